@@ -1,0 +1,1 @@
+"""aragog: a distributed, polite fetcher and store for billions of URLs."""

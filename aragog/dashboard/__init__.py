@@ -1,0 +1,1 @@
+"""What Flower lacks: queues, domains, metrics."""

@@ -1,0 +1,1 @@
+"""One polite GET, and everything it can come to."""

@@ -1,0 +1,1 @@
+"""Bytes to facts: one parse of a document, its links, evidence and Rich Pin. Pure."""

@@ -1,0 +1,1 @@
+"""Typed metadata of a page, each value with its provenance. Pure."""

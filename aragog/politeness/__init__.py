@@ -1,0 +1,1 @@
+"""How fast a domain may be asked, and what its robots.txt allows."""

@@ -1,0 +1,424 @@
+"""
+Everything an operator can set, in one frozen value, checked whole before anything starts.
+
+`load_settings(path, environ)` reads a TOML file, overlays `ARAGOG_<FIELD>` and
+`ARAGOG_<SECTION>__<FIELD>`, and raises one `ConfigError` that names every bad key. Nothing else in
+aragog reads the environment. A field's unit is in its name; its meaning is the string under it,
+from which docs/settings.md is made.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from aragog.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    """Where jobs wait."""
+
+    url: str = ""
+    """Celery broker: `pinlater://`, `redis://` or `amqp://`. Empty: the private redis-server."""
+    shards: tuple[str, ...] = ()
+    """Further Redis servers for jobs (`redis://…`), with `pinlater://` only."""
+    claim_timeout_s: float = 60.0
+    """Seconds after which a job of a killed worker runs again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedisSettings:
+    """The Redis that holds the spool, the robots cache and, unless told otherwise, the slots."""
+
+    url: str = ""
+    """`redis://host:port/db` or `unix:///path`. Empty: the private redis-server in `data_dir`."""
+    prefix: str = "aragog:"
+    """Put before every key."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolitenessSettings:
+    """How fast a domain may be asked."""
+
+    qps: float = 10.0
+    """Requests a second to one registered domain, unless an override says otherwise."""
+    limiter_urls: tuple[str, ...] = ()
+    """Redis servers on the limiter's hash ring. Empty: `redis.url`."""
+    overrides_file: Path | None = None
+    """TOML file of per-domain rates; a change is picked up within 5 s."""
+    wait_inline_ms: int = 1000
+    """A slot up to this far ahead is waited for inside the task; a later one comes back by ETA."""
+    horizon_s: float = 86_400.0
+    """No slot is reserved further ahead than this."""
+    slot_window_ms: int = 1000
+    """A job later than this behind its reserved slot reserves anew."""
+    crawl_delay_cap_s: float = 30.0
+    """The longest `Crawl-delay` that is honoured."""
+    robots_fresh_s: float = 86_400.0
+    """Rules older than this are refreshed in the background (RFC 9309 asks for 24 h)."""
+    robots_usable_s: float = 604_800.0
+    """Rules older than this are not used."""
+    robots_error_s: float = 600.0
+    """How soon robots.txt is asked for again after an error."""
+    obey_noindex: bool = False
+    """Do not store the content of pages that ask for it (meta robots, X-Robots-Tag)."""
+    obey_nofollow: bool = True
+    """Do not follow links that ask for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """One polite GET."""
+
+    user_agent: str = ""
+    """Sent with every request and matched in robots.txt; must hold a contact URL or address."""
+    deadline_s: float = 30.0
+    """The whole fetch of one URL, redirects included, not one read of it."""
+    connect_timeout_s: float = 5.0
+    """To open one connection, TLS included."""
+    read_timeout_s: float = 10.0
+    """Between two reads."""
+    min_bytes_per_s: int = 100
+    """A body slower than this, after its first 5 s, is given up."""
+    max_wire_bytes: int = 10_485_760
+    """The body as sent."""
+    max_body_bytes: int = 20_971_520
+    """The body after decompression."""
+    max_header_bytes: int = 65_536
+    """All response headers of one answer together."""
+    max_redirects: int = 10
+    """Hops of one fetch."""
+    content_types: tuple[str, ...] = (
+        "text/html",
+        "application/xhtml+xml",
+        "text/plain",
+        "application/xml",
+        "text/xml",
+        "application/json",
+        "application/ld+json",
+        "application/rss+xml",
+        "application/atom+xml",
+    )
+    """Media types whose body is read; others are Unreadable. A missing one is sniffed."""
+    allowed_ports: tuple[int, ...] = (80, 443)
+    """Ports a fetch may connect to."""
+    allowed_networks: tuple[str, ...] = ()
+    """Networks that may be reached although they are not global, such as `127.0.0.0/8`."""
+    host_map: Mapping[str, str] = field(default_factory=dict)
+    """Host name, or `*.suffix`, to `address:port`, as curl's --resolve; for tests and the demo."""
+    proxy: str = ""
+    """Proxy for every fetch (`http://…`); the guard vets the target all the same."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Further request headers."""
+    basic_auth: Mapping[str, str] = field(default_factory=dict)
+    """Host name to `user:password`; never sent to another host."""
+    cookies: bool = False
+    """Keep cookies within one fetch's redirect chain."""
+    verify_tls: bool = True
+    """Refuse bad certificates."""
+    concurrency: int = 16
+    """URLs of one bundle fetched at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """Where metadata, links and indexes live."""
+
+    engine: Literal["sqlite", "hbase", "memory"] = "sqlite"
+    """`sqlite` in `data_dir`, `hbase` through its Thrift gateways, or `memory` for tests."""
+    sqlite_shards: int = 16
+    """Files by the first key byte; fixed once data is there."""
+    hbase_gateways: tuple[str, ...] = ("127.0.0.1:9090",)
+    """`host:port` of each Thrift 1 gateway."""
+    hbase_prefix: str = "aragog_"
+    """Put before every table name."""
+    hbase_timeout_ms: int = 5000
+    """One call to a gateway; a slower one closes its connection."""
+    hbase_pool_size: int = 8
+    """Connections a process, over all gateways."""
+    hbase_compression: Literal["NONE", "SNAPPY", "GZ", "LZ4", "ZSTD"] = "SNAPPY"
+    """Of new tables."""
+    max_field_name_bytes: int = 200
+    """A field name, UTF-8."""
+    max_field_bytes: int = 1_048_576
+    """A field's value; larger things belong into the content store."""
+    inlinks: Literal["all", "external", "none"] = "all"
+    """Which inlinks are kept: all, only those from other registered domains, or none."""
+    history: tuple[str, ...] = ("product.price", "product.availability")
+    """Fields whose last values are kept."""
+    history_length: int = 10
+    """How many of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentSettings:
+    """Where page content lives."""
+
+    engine: Literal["folder", "s3"] = "folder"
+    """`folder` in `data_dir`, or `s3`."""
+    s3_bucket: str = ""
+    """Must exist; keys are hashes, so a bucket of its own is best."""
+    s3_prefix: str = ""
+    """Put before every key."""
+    s3_endpoint: str = ""
+    """Empty: AWS. Credentials come from the usual places of boto3."""
+    s3_region: str = ""
+    """Empty: from the environment."""
+    compression: Literal["zstd", "gzip"] = "zstd"
+    """Of stored content."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshSettings:
+    """When a page is fetched again. Intervals are seconds; per type in docs/refresh.md."""
+
+    min_interval_s: float = 3600.0
+    """Never sooner."""
+    max_interval_s: float = 7_776_000.0
+    """Never later (90 days)."""
+    batch: int = 500
+    """Due URLs claimed in one step."""
+    gone_confirmations: int = 3
+    """Spaced 404 or 410 answers before a page is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSettings:
+    """How URLs travel."""
+
+    bundle_size: int = 25
+    """URLs one message carries."""
+    spool_ttl_s: float = 3600.0
+    """How long a fetched body waits to be stored; after that its URL is fetched again."""
+    max_attempts: int = 5
+    """Fetches of one URL that fail for a passing reason before it is given up."""
+    retry_first_s: float = 30.0
+    """Before the second attempt; each further one waits twice as long, with jitter."""
+    max_links_per_page: int = 1000
+    """Outlinks kept of one page."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServingSettings:
+    """Reading over the network."""
+
+    host: str = "127.0.0.1"
+    """Address the HTTP and Thrift servers listen on."""
+    http_port: int = 8100
+    """HTTP/JSON read API."""
+    thrift_port: int = 8101
+    """Thrift read API."""
+    flower_port: int = 5555
+    """Flower."""
+    max_in_flight: int = 256
+    """Requests at once before a 503."""
+    deadline_ms: int = 1000
+    """One request."""
+    allow_writes: bool = False
+    """Accept enqueue, put and remove over the network."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All of it. Immutable; sections are handed on singly, so a signature says what it uses."""
+
+    data_dir: Path = Path("var")
+    """Everything the standalone system keeps."""
+    broker: BrokerSettings = field(default_factory=BrokerSettings)
+    redis: RedisSettings = field(default_factory=RedisSettings)
+    politeness: PolitenessSettings = field(default_factory=PolitenessSettings)
+    fetch: FetchSettings = field(default_factory=FetchSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    content: ContentSettings = field(default_factory=ContentSettings)
+    refresh: RefreshSettings = field(default_factory=RefreshSettings)
+    pipeline: PipelineSettings = field(default_factory=PipelineSettings)
+    serving: ServingSettings = field(default_factory=ServingSettings)
+
+
+ENV_PREFIX = "ARAGOG_"
+SETTINGS_FILE = "aragog.toml"
+
+# Environment names that are not settings: where the settings file is, and what the tests use.
+NOT_SETTINGS = ("ARAGOG_SETTINGS", "ARAGOG_TEST_", "ARAGOG_CACHE")
+
+
+def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+    """
+    Settings from a TOML file and the environment; the environment wins.
+
+    Args:
+        path: the file; None means `$ARAGOG_SETTINGS`, else `aragog.toml` here if there is one.
+        environ: None means `os.environ`.
+
+    Raises:
+        ConfigError: one line for every unknown key, wrong type and value out of bounds.
+    """
+    environ = os.environ if environ is None else environ
+    problems: list[str] = []
+    values = _read_file(path, environ, problems)
+    _overlay(values, environ, problems)
+    settings = _build(Settings, values, "", problems)
+    if settings is not None:
+        problems += _check(settings)
+    if problems or settings is None:
+        raise ConfigError(*problems)
+    return typing.cast("Settings", settings)
+
+
+def _read_file(
+    path: Path | None, environ: Mapping[str, str], problems: list[str]
+) -> dict[str, Any]:
+    named = path or (Path(environ["ARAGOG_SETTINGS"]) if environ.get("ARAGOG_SETTINGS") else None)
+    file = named or Path(SETTINGS_FILE)
+    if named is None and not file.exists():
+        return {}
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(f"{file}: cannot be read: {error}")
+    except tomllib.TOMLDecodeError as error:
+        problems.append(f"{file}: is not TOML: {error}")
+    return {}
+
+
+def _overlay(values: dict[str, Any], environ: Mapping[str, str], problems: list[str]) -> None:
+    for name, text in environ.items():
+        if not name.startswith(ENV_PREFIX) or name.startswith(NOT_SETTINGS):
+            continue
+        section, _, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
+        if not key:
+            values[section] = _FromEnvironment(text, name)
+            continue
+        table = values.setdefault(section, {})
+        if isinstance(table, dict):
+            table[key] = _FromEnvironment(text, name)
+        else:
+            problems.append(f"{name}: {section} is not a section")
+
+
+class _FromEnvironment(str):
+    """A value that still has to be read by the type of its field, and the variable it is from."""
+
+    name: str
+
+    def __new__(cls, text: str, name: str) -> typing.Self:
+        made = super().__new__(cls, text)
+        made.name = name
+        return made
+
+
+def _build(cls: type[Any], values: Mapping[str, Any], at: str, problems: list[str]) -> Any:
+    """An instance of the section `cls`, or None where a value was refused."""
+    hints = typing.get_type_hints(cls)
+    known = {f.name for f in dataclasses.fields(cls)}
+    for key in values.keys() - known:
+        name = getattr(values[key], "name", f"{at}{key}")
+        problems.append(f"{name}: is not a setting (docs/settings.md lists them all)")
+    before, given = len(problems), {}
+    for key in known & values.keys():
+        value, hint = values[key], hints[key]
+        if dataclasses.is_dataclass(hint):
+            if isinstance(value, Mapping):
+                given[key] = _build(typing.cast("type[Any]", hint), value, f"{at}{key}.", problems)
+            else:
+                problems.append(f"{at}{key}: is a section, got {value!r}")
+            continue
+        name = getattr(value, "name", f"{at}{key}")
+        try:
+            given[key] = _convert(value, hint)
+        except (ValueError, TypeError) as error:
+            problems.append(f"{name}: must be {error}, got {str(value)!r}")
+    return None if len(problems) > before else cls(**given)
+
+
+def _convert(value: Any, hint: Any) -> Any:
+    """`value` as the type `hint`; ValueError saying what it must be."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        inner = next(a for a in args if a is not type(None))
+        return None if value in ("", None) else _convert(value, inner)
+    if origin is Literal:
+        if str(value) not in args:
+            raise ValueError("one of " + ", ".join(map(str, args)))
+        return str(value)
+    if origin is tuple:
+        parts = _split(value) if isinstance(value, str) else value
+        if not isinstance(parts, list):
+            raise ValueError("a list")
+        return tuple(_convert(part, args[0]) for part in parts)
+    if origin is not None and issubclass(origin, Mapping):
+        pairs = dict(p.split("=", 1) for p in _split(value)) if isinstance(value, str) else value
+        if not isinstance(pairs, dict) or not all(isinstance(v, str) for v in pairs.values()):
+            raise ValueError("a table of strings")
+        return pairs
+    return _convert_scalar(value, hint)
+
+
+def _convert_scalar(value: Any, hint: Any) -> Any:
+    if hint is bool:
+        if isinstance(value, bool):
+            return value
+        truth = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+        if isinstance(value, _FromEnvironment) and value.lower() in truth:
+            return truth[value.lower()]
+        raise ValueError("true or false")
+    if hint in (int, float):
+        number = isinstance(value, int if hint is int else (int, float))
+        if not isinstance(value, bool) and (number or isinstance(value, _FromEnvironment)):
+            try:
+                return hint(value)
+            except ValueError:
+                pass
+        raise ValueError("a whole number" if hint is int else "a number")
+    if hint is Path and isinstance(value, str):
+        return Path(value).expanduser()
+    if hint is str and isinstance(value, str):
+        return str(value)
+    raise ValueError("a string")
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _check(settings: Settings) -> list[str]:
+    """What is wrong with values of the right type, a line each."""
+    problems = [
+        f"{section}.{name}: must be above 0, got {value}"
+        for section, name, value in _numbers(settings)
+        if value <= 0 and not (name.endswith("_port") and value == 0)
+    ]
+    if settings.refresh.min_interval_s > settings.refresh.max_interval_s:
+        problems.append("refresh.min_interval_s: must not be above refresh.max_interval_s")
+    if settings.content.engine == "s3" and not settings.content.s3_bucket:
+        problems.append("content.s3_bucket: is required when content.engine is s3")
+    if settings.store.sqlite_shards > 256:
+        problems.append("store.sqlite_shards: must be 256 at most")
+    scheme = settings.broker.url.partition("://")[0]
+    if scheme not in ("", "pinlater", "redis", "rediss", "redis+socket", "amqp", "amqps", "memory"):
+        problems.append(
+            f"broker.url: {scheme}:// is not a broker aragog runs on; "
+            "use pinlater://, redis:// or amqp://"
+        )
+    return problems
+
+
+def _numbers(settings: Settings) -> list[tuple[str, str, float]]:
+    found = []
+    for section in dataclasses.fields(settings):
+        value = getattr(settings, section.name)
+        if not dataclasses.is_dataclass(value):
+            continue
+        for item in dataclasses.fields(value):
+            number = getattr(value, item.name)
+            if isinstance(number, int | float) and not isinstance(number, bool):
+                found.append((section.name, item.name, number))
+    return found

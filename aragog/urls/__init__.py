@@ -1,0 +1,1 @@
+"""URLs: spelling (normalize), site (domain), identity (canonical), keys. Pure."""

@@ -1,0 +1,1 @@
+"""The UrlStore: every read and write goes to the canonical URL."""

@@ -1,0 +1,1 @@
+"""Zen: nodes, properties, edges, indexes and counts over cell tables."""

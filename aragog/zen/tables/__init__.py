@@ -1,0 +1,96 @@
+"""
+`CellTable`: the port under Zen, shaped like HBase. Adapters: memory, sqlite, hbase.
+
+Rows are bytes; a row holds cells `b"family:qualifier"` to bytes, each with a timestamp in
+milliseconds. The last write wins: of two puts the one with the larger timestamp stays, whatever
+order they come in, and of equal ones the later call. A delete at a timestamp removes cells up to
+and including it. A row without cells does not exist. Nothing is transactional across rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+
+class Cell(NamedTuple):
+    """A value and when it was written (ms since the epoch)."""
+
+    value: bytes
+    at_ms: int
+
+
+Row = dict[bytes, Cell]
+
+# Every table, and the families it has.
+TABLES: Mapping[str, tuple[str, ...]] = {
+    "n": ("m", "s", "c"),  # nodes: fields, system, counts
+    "e": ("p",),  # edges with properties
+    "o": ("l",),  # outlinks, packed
+    "j": ("l",),  # link journal
+    "l": ("l",),  # inlinks, posting lists
+    "u": ("i",),  # unique index
+    "i": ("i",),  # non-unique index
+    "d": ("i",),  # due
+    "h": ("i",),  # hosts
+}
+
+
+class CellTable(Protocol):
+    """One table. Every method raises `StoreUnavailable` when the engine does not answer."""
+
+    def get(self, row: bytes, columns: Sequence[bytes] | None = None) -> Row:
+        """The row's cells, or those of `columns`; empty when there is none."""
+
+    def get_many(
+        self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
+    ) -> dict[bytes, Row]:
+        """Rows that exist and hold one of `columns` at least; one round trip where it can be."""
+
+    def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
+        """Write cells of one row, atomically."""
+
+    def put_many(self, items: Sequence[tuple[bytes, Mapping[bytes, bytes], int]]) -> None:
+        """Write (row, cells, at_ms) each; a row is atomic, the batch is not; safe to repeat."""
+
+    def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
+        """Remove cells not newer than `at_ms`; all of the row's when `columns` is None."""
+
+    def delete_many(self, items: Sequence[tuple[bytes, Sequence[bytes] | None, int]]) -> None:
+        """Remove (row, columns, at_ms) each; the batch is not atomic; safe to repeat."""
+
+    def scan(
+        self,
+        start: bytes,
+        stop: bytes | None,
+        *,
+        columns: Sequence[bytes] | None = None,
+        limit: int | None = None,
+        reverse: bool = False,
+    ) -> Iterator[tuple[bytes, Row]]:
+        """
+        Rows from `start` (inclusive) to `stop` (exclusive; None: the end), in key order.
+
+        `reverse` gives the same range from its end. No snapshot is promised. Close the iterator.
+        """
+
+    def check_and_put(
+        self, row: bytes, column: bytes, expected: bytes | None, value: bytes
+    ) -> bool:
+        """Put `value` if the cell holds `expected` (None: if it is absent). Atomic. True: done."""
+
+    def incr(self, row: bytes, column: bytes, delta: int) -> int:
+        """Add to a counter (64-bit, big-endian) and return it. Not safe to repeat."""
+
+
+class Tables(Protocol):
+    """All tables of one engine."""
+
+    def __getitem__(self, name: str) -> CellTable:
+        """The table of that name, one of `TABLES`."""
+
+    def create(self) -> None:
+        """Make what is missing; never drops anything."""
+
+    def close(self) -> None:
+        """Let go of files and connections."""
