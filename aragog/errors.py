@@ -125,7 +125,7 @@ class TransientError(AragogError):
 
 
 class StoreUnavailable(TransientError):
-    """The cell tables (SQLite, HBase) could not be reached; an unacknowledged write may be partial."""
+    """The cell tables (SQLite, HBase) did not answer; an unacknowledged write may be partial."""
 
 
 class ContentUnavailable(TransientError):

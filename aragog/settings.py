@@ -307,6 +307,7 @@ def _overlay(values: dict[str, Any], environ: Mapping[str, str], problems: list[
 class _FromEnvironment(str):
     """A value that still has to be read by the type of its field, and the variable it is from."""
 
+    __slots__ = ("name",)
     name: str
 
     def __new__(cls, text: str, name: str) -> typing.Self:
@@ -385,8 +386,10 @@ def _convert_scalar(value: Any, hint: Any) -> Any:
     raise ValueError("a string")
 
 
-def _split(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+def _split(text: str) -> list[_FromEnvironment]:
+    """The parts of a comma-separated value, from the same variable."""
+    name = getattr(text, "name", "")
+    return [_FromEnvironment(part.strip(), name) for part in text.split(",") if part.strip()]
 
 
 def _check(settings: Settings) -> list[str]:

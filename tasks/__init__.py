@@ -1,0 +1,1 @@
+"""Celery tasks, a few lines each over aragog.pipeline."""

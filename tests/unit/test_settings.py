@@ -1,0 +1,72 @@
+from pathlib import Path
+
+import pytest
+
+from aragog.errors import ConfigError
+from aragog.settings import Settings, load_settings
+
+
+def load(text: str, tmp_path: Path, **environ: str) -> Settings:
+    file = tmp_path / "aragog.toml"
+    file.write_text(text)
+    return load_settings(file, environ)
+
+
+def test_no_file_and_no_environment_give_the_defaults(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    assert load_settings(environ={}) == Settings()
+
+
+def test_the_environment_wins_over_the_file(tmp_path):
+    settings = load("[fetch]\ndeadline_s = 3\n", tmp_path, ARAGOG_FETCH__DEADLINE_S="4.5")
+
+    assert settings.fetch.deadline_s == 4.5
+
+
+def test_lists_and_tables_can_come_from_the_environment(tmp_path):
+    settings = load(
+        "",
+        tmp_path,
+        ARAGOG_FETCH__ALLOWED_PORTS="80,8080",
+        ARAGOG_FETCH__HOST_MAP="a.test=127.0.0.1:1",
+    )
+
+    assert settings.fetch.allowed_ports == (80, 8080)
+    assert settings.fetch.host_map == {"a.test": "127.0.0.1:1"}
+
+
+def test_one_error_names_every_bad_key(tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        load(
+            "nope = 1\n[fetch]\nconcurrency = 0\n[store]\nengine = 'pg'\n[redis]\nhost = 'x'\n",
+            tmp_path,
+            ARAGOG_SERVING__HTTP_PORT="many",
+        )
+
+    told = str(caught.value)
+    for name in ("nope", "store.engine", "redis.host", "ARAGOG_SERVING__HTTP_PORT"):
+        assert name in told
+    assert "'pg'" in told
+    assert "sqlite, hbase, memory" in told
+
+
+def test_a_value_out_of_bounds_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"fetch\.concurrency: must be above 0, got 0"):
+        load("[fetch]\nconcurrency = 0\n", tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[fetch", "fetch = 3"])
+def test_a_broken_file_is_named(tmp_path, text):
+    with pytest.raises(ConfigError, match=r"aragog\.toml|fetch"):
+        load(text, tmp_path)
+
+
+def test_a_missing_file_that_was_asked_for_is_an_error(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_settings(tmp_path / "none.toml", {})
+
+
+def test_a_broker_that_nobody_runs_on_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="use pinlater://"):
+        load("[broker]\nurl = 'kafka://x'\n", tmp_path)

@@ -1,0 +1,1 @@
+"""The Celery app, what each kind of worker runs, and its services."""
