@@ -164,6 +164,8 @@ class ContentSettings:
 
     engine: Literal["folder", "s3"] = "folder"
     """`folder` in `data_dir`, or `s3`."""
+    fsync: bool = False
+    """Let every put into the folder wait for the disk; without it a power cut takes seconds."""
     s3_bucket: str = ""
     """Must exist; keys are hashes, so a bucket of its own is best."""
     s3_prefix: str = ""
@@ -172,6 +174,16 @@ class ContentSettings:
     """Empty: AWS. Credentials come from the usual places of boto3."""
     s3_region: str = ""
     """Empty: from the environment."""
+    s3_connect_timeout_s: float = 5.0
+    """To open one connection to S3."""
+    s3_read_timeout_s: float = 20.0
+    """Between two reads of one answer of S3."""
+    s3_attempts: int = 5
+    """Tries of one operation; between them a wait that doubles, with jitter, 20 s at most."""
+    s3_multipart_bytes: int = 8_388_608
+    """Bodies from this size on are sent in parts of it (S3 asks for 5 MiB a part at least)."""
+    s3_checksums: bool = True
+    """Send and check CRCs; switch off for older servers that refuse them."""
     compression: Literal["zstd", "gzip"] = "zstd"
     """Of stored content."""
 

@@ -1,0 +1,154 @@
+"""
+Page content in a folder: `<folder>/<first two digits>/<key>`, one file an object.
+
+A file is written whole under `<folder>/tmp` and renamed into its place, so a reader sees the old
+object or the new one, and of two writers the later rename stays. A process killed in the middle
+leaves a file in `tmp` at most, which the next start sweeps when it is an hour old.
+
+What a power cut may take: by default nothing waits for the disk, so the last seconds of bodies may
+be lost or torn, as the last transactions of SQLite may be; the hash in the header tells, and the
+page is fetched again. With `fsync` every put waits for the disk (about 1 ms and more).
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from aragog.errors import ConfigError, ContentUnavailable
+from aragog.urlstore.content.framing import (
+    KEY,
+    StoredContent,
+    check_key,
+    check_prefix,
+    header,
+    unframe,
+)
+
+TMP_AGE_S = 3600.0
+
+REMEDIES = {
+    errno.ENOSPC: "the disk is full: free some space or move data_dir",
+    errno.EDQUOT: "the disk quota is used up: raise it or move data_dir",
+    errno.EROFS: "the file system is read-only: remount it or move data_dir",
+    errno.EACCES: "permission denied: the folder must belong to the user aragog runs as",
+    errno.EMFILE: "too many open files: raise `ulimit -n`",
+}
+
+
+class FolderContent:
+    """
+    The `ContentStore` port over a folder. Threads and processes may share it, forks too.
+
+    Args:
+        folder: made if missing. Renames must be atomic there: a local file system, or NFS.
+        fsync: wait for the disk at each put; see the module's docstring.
+
+    Raises:
+        ConfigError: the folder cannot be made.
+    """
+
+    def __init__(self, folder: Path, *, fsync: bool = False) -> None:
+        self.folder = folder.absolute()
+        self.fsync = fsync
+        self._tmp = self.folder / "tmp"
+        self._numbers = itertools.count()
+        try:
+            self._tmp.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"data_dir: cannot make {self._tmp}: {error.strerror}") from error
+        self._sweep()
+
+    def put(self, key: str, body: bytes, meta: Mapping[str, str]) -> None:
+        """Safe to repeat; after an error the object is the old one or, past the rename, the new."""
+        path = self._path(key)
+        number = next(self._numbers)
+        tmp = self._tmp / f"{os.getpid()}-{threading.get_ident()}-{number}-{time.monotonic_ns()}"
+        with self._our_errors():
+            try:
+                self._write(tmp, (header(body, meta), body))
+                self._move(tmp, path)
+            except BaseException:
+                with suppress(OSError):
+                    tmp.unlink()
+                raise
+
+    def get(self, key: str) -> StoredContent | None:
+        path = self._path(key)
+        with self._our_errors():
+            try:
+                data = path.read_bytes()
+            except FileNotFoundError:
+                return None
+        return unframe(key, data)
+
+    def delete(self, key: str) -> None:
+        with self._our_errors():
+            self._path(key).unlink(missing_ok=True)
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        """In key order; memory for the names of one two-digit folder at a time."""
+        check_prefix(prefix)
+        for number in range(256):
+            shard = f"{number:02x}"
+            if shard.startswith(prefix[:2]):
+                yield from self._names(shard, prefix)
+
+    def _names(self, shard: str, prefix: str) -> list[str]:
+        with self._our_errors():
+            try:
+                names = os.listdir(self.folder / shard)  # noqa: PTH208 - Path objects cost 10x
+            except FileNotFoundError:
+                return []
+        return sorted(name for name in names if name.startswith(prefix) and KEY.fullmatch(name))
+
+    def _path(self, key: str) -> Path:
+        return self.folder / check_key(key)[:2] / key
+
+    def _write(self, path: Path, parts: tuple[bytes, ...]) -> None:
+        with path.open("xb", buffering=0) as file:
+            for part in parts:
+                left = memoryview(part)
+                while left:
+                    # A write may be short just before the disk is full; the next one says so.
+                    left = left[file.write(left) :]
+            if self.fsync:
+                os.fsync(file.fileno())
+
+    def _move(self, tmp: Path, path: Path) -> None:
+        try:
+            tmp.replace(path)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            tmp.replace(path)
+        if self.fsync:
+            # The rename itself is in the folder's data (fsync(2)).
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def _sweep(self) -> None:
+        """Remove what killed writers left behind; writers of today are younger than an hour."""
+        oldest = time.time() - TMP_AGE_S
+        with suppress(OSError):
+            for path in self._tmp.iterdir():
+                with suppress(OSError):
+                    if path.stat().st_mtime < oldest:
+                        path.unlink()
+
+    @contextmanager
+    def _our_errors(self) -> Iterator[None]:
+        """OSError becomes ContentUnavailable with a remedy."""
+        try:
+            yield
+        except OSError as error:
+            why = REMEDIES.get(error.errno or 0) or error.strerror or str(error)
+            raise ContentUnavailable(str(self.folder), why) from error

@@ -1,0 +1,88 @@
+r"""
+How body and meta share one file: a line of JSON, then the body. Pure.
+
+    {"v":1,"sha256":"9f86…","bytes":5120,"meta":{"url":"https://example.com/"}}\n<5120 bytes>
+
+JSON escapes line breaks, so the first newline ends the header whatever the meta holds, and
+`head -1` shows it to a person.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from aragog.errors import BadInput, CorruptContent
+
+VERSION = 1
+KEY = re.compile(r"[0-9a-f]{64}")
+PREFIX = re.compile(r"[0-9a-f]{0,64}")
+
+
+class StoredContent(NamedTuple):
+    """A body as it was put, and the meta put with it."""
+
+    body: bytes
+    meta: dict[str, str]
+
+
+def check_key(key: str) -> str:
+    """`key`, if it is 64 lower-case hex digits; BadInput else, so no key leaves its folder."""
+    if not KEY.fullmatch(key):
+        raise BadInput(f"content key {key[:80]!r}: must be a SHA-256 in 64 lower-case hex digits")
+    return key
+
+
+def check_prefix(prefix: str) -> str:
+    """`prefix`, if some key may begin with it; BadInput else."""
+    if not PREFIX.fullmatch(prefix):
+        raise BadInput(f"content prefix {prefix[:80]!r}: must be lower-case hex digits, 64 at most")
+    return prefix
+
+
+def digest(body: bytes) -> str:
+    """The SHA-256 of a body as hex; about 1 µs a kilobyte."""
+    return hashlib.sha256(body).hexdigest()
+
+
+def header(body: bytes, meta: Mapping[str, str]) -> bytes:
+    """The line that goes before `body`, its newline included."""
+    fields = {"v": VERSION, "sha256": digest(body), "bytes": len(body), "meta": dict(meta)}
+    return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+
+
+def unframe(key: str, data: bytes) -> StoredContent:
+    """
+    Body and meta of a framed file; any damage in either's length or the body's hash is noticed.
+
+    Raises:
+        CorruptContent: cut short, not in this form, or not what its hash says.
+    """
+    line, newline, body = data.partition(b"\n")
+    try:
+        fields = json.loads(line) if newline else None
+    except ValueError:
+        fields = None
+    if not isinstance(fields, dict) or not isinstance(fields.get("meta"), dict):
+        raise CorruptContent(key, "its header cannot be read")
+    if fields.get("v") != VERSION:
+        raise CorruptContent(key, f"was written in form {fields.get('v')!r}, not {VERSION}")
+    check_body(key, body, str(fields.get("sha256")))
+    return StoredContent(body, fields["meta"])
+
+
+def check_body(key: str, body: bytes, sha256: str) -> None:
+    """
+    Return if the SHA-256 of `body` is `sha256`.
+
+    Raises:
+        CorruptContent: it is not.
+    """
+    found = digest(body)
+    if found != sha256:
+        raise CorruptContent(
+            key, f"{len(body)} bytes hash to {found[:12]}…, stored as {sha256[:12]}…"
+        )

@@ -1,0 +1,28 @@
+"""The content store of tests: a dict, gone with its process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from aragog.urlstore.content.framing import StoredContent, check_key, check_prefix
+
+
+class MemoryContent:
+    """The `ContentStore` port over a dict; threads may share it."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, StoredContent] = {}
+
+    def put(self, key: str, body: bytes, meta: Mapping[str, str]) -> None:
+        self._objects[check_key(key)] = StoredContent(bytes(body), dict(meta))
+
+    def get(self, key: str) -> StoredContent | None:
+        found = self._objects.get(check_key(key))
+        return found and StoredContent(found.body, dict(found.meta))
+
+    def delete(self, key: str) -> None:
+        self._objects.pop(check_key(key), None)
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        check_prefix(prefix)
+        yield from sorted(key for key in self._objects if key.startswith(prefix))

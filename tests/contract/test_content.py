@@ -1,0 +1,142 @@
+"""The ContentStore port, on every adapter."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from aragog.errors import BadInput
+from aragog.urlstore.content import FolderContent, MemoryContent
+
+META = {"url": "https://example.com/é", "content_type": "text/html; charset=utf-8", "empty": ""}
+
+
+@pytest.fixture(params=["memory", "folder", pytest.param("s3", marks=pytest.mark.s3)])
+def content(request, tmp_path):
+    """An empty content store."""
+    if request.param == "memory":
+        return MemoryContent()
+    if request.param == "folder":
+        return FolderContent(tmp_path / "content")
+    return request.getfixturevalue("s3_content")
+
+
+def key(text: object) -> str:
+    return hashlib.sha256(str(text).encode()).hexdigest()
+
+
+def test_what_was_put_is_got(content):
+    content.put(key(1), b"body", META)
+
+    assert content.get(key(1)) == (b"body", META)
+
+
+def test_nothing_put_is_none(content):
+    assert content.get(key("absent")) is None
+
+
+def test_an_empty_body_and_no_meta_are_kept(content):
+    content.put(key(1), b"", {})
+
+    assert content.get(key(1)) == (b"", {})
+
+
+def test_a_second_put_replaces_body_and_meta(content):
+    content.put(key(1), b"a long body", META)
+    content.put(key(1), b"b", {"n": "2"})
+
+    assert content.get(key(1)) == (b"b", {"n": "2"})
+
+
+def test_a_put_may_run_twice(content):
+    content.put(key(1), b"x", META)
+    content.put(key(1), b"x", META)
+
+    assert content.get(key(1)) == (b"x", META)
+    assert list(content.keys("")) == [key(1)]
+
+
+def test_what_was_deleted_is_gone_and_may_be_deleted_again(content):
+    content.put(key(1), b"x", META)
+
+    content.delete(key(1))
+    content.delete(key(1))
+
+    assert content.get(key(1)) is None
+    assert list(content.keys("")) == []
+
+
+def test_keys_come_in_order_and_by_prefix(content):
+    all_keys = sorted(key(number) for number in range(40))
+    for each in all_keys:
+        content.put(each, b"x", {})
+
+    assert list(content.keys("")) == all_keys
+    for prefix in ("0", all_keys[7][:2], all_keys[7][:9], all_keys[7]):
+        assert list(content.keys(prefix)) == [k for k in all_keys if k.startswith(prefix)]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ["", "abc", "../../etc/passwd", key(1).upper(), key(1) + "0", key(1)[:63] + "\n", "é" * 64],
+)
+def test_a_key_that_is_no_hash_is_refused(content, bad):
+    with pytest.raises(BadInput, match="64 lower-case hex digits"):
+        content.put(bad, b"x", {})
+    with pytest.raises(BadInput):
+        content.get(bad)
+    with pytest.raises(BadInput):
+        content.delete(bad)
+
+
+def test_a_prefix_that_no_key_has_is_refused(content):
+    with pytest.raises(BadInput):
+        list(content.keys("../"))
+
+
+def test_a_body_of_12_mib_is_kept(content):
+    body = b"0123456789abcdef" * (12 * 65536)
+    content.put(key(1), body, META)
+
+    assert content.get(key(1)) == (body, META)
+
+
+def test_meta_of_60_kib_is_kept(content):
+    meta = {f"header-{n}": "é" * 1000 for n in range(30)}
+    content.put(key(1), b"body", meta)
+
+    assert content.get(key(1)) == (b"body", meta)
+
+
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    body=st.binary(max_size=2000),
+    meta=st.dictionaries(st.text(max_size=20), st.text(max_size=200), max_size=5),
+)
+def test_any_bytes_and_any_text_come_back(content, body, meta):
+    content.put(key(1), body, meta)
+
+    assert content.get(key(1)) == (body, meta)
+
+
+def test_a_reader_beside_writers_sees_whole_objects_only(content):
+    def write(number: int) -> None:
+        for _ in range(10):
+            content.put(key(1), str(number).encode() * 50_000, {"n": str(number)})
+
+    write(0)
+    writers = [threading.Thread(target=write, args=(n,)) for n in range(1, 4)]
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        body, meta = content.get(key(1))
+        assert body == meta["n"].encode() * 50_000
+    for writer in writers:
+        writer.join()
+    assert list(content.keys("")) == [key(1)]

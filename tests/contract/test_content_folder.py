@@ -1,0 +1,102 @@
+"""What only the folder has: files, leftovers, a full disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from aragog.errors import ConfigError, ContentUnavailable, CorruptContent
+from aragog.urlstore.content import FolderContent
+
+KEY = hashlib.sha256(b"x").hexdigest()
+
+
+def test_the_header_is_a_line_a_person_can_read(tmp_path):
+    FolderContent(tmp_path).put(KEY, b"body", {"url": "https://example.com/"})
+
+    line, body = (tmp_path / KEY[:2] / KEY).read_bytes().split(b"\n", 1)
+    assert json.loads(line)["meta"] == {"url": "https://example.com/"}
+    assert body == b"body"
+
+
+@pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: d + b"x", lambda d: d[:-1] + b"X",
+                                    lambda d: d[5:], lambda d: b"", lambda d: d[:20]])  # fmt: skip
+def test_damage_is_noticed(tmp_path, damage):
+    store = FolderContent(tmp_path)
+    store.put(KEY, b"body", {})
+    path = tmp_path / KEY[:2] / KEY
+    path.write_bytes(damage(path.read_bytes()))
+
+    with pytest.raises(CorruptContent) as caught:
+        store.get(KEY)
+    assert caught.value.key == KEY
+
+
+def test_with_fsync_it_works_the_same(tmp_path):
+    store = FolderContent(tmp_path, fsync=True)
+    store.put(KEY, b"body", {"a": "b"})
+
+    assert store.get(KEY) == (b"body", {"a": "b"})
+
+
+def test_a_full_disk_is_content_unavailable_with_the_remedy_and_keeps_the_old(tmp_path):
+    class Full(FolderContent):
+        def _write(self, path, parts):
+            # /dev/full answers every write with ENOSPC, as a full disk does.
+            path.symlink_to("/dev/full")
+            with path.open("wb", buffering=0) as file:
+                file.write(parts[1])
+
+    FolderContent(tmp_path).put(KEY, b"old", {})
+
+    with pytest.raises(ContentUnavailable, match="disk is full: free some space"):
+        Full(tmp_path).put(KEY, b"new", {})
+    assert FolderContent(tmp_path).get(KEY) == (b"old", {})
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_place_that_is_no_folder_is_a_config_error(tmp_path):
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(ConfigError, match="data_dir"):
+        FolderContent(tmp_path / "file" / "content")
+
+
+def test_old_leftovers_are_swept_and_young_ones_stay(tmp_path):
+    FolderContent(tmp_path)
+    old, young = tmp_path / "tmp" / "old", tmp_path / "tmp" / "young"
+    old.touch()
+    young.touch()
+    os.utime(old, (time.time() - 7200,) * 2)
+
+    FolderContent(tmp_path)
+
+    assert not old.exists()
+    assert young.exists()
+
+
+def test_a_killed_writer_leaves_whole_objects(tmp_path):
+    code = f"""
+from pathlib import Path
+from aragog.urlstore.content import FolderContent
+store = FolderContent(Path({str(tmp_path)!r}))
+n = 0
+while True:
+    n += 1
+    store.put({KEY!r}, str(n % 10).encode() * 300_000, {{"n": str(n % 10)}})
+    if n == 3:
+        print("going", flush=True)
+"""
+    for _ in range(3):
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as writer:
+            writer.stdout.readline()
+            writer.send_signal(signal.SIGKILL)
+        body, meta = FolderContent(tmp_path).get(KEY)
+        assert body == meta["n"].encode() * 300_000
