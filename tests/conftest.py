@@ -2,4 +2,5 @@
 
 pytest_plugins = [
     "tests.support.redis_server",
+    "tests.support.tables",
 ]

@@ -5,6 +5,11 @@ Rows are bytes; a row holds cells `b"family:qualifier"` to bytes, each with a ti
 milliseconds. The last write wins: of two puts the one with the larger timestamp stays, whatever
 order they come in, and of equal ones the later call. A delete at a timestamp removes cells up to
 and including it. A row without cells does not exist. Nothing is transactional across rows.
+
+A put that is not newer than an earlier delete of its cell may be lost (HBase masks it until a major
+compaction), so nobody may depend on it: what is written again after a delete carries a later
+timestamp. `check_and_put` and `incr` stamp with the engine's own clock; a cell that they touch is
+never written by `put`.
 """
 
 from __future__ import annotations
@@ -79,15 +84,38 @@ class CellTable(Protocol):
     ) -> bool:
         """Put `value` if the cell holds `expected` (None: if it is absent). Atomic. True: done."""
 
+    def check_and_put_many(
+        self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]]
+    ) -> list[bool]:
+        """`check_and_put` of (row, column, expected, value) each; the batch is not atomic."""
+        return [self.check_and_put(*item) for item in items]
+
     def incr(self, row: bytes, column: bytes, delta: int) -> int:
         """Add to a counter (64-bit, big-endian) and return it. Not safe to repeat."""
 
 
+Put = tuple[str, bytes, Mapping[bytes, bytes], int]
+"""(table, row, cells, at_ms)."""
+
+
 class Tables(Protocol):
-    """All tables of one engine."""
+    """All tables of one engine. `write` has a body that adapters may inherit."""
 
     def __getitem__(self, name: str) -> CellTable:
         """The table of that name, one of `TABLES`."""
+
+    def write(self, puts: Sequence[Put]) -> None:
+        """
+        Put rows of several tables. Safe to repeat; a row is atomic, the batch is not.
+
+        Tables are written in the order of their first row in `puts`, except that an engine with
+        transactions may write rows whose keys begin with the same byte together, in one.
+        """
+        by_table: dict[str, list[tuple[bytes, Mapping[bytes, bytes], int]]] = {}
+        for name, row, cells, at_ms in puts:
+            by_table.setdefault(name, []).append((row, cells, at_ms))
+        for name, items in by_table.items():
+            self[name].put_many(items)
 
     def create(self) -> None:
         """Make what is missing; never drops anything."""

@@ -1,0 +1,297 @@
+"""
+Connections to one or several HBase Thrift gateways, and calls over them.
+
+The rules, each of which has a test:
+
+- A connection serves one call at a time; whatever ends a call but a plain answer (an error, a
+  timeout, a signal in the middle) closes it.
+- An idle connection is not used when it has been idle for 45 s (the gateway drops it after 60) or
+  when there is something to read on it.
+- Gateways take turns. One that cannot be reached or does not answer is left out for half a second,
+  then twice as long each time up to 30 s; when all are out, the one whose turn is next is asked.
+- A call that may be repeated is, once, on a connection opened for it, on another gateway if there
+  is one. Others (check-and-put, increment) are repeated only while nothing has been sent.
+- A fork opens connections of its own.
+
+Times are seconds of a monotonic clock.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import Hbase_thrift
+from thriftpy2.protocol.cybin import ProtocolError  # type: ignore[attr-defined] # compiled
+from thriftpy2.thrift import TException
+
+from aragog.errors import BadInput, StoreUnavailable
+from aragog.zen.tables.hbase_connection import GatewayConnection
+
+T = TypeVar("T")
+
+MAX_IDLE_S = 45.0
+FIRST_EJECTION_S = 0.5
+MAX_EJECTION_S = 30.0
+
+# What HBase answers, as against what goes wrong on the way: trying again at once does not help.
+ANSWERS = (Hbase_thrift.IOError, Hbase_thrift.IllegalArgument, Hbase_thrift.AlreadyExists)
+# TException is the root of Thrift's own; the compiled protocol has one outside it. Bytes that are
+# no Thrift at all can ask it for a negative or an enormous size.
+FOREIGN = (TException, ProtocolError, OSError, EOFError, MemoryError, OverflowError)
+
+REMEDIES = {
+    "TableNotFoundException": "a table is missing: run `aragog store create-tables`",
+    "TableNotDisabled": "a table is not in the state that this needs",
+    "TableNotEnabled": "a table is disabled: enable it in the hbase shell",
+    "NoSuchColumnFamily": "a column family is missing: see `aragog doctor`",
+    "CallQueueTooBig": "HBase is overloaded",
+    "RegionTooBusy": "HBase is overloaded: a region takes no more writes for now",
+}
+
+
+@contextmanager
+def our_errors(where: str) -> Iterator[None]:
+    """
+    Everything happybase and thriftpy2 raise, as ours.
+
+    Raises:
+        StoreUnavailable: no answer, a broken one, or HBase's own trouble, with a remedy if known.
+        BadInput: HBase refuses the arguments, such as a cell over 10 MiB.
+    """
+    try:
+        yield
+    except Hbase_thrift.IllegalArgument as error:
+        raise BadInput(f"{where}: {_first_line(error)}") from error
+    except ANSWERS as error:
+        text = str(error.message)
+        why = next((why for name, why in REMEDIES.items() if name in text), None)
+        raise StoreUnavailable(
+            where, f"{why}: {_first_line(error)}" if why else _first_line(error)
+        ) from error
+    except FOREIGN as error:
+        raise StoreUnavailable(where, _first_line(error)) from error
+
+
+def _first_line(error: BaseException) -> str:
+    """What an error says, without the Java stack that HBase puts behind it."""
+    text = getattr(error, "message", None) or str(error) or type(error).__name__
+    return str(text).partition("\n")[0][:300]
+
+
+@dataclass(slots=True)
+class Gateway:
+    """What the pool knows of one gateway."""
+
+    address: str
+    idle: list[GatewayConnection] = field(default_factory=list)
+    failures: int = 0
+    """In a row."""
+    out_until_s: float = 0.0
+
+    def failed(self, now_s: float) -> None:
+        """Leave it out for a while."""
+        self.failures += 1
+        wait_s = FIRST_EJECTION_S * 2 ** min(self.failures - 1, 10)
+        self.out_until_s = now_s + min(wait_s, MAX_EJECTION_S)
+
+    def answered(self) -> None:
+        """Take it back."""
+        self.failures = 0
+        self.out_until_s = 0.0
+
+
+class HBasePool:
+    """
+    At most `size` connections over all `gateways` (`host:port`). Threads may share it, forks too.
+
+    Args:
+        timeout_s: for one call, and for the wait for a free connection.
+        now_s: the monotonic clock.
+    """
+
+    def __init__(
+        self,
+        gateways: Sequence[str],
+        *,
+        size: int,
+        timeout_s: float,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.size = size
+        self.timeout_s = timeout_s
+        self._now_s = now_s
+        self._gateways = [Gateway(address) for address in gateways]
+        self._where = "HBase at " + ", ".join(gateways)
+        self._start()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._changed = threading.Condition()
+        self._turn = 0
+        self._all: set[GatewayConnection] = set()
+        self._opening = 0
+
+    def call(self, method: str, *arguments: Any, repeatable: bool = True) -> Any:
+        """
+        One call of the Thrift interface and its answer.
+
+        Raises:
+            StoreUnavailable: no answer. What `repeatable` is False for may have been done or not.
+            BadInput: refused by HBase.
+        """
+        return self.run(lambda client: getattr(client, method)(*arguments), repeatable=repeatable)
+
+    def run(self, use: Callable[[Any], T], *, repeatable: bool = True) -> T:
+        """`use` of a Thrift client that is nobody else's meanwhile; errors as of `call`."""
+        with our_errors(self._where):
+            try:
+                return self._once(use, fresh=False)
+            except ANSWERS:
+                raise
+            except FOREIGN:
+                if not repeatable:
+                    raise
+            return self._once(use, fresh=True)
+
+    def close(self) -> None:
+        """Close what is idle. Those in use are closed by their users' next error or by the end."""
+        with self._changed:
+            for gateway in self._gateways:
+                self._drop_idle(gateway)
+
+    def _once(self, use: Callable[[Any], T], *, fresh: bool) -> T:
+        gateway, connection = self._take(fresh=fresh)
+        try:
+            answer = use(connection.client)
+        except BaseException as error:
+            # Also for KeyboardInterrupt or a soft time limit: the answer is still on its way.
+            failed = isinstance(error, FOREIGN) and not isinstance(error, ANSWERS)
+            self._discard(gateway, connection, failed=failed)
+            raise
+        self._give_back(gateway, connection)
+        return answer
+
+    def _take(self, *, fresh: bool) -> tuple[Gateway, GatewayConnection]:
+        """An idle connection, or a new one; every gateway is tried before this fails."""
+        if os.getpid() != self._pid:
+            self._disown()
+        tried: set[str] = set()
+        while True:
+            gateway, connection = self._reserve(tried, fresh=fresh)
+            if connection is not None:
+                return gateway, connection
+            try:
+                return gateway, self._open(gateway)
+            except FOREIGN:
+                tried.add(gateway.address)
+                if len(tried) == len(self._gateways):
+                    raise
+
+    def _reserve(self, tried: set[str], *, fresh: bool) -> tuple[Gateway, GatewayConnection | None]:
+        """A gateway and an idle connection of it; or None and the right to open one."""
+        until_s = self._now_s() + self.timeout_s
+        with self._changed:
+            while True:
+                gateway = self._next_gateway(tried)
+                connection = None if fresh else self._pop_idle(gateway)
+                if connection is not None:
+                    return gateway, connection
+                if len(self._all) + self._opening >= self.size:
+                    self._drop_one_idle()
+                if len(self._all) + self._opening < self.size:
+                    self._opening += 1
+                    return gateway, None
+                left_s = until_s - self._now_s()
+                if left_s <= 0 or not self._changed.wait(left_s):
+                    raise StoreUnavailable(
+                        self._where,
+                        f"all {self.size} connections stayed in use for {self.timeout_s:.1f} s; "
+                        "raise store.hbase_pool_size",
+                    )
+
+    def _next_gateway(self, tried: set[str]) -> Gateway:
+        """The next in turn that is not left out; else the one that is back soonest."""
+        self._turn += 1
+        count = len(self._gateways)
+        order = [self._gateways[(self._turn + n) % count] for n in range(count)]
+        rest = [gateway for gateway in order if gateway.address not in tried]
+        now_s = self._now_s()
+        for gateway in rest:
+            if gateway.out_until_s <= now_s:
+                return gateway
+        return min(rest, key=lambda gateway: gateway.out_until_s)
+
+    def _pop_idle(self, gateway: Gateway) -> GatewayConnection | None:
+        while gateway.idle:
+            connection = gateway.idle.pop()
+            idle_s = self._now_s() - connection.used_at_s
+            if idle_s <= MAX_IDLE_S and connection.is_quiet():
+                return connection
+            self._forget(connection)
+        return None
+
+    def _drop_one_idle(self) -> None:
+        """Make room: the connection that was idle longest, of whatever gateway."""
+        with_idle = [gateway for gateway in self._gateways if gateway.idle]
+        if with_idle:
+            oldest = min(with_idle, key=lambda gateway: gateway.idle[0].used_at_s)
+            self._forget(oldest.idle.pop(0))
+
+    def _open(self, gateway: Gateway) -> GatewayConnection:
+        try:
+            connection = GatewayConnection(gateway.address, timeout_s=self.timeout_s)
+        except BaseException as error:
+            with self._changed:
+                self._opening -= 1
+                if isinstance(error, FOREIGN):
+                    self._failed(gateway)
+                self._changed.notify()
+            raise
+        with self._changed:
+            self._opening -= 1
+            self._all.add(connection)
+        return connection
+
+    def _give_back(self, gateway: Gateway, connection: GatewayConnection) -> None:
+        with self._changed:
+            if gateway.failures:
+                gateway.answered()
+            connection.used_at_s = self._now_s()
+            gateway.idle.append(connection)
+            self._changed.notify()
+
+    def _discard(self, gateway: Gateway, connection: GatewayConnection, *, failed: bool) -> None:
+        with self._changed:
+            self._forget(connection)
+            if failed:
+                self._failed(gateway)
+            self._changed.notify()
+
+    def _failed(self, gateway: Gateway) -> None:
+        gateway.failed(self._now_s())
+        self._drop_idle(gateway)
+
+    def _drop_idle(self, gateway: Gateway) -> None:
+        while gateway.idle:
+            self._forget(gateway.idle.pop())
+
+    def _forget(self, connection: GatewayConnection) -> None:
+        self._all.discard(connection)
+        with suppress(OSError):
+            connection.close()
+
+    def _disown(self) -> None:
+        """After a fork: what the parent opened stays the parent's."""
+        inherited = self._all
+        self._start()
+        for gateway in self._gateways:
+            gateway.idle.clear()
+            gateway.answered()
+        for connection in inherited:
+            connection.disown()

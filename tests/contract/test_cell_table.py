@@ -1,0 +1,212 @@
+"""What every engine of `CellTable` does."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from aragog.zen.tables import TABLES, Cell
+from aragog.zen.tables.memory import MemoryTables
+
+# A table whose rows lie packed in SQLite, and one whose rows do not.
+BOTH = pytest.mark.parametrize("name", ["n", "e"])
+FAMILY = {"n": b"m:", "e": b"p:"}
+
+
+@BOTH
+def test_a_row_that_was_put_is_read_with_its_timestamp(tables, name):
+    a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
+
+    tables[name].put(b"r1", {a: b"1", b: b""}, at_ms=1000)
+
+    assert tables[name].get(b"r1") == {a: Cell(b"1", 1000), b: Cell(b"", 1000)}
+    assert tables[name].get(b"r1", [b]) == {b: Cell(b"", 1000)}
+    assert tables[name].get(b"r2") == {}
+    assert tables[name].get_many([b"r1", b"r2"], [a]) == {b"r1": {a: Cell(b"1", 1000)}}
+
+
+@BOTH
+def test_the_larger_timestamp_stays_whatever_the_order(tables, name):
+    a = FAMILY[name] + b"a"
+    tables[name].put(b"r", {a: b"new"}, at_ms=2000)
+
+    tables[name].put(b"r", {a: b"old"}, at_ms=1000)
+
+    assert tables[name].get(b"r") == {a: Cell(b"new", 2000)}
+
+
+@BOTH
+def test_of_equal_timestamps_the_later_call_stays(tables, name):
+    a = FAMILY[name] + b"a"
+
+    tables[name].put_many([(b"r", {a: b"1"}, 1000), (b"q", {a: b"0"}, 1000)])
+    tables[name].put(b"r", {a: b"2"}, at_ms=1000)
+
+    assert tables[name].get(b"r") == {a: Cell(b"2", 1000)}
+
+
+@BOTH
+def test_a_delete_leaves_what_is_newer(tables, name):
+    a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
+    tables[name].put(b"r", {a: b"1"}, at_ms=1500)
+    tables[name].put(b"r", {b: b"2"}, at_ms=2000)
+
+    tables[name].delete(b"r", at_ms=1500)
+
+    assert tables[name].get(b"r") == {b: Cell(b"2", 2000)}
+
+
+@BOTH
+def test_a_delete_of_columns_leaves_the_others(tables, name):
+    a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
+    tables[name].put(b"r", {a: b"1", b: b"2"}, at_ms=1000)
+    tables[name].put(b"s", {a: b"1"}, at_ms=1000)
+
+    tables[name].delete_many([(b"r", [a], 1000), (b"s", [a], 1000), (b"t", None, 1000)])
+
+    assert tables[name].get(b"r") == {b: Cell(b"2", 1000)}
+    assert list(tables[name].scan(b"", None)) == [(b"r", {b: Cell(b"2", 1000)})]
+
+
+@BOTH
+def test_what_is_put_after_a_delete_with_a_later_timestamp_is_there(tables, name):
+    a = FAMILY[name] + b"a"
+    tables[name].put(b"r", {a: b"1"}, at_ms=1000)
+    tables[name].delete(b"r", at_ms=1001)
+
+    tables[name].put(b"r", {a: b"2"}, at_ms=1002)
+
+    assert tables[name].get(b"r") == {a: Cell(b"2", 1002)}
+
+
+@BOTH
+def test_a_scan_gives_its_range_in_key_order_and_reversed(tables, name):
+    a = FAMILY[name] + b"a"
+    keys = [bytes([first, second]) for first in (0, 1, 7, 255) for second in (0, 128, 255)]
+    tables[name].put_many([(key, {a: key}, 1000) for key in reversed(keys)])
+
+    def scanned(*args, **options):
+        return [row for row, _ in tables[name].scan(*args, **options)]
+
+    assert scanned(b"", None) == keys
+    assert scanned(b"", None, reverse=True) == keys[::-1]
+    assert scanned(keys[1], keys[8]) == keys[1:8]
+    assert scanned(keys[1], keys[8], limit=3) == keys[1:4]
+    assert scanned(keys[1], keys[8], limit=3, reverse=True) == keys[7:4:-1]
+    assert scanned(keys[3], keys[3]) == []
+
+
+@BOTH
+def test_a_scan_of_columns_skips_rows_without_them(tables, name):
+    a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
+    tables[name].put_many(
+        [(b"k%03d" % i, {b if i % 10 == 0 else a: b"v"}, 1000) for i in range(600)]
+    )
+
+    found = list(tables[name].scan(b"", None, columns=[b], limit=55))
+
+    assert [row for row, _ in found] == [b"k%03d" % i for i in range(0, 550, 10)]
+
+
+@BOTH
+def test_check_and_put_writes_only_over_what_was_expected(tables, name):
+    a, table = FAMILY[name] + b"a", tables[name]
+
+    assert table.check_and_put(b"r", a, None, b"1")
+    assert not table.check_and_put(b"r", a, None, b"2")
+    assert not table.check_and_put(b"r", a, b"0", b"2")
+    assert table.check_and_put(b"r", a, b"1", b"")
+    assert table.check_and_put(b"r", a, b"", b"3")
+    assert table.get(b"r")[a].value == b"3"
+
+
+@BOTH
+def test_many_checks_are_answered_in_order(tables, name):
+    a, table = FAMILY[name] + b"a", tables[name]
+    table.check_and_put(b"\x01", a, None, b"1")
+
+    done = table.check_and_put_many(
+        [(b"\x09", a, None, b"9"), (b"\x01", a, None, b"2"), (b"\x01", a, b"1", b"3")]
+    )
+
+    assert done == [True, False, True]
+
+
+@BOTH
+def test_a_counter_counts_up_and_down(tables, name):
+    c, table = {"n": b"c:links", "e": b"p:links"}[name], tables[name]
+
+    assert table.incr(b"r", c, 5) == 5
+    assert table.incr(b"r", c, -7) == -2
+    assert table.get(b"r")[c].value == (-2).to_bytes(8, signed=True)
+
+
+def test_rows_of_several_tables_are_written_in_one_call(tables):
+    tables.write(
+        [
+            ("h", b"\x01h", {b"i:u": b"u"}, 1000),
+            ("n", b"\x01n", {b"m:a": b"old"}, 1000),
+            ("n", b"\x02n", {b"m:a": b"x"}, 1000),
+            ("n", b"\x01n", {b"m:a": b"new"}, 2000),
+        ]
+    )
+
+    assert tables["h"].get(b"\x01h") == {b"i:u": Cell(b"u", 1000)}
+    assert tables["n"].get(b"\x01n") == {b"m:a": Cell(b"new", 2000)}
+    assert tables["n"].get(b"\x02n") == {b"m:a": Cell(b"x", 1000)}
+
+
+def test_a_value_of_a_megabyte_passes(tables):
+    value = bytes(range(256)) * 4096
+
+    tables["n"].put(b"r", {b"m:a": value}, at_ms=1000)
+
+    assert tables["n"].get(b"r", [b"m:a"])[b"m:a"].value == value
+
+
+def test_every_table_can_be_used(tables):
+    for name, families in TABLES.items():
+        tables[name].put(b"r", {families[0].encode() + b":q": b"v"}, at_ms=1000)
+
+        assert list(tables[name].scan(b"", None))
+
+
+ROW = st.sampled_from([b"\x00a", b"\x00b", b"\x11", b"\xff\xff"])
+COLUMN = st.sampled_from([b"m:a", b"m:\xc3\xa4", b"s:b"])
+VALUE = st.binary(max_size=5)
+AT = st.integers(1, 9)
+STEP = st.one_of(
+    st.tuples(st.just("put"), ROW, st.dictionaries(COLUMN, VALUE, min_size=1), AT),
+    st.tuples(st.just("delete"), ROW, st.none() | st.lists(COLUMN, min_size=1), AT),
+)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(STEP, max_size=25))
+@pytest.mark.parametrize("name", ["n", "e"])
+def test_any_history_ends_as_in_memory(quick_tables, name, history):
+    # Event times go up with each delete, as the port demands: what follows one is newer.
+    twin, tables = MemoryTables()[name], quick_tables()
+    shift = 0
+
+    for verb, row, what, at in history:
+        if verb == "put":
+            cells = {
+                c.replace(b"m:", FAMILY[name]).replace(b"s:", FAMILY[name]): v
+                for c, v in what.items()
+            }
+            for table in (twin, tables[name]):
+                table.put(row, cells, at_ms=at + shift)
+        else:
+            columns = what and [
+                c.replace(b"m:", FAMILY[name]).replace(b"s:", FAMILY[name]) for c in what
+            ]
+            for table in (twin, tables[name]):
+                table.delete(row, columns, at_ms=at + shift)
+            shift += 10
+
+    assert list(tables[name].scan(b"", None)) == list(twin.scan(b"", None))
+    assert list(tables[name].scan(b"\x00b", b"\xff", reverse=True)) == list(
+        twin.scan(b"\x00b", b"\xff", reverse=True)
+    )

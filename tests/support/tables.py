@@ -1,0 +1,68 @@
+"""
+Cell tables of every engine, empty, for tests that must hold on all of them.
+
+An engine is added by a line in `ENGINES`: its name, its marks, and how to open it. `open_tables`
+gets the request, so that it may ask for a server's fixture by name.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from aragog.clock import ManualClock
+from aragog.zen.tables import Tables
+from aragog.zen.tables.memory import MemoryTables
+from aragog.zen.tables.sqlite import SqliteTables
+
+
+def memory(request: pytest.FixtureRequest) -> Tables:
+    """As strict as HBase: a delete hides later puts that are not newer."""
+    return MemoryTables(ManualClock(), masking=True)
+
+
+def sqlite(request: pytest.FixtureRequest) -> Tables:
+    return SqliteTables(
+        request.getfixturevalue("tmp_path") / "tables", shards=4, clock=ManualClock()
+    )
+
+
+Opener = Callable[[pytest.FixtureRequest], Tables]
+
+ENGINES: dict[str, tuple[Opener, tuple[pytest.MarkDecorator, ...]]] = {
+    "memory": (memory, ()),
+    "sqlite": (sqlite, ()),
+}
+
+
+@pytest.fixture(params=[pytest.param(name, marks=marks) for name, (_, marks) in ENGINES.items()])
+def tables(request: pytest.FixtureRequest) -> Iterator[Tables]:
+    """Empty tables, once for each engine."""
+    made = ENGINES[request.param][0](request)
+    made.create()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def quick_tables(request: pytest.FixtureRequest) -> Iterator[Callable[[], Tables]]:
+    """A maker of empty tables for tests that need hundreds of them."""
+    folder: Path = request.getfixturevalue("tmp_path")
+    made: list[Tables] = []
+
+    def make() -> Tables:
+        if request.param == "memory":
+            return MemoryTables(ManualClock(), masking=True)
+        for old in made:
+            old.close()
+        made.clear()
+        shutil.rmtree(folder / "quick", ignore_errors=True)
+        made.append(SqliteTables(folder / "quick", shards=1, clock=ManualClock()))
+        return made[0]
+
+    yield make
+    for tables in made:
+        tables.close()
