@@ -1,0 +1,65 @@
+-- depart: may the sender write its request now?
+--
+-- KEYS[1]  {prefix}slots:restart   string   instant (us) that counts as everybody's last departure
+-- KEYS[2]  {prefix}slot:<domain>   string   packed state, see state.py
+-- KEYS[3]  {prefix}place:<domain>  zset     token -> when its place falls free by itself (us)
+-- ARGV[1]  packed <ddI4ddddd: slot (us), interval (us), token, hold (us), lead (us), window (us),
+--          places (0: any number), life of a place (us)
+--
+-- Returns <dBd: now (us); 0 = go at, 1 = ask again at, 2 = too late: reserve anew; instant (us).
+-- True after "go": the door is the caller's for `hold` after the instant, or until it reports.
+-- Asking again with the same token renews the hold.
+local FORMAT = '<ddi4I4I4HB'
+local CATCH_UP, POLL_MIN, POLL_MAX = 500, 5000, 50000
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local slot, interval, token, hold, lead, window, places, life = struct.unpack('<ddI4ddddd', ARGV[1])
+local planned, last, lag, holder, held, factor, streak = 0, 0, 0, 0, 0, 100, 0
+local state = redis.call('GET', KEYS[2])
+if state then
+  planned, last, lag, holder, held, factor, streak = struct.unpack(FORMAT, state)
+end
+local function answer(verdict, instant)
+  return struct.pack('<dBd', now, verdict, instant)
+end
+local function wait(instant)
+  -- Past its window a sender gives way, unless the door is open this moment.
+  return answer(instant > slot + window and 2 or 1, instant)
+end
+local step = interval * factor / 100
+local mine = holder == token
+if holder ~= 0 and not mine then
+  if now < last + held then
+    local poll = now + math.min(math.max(step / 4, POLL_MIN), POLL_MAX)
+    return wait(math.max(last + step, poll))
+  end
+  -- Killed, or stuck: it may have left at the very end of its hold.
+  last, holder = last + held, 0
+end
+local front = last - lag
+last = math.max(last, tonumber(redis.call('GET', KEYS[1]) or 0))
+-- Behind the plan, half a millisecond is made good with each departure.
+local open = mine and last or last + step - math.min(CATCH_UP, math.max(0, lag))
+if open > now + lead then
+  -- Those due before this one go first; one more is let in early as a stand-by.
+  return wait(open + math.min(math.max(slot - front - 2 * step, 0), 2 * step))
+end
+if places > 0 then
+  redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
+  if redis.call('ZCARD', KEYS[3]) >= places and not redis.call('ZSCORE', KEYS[3], token) then
+    return wait(now + math.max(step, POLL_MAX))
+  end
+  redis.call('ZADD', KEYS[3], now + life, token)
+  redis.call('PEXPIRE', KEYS[3], math.ceil(life / 1000))
+end
+local go = math.max(open, now)
+local was_late = math.max(0, lag)
+lag = math.max(math.min(go - math.max(slot, front), 2147483647), -2147483648)
+-- A late departure pushes the plan behind it, by one interval at most.
+if planned > slot then planned = planned + math.min(math.max(lag - was_late, 0), step) end
+planned = math.max(planned, go)
+local keep = math.max(planned, go + hold) + step + 1000000 - now
+if factor > 100 or streak > 0 then keep = math.max(keep, 3600000000) end
+redis.call('SET', KEYS[2], struct.pack(FORMAT, planned, go, lag, token, hold, factor, streak),
+  'PX', math.ceil(keep / 1000))
+return answer(0, go)
