@@ -1,0 +1,145 @@
+"""What a page and its answer say about which URL stands for it; `urls.canonical` decides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from aragog.pages import page_robots as robots
+from aragog.pages.document import Document, LinkElement
+from aragog.pages.page_robots import PageRobots
+from aragog.urls.canonical import Evidence, Redirect
+
+try:
+    from aragog.urls.link_header import parse as parse_link_header
+except ImportError:  # until the module lands
+    from aragog.pages._link_header_shim import parse as parse_link_header
+
+Headers = Iterable[tuple[str, str]]
+
+MAX_CANDIDATES = 16
+"""Of one kind; a page with more canonicals than this says nothing."""
+MAX_ALTERNATES = 500
+
+_SPACE = "\t\n\f\r "
+_REFRESH_TIME = re.compile(r"[\t\n\f\r ]*(?:([0-9]+)[0-9.]*|\.[0-9.]*)(?=[;,\t\n\f\r ]|\Z)")
+_REFRESH_URL = re.compile(r"url[\t\n\f\r ]*=[\t\n\f\r ]*", re.IGNORECASE)
+_MAX_REFRESH_S = 2_147_483_647.0
+
+
+def collect(
+    document: Document,
+    *,
+    url: str,
+    final_url: str,
+    status: int = 200,
+    redirects: tuple[Redirect, ...] = (),
+    headers: Headers = (),
+) -> Evidence:
+    """
+    All evidence for one fetch, every URL in it normalized.
+
+    `url` is what was asked for, `final_url` what gave the page, `redirects` the hops between the
+    two in order, `headers` those of the last answer with names in any case.
+    """
+    targets = _Targets(document)
+    links = document.link_elements
+    return Evidence(
+        url=url,
+        final_url=final_url,
+        status=status,
+        redirects=redirects,
+        link_header=tuple(_from_link_headers(headers, final_url)),
+        link_canonical=targets.of("link canonical", _hrefs(links, "canonical", in_head=True)),
+        body_canonical=targets.of("body canonical", _hrefs(links, "canonical", in_head=False)),
+        og_url=targets.one("og:url", document.meta("og:url")),
+        meta_refresh=_refresh(document, targets),
+        is_amp="amp" in document.html_attributes or "⚡" in document.html_attributes,
+        amp_url=next(iter(targets.of("amphtml", _hrefs(links, "amphtml", in_head=True))), None),
+        hreflang=tuple(_alternates(links, targets)),
+        unparsable=tuple(targets.unparsable),
+    )
+
+
+def page_robots(document: Document, headers: Headers = (), *, agent: str = "aragog") -> PageRobots:
+    """What the page's meta elements and the answer's X-Robots-Tag ask for, together."""
+    return robots.stricter(document.robots, robots.from_headers(headers, agent=agent))
+
+
+def meta_refresh(content: str) -> tuple[float, str | None] | None:
+    """
+    The delay in whole seconds and the target, as written, of a refresh; None when it is none.
+
+    The target is None when the page is to be loaded again. These are the HTML Standard's "shared
+    declarative refresh steps" (4.2.5.3): the fraction of a delay is read and dropped, `;`, `,` or
+    white space separates, `url=` may be missing, quotes end at their like.
+    """
+    found = _REFRESH_TIME.match(content)
+    if not found:
+        return None
+    delay_s = float(min(int(found[1][:12]), _MAX_REFRESH_S)) if found[1] else 0.0
+    rest = content[found.end() :].lstrip(_SPACE)
+    rest = rest[1:].lstrip(_SPACE) if rest[:1] in {";", ","} else rest
+    if not rest:
+        return delay_s, None
+    named = _REFRESH_URL.match(rest)
+    return delay_s, _unquoted(rest[named.end() :] if named else rest)
+
+
+def _unquoted(text: str) -> str:
+    """What stands before the closing quote of an opening one; URL parsing drops tabs and ends."""
+    if text[:1] in {'"', "'"}:
+        text = text[1:].partition(text[0])[0]
+    return text.strip(_SPACE).translate({9: None, 10: None, 13: None})
+
+
+class _Targets:
+    """Resolves candidates and remembers those that are no URL, by source."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self.unparsable: list[tuple[str, str]] = []
+
+    def one(self, source: str, text: str | None) -> str | None:
+        if not text:
+            return None
+        url = self._document.resolve(text)
+        if url is None and len(self.unparsable) < MAX_CANDIDATES:
+            self.unparsable.append((source, text[:200]))
+        return url
+
+    def of(self, source: str, texts: Iterable[str]) -> tuple[str, ...]:
+        urls = (self.one(source, text) for text in texts)
+        return tuple(dict.fromkeys(url for url in urls if url))[:MAX_CANDIDATES]
+
+
+def _hrefs(links: Iterable[LinkElement], rel: str, *, in_head: bool) -> Iterable[str]:
+    return (
+        link.href for link in links if rel in link.rel and link.in_head is in_head and link.href
+    )
+
+
+def _from_link_headers(headers: Headers, final_url: str) -> Iterable[str]:
+    values = [value for name, value in headers if name.lower() == "link"]
+    return (
+        link.url for link in parse_link_header(values, base=final_url) if "canonical" in link.rel
+    )
+
+
+def _refresh(document: Document, targets: _Targets) -> tuple[float, str] | None:
+    """The first refresh of the page counts, as in browsers, if it leads anywhere."""
+    for attributes in document.metas:
+        if (attributes.get("http-equiv") or "").lower() == "refresh":
+            found = meta_refresh(attributes.get("content") or "")
+            if found:
+                target = targets.one("meta refresh", found[1])
+                return (found[0], target) if target else None
+    return None
+
+
+def _alternates(links: Iterable[LinkElement], targets: _Targets) -> Iterable[tuple[str, str]]:
+    for count, link in enumerate(x for x in links if "alternate" in x.rel):
+        language = link.attributes.get("hreflang")
+        url = targets.one("hreflang", link.href) if language else None
+        if language and url and count < MAX_ALTERNATES:
+            yield language.strip().lower(), url

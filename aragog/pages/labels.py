@@ -1,0 +1,70 @@
+"""
+Charset labels and what they name: the table of the WHATWG Encoding Standard, section 4.2.
+
+A label is what a page or server writes (`latin1`, `x-sjis`); a name is the standard's own, in lower
+case (`windows-1252`, `shift_jis`). Python's codecs are narrower than the standard's in places, so a
+name is decoded by the widest codec that agrees with it.
+"""
+
+from __future__ import annotations
+
+import codecs
+from importlib import resources
+
+_ASCII_WHITESPACE = " \t\n\f\r"
+
+FALLBACK = "windows-1252"
+"""What a page is that declares nothing and looks like nothing (HTML Standard, 13.2.3.2)."""
+
+_CODECS = {
+    "big5": "big5hkscs",
+    "euc-kr": "cp949",
+    "gbk": "gb18030",
+    "iso-8859-8-i": "iso8859-8",
+    "macintosh": "mac_roman",
+    "shift_jis": "cp932",
+    "windows-874": "cp874",
+    "x-mac-cyrillic": "mac_cyrillic",
+    "x-user-defined": "latin-1",
+}
+
+
+def _read_table() -> dict[str, str]:
+    table = {}
+    text = resources.files(__package__).joinpath("labels.txt").read_text("ascii")
+    for entry in text.replace("\n  ", " ").splitlines():
+        name, _, others = entry.partition(":")
+        table.update(dict.fromkeys([name, *others.split()], name))
+    return table
+
+
+_NAMES = _read_table()
+
+
+def name_of(label: str) -> str | None:
+    """The standard's name for `label`, in lower case; None for a label that it does not know."""
+    return _NAMES.get(label.strip(_ASCII_WHITESPACE).lower())
+
+
+def _keep_byte(error: UnicodeError) -> tuple[str, int]:
+    """One undecodable byte becomes the C1 control of its number, as the standard's tables say."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    byte = error.object[error.start]
+    return (chr(byte) if byte < 0xA0 else "�"), error.start + 1
+
+
+codecs.register_error("aragog.keep_c1", _keep_byte)
+
+
+def decode(body: bytes, name: str) -> str:
+    """
+    `body` as text, whatever it holds: what cannot be decoded becomes U+FFFD.
+
+    `replacement` stands for encodings that browsers refuse because they can smuggle markup; nothing
+    of such a body is read.
+    """
+    if name == "replacement":
+        return "�" if body else ""
+    errors = "aragog.keep_c1" if name.startswith("windows-") else "replace"
+    return body.decode(_CODECS.get(name, name), errors)

@@ -1,0 +1,89 @@
+"""Where a page leads: its anchors as absolute, normalized URLs, each once, in page order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from selectolax.lexbor import LexborNode
+
+from aragog.pages.document import Document, squeeze
+
+MAX_TEXT_CHARS = 200
+"""An anchor's text is cut here; 99 % of real ones are under 120."""
+
+_RELS = ("nofollow", "ugc", "sponsored")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One target of a page, with what the page says of it."""
+
+    url: str
+    """Absolute and normalized."""
+    text: str = ""
+    """The first anchor text that is not empty: its text, else its title, label or image's alt."""
+    nofollow: bool = False
+    """This and the next two are True only if every anchor to the URL says so."""
+    ugc: bool = False
+    sponsored: bool = False
+
+
+def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
+    """
+    The http(s) targets of `<a href>` and `<area href>`, without those into the page itself.
+
+    A page's own nofollow (`document.robots`) is left to the caller: links are facts, following them
+    is a decision. Of more than `limit` different targets the first of the page are kept.
+    """
+    found: dict[str, Link] = {}
+    resolve = document.resolve
+    own = document.resolve(document.url) or document.url
+    has_base = document.base_url != document.url
+    for node in document.tree.css("a[href],area[href]"):
+        attributes = node.attributes
+        href = attributes["href"] or ""
+        if href.startswith("#") and not has_base:
+            continue
+        url = resolve(href)
+        if url is None or (url == own and "#" in href):
+            continue
+        known = found.get(url)
+        if known is None:
+            if len(found) >= limit:
+                break
+            found[url] = _link(url, node, attributes)
+        else:
+            found[url] = _merged(known, node, attributes)
+    return tuple(found.values())
+
+
+def _link(url: str, node: LexborNode, attributes: dict[str, str | None]) -> Link:
+    rel = attributes.get("rel")
+    text = _text(node, attributes)
+    if not rel:
+        return Link(url, text)
+    words = rel.lower().replace(",", " ").split()
+    return Link(url, text, *(name in words for name in _RELS))
+
+
+def _merged(known: Link, node: LexborNode, attributes: dict[str, str | None]) -> Link:
+    if known.text and not (known.nofollow or known.ugc or known.sponsored):
+        return known
+    other = _link(known.url, node, attributes)
+    return Link(
+        known.url,
+        known.text or other.text,
+        known.nofollow and other.nofollow,
+        known.ugc and other.ugc,
+        known.sponsored and other.sponsored,
+    )
+
+
+def _text(node: LexborNode, attributes: dict[str, str | None]) -> str:
+    text = squeeze(node.text())
+    if not text:
+        text = squeeze(attributes.get("title") or attributes.get("aria-label") or "")
+    if not text:
+        image = node.css_first("img[alt]")
+        text = squeeze(image.attributes.get("alt") or "") if image is not None else ""
+    return text[:MAX_TEXT_CHARS]

@@ -1,0 +1,158 @@
+"""
+What a page asks of robots about itself: the robots meta element and X-Robots-Tag, read alike.
+
+Directives add up: whichever source is the strictest wins, as Google's description of both says
+(developers.google.com/search/docs/crawling-indexing/robots-meta-tag, 2025). Directives for another
+agent by name are not ours; those for `*` and for no agent are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+
+_FLAGS = {
+    "noindex",
+    "nofollow",
+    "noarchive",
+    "nosnippet",
+    "noimageindex",
+    "notranslate",
+    "indexifembedded",
+}
+_ALIASES = {"none": ("noindex", "nofollow"), "nocache": ("noarchive",)}
+_WITH_VALUE = {"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"}
+_AGENTS_FOR_ALL = {"", "*", "robots"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRobots:
+    """Which uses a page forbids; everything is allowed that is not True here."""
+
+    noindex: bool = False
+    nofollow: bool = False
+    noarchive: bool = False
+    nosnippet: bool = False
+    noimageindex: bool = False
+    notranslate: bool = False
+    indexifembedded: bool = False
+    max_snippet: int | None = None
+    """Characters of text that may be shown; -1 means any number, None that nothing was said."""
+    max_image_preview: str | None = None
+    """none, standard or large."""
+    max_video_preview: int | None = None
+    """Seconds; -1 means any number."""
+    unavailable_after: str | None = None
+    """A date as found; the page asks not to be shown after it."""
+    sources: tuple[str, ...] = ()
+    """Which of `meta` and `x-robots-tag` said something."""
+
+
+def from_meta(metas: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
+    """What meta elements say, given as (name, content); `agent` is our product token."""
+    names = _AGENTS_FOR_ALL | {agent.lower()}
+    said = [content for name, content in metas if name and name.strip().lower() in names]
+    return reduce(stricter, (_read(content, "meta") for content in said), PageRobots())
+
+
+def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
+    """What X-Robots-Tag headers say: `noindex`, or `googlebot: noindex` for one agent."""
+    names = _AGENTS_FOR_ALL | {agent.lower()}
+    found = PageRobots()
+    for name, value in headers:
+        if name.lower() == "x-robots-tag":
+            for whom, directives in _by_agent(value):
+                if whom in names:
+                    found = stricter(found, _read(directives, "x-robots-tag"))
+    return found
+
+
+def stricter(one: PageRobots, other: PageRobots) -> PageRobots:
+    """Both at once: what either forbids is forbidden, and the smaller limit holds."""
+    return PageRobots(
+        noindex=one.noindex or other.noindex,
+        nofollow=one.nofollow or other.nofollow,
+        noarchive=one.noarchive or other.noarchive,
+        nosnippet=one.nosnippet or other.nosnippet,
+        noimageindex=one.noimageindex or other.noimageindex,
+        notranslate=one.notranslate or other.notranslate,
+        indexifembedded=one.indexifembedded or other.indexifembedded,
+        max_snippet=_smaller(one.max_snippet, other.max_snippet),
+        max_image_preview=_smaller_preview(one.max_image_preview, other.max_image_preview),
+        max_video_preview=_smaller(one.max_video_preview, other.max_video_preview),
+        unavailable_after=one.unavailable_after or other.unavailable_after,
+        sources=tuple(dict.fromkeys(one.sources + other.sources)),
+    )
+
+
+def _by_agent(value: str) -> list[tuple[str, str]]:
+    """
+    A header's value cut into (agent, directives).
+
+    A colon also belongs to `max-snippet: 5` and to the time in `unavailable_after`, so only a word
+    that is no directive names an agent, and it does so for what follows it.
+    """
+    parts: list[tuple[str, str]] = []
+    whom = ""
+    for piece in value.split(","):
+        word, colon, rest = piece.partition(":")
+        name = word.strip().lower()
+        if colon and name not in _WITH_VALUE and _is_token(name) and not _in_a_date(parts):
+            whom, directive = name, rest
+        else:
+            directive = piece
+        parts.append((whom, directive))
+    return [(whom, directive) for whom, directive in parts if directive.strip()]
+
+
+def _is_token(name: str) -> bool:
+    return bool(name) and (name == "*" or name.replace("-", "").replace("_", "").isalpha())
+
+
+def _in_a_date(parts: list[tuple[str, str]]) -> bool:
+    return bool(parts) and parts[-1][1].strip().lower().startswith("unavailable_after")
+
+
+def _read(directives: str, source: str) -> PageRobots:
+    found = PageRobots(sources=(source,))
+    for piece in directives.split(","):
+        name, _, value = piece.partition(":")
+        name, value = name.strip().lower(), value.strip()
+        for flag in _ALIASES.get(name, (name,)):
+            if flag in _FLAGS:
+                found = replace(found, **{flag: True})  # type: ignore[arg-type]
+        if name in _WITH_VALUE:
+            found = _with_value(found, name, value)
+    return found
+
+
+def _with_value(found: PageRobots, name: str, value: str) -> PageRobots:
+    if name == "unavailable_after":
+        return replace(found, unavailable_after=value or None)
+    if name == "max-image-preview":
+        known = value.lower() in _PREVIEWS
+        return replace(found, max_image_preview=value.lower()) if known else found
+    number = value.removeprefix("-")
+    if not (number.isascii() and number.isdigit() and len(number) < 10):
+        return found
+    limit = int(value)
+    if name == "max-snippet":
+        return replace(found, max_snippet=limit)
+    return replace(found, max_video_preview=limit)
+
+
+_PREVIEWS = ("none", "standard", "large")
+
+
+def _smaller_preview(one: str | None, other: str | None) -> str | None:
+    if one is None or other is None:
+        return one or other
+    return min(one, other, key=_PREVIEWS.index)
+
+
+def _smaller(one: int | None, other: int | None) -> int | None:
+    """-1 is no limit."""
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other) if min(one, other) < 0 else min(one, other)
