@@ -15,6 +15,7 @@ The web's misbehaviour is never an error here: it is an outcome (`aragog.fetcher
     │   ├── StoreUnavailable        HBase, SQLite
     │   ├── ContentUnavailable      S3, the folder
     │   ├── LimiterUnavailable      the limiter's Redis
+    │   ├── RobotsUnavailable       the robots cache's Redis
     │   ├── SpoolUnavailable        the spool's Redis
     │   └── BrokerUnavailable       the job layer's Redis, or any Celery broker
     └── PermanentError              our data; a human must look
@@ -134,6 +135,10 @@ class ContentUnavailable(TransientError):
 
 class LimiterUnavailable(TransientError):
     """The limiter's Redis could not be reached; no slot was promised."""
+
+
+class RobotsUnavailable(TransientError):
+    """The Redis of the robots cache could not be reached; nothing is known of any rules."""
 
 
 class SpoolUnavailable(TransientError):

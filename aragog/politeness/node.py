@@ -46,7 +46,7 @@ def limiter_errors(where: str) -> Iterator[None]:
         raise LimiterUnavailable(where, f"{type(error).__name__}: {error}") from error
 
 
-def connect(url: str, *, timeout_s: float = 2.0) -> redis.Redis:
+def connect(url: str, *, setting: str, timeout_s: float = 2.0) -> redis.Redis:
     """
     A client that tries again once: a connection of the pool may have died with its server.
 
@@ -61,9 +61,7 @@ def connect(url: str, *, timeout_s: float = 2.0) -> redis.Redis:
             retry=Retry(ConstantBackoff(0.05), 1),
         )
     except ValueError as error:
-        raise ConfigError(
-            f"politeness.limiter_urls: {url!r}: {error}; use redis://host:port"
-        ) from (error)
+        raise ConfigError(f"{setting}: {url!r}: {error}; use redis://host:port") from (error)
 
 
 class LimiterNode:
@@ -81,7 +79,7 @@ class LimiterNode:
         self.prefix = prefix
         self.hold_us = hold_us
         self.clock = ServerClock()
-        self.client = connect(url)
+        self.client = connect(url, setting="politeness.limiter_urls")
 
     def key(self, kind: str, name: str) -> str:
         """The Redis key of one kind: `slot` and `place` by domain, `slots` for the server's own."""

@@ -14,6 +14,7 @@ EXAMPLES = {
     errors.StoreUnavailable: ("sqlite", "disk full"),
     errors.ContentUnavailable: ("s3", "503"),
     errors.LimiterUnavailable: ("redis", "refused"),
+    errors.RobotsUnavailable: ("redis", "refused"),
     errors.SpoolUnavailable: ("redis", "full"),
     errors.BrokerUnavailable: ("redis", "refused"),
     errors.CorruptRow: ("n", "00ff", "short"),
