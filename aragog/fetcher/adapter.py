@@ -1,0 +1,219 @@
+"""
+The engine under requests: an adapter that speaks HTTP/1.1 over connections pinned by the guard.
+
+Mounted on a `requests.Session` it makes any request of that session safe: the host is resolved
+once, every address vetted, and the socket opened to a vetted one. `Fetcher` hands it a
+`PoliteRequest`, which also carries the fetch's pace and the moments at which its gate wants to be
+asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ssl
+from collections.abc import Iterator
+from typing import Any
+
+import requests
+from requests.adapters import BaseAdapter
+
+from aragog.clock import Clock, SystemClock
+from aragog.fetcher.answer import Answer
+from aragog.fetcher.connection import Address, Connection, Peer, connect
+from aragog.fetcher.faults import Barred, Broken, Excess, Fault, NoPage
+from aragog.fetcher.pace import Pace
+from aragog.fetcher.pool import Pool
+from aragog.fetcher.ports import Guard
+from aragog.fetcher.proxy import Proxy
+from aragog.fetcher.request import PoliteRequest, Target
+from aragog.fetcher.tls import tls_context
+from aragog.fetcher.user_agent import has_contact, is_loopback, missing_contact
+from aragog.settings import FetchSettings
+
+
+class PinnedAdapter(BaseAdapter):
+    """
+    One process's connections to the web; safe to use from many threads, not across a fork.
+
+    Args:
+        settings: caps, timeouts, proxy.
+        guard: vets each target.
+        clock: for timeouts and idle times.
+        tls: None: a context that trusts certifi's roots, the system's and `SSL_CERT_FILE`.
+    """
+
+    def __init__(
+        self,
+        settings: FetchSettings,
+        guard: Guard,
+        *,
+        clock: Clock | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        super().__init__()
+        self._settings = settings
+        self._guard = guard
+        self._clock = clock or SystemClock()
+        self._tls = tls
+        self._anonymous = not has_contact(settings)
+        self._proxy = Proxy(settings.proxy) if settings.proxy else None
+        self._pool = Pool(self._clock, max_idle=4 * settings.concurrency)
+
+    def send(  # noqa: PLR0917 - the signature of requests
+        self,
+        request: requests.PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,  # noqa: ARG002 - the fetch settings bound every request
+        verify: bool | str = True,  # noqa: ARG002 - `verify_tls` decides
+        cert: Any = None,  # noqa: ARG002 - no client certificates
+        proxies: Any = None,  # noqa: ARG002 - `proxy` decides
+    ) -> requests.Response:
+        """
+        The answer to `request`, its body unread when `stream`.
+
+        Raises:
+            requests.RequestException: for a plain request; for a `PoliteRequest` the `Fault`.
+        """
+        if isinstance(request, PoliteRequest):
+            return self.exchange(request)
+        with _as_requests_says(request):
+            why = self._guard.vet_url(request.url or "")
+            if why is not None:
+                raise Barred(why)
+            response = self.exchange(self._polite(request))
+            response.request = request
+            if not stream:
+                _ = response.content
+            return response
+
+    def _polite(self, request: requests.PreparedRequest) -> PoliteRequest:
+        if request.method != "GET" or request.body:
+            raise Broken("protocol", "only GET without a body is spoken here")
+        return PoliteRequest(request.url or "", request.headers, self.pace())
+
+    def pace(self) -> Pace:
+        """A stopwatch for one fetch, started now."""
+        settings = self._settings
+        return Pace(
+            self._clock,
+            deadline_s=settings.deadline_s,
+            connect_timeout_s=settings.connect_timeout_s,
+            read_timeout_s=settings.read_timeout_s,
+            min_bytes_per_s=settings.min_bytes_per_s,
+        )
+
+    def exchange(self, request: PoliteRequest) -> requests.Response:
+        """
+        Send `request`, read the head of its answer.
+
+        A kept connection that the other end closed meanwhile is replaced once by a new one.
+
+        Raises:
+            Fault: no answer, and why.
+        """
+        target = Target(request.url or "")
+        peer = Peer(target.scheme, target.host, target.port, self._settings.proxy)
+        connection = self._pool.take(peer)
+        if connection is not None:
+            with contextlib.suppress(_Stale):
+                return self._over(connection, request, target, dns_ms=None, kept=True)
+        connection, dns_ms = self._connect(peer, target, request.pace)
+        return self._over(connection, request, target, dns_ms=dns_ms, kept=False)
+
+    def _over(
+        self,
+        connection: Connection,
+        request: PoliteRequest,
+        target: Target,
+        *,
+        dns_ms: float | None,
+        kept: bool,
+    ) -> requests.Response:
+        pace = request.pace
+        try:
+            connection.timed_by(pace)
+            asked_s = pace.now_s()
+            request.depart()
+            sent_s = pace.now_s()
+            pace.excuse(sent_s - asked_s)
+            connection.send(self._bytes(request, target))
+            request.departed()
+            head = connection.channel.head(self._settings.max_header_bytes)
+        except Broken as broken:
+            connection.close()
+            if kept and broken.kind == "reset":
+                raise _Stale from broken
+            raise
+        except BaseException:
+            connection.close()
+            raise
+        answer = Answer(connection, head, pace, self._pool.give)
+        answer.dns_ms = dns_ms
+        answer.connect_ms = None if kept else connection.connect_ms
+        answer.first_byte_ms = (pace.now_s() - sent_s) * 1000
+        return answer.as_response(request)
+
+    def _connect(self, peer: Peer, target: Target, pace: Pace) -> tuple[Connection, float]:
+        """A new connection, and how many milliseconds the name took."""
+        before_s = pace.now_s()
+        addresses = vetted(self._guard, target.host, target.port)
+        if self._anonymous and not all(is_loopback(ip) for ip, _ in addresses):
+            raise missing_contact(self._settings)
+        dns_ms = (pace.now_s() - before_s) * 1000
+        tunnel = b""
+        if self._proxy is not None:
+            addresses = self._proxy.addresses()
+            if target.scheme == "https":
+                tunnel = self._proxy.connect_request(target.authority)
+        tls = self._context() if target.scheme == "https" else None
+        return connect(peer, addresses, pace, tls=tls, tunnel=tunnel), dns_ms
+
+    def _context(self) -> ssl.SSLContext:
+        if self._tls is None:
+            self._tls = tls_context(verify=self._settings.verify_tls)
+        return self._tls
+
+    def _bytes(self, request: PoliteRequest, target: Target) -> bytes:
+        """The request as it goes over the wire; through a plain proxy in absolute form."""
+        through_proxy = self._proxy is not None and target.scheme == "http"
+        path = f"http://{target.authority}{target.path}" if through_proxy else target.path
+        lines = [f"GET {path} HTTP/1.1", f"Host: {target.host_header}"]
+        lines += [f"{name}: {value}" for name, value in request.headers.items()]
+        if through_proxy and self._proxy is not None and self._proxy.authorization:
+            lines.append(f"Proxy-Authorization: {self._proxy.authorization}")
+        return "\r\n".join((*lines, "", "")).encode("latin-1", "replace")
+
+    def close(self) -> None:
+        """Close all kept connections."""
+        self._pool.close()
+
+
+class _Stale(Exception):
+    """A kept connection was closed before it answered: asking again is safe for a GET."""
+
+
+def vetted(guard: Guard, host: str, port: int) -> list[Address]:
+    """Where a connection to `host` may go; Barred or Broken when nowhere."""
+    return guard.resolve(host, port)
+
+
+@contextlib.contextmanager
+def _as_requests_says(request: requests.PreparedRequest) -> Iterator[None]:
+    """Faults as the exceptions that users of requests expect."""
+    try:
+        yield
+    except Fault as fault:
+        raise _their_error(fault)(fault.why, request=request) from fault
+
+
+def _their_error(fault: Fault) -> type[requests.RequestException]:
+    if isinstance(fault, Barred):
+        return requests.exceptions.InvalidURL
+    if isinstance(fault, Excess):
+        return requests.exceptions.InvalidHeader
+    if isinstance(fault, NoPage):
+        return requests.exceptions.ContentDecodingError
+    kind = fault.kind if isinstance(fault, Broken) else ""
+    if kind == "timeout":
+        return requests.exceptions.Timeout
+    return requests.exceptions.SSLError if kind == "tls" else requests.exceptions.ConnectionError

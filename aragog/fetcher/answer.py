@@ -1,0 +1,141 @@
+"""One answer: its head, its body not yet read, the connection that goes back when it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import requests
+from requests.structures import CaseInsensitiveDict
+
+from aragog.fetcher.body import Body, Bounds, collect
+from aragog.fetcher.channel import content
+from aragog.fetcher.connection import Connection
+from aragog.fetcher.decoders import decoders_for
+from aragog.fetcher.faults import Broken, Fault
+from aragog.fetcher.framing import Framing, framing_of
+from aragog.fetcher.head import Head
+from aragog.fetcher.pace import Pace
+
+# The body of an answer that is not wanted is read to its end when it is this short, because that
+# is cheaper than a new connection.
+DRAIN_BYTES = 16_384
+DRAIN_S = 0.25
+
+NO_BOUNDS = Bounds(1 << 62, 1 << 62)
+
+
+class Answer:
+    """
+    What `requests.Response.raw` is here. Either `read_body` or `discard` ends it.
+
+    Attributes:
+        dns_ms: None when nothing was resolved.
+        connect_ms: None on a kept connection.
+        first_byte_ms: from the request to the end of the head.
+    """
+
+    dns_ms: float | None = None
+    connect_ms: float | None = None
+    first_byte_ms: float | None = None
+
+    def __init__(
+        self,
+        connection: Connection,
+        head: Head,
+        pace: Pace,
+        give_back: Callable[[Connection], None],
+    ) -> None:
+        self.head = head
+        self.address = connection.address
+        self.tls = connection.tls
+        self._connection: Connection | None = connection
+        self._pace = pace
+        self._give_back = give_back
+        self._framing: Framing | None = None
+
+    @property
+    def framing(self) -> Framing:
+        """Where the body ends; raises Broken or NoPage, see `framing_of`."""
+        if self._framing is None:
+            self._framing = framing_of(self.head)
+        return self._framing
+
+    def read_body(self, bounds: Bounds, look: Callable[[bytes], None] = lambda _: None) -> Body:
+        """
+        The decoded body; the connection is let go whatever happens.
+
+        Raises:
+            Fault: see `body.collect`.
+        """
+        connection = self._connection
+        if connection is None:
+            raise Broken("protocol", "the body was read before")
+        reusable = False
+        try:
+            framing = self.framing
+            decoders = decoders_for(self.head.tokens("content-encoding"), framing.codings)
+            self._pace.body_begins()
+            body = collect(content(connection.channel, framing), decoders, bounds, look)
+            reusable = body.drained and framing.persistent
+            return body
+        finally:
+            self._pace.body_ends()
+            self._let_go(reusable=reusable)
+
+    def discard(self) -> None:
+        """Let the body go unread, unless it is short; never raises Fault."""
+        connection = self._connection
+        if connection is None:
+            return
+        reusable = False
+        try:
+            framing = self.framing
+            if framing.persistent and framing.length <= DRAIN_BYTES:
+                left = DRAIN_BYTES
+                with self._pace.hurried(DRAIN_S):
+                    for piece in content(connection.channel, framing):
+                        left -= len(piece)
+                        if left < 0:
+                            return
+                reusable = True
+        except Fault:
+            pass
+        finally:
+            self._let_go(reusable=reusable)
+
+    def _let_go(self, *, reusable: bool) -> None:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        # More than the answer is an answer to nothing: such a connection is not to be trusted.
+        if reusable and not connection.channel.pending:
+            self._give_back(connection)
+        else:
+            connection.close()
+
+    def as_response(self, request: requests.PreparedRequest) -> requests.Response:
+        """The same as requests' own value."""
+        response = requests.Response()
+        response.status_code = self.head.status
+        response.reason = self.head.reason
+        response.url = request.url or ""
+        response.request = request
+        response.raw = self
+        response.headers = CaseInsensitiveDict(
+            (name, ", ".join(values)) for name, values in self.head.fields.items()
+        )
+        return response
+
+    # What requests.Response calls on its `raw`.
+
+    def stream(self, amt: int = 65_536, decode_content: bool | None = None) -> Iterator[bytes]:
+        """The decoded body in one piece, for `Response.content` and `iter_content`."""
+        del amt, decode_content
+        if self._connection is not None:
+            yield self.read_body(NO_BOUNDS).data
+
+    def close(self) -> None:
+        self._let_go(reusable=False)
+
+    def release_conn(self) -> None:
+        self._let_go(reusable=False)

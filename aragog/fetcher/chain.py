@@ -1,0 +1,280 @@
+"""One fetch under way: ask, follow, until something has come of it. See `http.Fetcher`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, assert_never, cast
+
+from aragog.clock import Clock
+from aragog.fetcher.adapter import PinnedAdapter
+from aragog.fetcher.answer import Answer
+from aragog.fetcher.body import Bounds
+from aragog.fetcher.cookies import Cookies
+from aragog.fetcher.decoders import ACCEPT_ENCODING
+from aragog.fetcher.faults import Barred, Broken, Excess, NoPage
+from aragog.fetcher.gate import Deny, Gate, Go, Later
+from aragog.fetcher.head import Head
+from aragog.fetcher.media import content_type_of, refused_by_look, refused_by_type
+from aragog.fetcher.outcome import (
+    Busy,
+    Fetched,
+    Forbidden,
+    Gone,
+    Hop,
+    NotModified,
+    Outcome,
+    Redirected,
+    Refused,
+    Timing,
+    TooLarge,
+    Unreachable,
+    Unreadable,
+)
+from aragog.fetcher.ports import Guard
+from aragog.fetcher.redirects import as_sent, location_of, target_of
+from aragog.fetcher.request import PoliteRequest, basic
+from aragog.fetcher.retry_after import retry_at_ms
+from aragog.fetcher.user_agent import user_agent
+from aragog.settings import FetchSettings
+
+ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+# Client errors that pass: request timeout, misdirected connection, too early (RFC 9110, 8470).
+NOT_YET = frozenset({408, 421, 425})
+
+# Never sent on to another host than the first of a chain.
+PRIVATE_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
+
+
+_Made = TypeVar("_Made")
+
+
+class Plan:
+    """What all fetches of one Fetcher have in common."""
+
+    def __init__(
+        self, settings: FetchSettings, guard: Guard, adapter: PinnedAdapter, clock: Clock
+    ) -> None:
+        self.settings = settings
+        self.guard = guard
+        self.adapter = adapter
+        self.clock = clock
+        self.bounds = Bounds(settings.max_wire_bytes, settings.max_body_bytes)
+        self.headers = {
+            "User-Agent": user_agent(settings),
+            "Accept": ACCEPT,
+            "Accept-Encoding": ACCEPT_ENCODING,
+        }
+        own = {name.lower(): name for name in settings.headers}
+        self.headers = {k: v for k, v in self.headers.items() if k.lower() not in own}
+        self.headers.update(settings.headers)
+        self.public_headers = {
+            name: value
+            for name, value in self.headers.items()
+            if name.lower() not in PRIVATE_HEADERS
+        }
+
+
+class Chain:
+    """
+    A URL, the redirects it led through, and the answer so far.
+
+    Args:
+        plan: of the Fetcher.
+        url: the URL to ask, normalized.
+        gate: asked before each request.
+        hops: followed already.
+    """
+
+    def __init__(self, plan: Plan, url: str, gate: Gate, hops: tuple[Hop, ...]) -> None:
+        self._plan = plan
+        self._gate = gate
+        self._first_url = hops[0].url if hops else url
+        self._url = url
+        self._spelling = url
+        self._hops = hops
+        self._asked: set[str] = {hop.url for hop in hops}
+        self._validators: tuple[str | None, str | None] = (None, None)
+        self._validators_url = url
+        self._cookies = Cookies() if plan.settings.cookies else None
+        self._answer: Answer | None = None
+        self._pace = plan.adapter.pace()
+        self._began_s = plan.clock.monotonic_s()
+        self._began_at_ms = plan.clock.now_ms()
+
+    def remember(self, etag: str | None, last_modified: str | None, url: str | None) -> None:
+        """What the copy we have is known by, and whose it is (None: the asked URL)."""
+        self._validators = (etag, last_modified)
+        self._validators_url = url or self._url
+
+    def run(self) -> Outcome:
+        """Ask and follow until something has come of it."""
+        try:
+            while True:
+                if why := self._plan.guard.vet_url(self._spelling):
+                    raise Barred(why)
+                answer = self._ask()
+                location = location_of(answer.head)
+                if location is None:
+                    return self._concluded(answer)
+                answer.discard()
+                if (outcome := self._follow(answer.head, location)) is not None:
+                    return outcome
+        except Broken as fault:
+            return self._made(Unreachable, kind=fault.kind, why=fault.why)
+        except Excess as fault:
+            return self._made(TooLarge, why=fault.why)
+        except NoPage as fault:
+            return self._made(Unreadable, why=fault.why)
+        except Barred as fault:
+            return self._made(Forbidden, why=fault.why)
+        finally:
+            if self._answer is not None:
+                self._answer.close()
+
+    def _ask(self) -> Answer:
+        """One request; its answer with the body unread."""
+        self._answer = None
+        url = self._url
+        request = PoliteRequest(
+            self._spelling,
+            self._headers(),
+            self._pace,
+            depart=lambda: self._gate.depart(url),
+            departed=lambda: self._gate.departed(url),
+        )
+        answer = cast("Answer", self._plan.adapter.send(request, stream=True).raw)
+        self._answer = answer
+        self._asked.add(self._spelling)
+        if self._cookies is not None:
+            self._cookies.learn(self._spelling, answer.head)
+        return answer
+
+    def _headers(self) -> dict[str, str]:
+        """Everything but Host; what is private stays with the host it is for."""
+        plan, host = self._plan, host_of(self._url)
+        at_home = host == host_of(self._first_url)
+        headers = dict(plan.headers if at_home else plan.public_headers)
+        if plan.settings.basic_auth and host in plan.settings.basic_auth:
+            user, _, password = plan.settings.basic_auth[host].partition(":")
+            headers["Authorization"] = basic(user, password)
+        if self._cookies is not None and (cookie := self._cookies.header(self._spelling)):
+            headers["Cookie"] = cookie
+        etag, last_modified = self._validators
+        if self._url == self._validators_url:
+            if etag:
+                headers["If-None-Match"] = etag
+            if last_modified:
+                headers["If-Modified-Since"] = last_modified
+        return headers
+
+    def _follow(self, head: Head, location: str) -> Outcome | None:
+        """Go on to where the answer points; an outcome when the way ends here."""
+        target = target_of(location, self._spelling)
+        hop = Hop(self._url, head.status, target, head.headers)
+        if len(self._hops) >= self._plan.settings.max_redirects:
+            raise Broken("redirect", f"more than {len(self._hops)} redirects")
+        self._hops = (*self._hops, hop)
+        spelling = self._spelled(target, location)
+        if why := self._plan.guard.vet_url(spelling):
+            self._url = target
+            raise Barred(why)
+        admission = self._gate.admit(target)
+        match admission:
+            case Go():
+                self._url, self._spelling = target, spelling
+                return None
+            case Deny(why=reason):
+                self._url = target
+                return self._made(Refused, why=reason)
+            case Later(retry_at_ms=at_ms, why=reason):
+                return self._made(Redirected, target=target, retry_at_ms=at_ms, why=reason)
+            case _:
+                assert_never(admission)
+
+    def _spelled(self, target: str, location: str) -> str:
+        """
+        The spelling in which `target` is asked for.
+
+        It is the normalized one, unless that was asked already: some origins redirect to another
+        spelling of the same URL, and serve the page only in theirs.
+        """
+        if target not in self._asked or self._cookies is not None:
+            return target
+        spelling = as_sent(location, self._spelling)
+        if spelling in self._asked:
+            raise Broken("redirect", f"redirects in a circle: {target[:200]}")
+        return spelling
+
+    def _concluded(self, answer: Answer) -> Outcome:
+        """What the final answer means."""
+        head = answer.head
+        status, said = head.status, f"{head.status} {head.reason}".strip()
+        if status == 304:
+            answer.discard()
+            return self._made(NotModified)
+        if status in (429, 503):
+            answer.discard()
+            after = next(iter(head.values("retry-after")), None)
+            at_ms = retry_at_ms(after, self._plan.clock.now_ms())
+            return self._made(Busy, retry_at_ms=at_ms, why=said)
+        if 400 <= status < 500 and status not in NOT_YET:
+            answer.discard()
+            return self._made(Gone, why=said)
+        if status >= 400:
+            answer.discard()
+            return self._made(Unreachable, kind="status", why=said)
+        return self._read(answer)
+
+    def _read(self, answer: Answer) -> Outcome:
+        head, settings = answer.head, self._plan.settings
+        content_type = content_type_of(head.values("content-type"))
+        framing = answer.framing
+        empty = framing.kind == "none" or (framing.kind == "length" and framing.length == 0)
+        if not empty and (why := refused_by_type(content_type, settings.content_types)):
+            raise NoPage(why)
+        if framing.kind == "length" and framing.length > settings.max_wire_bytes:
+            raise Excess(f"{framing.length} bytes, more than {settings.max_wire_bytes}")
+
+        def look(first: bytes) -> None:
+            if why := refused_by_look(first, content_type, settings.content_types):
+                raise NoPage(why)
+
+        body = answer.read_body(self._plan.bounds, look)
+        return self._made(
+            Fetched,
+            body=body.data,
+            content_type=content_type,
+            truncated=body.truncated_why is not None,
+            truncated_why=body.truncated_why,
+            wire_bytes=body.wire_bytes,
+        )
+
+    def _made(self, kind: Callable[..., _Made], /, **more: Any) -> _Made:
+        """The outcome `kind` with what every outcome tells."""
+        answer = self._answer
+        seen: dict[str, Any] = {}
+        timing = Timing(total_ms=(self._plan.clock.monotonic_s() - self._began_s) * 1000)
+        if answer is not None:
+            seen = {
+                "status": answer.head.status,
+                "headers": answer.head.headers,
+                "address": answer.address,
+                "tls": answer.tls,
+            }
+            timing = Timing(answer.dns_ms, answer.connect_ms, answer.first_byte_ms, timing.total_ms)
+        return kind(
+            url=self._first_url,
+            final_url=self._url,
+            hops=self._hops,
+            fetched_at_ms=self._began_at_ms,
+            timing=timing,
+            **seen,
+            **more,
+        )
+
+
+def host_of(url: str) -> str:
+    """The host of a normalized URL, without port."""
+    authority = url.partition("://")[2].partition("/")[0].partition("?")[0].rpartition("@")[2]
+    return authority if authority.endswith("]") else authority.partition(":")[0]

@@ -1,0 +1,242 @@
+"""
+Content and transfer codings undone piece by piece, never more than asked for.
+
+Each `Decoder` takes bytes and gives at most about `room` bytes back, so that a few kilobytes of
+bomb cannot fill memory: when there would be more than `room`, `overflowed` is set and the rest is
+dropped.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import brotli
+import zstandard
+
+from aragog.fetcher.faults import Broken, NoPage
+from aragog.fetcher.framing import MAX_CODINGS
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+# RFC 9659: a zstd content coding must not need a window above 8 MB.
+ZSTD_WINDOW_BYTES = 8 << 20
+
+# Four bytes of zstd can stand for 128 KiB, and its binding has no output limit: feed it little.
+ZSTD_PIECE_BYTES = 512
+
+
+class Decoder(Protocol):
+    """One coding."""
+
+    overflowed: bool
+    """True once there was more output than room; feed nothing after that."""
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        """What `data` decodes to, `room` bytes at most; raises NoPage for broken data."""
+
+    def missing(self) -> str | None:
+        """Asked at the end of the input: what is missing, None when the stream is whole."""
+
+
+class _Zlib:
+    """gzip with any number of members, junk after them and a missing trailer allowed for."""
+
+    name = "gzip"
+
+    def __init__(self) -> None:
+        self.overflowed = False
+        self._inflate = zlib.decompressobj(wbits=31)
+        self._members = 0
+        self._started = False
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        out: list[bytes] = []
+        while data:
+            if self._inflate.eof:
+                if not data.startswith(GZIP_MAGIC):
+                    break  # junk after the last member, as browsers and gzip(1) skip it
+                self._inflate, self._members = zlib.decompressobj(wbits=31), self._members + 1
+            try:
+                piece = self._inflate.decompress(data, room + 1)
+            except zlib.error as error:
+                if self._members and not out:
+                    break
+                raise NoPage(f"{self.name}: {error}") from error
+            self._started = True
+            if len(piece) > room:
+                self.overflowed = True
+                out.append(piece[:room])
+                break
+            room -= len(piece)
+            out.append(piece)
+            data = self._inflate.unused_data
+        return out[0] if len(out) == 1 else b"".join(out)
+
+    def missing(self) -> str | None:
+        if self._inflate.eof or not self._started or _only_trailer_missing(self._inflate):
+            return None
+        return f"{self.name} stream ended early"
+
+
+def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
+    """
+    True when all that the stream lacks is its checksum.
+
+    In that state eight zero bytes are read as the checksum, and refused as one; in the middle of
+    the compressed data they are something else.
+    """
+    try:
+        inflate.copy().decompress(bytes(8))
+    except zlib.error as error:
+        return "incorrect data check" in str(error)
+    return False
+
+
+class _Deflate:
+    """`deflate`: zlib-wrapped as the RFC says, or raw as some servers send it; the data decides."""
+
+    name = "deflate"
+
+    def __init__(self) -> None:
+        self.overflowed = False
+        self._inflate: zlib._Decompress | None = None
+        self._first = b""
+        self._got = False
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        if self._inflate is None:
+            self._first += data
+            if len(self._first) < 2:
+                return b""
+            data = self._first
+            wrapped = data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
+            self._inflate = zlib.decompressobj(wbits=15 if wrapped else -15)
+        if self._inflate.eof:
+            return b""
+        try:
+            piece = self._inflate.decompress(data, room + 1)
+        except zlib.error as error:
+            if self._got or self._first != data:
+                raise NoPage(f"{self.name}: {error}") from error
+            piece = self._raw(data, room)
+        self._got = self._got or bool(piece)
+        if len(piece) > room:
+            self.overflowed = True
+        return piece[:room]
+
+    def _raw(self, data: bytes, room: int) -> bytes:
+        """Two bytes of a raw stream may look like a zlib header by chance."""
+        self._inflate = zlib.decompressobj(wbits=-15)
+        try:
+            return self._inflate.decompress(data, room + 1)
+        except zlib.error as error:
+            raise NoPage(f"{self.name}: {error}") from error
+
+    def missing(self) -> str | None:
+        if self._inflate is None:
+            return f"{self.name} stream ended early" if self._first else None
+        if self._inflate.eof or _only_trailer_missing(self._inflate):
+            return None
+        return f"{self.name} stream ended early"
+
+
+class _Brotli:
+    name = "br"
+
+    def __init__(self) -> None:
+        self.overflowed = False
+        self._decompress = brotli.Decompressor()
+        self._started = False
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        if self._decompress.is_finished():
+            return b""
+        self._started = True
+        out: list[bytes] = []
+        got = 0
+        while True:
+            try:
+                piece = self._decompress.process(data, output_buffer_limit=room + 1 - got)
+            except brotli.error as error:
+                raise NoPage(f"{self.name}: {error}") from error
+            out.append(piece)
+            got += len(piece)
+            if got > room:
+                self.overflowed = True
+                return b"".join(out)[:room]
+            if self._decompress.can_accept_more_data() or self._decompress.is_finished():
+                return out[0] if len(out) == 1 else b"".join(out)
+            data = b""
+
+    def missing(self) -> str | None:
+        if self._decompress.is_finished() or not self._started:
+            return None
+        return f"{self.name} stream ended early"
+
+
+class _Zstd:
+    name = "zstd"
+
+    def __init__(self) -> None:
+        self.overflowed = False
+        self._context = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES)
+        self._frame = self._context.decompressobj(write_size=65_536)
+        self._started = False
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        out: list[bytes] = []
+        at = 0
+        while at < len(data):
+            if self._frame.eof:
+                self._frame = self._context.decompressobj(write_size=65_536)
+            chunk = data[at : at + ZSTD_PIECE_BYTES]
+            try:
+                piece = self._frame.decompress(chunk)
+            except zstandard.ZstdError as error:
+                raise NoPage(f"{self.name}: {error}") from error
+            self._started = True
+            at += len(chunk) - len(self._frame.unused_data)
+            out.append(piece[:room])
+            if len(piece) > room:
+                self.overflowed = True
+                break
+            room -= len(piece)
+        return b"".join(out)
+
+    def missing(self) -> str | None:
+        if self._frame.eof or not self._started:
+            return None
+        return f"{self.name} stream ended early"
+
+
+_DECODERS: dict[str, Callable[[], Decoder]] = {
+    "gzip": _Zlib,
+    "x-gzip": _Zlib,
+    "deflate": _Deflate,
+    "x-deflate": _Deflate,
+    "br": _Brotli,
+    "zstd": _Zstd,
+}
+
+# "none" is no coding of any RFC, but what some servers say for identity.
+_NO_CODING = frozenset({"identity", "none"})
+
+ACCEPT_ENCODING = "gzip, deflate, br, zstd"
+
+
+def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]) -> list[Decoder]:
+    """
+    The decoders in the order in which they are to be applied to the wire's bytes.
+
+    Raises:
+        NoPage: a coding nobody knows.
+        Broken: more than five of them.
+    """
+    names = [name for name in (*content_codings, *transfer_codings) if name not in _NO_CODING]
+    if unknown := [name for name in names if name not in _DECODERS]:
+        raise NoPage(f"unknown content coding {unknown[0][:60]!r}")
+    if len(names) > MAX_CODINGS:
+        raise Broken("protocol", f"{len(names)} content codings on top of each other")
+    return [_DECODERS[name]() for name in reversed(names)]

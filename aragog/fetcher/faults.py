@@ -1,0 +1,35 @@
+"""
+What ends a fetch early, inside the fetcher only: `Fetcher.fetch` turns each into its outcome.
+
+For users of a plain `requests.Session` the adapter turns them into requests' own exceptions.
+"""
+
+from __future__ import annotations
+
+
+class Fault(Exception):
+    """The root; `why` is one line for people."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class Broken(Fault):
+    """No usable answer. `kind` is one of those of `outcome.Unreachable`."""
+
+    def __init__(self, kind: str, why: str) -> None:
+        super().__init__(why)
+        self.kind = kind
+
+
+class Excess(Fault):
+    """Past a cap before anything useful was read."""
+
+
+class NoPage(Fault):
+    """An answer that gives no page: its type, its encoding."""
+
+
+class Barred(Fault):
+    """The guard said no."""

@@ -1,0 +1,85 @@
+"""Where a response's body ends: RFC 9112 section 6.3, decided from its head. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from aragog.fetcher.faults import Broken, NoPage
+from aragog.fetcher.head import Head
+
+# More layers than this are an attack, not a page (curl allows five, too).
+MAX_CODINGS = 5
+
+TRANSFER_CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
+
+# Above 2**63 a length is nonsense; it only has to compare as "too large".
+_HUGE = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """How the body is delimited."""
+
+    kind: Literal["none", "length", "chunked", "close"]
+    length: int = 0
+    """Bytes, where `kind` is `length`."""
+    codings: tuple[str, ...] = ()
+    """Transfer codings under the chunks, in the order they were applied."""
+    persistent: bool = False
+    """True when the connection may carry another request after this body."""
+
+
+def framing_of(head: Head) -> Framing:
+    """
+    The framing of a final answer to GET.
+
+    Raises:
+        Broken: lengths that contradict each other or are no numbers, `chunked` not last.
+        NoPage: a transfer coding nobody knows.
+    """
+    persistent = _persistent(head)
+    if head.status in (204, 304):
+        return Framing("none", persistent=persistent)
+    if codings := head.tokens("transfer-encoding"):
+        return _transferred(codings, persistent=persistent and head.minor == 1)
+    lengths = {
+        _length(part) for value in head.values("content-length") for part in value.split(",")
+    }
+    if len(lengths) > 1:
+        raise Broken("protocol", "Content-Length headers that contradict each other")
+    if lengths:
+        return Framing("length", lengths.pop(), persistent=persistent)
+    return Framing("close")
+
+
+def _transferred(codings: list[str], *, persistent: bool) -> Framing:
+    """Transfer-Encoding wins over Content-Length (RFC 9112 section 6.3, rule 3)."""
+    names = [coding.partition(";")[0].strip() for coding in codings]
+    if "chunked" in names[:-1]:
+        raise Broken("protocol", "Transfer-Encoding: chunked is not the last coding")
+    chunked = names[-1] == "chunked"
+    under = [name for name in names[: -1 if chunked else None] if name != "identity"]
+    if unknown := [name for name in under if name not in TRANSFER_CODINGS]:
+        raise NoPage(f"unknown transfer coding {unknown[0][:60]!r}")
+    if len(under) > MAX_CODINGS:
+        raise Broken("protocol", f"{len(under)} transfer codings on top of each other")
+    if chunked:
+        return Framing("chunked", codings=tuple(under), persistent=persistent)
+    return Framing("close", codings=tuple(under))
+
+
+def _length(text: str) -> int:
+    digits = text.strip(" \t")
+    if not (digits.isascii() and digits.isdigit()):
+        raise Broken("protocol", f"Content-Length is no number: {text[:40]!r}")
+    digits = digits.lstrip("0") or "0"
+    return int(digits) if len(digits) < 20 else _HUGE
+
+
+def _persistent(head: Head) -> bool:
+    """RFC 9112 section 9.3; HTTP/1.0 keeps a connection only when it says so."""
+    options = head.tokens("connection")
+    if "close" in options:
+        return False
+    return head.minor == 1 or "keep-alive" in options

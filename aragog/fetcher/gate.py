@@ -1,0 +1,66 @@
+"""
+What a fetch asks before each request: may this redirect target be asked, and may it be asked now?
+
+The first URL of a fetch was admitted by whoever started it; redirect targets are found on the way,
+so they are asked for here. Politeness implements `Gate`; the fetcher only knows this port.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """The target may be asked; `depart` will be called when its connection is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """The target must not be asked: the fetch ends as Refused."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """The target may be asked later: the fetch ends as Redirected, with the way so far."""
+
+    retry_at_ms: int | None
+    """The slot reserved for it; None when it waits for something else, such as robots rules."""
+    why: str
+
+
+Admission = Go | Deny | Later
+
+
+class Gate(Protocol):
+    """Asked from the thread that fetches; raises only for our own infrastructure."""
+
+    def admit(self, url: str) -> Admission:
+        """Whether the redirect target `url`, normalized and vetted, may be asked."""
+
+    def depart(self, url: str) -> None:
+        """
+        Called on the open connection (TCP and TLS), right before the request's bytes are written.
+
+        May block a little; that time is not taken from the fetch's deadline. Called again when a
+        request is repeated because a kept connection turned out closed.
+        """
+
+    def departed(self, url: str) -> None:
+        """Called right after the request's bytes were handed to the kernel."""
+
+
+class OpenGate:
+    """A gate that lets everything through at once."""
+
+    def admit(self, url: str) -> Admission:  # noqa: ARG002 - the port's signature
+        return Go()
+
+    def depart(self, url: str) -> None:
+        pass
+
+    def departed(self, url: str) -> None:
+        pass

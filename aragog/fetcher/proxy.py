@@ -1,0 +1,44 @@
+"""The operator's proxy. The guard vets what is behind it, not the proxy itself."""
+
+from __future__ import annotations
+
+import socket
+from urllib.parse import unquote, urlsplit
+
+from aragog.errors import ConfigError
+from aragog.fetcher.connection import Address
+from aragog.fetcher.faults import Broken
+from aragog.fetcher.request import basic
+
+
+class Proxy:
+    """The proxy of the settings, `http://[user:password@]host[:port]`."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        try:
+            port = parts.port or 3128
+        except ValueError:
+            port = 0
+        if parts.scheme != "http" or not parts.hostname or not port:
+            raise ConfigError(
+                f"fetch.proxy: must be http://[user:password@]host[:port], got {url!r}"
+            )
+        self._host, self._port = parts.hostname, port
+        self.authorization = ""
+        if parts.username is not None:
+            self.authorization = basic(unquote(parts.username), unquote(parts.password or ""))
+
+    def addresses(self) -> list[Address]:
+        """The proxy is the operator's own choice: it is resolved, not vetted."""
+        try:
+            found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise Broken("connect", f"the proxy {self._host}: {error.strerror}") from error
+        return [(str(where[0]), self._port) for *_, where in found]
+
+    def connect_request(self, authority: str) -> bytes:
+        lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}"]
+        if self.authorization:
+            lines.append(f"Proxy-Authorization: {self.authorization}")
+        return "\r\n".join((*lines, "", "")).encode("latin-1")

@@ -1,0 +1,70 @@
+"""What is sent: a GET in requests' own form, with the pace and the gate of its fetch."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+
+import requests
+from requests.structures import CaseInsensitiveDict
+
+from aragog.fetcher.faults import Broken
+from aragog.fetcher.pace import Pace
+
+
+def _nothing() -> None:
+    pass
+
+
+class PoliteRequest(requests.PreparedRequest):
+    """A prepared GET, with its pace and what is to be called right before and after it is sent."""
+
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        pace: Pace,
+        *,
+        depart: Callable[[], None] = _nothing,
+        departed: Callable[[], None] = _nothing,
+    ) -> None:
+        super().__init__()
+        self.method = "GET"
+        self.url = url
+        self.headers = CaseInsensitiveDict(headers)
+        self.pace = pace
+        self.depart = depart
+        self.departed = departed
+
+
+class Target:
+    """
+    What a URL says to a connection.
+
+    Args:
+        url: absolute and well-formed, as `aragog.urls.normalize` and requests leave it.
+    """
+
+    __slots__ = ("authority", "host", "host_header", "path", "port", "scheme")
+
+    def __init__(self, url: str) -> None:
+        self.scheme, _, rest = url.partition("://")
+        if self.scheme not in ("http", "https"):
+            raise Broken("protocol", f"no http(s) URL: {url[:100]!r}")
+        rest = rest.partition("#")[0]
+        end = min((i for c in "/?" if (i := rest.find(c)) >= 0), default=len(rest))
+        self.host_header = rest[:end].rpartition("@")[2]
+        path = rest[end:]
+        self.path = path if path.startswith("/") else f"/{path}"
+        default = 443 if self.scheme == "https" else 80
+        host, colon, port = self.host_header.rpartition(":")
+        if colon and port.isdigit() and not host.endswith(":"):
+            self.host, self.port = host, int(port)
+        else:
+            self.host, self.port = self.host_header, default
+        self.authority = f"{self.host}:{self.port}"
+
+
+def basic(user: str, password: str) -> str:
+    """The value of an Authorization header (RFC 7617)."""
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()

@@ -1,0 +1,20 @@
+"""How certificates are judged."""
+
+from __future__ import annotations
+
+import ssl
+
+import certifi
+
+
+def tls_context(*, verify: bool = True) -> ssl.SSLContext:
+    """A client context; trusts certifi's roots, the system's, and OpenSSL's `SSL_CERT_FILE`."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.set_alpn_protocols(["http/1.1"])
+    if verify:
+        context.load_verify_locations(certifi.where())
+        context.load_default_certs()
+    else:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context

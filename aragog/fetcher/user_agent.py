@@ -1,0 +1,65 @@
+"""Who we say we are: a crawler that nobody can reach is a nuisance, so a contact is required."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import ipaddress
+import re
+
+from aragog.errors import ConfigError
+from aragog.settings import FetchSettings
+
+_CONTACT = re.compile(r"https?://[^\s/)]+\.[^\s)]+|[^\s@(<+;]+@[^\s@]+\.[a-z]{2,}", re.IGNORECASE)
+
+
+def user_agent(settings: FetchSettings) -> str:
+    """The User-Agent of every request."""
+    return settings.user_agent or f"aragog/{importlib.metadata.version('aragog')}"
+
+
+def has_contact(settings: FetchSettings) -> bool:
+    """True when the User-Agent holds a web page or a mail address to complain to."""
+    return bool(_CONTACT.search(settings.user_agent))
+
+
+def check_user_agent(settings: FetchSettings, url: str) -> None:
+    """
+    Refuse to fetch `url` anonymously, unless it is on loopback by its text or by `host_map`.
+
+    Raises:
+        ConfigError: the User-Agent has no contact and `url` is not on loopback.
+    """
+    if not has_contact(settings) and not _is_loopback(settings, url):
+        raise missing_contact(settings)
+
+
+def missing_contact(settings: FetchSettings) -> ConfigError:
+    """The error that names the remedy."""
+    return ConfigError(
+        f"fetch.user_agent: must hold a contact URL or mail address, got {settings.user_agent!r}; "
+        'set it to something like "examplebot/1.0 (+https://example.com/bot)"'
+    )
+
+
+def _is_loopback(settings: FetchSettings, url: str) -> bool:
+    authority = url.partition("://")[2].partition("/")[0].partition("?")[0].rpartition("@")[2]
+    host = authority if authority.endswith("]") else authority.rpartition(":")[0] or authority
+    mapped = next(
+        (
+            where
+            for name, where in settings.host_map.items()
+            if name == host or (name.startswith("*.") and host.endswith(name[1:]))
+        ),
+        "",
+    )
+    if mapped:
+        host = mapped if mapped.endswith("]") else mapped.rpartition(":")[0] or mapped
+    return host == "localhost" or host.endswith(".localhost") or is_loopback(host.strip("[]"))
+
+
+def is_loopback(address: str) -> bool:
+    """True for an IP address of this machine."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
