@@ -1,6 +1,7 @@
 """Fixtures are kept beside the servers they start, in tests/support/, one module a server."""
 
 pytest_plugins = [
+    "tests.support.hbase_server",
     "tests.support.redis_server",
     "tests.support.tables",
 ]

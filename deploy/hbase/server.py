@@ -167,6 +167,12 @@ class HBaseServer:
         """SIGCONT: it goes on, answering what piled up."""
         self._gateways[number].send_signal(signal.SIGCONT)
 
+    def kill(self) -> None:
+        """SIGKILL to all, for whoever does not need the data any more."""
+        for number in list(self._gateways):
+            self.kill_gateway(number)
+        self.kill_master()
+
     def stop(self) -> None:
         """SIGTERM to all, gateways first; about 3 s. Data stays in the folder."""
         gateways, self._gateways = list(self._gateways.values()), {}

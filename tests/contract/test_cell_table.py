@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from aragog.errors import BadInput
 from aragog.zen.tables import TABLES, Cell
 from aragog.zen.tables.memory import MemoryTables
 
@@ -114,9 +115,18 @@ def test_check_and_put_writes_only_over_what_was_expected(tables, name):
     assert table.check_and_put(b"r", a, None, b"1")
     assert not table.check_and_put(b"r", a, None, b"2")
     assert not table.check_and_put(b"r", a, b"0", b"2")
-    assert table.check_and_put(b"r", a, b"1", b"")
-    assert table.check_and_put(b"r", a, b"", b"3")
+    assert table.check_and_put(b"r", a, b"1", b"3")
     assert table.get(b"r")[a].value == b"3"
+
+
+@BOTH
+def test_an_empty_value_cannot_be_checked_nor_put_so(tables, name):
+    a, table = FAMILY[name] + b"a", tables[name]
+
+    for expected, value in ((b"", b"1"), (None, b""), (b"1", b"")):
+        with pytest.raises(BadInput):
+            table.check_and_put(b"r", a, expected, value)
+    assert table.get(b"r") == {}
 
 
 @BOTH

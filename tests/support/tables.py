@@ -30,11 +30,16 @@ def sqlite(request: pytest.FixtureRequest) -> Tables:
     )
 
 
+def hbase(request: pytest.FixtureRequest) -> Tables:
+    return request.getfixturevalue("fresh_hbase")()
+
+
 Opener = Callable[[pytest.FixtureRequest], Tables]
 
 ENGINES: dict[str, tuple[Opener, tuple[pytest.MarkDecorator, ...]]] = {
     "memory": (memory, ()),
     "sqlite": (sqlite, ()),
+    "hbase": (hbase, (pytest.mark.hbase,)),
 }
 
 
@@ -47,9 +52,12 @@ def tables(request: pytest.FixtureRequest) -> Iterator[Tables]:
     made.close()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("hbase", marks=pytest.mark.hbase)])
 def quick_tables(request: pytest.FixtureRequest) -> Iterator[Callable[[], Tables]]:
     """A maker of empty tables for tests that need hundreds of them."""
+    if request.param == "hbase":
+        yield request.getfixturevalue("fresh_hbase")
+        return
     folder: Path = request.getfixturevalue("tmp_path")
     made: list[Tables] = []
 

@@ -69,11 +69,9 @@ def our_errors(where: str) -> Iterator[None]:
     except Hbase_thrift.IllegalArgument as error:
         raise BadInput(f"{where}: {_first_line(error)}") from error
     except ANSWERS as error:
-        text = str(error.message)
-        why = next((why for name, why in REMEDIES.items() if name in text), None)
-        raise StoreUnavailable(
-            where, f"{why}: {_first_line(error)}" if why else _first_line(error)
-        ) from error
+        said = _first_line(error)
+        remedy = next((remedy for name, remedy in REMEDIES.items() if name in said), None)
+        raise StoreUnavailable(where, f"{remedy} ({said})" if remedy else said) from error
     except FOREIGN as error:
         raise StoreUnavailable(where, _first_line(error)) from error
 
@@ -81,6 +79,8 @@ def our_errors(where: str) -> Iterator[None]:
 def _first_line(error: BaseException) -> str:
     """What an error says, without the Java stack that HBase puts behind it."""
     text = getattr(error, "message", None) or str(error) or type(error).__name__
+    if isinstance(text, bytes):
+        text = text.decode(errors="replace")
     return str(text).partition("\n")[0][:300]
 
 

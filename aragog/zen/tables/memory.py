@@ -11,7 +11,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
 
 from aragog.clock import Clock, SystemClock
-from aragog.zen.tables import TABLES, Cell, CellTable, Row, Tables
+from aragog.zen.tables import TABLES, Cell, CellTable, Row, Tables, refuse_empty
 from aragog.zen.tables.packed import merged, without
 
 _COUNTER_BYTES = 8
@@ -86,6 +86,7 @@ class MemoryTable(CellTable):
     def check_and_put(
         self, row: bytes, column: bytes, expected: bytes | None, value: bytes
     ) -> bool:
+        refuse_empty(column, expected, value)
         with self._lock:
             cell = self._rows.get(row, {}).get(column)
             if (cell and cell.value) != expected:

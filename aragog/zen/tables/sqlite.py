@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import ConfigError
-from aragog.zen.tables import TABLES, Cell, CellTable, Put, Row, Tables
+from aragog.zen.tables import TABLES, Cell, CellTable, Put, Row, Tables, refuse_empty
 from aragog.zen.tables.sqlite_files import Shards
 from aragog.zen.tables.sqlite_layout import LAYOUTS, Layout
 
@@ -104,6 +104,8 @@ class SqliteTable(CellTable):
     def check_and_put_many(
         self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]]
     ) -> list[bool]:
+        for _, column, expected, value in items:
+            refuse_empty(column, expected, value)
         done = [False] * len(items)
         numbered = list(enumerate(items))
         for shard, some in self._grouped(numbered, lambda pair: pair[1][0][0]):

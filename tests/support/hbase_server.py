@@ -1,0 +1,143 @@
+"""
+A private HBase with two Thrift gateways: one for the whole run.
+
+Making nine tables takes HBase seconds, and deleting rows leaves tombstones that hide what a later
+test writes with an older timestamp. So the tables are made once, and `fresh_hbase` gives each test
+a key space of its own in them: `KeySpace` puts a few bytes before every row key.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from aragog.settings import StoreSettings
+from aragog.zen.tables import TABLES, CellTable, Row, Tables
+from aragog.zen.tables.hbase import HBaseTables
+from deploy.hbase.server import CannotStart, HBaseServer
+
+_numbers = itertools.count(1)
+
+
+def start_or_skip(folder: Path, *, gateways: int) -> HBaseServer:
+    """A started server; where it cannot run the test is skipped, but fails when CI=true."""
+    try:
+        return HBaseServer(folder, ports=(0,) * gateways).start()
+    except CannotStart as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"no HBase here: {error}")
+
+
+@pytest.fixture(scope="session")
+def hbase_server() -> Iterator[HBaseServer]:
+    """One HBase for the whole run, with two gateways; tests leave both running."""
+    folder = Path(tempfile.mkdtemp(prefix="aragog-hbase-"))
+    try:
+        server = start_or_skip(folder, gateways=2)
+        yield server
+        server.kill()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def hbase_settings(hbase_server: HBaseServer) -> StoreSettings:
+    """Both gateways, and a table prefix of this run."""
+    return StoreSettings(
+        engine="hbase",
+        hbase_gateways=hbase_server.gateways,
+        hbase_prefix="run_",
+        hbase_timeout_ms=20_000,
+    )
+
+
+@pytest.fixture(scope="session")
+def all_hbase_tables(hbase_settings: StoreSettings) -> Iterator[HBaseTables]:
+    """The tables of this run, made once; tests share their rows, so take `fresh_hbase`."""
+    tables = HBaseTables(hbase_settings)
+    tables.create()
+    yield tables
+    tables.close()
+
+
+@pytest.fixture
+def fresh_hbase(all_hbase_tables: HBaseTables) -> Callable[[], Tables]:
+    """A maker of empty tables, as cheap as a number."""
+    return lambda: KeySpaces(all_hbase_tables, next(_numbers).to_bytes(4))
+
+
+class KeySpace(CellTable):
+    """The rows of a table whose keys begin with `prefix`, as a table of their own."""
+
+    def __init__(self, table: CellTable, prefix: bytes) -> None:
+        self._table = table
+        self._prefix = prefix
+        self._end = (int.from_bytes(prefix) + 1).to_bytes(len(prefix))
+
+    def get(self, row: bytes, columns: Sequence[bytes] | None = None) -> Row:
+        return self._table.get(self._prefix + row, columns)
+
+    def get_many(
+        self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
+    ) -> dict[bytes, Row]:
+        found = self._table.get_many([self._prefix + row for row in rows], columns)
+        return {row[len(self._prefix) :]: cells for row, cells in found.items()}
+
+    def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
+        self._table.put(self._prefix + row, cells, at_ms=at_ms)
+
+    def put_many(self, items: Sequence[tuple[bytes, Mapping[bytes, bytes], int]]) -> None:
+        self._table.put_many([(self._prefix + row, *rest) for row, *rest in items])
+
+    def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
+        self._table.delete(self._prefix + row, columns, at_ms=at_ms)
+
+    def delete_many(self, items: Sequence[tuple[bytes, Sequence[bytes] | None, int]]) -> None:
+        self._table.delete_many([(self._prefix + row, *rest) for row, *rest in items])
+
+    def scan(
+        self,
+        start: bytes,
+        stop: bytes | None,
+        *,
+        columns: Sequence[bytes] | None = None,
+        limit: int | None = None,
+        reverse: bool = False,
+    ) -> Iterator[tuple[bytes, Row]]:
+        end = self._end if stop is None else self._prefix + stop
+        found = self._table.scan(
+            self._prefix + start, end, columns=columns, limit=limit, reverse=reverse
+        )
+        for row, cells in found:
+            yield row[len(self._prefix) :], cells
+
+    def check_and_put(
+        self, row: bytes, column: bytes, expected: bytes | None, value: bytes
+    ) -> bool:
+        return self._table.check_and_put(self._prefix + row, column, expected, value)
+
+    def incr(self, row: bytes, column: bytes, delta: int) -> int:
+        return self._table.incr(self._prefix + row, column, delta)
+
+
+class KeySpaces(Tables):
+    """All tables, each reduced to the rows of one prefix; closing it closes nothing."""
+
+    def __init__(self, tables: Tables, prefix: bytes) -> None:
+        self._tables = {name: KeySpace(tables[name], prefix) for name in TABLES}
+
+    def __getitem__(self, name: str) -> KeySpace:
+        return self._tables[name]
+
+    def create(self) -> None:
+        return
+
+    def close(self) -> None:
+        return
