@@ -22,12 +22,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-import Hbase_thrift
-from Hbase_thrift import BatchMutation, Mutation, TScan
-
 from aragog.errors import BadInput, ConfigError, CorruptRow, StoreUnavailable
 from aragog.settings import StoreSettings
 from aragog.zen.tables import TABLES, Cell, CellTable, Row, Tables, refuse_empty
+from aragog.zen.tables.hbase_connection import thrift_api
 from aragog.zen.tables.hbase_pool import HBasePool
 from aragog.zen.tables.hbase_schema import families, problems, table_name
 
@@ -93,7 +91,7 @@ class HBaseTable(CellTable):
             self._pool.call("mutateRowTs", self._name, row, mutations, at_ms, {})
 
     def delete_many(self, items: Sequence[tuple[bytes, Sequence[bytes] | None, int]]) -> None:
-        by_time: dict[int, dict[bytes, list[Mutation]]] = {}
+        by_time: dict[int, dict[bytes, list[thrift_api.Mutation]]] = {}
         for row, columns, at_ms in items:
             mutations = self._deletes(columns)
             if mutations:
@@ -133,7 +131,7 @@ class HBaseTable(CellTable):
         self, row: bytes, column: bytes, expected: bytes | None, value: bytes
     ) -> bool:
         refuse_empty(column, expected, value)
-        mutation = Mutation(column=column, value=value)
+        mutation = thrift_api.Mutation(column=column, value=value)
         done: bool = self._pool.call(
             "checkAndPut", self._name, row, column, expected, mutation, {}, repeatable=False
         )
@@ -150,24 +148,24 @@ class HBaseTable(CellTable):
             raise
         return count
 
-    def _send(self, at_ms: int, rows: Mapping[bytes, list[Mutation]]) -> None:
+    def _send(self, at_ms: int, rows: Mapping[bytes, list[thrift_api.Mutation]]) -> None:
         """All puts or all deletes of one time, in batches of bounded size."""
-        batch: list[BatchMutation] = []
+        batch: list[thrift_api.BatchMutation] = []
         size = 0
         for row, mutations in rows.items():
             weight = sum(len(mutation.value or b"") for mutation in mutations)
             if batch and (len(batch) == MAX_BATCH_ROWS or size + weight > MAX_BATCH_BYTES):
                 self._pool.call("mutateRowsTs", self._name, batch, at_ms, {})
                 batch, size = [], 0
-            batch.append(BatchMutation(row=row, mutations=mutations))
+            batch.append(thrift_api.BatchMutation(row=row, mutations=mutations))
             size += weight
         if batch:
             self._pool.call("mutateRowsTs", self._name, batch, at_ms, {})
 
-    def _deletes(self, columns: Sequence[bytes] | None) -> list[Mutation]:
+    def _deletes(self, columns: Sequence[bytes] | None) -> list[thrift_api.Mutation]:
         # A family without a colon stands for all of its cells.
         names = self._families if columns is None else columns
-        return [Mutation(isDelete=True, column=name) for name in names]
+        return [thrift_api.Mutation(isDelete=True, column=name) for name in names]
 
     def _page_forward(
         self, start: bytes, stop: bytes | None, columns: Sequence[bytes] | None, want: int,
@@ -196,7 +194,9 @@ class HBaseTable(CellTable):
 
     def _read(self, client: Any, rows: int, **scan: Any) -> list[Any]:
         columns = scan.pop("columns")
-        asked = TScan(caching=rows, columns=None if columns is None else list(columns), **scan)
+        asked = thrift_api.TScan(
+            caching=rows, columns=None if columns is None else list(columns), **scan
+        )
         scanner = client.scannerOpenWithScan(self._name, asked, {})
         found: list[Any] = client.scannerGetList(scanner, rows)
         # Not in a `finally`: after an error the connection is closed, and the gateway gives the
@@ -276,9 +276,9 @@ class HBaseTables(Tables):
             pool.call("createTable", full, families(name, compression), repeatable=False)
         except StoreUnavailable as error:
             cause = error.__cause__
-            if isinstance(cause, Hbase_thrift.AlreadyExists):
+            if isinstance(cause, thrift_api.AlreadyExists):
                 return
-            if isinstance(cause, Hbase_thrift.IOError) and "ompression" in str(cause.message):
+            if isinstance(cause, thrift_api.IOError) and "ompression" in str(cause.message):
                 raise ConfigError(
                     f"store.hbase_compression: HBase cannot do {compression} (SNAPPY, GZ and NONE "
                     f"need no further jars): {error.why}"
@@ -286,11 +286,11 @@ class HBaseTables(Tables):
             raise
 
 
-def _puts(cells: Cells) -> list[Mutation]:
+def _puts(cells: Cells) -> list[thrift_api.Mutation]:
     for column in cells:
         if b":" not in column:
             raise BadInput(f"column {column!r}: must be family:qualifier")
-    return [Mutation(column=column, value=value) for column, value in cells.items()]
+    return [thrift_api.Mutation(column=column, value=value) for column, value in cells.items()]
 
 
 def _cells(row: Any) -> Row:

@@ -19,10 +19,12 @@ import time
 from typing import Any
 
 import happybase
-from Hbase_thrift import Hbase  # a module that happybase makes from its IDL when imported
+import Hbase_thrift as thrift_api  # made by happybase from its IDL, so imported here, after it
 from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defined] # compiled
 from thriftpy2.thrift import TApplicationException, TClient
 from thriftpy2.transport import TCyBufferedTransport, TSocket
+
+__all__ = ["DeadlineSocket", "GatewayConnection", "NumberedProtocol", "thrift_api"]
 
 MAX_NUMBER = 0x7FFF_FFFF
 
@@ -99,7 +101,7 @@ class GatewayConnection(happybase.Connection):  # type: ignore[misc]
         """The seam happybase has for this: build socket, transport, protocol and client."""
         self.socket = DeadlineSocket(self.host, self.port, self._timeout_s)
         self.transport = TCyBufferedTransport(self.socket)
-        self.client = TClient(Hbase, NumberedProtocol(self.transport, self.socket))
+        self.client = TClient(thrift_api.Hbase, NumberedProtocol(self.transport, self.socket))
 
     def is_quiet(self) -> bool:
         """

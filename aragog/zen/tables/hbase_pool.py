@@ -26,12 +26,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import Hbase_thrift
 from thriftpy2.protocol.cybin import ProtocolError  # type: ignore[attr-defined] # compiled
 from thriftpy2.thrift import TException
 
 from aragog.errors import BadInput, StoreUnavailable
-from aragog.zen.tables.hbase_connection import GatewayConnection
+from aragog.zen.tables.hbase_connection import GatewayConnection, thrift_api
 
 T = TypeVar("T")
 
@@ -40,7 +39,7 @@ FIRST_EJECTION_S = 0.5
 MAX_EJECTION_S = 30.0
 
 # What HBase answers, as against what goes wrong on the way: trying again at once does not help.
-ANSWERS = (Hbase_thrift.IOError, Hbase_thrift.IllegalArgument, Hbase_thrift.AlreadyExists)
+ANSWERS = (thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists)
 # TException is the root of Thrift's own; the compiled protocol has one outside it. Bytes that are
 # no Thrift at all can ask it for a negative or an enormous size.
 FOREIGN = (TException, ProtocolError, OSError, EOFError, MemoryError, OverflowError)
@@ -66,7 +65,7 @@ def our_errors(where: str) -> Iterator[None]:
     """
     try:
         yield
-    except Hbase_thrift.IllegalArgument as error:
+    except thrift_api.IllegalArgument as error:
         raise BadInput(f"{where}: {_first_line(error)}") from error
     except ANSWERS as error:
         said = _first_line(error)

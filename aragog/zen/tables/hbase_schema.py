@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from Hbase_thrift import ColumnDescriptor
-
 from aragog.zen.tables import TABLES
+from aragog.zen.tables.hbase_connection import thrift_api
 
 # Tables whose keys begin with a bucket (0 to 15), not with a hash.
 BUCKETED = ("j", "i", "d", "h")
@@ -24,10 +23,10 @@ def table_name(prefix: str, name: str) -> bytes:
     return f"{prefix}{name}".encode()
 
 
-def families(name: str, compression: str) -> list[ColumnDescriptor]:
+def families(name: str, compression: str) -> list[thrift_api.ColumnDescriptor]:
     """The families of table `name`, as Thrift makes them."""
     return [
-        ColumnDescriptor(
+        thrift_api.ColumnDescriptor(
             name=f"{family}:".encode(),
             maxVersions=1,
             compression=compression,
