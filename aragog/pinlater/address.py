@@ -1,0 +1,78 @@
+"""
+Broker URLs of the job layer, to the Redis URLs of its servers. Pure.
+
+    pinlater://[user:password@]host[:port][,host[:port]…][/db]   one server or several
+    pinlaters://…                                                the same over TLS
+    pinlater+socket:///path/to/redis.sock[?virtual_host=db]      one server on a unix socket
+
+The first server also carries what is no job: broadcasts, events, replies.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from aragog.errors import ConfigError
+
+SCHEMES = ("pinlater", "pinlaters", "pinlater+socket")
+DEFAULT_PORT = 6379
+
+
+def redis_urls(broker_url: str) -> tuple[str, ...]:
+    """
+    The servers of a broker URL as redis-py takes them, the first one first.
+
+    Raises:
+        ConfigError: no URL of this transport.
+    """
+    scheme, _, rest = broker_url.partition("://")
+    if scheme in ("pinlater+socket", "socket"):
+        return (_socket_url(rest),)
+    if scheme not in SCHEMES:
+        known = ", ".join(f"{s}://" for s in SCHEMES)
+        raise ConfigError(f"broker.url: {scheme}:// is not one of {known}")
+    redis_scheme = "rediss" if scheme == "pinlaters" else "redis"
+    place, slash, path = rest.partition("/")
+    user, at, hosts = place.rpartition("@")
+    return tuple(
+        f"{redis_scheme}://{user}{at}{_host(host)}{slash}{path}" for host in hosts.split(",")
+    )
+
+
+def _host(host: str) -> str:
+    """`host:port`, the port made explicit so that one server has one spelling."""
+    try:
+        has_port = bool(urlsplit(f"//{host}").port)
+    except ValueError as error:
+        raise ConfigError(f"broker.url: {host!r} is not host:port ({error})") from error
+    if has_port and not host.startswith(":"):
+        return host
+    name, _, port = host.partition(":") if has_port else (host, "", str(DEFAULT_PORT))
+    return f"{name or 'localhost'}:{port}"
+
+
+def _socket_url(rest: str) -> str:
+    path, _, query = rest.partition("?")
+    if not path.startswith("/"):
+        raise ConfigError(
+            f"broker.url: a unix socket needs an absolute path, got {path!r}; "
+            "write pinlater+socket:///path/to/redis.sock"
+        )
+    options = dict(parse_qsl(query))
+    options.setdefault("db", options.pop("virtual_host", "0").strip("/") or "0")
+    return f"unix://{path}?{urlencode(options)}"
+
+
+def masked(url: str, mask: str = "**") -> str:
+    """The URL without its password."""
+    scheme, sep, rest = url.partition("://")
+    place, slash, path = rest.partition("/")
+    user, at, hosts = place.rpartition("@")
+    if not at or ":" not in user:
+        return url
+    return f"{scheme}{sep}{user.partition(':')[0]}:{mask}{at}{hosts}{slash}{path}"
+
+
+def of_socket(path: str, db: int = 0) -> str:
+    """The broker URL of a redis-server on a unix socket."""
+    return f"pinlater+socket://{path}?virtual_host={db}"

@@ -1,0 +1,316 @@
+"""
+`ClaimBook`: the claims that this process holds, and what it has to say about them.
+
+It belongs to the process, not to a connection: a channel may die and be closed twice while its
+jobs run on, and their acks must still reach the server under the same claim token. Acks are
+gathered and sent together. A thread extends the claims of jobs that are still at work, so a busy
+event loop loses none; it also gives back what dead workers left (`sweep`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import random
+import socket
+import sys
+import threading
+import uuid
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from aragog.clock import Clock, SystemClock
+from aragog.errors import BrokerUnavailable
+from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.pinlater.health import ReapGuard
+from aragog.pinlater.job import Claimed, Nack, State, Step
+from aragog.pinlater.policy import RetryPolicy
+from aragog.pinlater.shard import RedisShard, Shard
+
+logger = logging.getLogger(__name__)
+
+KEEPER_PERIOD_S = 0.25
+SWEEP_PERIOD_S = 1.0
+
+
+@dataclass(slots=True)
+class Held:
+    """A claim of ours."""
+
+    shard: Shard
+    queue: str
+    job: Claimed
+    key: str
+    since_s: float
+    orphan: bool = False
+    """Its channel is gone; it is extended only while `still_running` says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What is known of a delivery's end before it is acknowledged."""
+
+    step: Step | Literal["policy"]
+    delay_ms: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """One thing to tell a shard: an ack (no nack) or a nack."""
+
+    held: Held
+    nack: Nack | None
+
+
+class ClaimBook:
+    """
+    Claims held by this process on one cluster.
+
+    Args:
+        cluster: the shards.
+        claim_timeout_ms: how long a claim lasts without an extension.
+        max_claim_ms: no claim is extended beyond this age, so a wedged job runs elsewhere.
+        still_running: is the job with this key still at work? For claims whose channel is gone.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        claim_timeout_ms: int = 60_000,
+        max_claim_ms: int = 86_400_000,
+        clock: Clock | None = None,
+        still_running: Callable[[str], bool] = lambda _key: False,
+    ) -> None:
+        self.cluster = cluster
+        self.claim_timeout_ms = claim_timeout_ms
+        self.max_claim_ms = max_claim_ms
+        self.worker = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
+        self.gathering = False
+        """Acks wait for `flush`, which an event loop promises to call soon."""
+        self._clock = clock or SystemClock()
+        self._still_running = still_running
+        self._held: dict[str, Held] = {}
+        self._hints: dict[str, Hint] = {}
+        self._words: deque[_Word] = deque()
+        self._lock = threading.Lock()
+        self._queues: set[str] = set()
+        self._guards = {s.name: ReapGuard(claim_timeout_ms) for s in cluster.shards}
+        self._keeper: threading.Thread | None = None
+        self._stopped = threading.Event()
+
+    def hold(self, shard: Shard, queue: str, job: Claimed, key: str = "") -> str:
+        """Note a claim; its tag, by which everything else here names it."""
+        tag = f"{shard.name}-{job.job_id}-{job.token}"
+        self._held[tag] = Held(shard, queue, job, key, self._clock.monotonic_s())
+        self._start_keeper()
+        return tag
+
+    def watch(self, queue: str) -> None:
+        """Sweep this queue from now on."""
+        self._queues.add(queue)
+        self._start_keeper()
+
+    def __contains__(self, tag: object) -> bool:
+        return tag in self._held
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def hint(self, tag: str, hint: Hint) -> None:
+        """Say beforehand what the next ack or reject of `tag` means."""
+        if tag in self._held:
+            self._hints[tag] = hint
+
+    def ack(self, tag: str) -> None:
+        """The job is done, unless a hint says that it failed."""
+        self._end(tag, None)
+
+    def reject(self, tag: str, *, requeue: bool) -> None:
+        """Run it again at once (the attempt counts), or FAILED."""
+        self._end(tag, Hint("again") if requeue else Hint("fail", 0, "rejected"))
+
+    def give_back(self, tags: Iterable[str]) -> None:
+        """
+        Their channel is closed. What still runs is kept and may be acknowledged later; the rest
+        was never begun and goes back uncounted.
+        """
+        for tag in tags:
+            held = self._held.get(tag)
+            if held is None:
+                continue
+            if held.key and self._still_running(held.key):
+                held.orphan = True
+            else:
+                self._end(tag, Hint("release"))
+
+    def _end(self, tag: str, default: Hint | None) -> None:
+        held = self._held.pop(tag, None)
+        hint = self._hints.pop(tag, default)
+        if held is None:
+            logger.info("claim %s is no longer held: its ack is ignored", tag)
+            return
+        self._words.append(_Word(held, self._nack(held, hint) if hint else None))
+        if not self.gathering:
+            self.flush()
+
+    def _nack(self, held: Held, hint: Hint) -> Nack:
+        step, delay_ms = hint.step, hint.delay_ms
+        if step == "policy":
+            policy = RetryPolicy.of(self.cluster.settings(held.queue))
+            step, delay_ms = "again", policy.delay_ms(held.job.attempt, random.random())
+        return Nack(held.job.job_id, held.job.token, step, delay_ms, hint.problem)
+
+    def flush(self) -> None:
+        """
+        Tell the shards what there is to tell. What one cannot hear now is kept for later.
+
+        Safe to call from any thread; a second caller returns at once.
+        """
+        if not self._words or not self._lock.acquire(blocking=False):
+            return
+        try:
+            words = [self._words.popleft() for _ in range(len(self._words))]
+            groups: dict[tuple[Shard, str, bool], list[_Word]] = defaultdict(list)
+            for word in words:
+                groups[word.held.shard, word.held.queue, word.nack is None].append(word)
+            for (shard, queue, acks), group in groups.items():
+                self._tell(shard, queue, group, acks=acks)
+        finally:
+            self._lock.release()
+
+    def _tell(self, shard: Shard, queue: str, words: list[_Word], *, acks: bool) -> None:
+        try:
+            if shard is not self.cluster.shards[0] and not self.cluster.usable(shard):
+                raise BrokerUnavailable(f"shard {shard.name}", "is out of rotation")
+            with self.cluster.watched(shard):
+                done: list[bool] | list[State | None] = (
+                    shard.ack(queue, [(w.held.job.job_id, w.held.job.token) for w in words])
+                    if acks
+                    else shard.nack(queue, [w.nack for w in words if w.nack])
+                )
+        except BrokerUnavailable as error:
+            logger.warning("%d acks wait for their shard: %s", len(words), error)
+            self._words.extendleft(reversed(words))
+            return
+        for word, fine in zip(words, done, strict=True):
+            if not fine:
+                logger.warning(
+                    "job %s of %s had been given to another worker; its ack changed nothing",
+                    word.held.job.job_id, queue,
+                )  # fmt: skip
+
+    def extend(self) -> None:
+        """Extend what is at work; drop what was lost, or outlived `max_claim_ms`."""
+        groups: dict[tuple[Shard, str], list[str]] = defaultdict(list)
+        now_s = self._clock.monotonic_s()
+        for tag, held in list(self._held.items()):
+            finished = held.orphan and not self._still_running(held.key)
+            if finished or (now_s - held.since_s) * 1000 > self.max_claim_ms:
+                self._held.pop(tag, None)
+            else:
+                groups[held.shard, held.queue].append(tag)
+        for (shard, queue), tags in groups.items():
+            self._extend(shard, queue, tags)
+
+    def _extend(self, shard: Shard, queue: str, tags: list[str]) -> None:
+        pairs = [(tag, held) for tag in tags if (held := self._held.get(tag))]
+        try:
+            with self.cluster.watched(shard):
+                kept = shard.extend(
+                    queue,
+                    [(held.job.job_id, held.job.token) for _, held in pairs],
+                    timeout_ms=self.claim_timeout_ms,
+                )
+        except BrokerUnavailable as error:
+            logger.warning("%d claims could not be extended: %s", len(tags), error)
+            return
+        for (tag, held), fine in zip(pairs, kept, strict=True):
+            # One that was acknowledged in the meantime is not lost.
+            if not fine and self._held.pop(tag, None) is not None:
+                logger.warning("the claim on job %s of %s was lost", held.job.job_id, queue)
+
+    def sweep(self) -> None:
+        """One round over all shards and watched queues."""
+        for shard in self.cluster.shards:
+            try:
+                if self.cluster.usable(shard):
+                    with self.cluster.watched(shard):
+                        self._sweep(shard, self._guards[shard.name])
+            except BrokerUnavailable as error:
+                self._guards[shard.name].lost()
+                logger.debug("not swept: %s", error)
+
+    def _sweep(self, shard: Shard, guard: ReapGuard) -> None:
+        if guard.needs_connecting and isinstance(shard, RedisShard):
+            server_ms, uptime_ms = shard.age_ms()
+            guard.connected(server_ms, uptime_ms, self._clock.monotonic_s() * 1000)
+            if guard.lost_before:
+                self.extend()
+        for queue in list(self._queues):
+            before_ms = guard.reap_before_ms(self._clock.monotonic_s() * 1000)
+            swept = shard.sweep(queue, reap_before_ms=before_ms)
+            guard.heard(swept.now_ms, self._clock.monotonic_s() * 1000)
+            if swept.given_back or swept.failed:
+                logger.warning(
+                    "claims ran out on %s: %d given back, %d failed",
+                    queue, swept.given_back, swept.failed,
+                )  # fmt: skip
+
+    def _start_keeper(self) -> None:
+        if self._keeper is None:
+            self._keeper = threading.Thread(target=self._keep, name="pinlater-keeper", daemon=True)
+            self._keeper.start()
+            atexit.register(self.flush)
+
+    def _keep(self) -> None:
+        extended_s = swept_s = self._clock.monotonic_s()
+        while not self._stopped.wait(KEEPER_PERIOD_S):
+            now_s = self._clock.monotonic_s()
+            try:
+                self.flush()
+                if (now_s - extended_s) * 1000 >= self.claim_timeout_ms / 3:
+                    extended_s = now_s
+                    self.extend()
+                if now_s - swept_s >= SWEEP_PERIOD_S:
+                    # Apart from other workers' rounds.
+                    swept_s = now_s + random.uniform(-0.1, 0.1)
+                    self.sweep()
+            except Exception:
+                logger.exception("the keeper of claims goes on after an unexpected error")
+
+    def stop(self) -> None:
+        """Tell what is left to tell, and end the thread; claims still held will run out."""
+        self.flush()
+        self._stopped.set()
+        atexit.unregister(self.flush)
+        if self._keeper is not None and self._keeper is not threading.current_thread():
+            self._keeper.join(5)
+
+
+_books: dict[tuple[object, ...], ClaimBook] = {}
+
+
+def book_for(
+    urls: Sequence[str], *, prefix: str, claim_timeout_s: float, max_claim_s: float
+) -> ClaimBook:
+    """The book of this process for these shards; a forked child gets one of its own."""
+    key = (os.getpid(), tuple(urls), prefix)
+    if key not in _books:
+        _books[key] = ClaimBook(
+            Cluster(connect_shards(urls, prefix=prefix)),
+            claim_timeout_ms=round(claim_timeout_s * 1000),
+            max_claim_ms=round(max_claim_s * 1000),
+            still_running=celery_runs,
+        )
+    return _books[key]
+
+
+def celery_runs(task_id: str) -> bool:
+    """Is a Celery worker in this process at work on the task?"""
+    state = sys.modules.get("celery.worker.state")
+    return state is not None and any(r.id == task_id for r in list(state.active_requests))

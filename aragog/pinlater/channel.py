@@ -1,0 +1,322 @@
+"""
+A channel of `pinlater://`: Celery's tasks as jobs, everything else as kombu's Redis does it.
+
+Broadcasts, events, replies and messages that are no tasks use kombu's own lists and pub/sub on
+the first server; queues are read from both, so a backlog of `redis://` is worked off as well.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from kombu.transport import redis as stock
+from kombu.transport import virtual
+from redis.connection import UnixDomainSocketConnection, parse_url
+
+from aragog.clock import SystemClock
+from aragog.errors import BrokerUnavailable, InvalidMessage
+from aragog.pinlater import answers, envelope, records
+from aragog.pinlater.book import ClaimBook, Hint, book_for
+from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.intake import Intake, Waiter
+from aragog.pinlater.job import Claimed, Sizes, State
+from aragog.pinlater.shard import MAX_BATCH, RedisShard
+
+logger = logging.getLogger(__name__)
+
+PUT_OFF_S = 0.005
+"""A claim waits no longer than this for more room."""
+
+_clock = SystemClock()
+
+
+class QoS(stock.QoS):
+    """What a channel delivered and has not acknowledged; of jobs the book knows more."""
+
+    def append(self, message: Any, delivery_tag: str) -> None:
+        if delivery_tag in self.channel.book:
+            virtual.QoS.append(self, message, delivery_tag)
+        else:
+            super().append(message, delivery_tag)
+
+    def ack(self, delivery_tag: str) -> None:
+        if self._is_job(delivery_tag):
+            self.channel.book.ack(delivery_tag)
+            virtual.QoS.ack(self, delivery_tag)
+        else:
+            super().ack(delivery_tag)
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
+        if self._is_job(delivery_tag):
+            self.channel.book.reject(delivery_tag, requeue=requeue)
+            virtual.QoS.ack(self, delivery_tag)
+        else:
+            super().reject(delivery_tag, requeue=requeue)
+
+    def _is_job(self, tag: str) -> bool:
+        message = self._delivered.get(tag)
+        return message is not None and envelope.TAGGED in message.properties
+
+    def restore_unacked(self, client: Any = None) -> list[Any]:
+        """The channel closes, perhaps because its server is gone: nothing here may raise."""
+        self._flush()
+        tags = list(self._delivered)
+        jobs = [tag for tag in tags if self._is_job(tag)]
+        self.channel.book.give_back(jobs)
+        for tag in jobs:
+            self._delivered.pop(tag, None)
+        if self._delivered and self.channel.connection is not None:
+            try:
+                super().restore_unacked(client)
+            except (*self.channel.connection_errors, AttributeError):
+                logger.warning("%d messages wait for the visibility timeout", len(self._delivered))
+        self._delivered.clear()
+        return []
+
+    def room(self, *, at_most: int) -> int:
+        """How many more messages the consumer would take."""
+        estimate = self.can_consume_max_estimate()
+        return at_most if estimate is None else min(estimate, at_most)
+
+    @property
+    def worth_claiming(self) -> int:
+        """Room below which a claim is put off: with prefork it comes back one by one."""
+        return max(1, min(8, self.prefetch_count // 4))
+
+
+class Channel(stock.Channel):
+    """A channel whose task messages are jobs."""
+
+    QoS = QoS
+    shards: Sequence[str] = ()
+    claim_timeout_s = 60.0
+    max_claim_s = 86_400.0
+    # Pipelines of kombu's own batches go to one server only.
+    supports_batch_publish = False
+
+    from_transport_options: tuple[str, ...] = (  # type: ignore[assignment]
+        *stock.Channel.from_transport_options,
+        "shards",
+        "claim_timeout_s",
+        "max_claim_s",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._unacknowledged: set[str] = set()
+        self._intake: Intake | None = None
+        super().__init__(*args, **kwargs)
+        # The first server has just answered a PING: whatever was held against it is over.
+        self.book.cluster.breakers[self.book.cluster.shards[0].name].answered(0, 0)
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        return (*self.connection.redis_urls, *self.shards)
+
+    @property
+    def book(self) -> ClaimBook:
+        known = self.__dict__.get("_book")
+        if known is None or known[0] != os.getpid():
+            book = book_for(
+                self.urls,
+                prefix=self.global_keyprefix,
+                claim_timeout_s=self.claim_timeout_s,
+                max_claim_s=self.max_claim_s,
+            )
+            known = self.__dict__["_book"] = (os.getpid(), book)
+        return known[1]
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.book.cluster
+
+    def _each_shard(self) -> Iterator[RedisShard]:
+        """The shards that can be asked now; a lost one must not stop a declaration."""
+        for shard in self.cluster.shards:
+            if isinstance(shard, RedisShard) and (
+                len(self.cluster.shards) == 1 or self.cluster.usable(shard)
+            ):
+                yield shard
+
+    # Publishing
+
+    def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
+        if not envelope.is_job(message):
+            super()._put(queue, message, **kwargs)
+            return
+        priority = self._get_message_priority(message)
+        job = envelope.to_job(message, priority=priority, now=datetime.now(UTC))
+        answers.note(self.cluster.enqueue(queue, [job])[0])
+
+    # Consuming
+
+    @property
+    def job_queues(self) -> list[str]:
+        """Queues consumed that may hold jobs: not those of replies, events and broadcasts."""
+        return [
+            queue
+            for queue in self.active_queues
+            if queue not in self.auto_delete_queues and queue not in self._expires
+        ]
+
+    @property
+    def intake(self) -> Intake:
+        if self._intake is None:
+            self._intake = Intake(self.book, self._deliver_job)
+        return self._intake
+
+    @property
+    def waiters(self) -> list[Waiter]:
+        """The blocking pops of this channel."""
+        return self._intake.waiters if self._intake else []
+
+    def basic_consume(self, queue: str, no_ack: bool, *args: Any, **kwargs: Any) -> Any:
+        if no_ack:
+            self._unacknowledged.add(queue)
+        return super().basic_consume(queue, no_ack, *args, **kwargs)
+
+    def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
+        message = super().basic_get(queue, no_ack=no_ack, **kwargs)
+        if message is not None and no_ack and message.delivery_tag in self.book:
+            self.book.ack(message.delivery_tag)
+        return message
+
+    def _get(self, queue: str, timeout: float | None = None) -> dict[str, Any]:  # noqa: ARG002
+        found: list[dict[str, Any]] = []
+
+        def keep(shard: RedisShard, queue: str, job: Claimed) -> None:
+            payload = self._open(shard, queue, job)
+            if payload is not None:
+                found.append(payload)
+
+        one = Intake(self.book, keep)
+        one.consume([queue])
+        one.take(1)
+        return found[0] if found else super()._get(queue)
+
+    def _deliver_job(self, shard: RedisShard, queue: str, job: Claimed) -> None:
+        payload = self._open(shard, queue, job)
+        if payload is None:
+            return
+        self.connection._deliver(payload, queue)
+        if queue in self._unacknowledged:
+            self.book.ack(payload["properties"]["delivery_tag"])
+
+    def _open(self, shard: RedisShard, queue: str, job: Claimed) -> dict[str, Any] | None:
+        """The message of a claimed job; one that is none is FAILED, with the reason."""
+        try:
+            record = records.decode(job.record)
+            tag = self.book.hold(shard, queue, job, record.key)
+            return envelope.from_job(record.body, tag=tag, attempt=job.attempt)
+        except InvalidMessage as error:
+            logger.error("job %s of %s is malformed: %s", job.job_id, queue, error)  # noqa: TRY400
+            tag = self.book.hold(shard, queue, job)
+            self.book.hint(tag, Hint("fail", 0, f"malformed: {error}"))
+            self.book.ack(tag)
+            return None
+
+    def work(self, *, at_most: int) -> int:
+        """
+        Say what is to be said, take what is due, and wait for more. How many were delivered.
+
+        Called once a turn of the event loop.
+        """
+        self.book.flush()
+        self.intake.consume(self.job_queues)
+        if not self.intake.queues:
+            return 0
+        room, taken = self.qos.room(at_most=at_most), 0
+        if room >= self.qos.worth_claiming or (room and not self.qos._delivered):
+            taken = self.intake.take(room)
+        if self.qos.can_consume():
+            self.intake.wait()
+        return taken
+
+    @property
+    def wants_turn_at_s(self) -> float:
+        """When `work` should be called next, whatever happens."""
+        if not self._intake or not self._intake.queues or not self.qos.can_consume():
+            return float("inf")
+        soon = self._intake.next_look_s
+        if self.qos.room(at_most=MAX_BATCH) < self.qos.worth_claiming:
+            # Put off for more room, but not for long.
+            return max(soon, _clock.monotonic_s() + PUT_OFF_S)
+        return soon
+
+    # Queues
+
+    def _size(self, queue: str) -> int:
+        sizes = Sizes()
+        for shard in self._each_shard():
+            try:
+                with self.cluster.watched(shard):
+                    sizes += shard.sizes(queue)
+            except BrokerUnavailable:
+                logger.warning("the size of %s is without shard %s", queue, shard.name)
+        return sizes.pending + int(super()._size(queue))
+
+    def _has_queue(self, queue: str, **kwargs: Any) -> bool:
+        return bool(super()._has_queue(queue, **kwargs)) or any(
+            queue in shard.queues() for shard in self._each_shard()
+        )
+
+    def _purge(self, queue: str) -> int:
+        purged = 0
+        for shard in self._each_shard():
+            while step := shard.delete(queue, State.PENDING, limit=MAX_BATCH):
+                purged += step
+        return purged + int(super()._purge(queue))
+
+    def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
+        if queue not in self.auto_delete_queues:
+            for shard in self._each_shard():
+                shard.drop(queue)
+        super()._delete(queue, *args, **kwargs)
+
+    def close(self) -> None:
+        if self._intake is not None:
+            self.connection and self.connection.cycle.forget(self._intake)
+            self._intake.close()
+        super().close()
+        self.book.flush()
+
+    def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:
+        params = {
+            "max_connections": self.max_connections,
+            "socket_timeout": self.socket_timeout,
+            "socket_connect_timeout": self.socket_connect_timeout,
+            "socket_keepalive": self.socket_keepalive,
+            "socket_keepalive_options": self.socket_keepalive_options,
+            "health_check_interval": self.health_check_interval,
+            "retry_on_timeout": self.retry_on_timeout,
+            "client_name": self.client_name,
+            "connection_class": self.connection_class,
+            "db": 0,
+            **parse_url(self.connection.redis_urls[0]),
+        }
+        conninfo = self.connection.client
+        self._process_credential_provider(conninfo.credential_provider, params)
+        if conninfo.ssl:
+            params["connection_class"] = self.connection_class_ssl
+            params.update(conninfo.ssl if isinstance(conninfo.ssl, dict) else {})
+        if params["connection_class"] is UnixDomainSocketConnection:
+            for name in ("connect_timeout", "keepalive", "keepalive_options"):
+                params.pop(f"socket_{name}")
+        if asynchronous:
+            params["connection_class"] = _told(self, params["connection_class"])
+        return params
+
+
+def _told(channel: Channel, base: type) -> type:
+    """The connection class whose end is told to the channel's poller."""
+
+    class Connection(base):
+        def disconnect(self, *args: Any, **kwargs: Any) -> None:
+            super().disconnect(*args, **kwargs)
+            if channel._registered:
+                channel._on_connection_disconnect(self)
+
+    return Connection

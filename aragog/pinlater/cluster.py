@@ -1,0 +1,185 @@
+"""
+`Cluster`: several shards as one. Jobs go to a healthy shard at random; questions go to all.
+
+A job lives and ends on the shard that took it: adding one moves nothing, and the jobs of a lost
+shard wait for it. Its id outside is `<shard>-<id>`. Jobs with a unique key go to the shard that
+the key picks among the healthy ones (rendezvous hashing), so that both enqueues meet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from aragog.clock import Clock, SystemClock
+from aragog.errors import BrokerUnavailable
+from aragog.pinlater.health import Breaker
+from aragog.pinlater.job import Enqueued, NewJob
+from aragog.pinlater.shard import RedisShard, Shard, our_errors
+
+SOCKET_TIMEOUT_S = 2.0
+CONNECT_TIMEOUT_S = 1.0
+SETTINGS_FRESH_S = 2.0
+
+
+class Cluster:
+    """
+    The shards of a job layer.
+
+    Args:
+        shards: in the order that names them; appending one is safe at any time.
+        clock: only its stopwatch is used.
+        rng: picks a shard for each job.
+    """
+
+    def __init__(
+        self,
+        shards: Sequence[Shard],
+        *,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.shards = tuple(shards)
+        self.breakers = {shard.name: Breaker() for shard in self.shards}
+        self._clock = clock or SystemClock()
+        self._rng = rng or random.Random()
+        self._settings: dict[str, tuple[float, dict[str, float]]] = {}
+
+    @contextmanager
+    def watched(self, shard: Shard) -> Iterator[None]:
+        """Let what happens inside count for, or against, the shard's health."""
+        started_s = self._clock.monotonic_s()
+        breaker = self.breakers[shard.name]
+        try:
+            yield
+        except BrokerUnavailable as error:
+            gone = isinstance(error.__cause__, redis.TimeoutError | OSError)
+            breaker.failed(self._clock.monotonic_s(), at_once=gone)
+            raise
+        now_s = self._clock.monotonic_s()
+        breaker.answered(now_s - started_s, now_s)
+
+    def usable(self, shard: Shard) -> bool:
+        """In rotation; one that is out is asked for a sign of life when its rest is over."""
+        breaker = self.breakers[shard.name]
+        if breaker.worth_asking(self._clock.monotonic_s()):
+            try:
+                with self.watched(shard):
+                    shard.queues()
+            except BrokerUnavailable:
+                return False
+        return breaker.healthy
+
+    def healthy(self) -> list[Shard]:
+        """The shards in rotation; all of them when none is, for nothing is lost by trying."""
+        return [s for s in self.shards if self.usable(s)] or list(self.shards)
+
+    @property
+    def share(self) -> float:
+        """The part of a queue's rate that one shard may hand out: jobs are spread evenly."""
+        return 1 / max(1, sum(b.healthy for b in self.breakers.values()))
+
+    def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        """
+        Take new jobs; answers are in the order given. One round trip a shard.
+
+        A shard that fails is taken out and its part given to the others.
+
+        Raises:
+            BrokerUnavailable: no shard took (some of) them.
+        """
+        answers: list[Enqueued | None] = [None] * len(jobs)
+        left = list(range(len(jobs)))
+        for _ in range(len(self.shards) + 1):
+            failed: list[int] = []
+            problem: BrokerUnavailable | None = None
+            for shard, places in self._deal(jobs, left).items():
+                try:
+                    with self.watched(shard):
+                        taken = shard.enqueue(queue, [jobs[i] for i in places])
+                except BrokerUnavailable as error:
+                    self.breakers[shard.name].failed(self._clock.monotonic_s(), at_once=True)
+                    failed, problem = failed + places, error
+                    continue
+                for i, answer in zip(places, taken, strict=True):
+                    answers[i] = answer._replace(job_id=f"{shard.name}-{answer.job_id}")
+            if problem is None:
+                break
+            if not any(b.healthy for b in self.breakers.values()):
+                raise problem
+            left = failed
+        return [answer for answer in answers if answer is not None]
+
+    def _deal(self, jobs: Sequence[NewJob], places: Sequence[int]) -> dict[Shard, list[int]]:
+        shards = self.healthy()
+        if len(shards) == 1:
+            return {shards[0]: list(places)} if places else {}
+        dealt: dict[Shard, list[int]] = defaultdict(list)
+        for i in places:
+            key = jobs[i].unique_key
+            dealt[_pick(shards, key) if key else self._rng.choice(shards)].append(i)
+        return dealt
+
+    def settings(self, queue: str) -> Mapping[str, float]:
+        """A queue's settings, at most two seconds old; empty when no shard answers."""
+        now_s = self._clock.monotonic_s()
+        known = self._settings.get(queue)
+        if known and now_s - known[0] < SETTINGS_FRESH_S:
+            return known[1]
+        found = known[1] if known else {}
+        for shard in self.healthy():
+            try:
+                with self.watched(shard):
+                    found = shard.settings(queue)
+                break
+            except BrokerUnavailable:
+                continue
+        self._settings[queue] = (now_s, found)
+        return found
+
+    def find(self, name: str) -> Shard | None:
+        """The shard of that name."""
+        return next((s for s in self.shards if s.name == name), None)
+
+
+def _pick(shards: Sequence[Shard], key: str) -> Shard:
+    """Rendezvous hashing: losing a shard moves only the keys that it had."""
+    return max(
+        shards,
+        key=lambda s: hashlib.blake2b(f"{s.name}\0{key}".encode(), digest_size=8).digest(),
+    )
+
+
+def connect_shards(
+    urls: Sequence[str], *, prefix: str = "", socket_timeout_s: float = SOCKET_TIMEOUT_S
+) -> list[RedisShard]:
+    """A shard for each Redis URL, named by its place; nothing is sent yet."""
+    return [
+        RedisShard(connect(url, socket_timeout_s), name=str(place), prefix=prefix)
+        for place, url in enumerate(urls)
+    ]
+
+
+def connect(url: str, socket_timeout_s: float = SOCKET_TIMEOUT_S) -> redis.Redis:
+    """
+    A client that tries a broken connection once more, and a slow server not at all.
+
+    Raises:
+        BrokerUnavailable: the URL cannot be used.
+    """
+    unix = url.startswith("unix:")
+    more = {} if unix else {"socket_connect_timeout": CONNECT_TIMEOUT_S, "socket_keepalive": True}
+    with our_errors(url.partition("@")[2] or url):
+        return redis.Redis.from_url(
+            url,
+            socket_timeout=socket_timeout_s,
+            retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
+            **more,
+        )

@@ -1,0 +1,70 @@
+-- claim: take the most urgent due jobs, within the queue's rate.
+--
+-- ARGV[1]  limit, 1 to 200   ARGV[2]  claim timeout (ms)   ARGV[3]  worker's name (no '|')
+-- ARGV[4]  this shard's share of the queue's rate, above 0 to 1
+-- Returns now_ms, when to ask again (ms; -1: nothing is known to come), 1 if due jobs remain,
+-- then for each job id, token, attempt (from 1), record.
+-- After it each of them is RUNNING under its token until now + claim timeout.
+
+local limit, timeout_ms, worker = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+local config = redis.call('HMGET', CONFIG, 'paused', 'rate', 'burst', 'tokens', 'filled_at')
+if tonumber(config[1] or 0) ~= 0 then return {NOW, -1, 0} end
+
+local rate, tokens = config[2] and tonumber(config[2]) * tonumber(ARGV[4]), 0
+if rate then
+  local burst = math.max(1, config[3] and tonumber(config[3]) * tonumber(ARGV[4]) or rate / 4)
+  -- A clock set back refills nothing, and takes nothing away.
+  local passed_ms = math.max(0, NOW - tonumber(config[5] or 0))
+  tokens = math.min(burst, tonumber(config[4] or burst) + passed_ms * rate / 1000)
+  limit = math.min(limit, math.floor(tokens))
+end
+
+local answer, taken = {NOW, -1, 0}, 0
+for priority = 0, PRIORITIES - 1 do
+  if taken >= limit then break end
+  local set = pending(priority)
+  local ids = redis.call('ZRANGEBYSCORE', set, '-inf', NOW, 'LIMIT', 0, limit - taken)
+  if #ids > 0 then
+    local records = redis.call('HMGET', BODIES, unpack(ids))
+    local before = redis.call('HMGET', CLAIMS, unpack(ids))
+    local token = redis.call('INCRBY', SEQ, #ids) - #ids
+    local deadlines, claims = {}, {}
+    for i, id in ipairs(ids) do
+      if records[i] then
+        local attempt = 1
+        if before[i] then attempt = tonumber(before[i]:match('^%d+|(%d+)')) + 1 end
+        deadlines[#deadlines + 1], deadlines[#deadlines + 2] = NOW + timeout_ms, id
+        claims[#claims + 1], claims[#claims + 2] = id,
+          table.concat({text(token + i), text(attempt), text(NOW), worker, ''}, '|')
+        answer[#answer + 1], answer[#answer + 2] = id, text(token + i)
+        answer[#answer + 1], answer[#answer + 2] = attempt, records[i]
+        taken = taken + 1
+      end
+    end
+    redis.call('ZREM', set, unpack(ids))
+    if #claims > 0 then
+      redis.call('ZADD', RUNNING, unpack(deadlines))
+      redis.call('HSET', CLAIMS, unpack(claims))
+    end
+  end
+end
+count('claimed', taken)
+
+local next_due = -1
+for priority = 0, PRIORITIES - 1 do
+  local first = redis.call('ZRANGE', pending(priority), 0, 0, 'WITHSCORES')
+  local due = first[2] and tonumber(first[2])
+  if due and (next_due < 0 or due < next_due) then next_due = due end
+end
+local more = next_due >= 0 and next_due <= NOW
+if rate then
+  tokens = tokens - taken
+  redis.call('HSET', CONFIG, 'tokens', string.format('%.6f', tokens), 'filled_at', text(NOW))
+  if more and tokens < 1 then
+    count('limited', 1)
+    more, next_due = false, NOW + math.ceil((1 - tokens) * 1000 / rate)
+  end
+end
+if more then wake() end
+answer[2], answer[3] = next_due, more and 1 or 0
+return answer

@@ -1,0 +1,31 @@
+-- enqueue: put jobs to wait until run_after = now + delay, by this server's clock.
+--
+-- ARGV, seven a job: priority, delay_ms, attempts allowed (0: the queue's), unique key or '',
+--                    name, key, body; names and keys escaped (no '|')
+-- Returns now_ms, then for each job its id and 1 if it was already there, else 0.
+-- After it a new job is PENDING; one whose unique key is taken changed nothing.
+
+local answer, soon, existing = {NOW}, false, 0
+for at = 1, #ARGV, 7 do
+  local unique = ARGV[at + 3]
+  local id = unique ~= '' and redis.call('HGET', UNIQUE, unique)
+  if id then
+    existing = existing + 1
+    answer[#answer + 1], answer[#answer + 2] = id, 1
+  else
+    id = string.format('%016x', redis.call('INCR', SEQ))
+    local delay_ms = tonumber(ARGV[at + 1])
+    local due = NOW + delay_ms
+    redis.call('HSET', BODIES, id, table.concat({
+      '1', ARGV[at], ARGV[at + 2], text(NOW), text(due), unique, ARGV[at + 4], ARGV[at + 5],
+      ARGV[at + 6]}, '|'))
+    redis.call('ZADD', pending(ARGV[at]), due, id)
+    if unique ~= '' then redis.call('HSET', UNIQUE, unique, id) end
+    soon = soon or delay_ms <= SOON_MS
+    answer[#answer + 1], answer[#answer + 2] = id, 0
+  end
+end
+if soon then wake() end
+count('enqueued', #ARGV / 7 - existing)
+count('existing', existing)
+return answer

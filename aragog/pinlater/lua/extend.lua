@@ -1,0 +1,12 @@
+-- extend: move the deadlines of claims that the caller still holds.
+--
+-- ARGV[1]  claim timeout (ms); then two a job: id, token
+-- Returns now_ms, then for each 1, or 0 when the claim is no longer the caller's.
+
+local answer, deadline = {NOW}, NOW + tonumber(ARGV[1])
+for at = 2, #ARGV, 2 do
+  local claim = held(ARGV[at], ARGV[at + 1])
+  if claim then redis.call('ZADD', RUNNING, 'XX', deadline, ARGV[at]) end
+  answer[#answer + 1] = claim and 1 or 0
+end
+return answer

@@ -1,0 +1,123 @@
+-- prelude: what every verb shares. Put before each script; all keys of a queue come in this order.
+--
+-- KEYS[1]   seq      int    last job id and last claim token, one counter
+-- KEYS[2]   running  zset   job id -> deadline of its claim (ms)
+-- KEYS[3]   bodies   hash   job id -> record: version|priority|attempts allowed|created|due|unique|name|key|body
+-- KEYS[4]   claims   hash   job id -> token|attempts|claimed at|worker|error; token 0: nobody's
+-- KEYS[5]   ok       zset   SUCCEEDED: job id -> when it ended (ms)
+-- KEYS[6]   bad      zset   FAILED: job id -> when it ended (ms)
+-- KEYS[7]   ended    hash   job id -> the record's header, then attempts|claimed at|ended at|worker|error
+-- KEYS[8]   unique   hash   unique key -> job id, while that job waits or runs
+-- KEYS[9]   config   hash   setting -> value, and the state of the token bucket
+-- KEYS[10]  stats    hash   counter -> value
+-- KEYS[11]  wake     list   at most one token; workers wait for it
+-- KEYS[12]  priority 0 (the most urgent) to KEYS[21] priority 9: PENDING
+--                    zset   job id -> run_after (ms)
+
+local SEQ, RUNNING, BODIES, CLAIMS, OK, BAD = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local ENDED, UNIQUE, CONFIG, STATS, WAKE = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local PRIORITIES = 10
+local SOON_MS = 1000
+
+local clock = redis.call('TIME')
+local NOW = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+
+local function pending(priority)
+  return KEYS[12 + tonumber(priority)]
+end
+
+local function text(number)
+  return string.format('%.0f', number)
+end
+
+local function count(counter, by)
+  if by > 0 then redis.call('HINCRBY', STATS, counter, by) end
+end
+
+local function setting(name, default)
+  return tonumber(redis.call('HGET', CONFIG, name) or default)
+end
+
+local function wake()
+  if redis.call('LLEN', WAKE) == 0 then redis.call('LPUSH', WAKE, '1') end
+end
+
+-- The parts of a record that scripts decide by. One that this version cannot read is all body,
+-- and allows no second attempt: it ends up FAILED, where a person or a newer version finds it.
+local function header(record)
+  local priority, allowed, unique, body_at =
+    record:match('^1|(%d)|(%d+)|%d+|%d+|([^|]*)|[^|]*|[^|]*|()')
+  if not priority then return {priority = '9', allowed = 1, unique = '', body_at = 1} end
+  return {priority = priority, allowed = tonumber(allowed), unique = unique, body_at = body_at}
+end
+
+local function claim_of(id)
+  local entry = redis.call('HGET', CLAIMS, id)
+  if not entry then return nil end
+  local token, attempts, since, worker, problem =
+    entry:match('^(%d+)|(%d+)|(%d+)|([^|]*)|(.*)$')
+  return {token = token, attempts = tonumber(attempts), since = since, worker = worker,
+          problem = problem}
+end
+
+-- The claim, if `token` is the current one; else nil, and the attempt to use it is counted.
+local function held(id, token)
+  local claim = claim_of(id)
+  if claim and token ~= '0' and claim.token == token then return claim end
+  count('stale', 1)
+  return nil
+end
+
+local function unlock(id, unique)
+  if unique ~= '' and redis.call('HGET', UNIQUE, unique) == id then
+    redis.call('HDEL', UNIQUE, unique)
+  end
+end
+
+-- RUNNING to `set` (OK or BAD). The body stays only where the job may be retried by hand.
+local function finish(id, set, record, head, claim, problem)
+  redis.call('ZREM', RUNNING, id)
+  redis.call('HDEL', CLAIMS, id)
+  redis.call('ZADD', set, NOW, id)
+  redis.call('HSET', ENDED, id, record:sub(1, head.body_at - 1) .. text(claim.attempts) .. '|' ..
+    claim.since .. '|' .. text(NOW) .. '|' .. claim.worker .. '|' .. problem)
+  if set == OK then redis.call('HDEL', BODIES, id) end
+  unlock(id, head.unique)
+end
+
+-- A claim given up: PENDING again after `delay_ms`, or FAILED when no attempt is left.
+-- Returns the new state.
+local function again(id, claim, delay_ms, attempts, problem)
+  local record = redis.call('HGET', BODIES, id)
+  local head = record and header(record)
+  if not head then
+    redis.call('ZREM', RUNNING, id)
+    redis.call('HDEL', CLAIMS, id)
+    redis.call('HDEL', BODIES, id)
+    return 'GONE'
+  end
+  local allowed = head.allowed
+  if allowed == 0 then allowed = setting('max_attempts', 10) end
+  if attempts >= allowed then
+    finish(id, BAD, record, head, claim, problem)
+    count('failed', 1)
+    return 'FAILED'
+  end
+  redis.call('ZREM', RUNNING, id)
+  redis.call('HSET', CLAIMS, id, '0|' .. text(attempts) .. '|0||' .. problem)
+  redis.call('ZADD', pending(head.priority), NOW + delay_ms, id)
+  if delay_ms <= SOON_MS then wake() end
+  return 'PENDING'
+end
+
+-- Forget the oldest finished jobs of a set: those that ended before `before`, or beyond `most`.
+local function forget(set, before, most, limit)
+  local ids = redis.call('ZRANGEBYSCORE', set, '-inf', '(' .. text(before), 'LIMIT', 0, limit)
+  local over = redis.call('ZCARD', set) - most
+  if over > #ids then ids = redis.call('ZRANGE', set, 0, math.min(over, limit) - 1) end
+  if #ids == 0 then return 0 end
+  redis.call('ZREM', set, unpack(ids))
+  redis.call('HDEL', ENDED, unpack(ids))
+  if set == BAD then redis.call('HDEL', BODIES, unpack(ids)) end
+  return #ids
+end

@@ -1,0 +1,23 @@
+-- sweep: give back claims that ran out, and forget finished jobs whose time is over.
+--
+-- ARGV[1]  claims with a deadline up to here (ms) may be given back; the clock bounds it as well
+-- ARGV[2]  limit of each step, 1 to 200
+-- Returns now_ms, claims given back (PENDING), claims FAILED, finished jobs forgotten.
+
+local limit = tonumber(ARGV[2])
+local until_ms = math.min(NOW, tonumber(ARGV[1]))
+local given_back, failed = 0, 0
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', RUNNING, '-inf', until_ms, 'LIMIT', 0, limit)) do
+  local claim = claim_of(id) or {token = '0', attempts = 1, since = '0', worker = ''}
+  local state = again(id, claim, 0, claim.attempts, 'claim timed out: ' .. claim.worker)
+  if state == 'PENDING' then given_back = given_back + 1 end
+  if state == 'FAILED' then failed = failed + 1 end
+end
+count('expired', given_back + failed)
+local forgotten =
+  forget(OK, NOW - setting('keep_succeeded_ms', 86400000),
+    setting('keep_succeeded_max', 100000), limit) +
+  forget(BAD, NOW - setting('keep_failed_ms', 604800000),
+    setting('keep_failed_max', 1000000), limit)
+count('swept', forgotten)
+return {NOW, given_back, failed, forgotten}

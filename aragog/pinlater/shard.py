@@ -1,0 +1,395 @@
+"""
+`Shard`: one Redis server's queues, a method a verb. The port and its Redis adapter.
+
+Every verb is one Lua script (lua/) and one round trip for a batch of up to `MAX_BATCH`; the time
+is the server's. Keys of a queue start with `<prefix>pl1:{<queue>}:` and share a hash tag; the
+number is the version of the layout. The twin for tests is `aragog.pinlater.memory`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib import resources
+from typing import Any, Protocol, TypeVar
+
+import redis
+from redis import exceptions
+
+from aragog.errors import BrokerUnavailable
+from aragog.pinlater import records
+from aragog.pinlater.job import (
+    PRIORITIES,
+    ClaimAnswer,
+    Claimed,
+    Enqueued,
+    JobInfo,
+    Nack,
+    NewJob,
+    Sizes,
+    State,
+    Swept,
+)
+
+LAYOUT = "pl1"
+MAX_BATCH = 200
+"""Jobs that one script call handles: Redis runs nothing else meanwhile (200 take about 3 ms)."""
+VERBS = ("enqueue", "claim", "ack", "nack", "extend", "sweep", "retry", "delete")
+PARTS = ("seq", "run", "body", "claim", "ok", "bad", "end", "uniq", "cfg", "stat", "wake")
+"""The keys of a queue, in the order of lua/prelude.lua; `p0` to `p9` follow."""
+
+Hold = tuple[str, int]
+"""A job's id and the token of the claim on it."""
+T = TypeVar("T")
+
+
+class Shard(Protocol):
+    """
+    The queues of one server. A queue exists once something was put into it or configured.
+
+    Every method raises `BrokerUnavailable` when the server does not answer or refuses; what was
+    asked may then have happened or not, and asking again is safe but for `enqueue`, which may
+    take a job twice (a `unique_key` prevents that).
+    """
+
+    name: str
+
+    def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        """Take new jobs, in order; one round trip however many."""
+
+    def claim(
+        self, queue: str, *, limit: int, timeout_ms: int, worker: str, share: float = 1.0
+    ) -> ClaimAnswer:
+        """Up to `limit` (1 to 200) due jobs, most urgent first, then by due time; atomic."""
+
+    def ack(self, queue: str, held: Sequence[Hold]) -> list[bool]:
+        """SUCCEEDED; False where the claim was no longer the caller's."""
+
+    def nack(self, queue: str, nacks: Sequence[Nack]) -> list[State | None]:
+        """Give back; the new state, None where the claim was no longer the caller's."""
+
+    def extend(self, queue: str, held: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+        """Claims last until now + `timeout_ms`; False where one was no longer the caller's."""
+
+    def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> Swept:
+        """Give back claims that ran out before `reap_before_ms` and now; forget old jobs."""
+
+    def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
+        """FAILED jobs run again: those named, or the `limit` oldest. How many."""
+
+    def delete(self, queue: str, state: State, *, ids: Sequence[str] = (), limit: int = 0) -> int:
+        """Forget jobs of a state other than RUNNING: those named, or the `limit` oldest."""
+
+    def sizes(self, queue: str) -> Sizes:
+        """How many jobs in each state."""
+
+    def jobs(self, queue: str, state: State, *, limit: int, offset: int = 0) -> list[JobInfo]:
+        """Jobs of a state: PENDING by priority and due time, RUNNING by deadline, else latest."""
+
+    def settings(self, queue: str) -> dict[str, float]:
+        """The queue's own settings; what is absent has its default."""
+
+    def configure(self, queue: str, changes: Mapping[str, float | None]) -> None:
+        """Set, or with None unset, settings of a queue; in force at the next claim."""
+
+    def stats(self, queue: str) -> dict[str, int]:
+        """Counters since the queue began."""
+
+    def queues(self) -> set[str]:
+        """Names of the queues that exist here."""
+
+    def drop(self, queue: str) -> None:
+        """Remove a queue with all its jobs."""
+
+
+@cache
+def _source(verb: str) -> tuple[str, str]:
+    """A verb's script, prelude included, and its SHA-1."""
+    folder = resources.files("aragog.pinlater") / "lua"
+    text = "".join((folder / f"{name}.lua").read_text("utf-8") for name in ("prelude", verb))
+    return text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def queue_keys(prefix: str, queue: str) -> tuple[str, ...]:
+    """A queue's keys, as every script takes them."""
+    stem = f"{prefix}{LAYOUT}:{{{queue}}}:"
+    return tuple(stem + part for part in PARTS) + tuple(f"{stem}p{p}" for p in PRIORITIES)
+
+
+@contextmanager
+def our_errors(where: str) -> Iterator[None]:
+    """Redis' errors as ours. A refusal (out of memory, loading, read-only) is one as well."""
+    try:
+        yield
+    except (exceptions.RedisError, OSError) as error:
+        raise BrokerUnavailable(where, str(error) or type(error).__name__) from error
+
+
+class RedisShard:
+    """
+    A shard on a Redis server 6.2 or newer, with `maxmemory-policy noeviction`.
+
+    Args:
+        client: answers bytes; may be shared by threads, not by processes.
+        name: for people and job ids; must be unique and stable among the shards.
+        prefix: put before every key.
+    """
+
+    def __init__(self, client: redis.Redis, *, name: str = "0", prefix: str = "") -> None:
+        self.client = client
+        self.name = name
+        self.prefix = prefix
+        self._keys: dict[str, tuple[str, ...]] = {}
+        self._known: set[str] = set()
+
+    def keys(self, queue: str) -> tuple[str, ...]:
+        keys = self._keys.get(queue)
+        if keys is None:
+            keys = self._keys[queue] = queue_keys(self.prefix, queue)
+        return keys
+
+    def wake_key(self, queue: str) -> str:
+        """The list that workers wait at; see lua/prelude.lua."""
+        return self.keys(queue)[PARTS.index("wake")]
+
+    @property
+    def _index(self) -> str:
+        return f"{self.prefix}{LAYOUT}:queues"
+
+    def _run(self, verb: str, queue: str, *args: object) -> Any:
+        text, sha = _source(verb)
+        keys = self.keys(queue)
+        with our_errors(f"shard {self.name}"):
+            try:
+                return self.client.evalsha(sha, len(keys), *keys, *args)  # type: ignore[arg-type]
+            except exceptions.NoScriptError:
+                return self.client.eval(text, len(keys), *keys, *args)  # type: ignore[arg-type]
+
+    def _register(self, queue: str) -> None:
+        if queue not in self._known:
+            with our_errors(f"shard {self.name}"):
+                self.client.sadd(self._index, queue)
+            self._known.add(queue)
+
+    def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        self._register(queue)
+        calls = [_new_job_args(part) for part in slices(jobs)]
+        answers = (
+            [self._run("enqueue", queue, *calls[0])]
+            if len(calls) == 1
+            else self._pipeline("enqueue", queue, calls)
+        )
+        return [
+            Enqueued(answer[i].decode(), bool(answer[i + 1]))
+            for answer in answers
+            for i in range(1, len(answer), 2)
+        ]
+
+    def _pipeline(self, verb: str, queue: str, calls: Sequence[Sequence[object]]) -> list[Any]:
+        """Several calls of a verb in one round trip."""
+        text, sha = _source(verb)
+        keys = self.keys(queue)
+        pipe = self.client.pipeline(transaction=False)
+        with our_errors(f"shard {self.name}"), pipe:
+            # Loaded first: inside a pipeline a missing script cannot be made up for.
+            pipe.script_load(text)
+            for args in calls:
+                pipe.evalsha(sha, len(keys), *keys, *args)  # type: ignore[arg-type]
+            return list(pipe.execute())[1:]
+
+    def claim(
+        self, queue: str, *, limit: int, timeout_ms: int, worker: str, share: float = 1.0
+    ) -> ClaimAnswer:
+        answer = self._run("claim", queue, limit, timeout_ms, records.escape(worker), share)
+        return ClaimAnswer(
+            now_ms=answer[0],
+            next_due_ms=answer[1] if answer[1] >= 0 else None,
+            more=bool(answer[2]),
+            claims=tuple(
+                Claimed(answer[i].decode(), int(answer[i + 1]), answer[i + 2], answer[i + 3])
+                for i in range(3, len(answer), 4)
+            ),
+        )
+
+    def ack(self, queue: str, held: Sequence[Hold]) -> list[bool]:
+        return [
+            bool(done)
+            for part in slices(held)
+            for done in self._run("ack", queue, *(x for hold in part for x in hold))
+        ]
+
+    def nack(self, queue: str, nacks: Sequence[Nack]) -> list[State | None]:
+        states: list[State | None] = []
+        for part in slices(nacks):
+            args = (
+                x
+                for n in part
+                for x in (n.job_id, n.token, n.step, n.delay_ms, records.cut(n.problem))
+            )
+            answer = self._run("nack", queue, *args)
+            states += [State(state.decode()) if state else None for state in answer]
+        return states
+
+    def extend(self, queue: str, held: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+        kept: list[bool] = []
+        for part in slices(held):
+            answer = self._run("extend", queue, timeout_ms, *(x for hold in part for x in hold))
+            kept += map(bool, answer[1:])
+        return kept
+
+    def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> Swept:
+        return Swept(*self._run("sweep", queue, reap_before_ms, limit))
+
+    def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
+        return int(self._run("retry", queue, 0 if ids else min(limit, MAX_BATCH), *ids))
+
+    def delete(self, queue: str, state: State, *, ids: Sequence[str] = (), limit: int = 0) -> int:
+        deleted = 0
+        for index in _sets(state):
+            room = 0 if ids else min(limit - deleted, MAX_BATCH)
+            if ids or room > 0:
+                deleted += int(self._run("delete", queue, index, room, *ids))
+        return deleted
+
+    def sizes(self, queue: str) -> Sizes:
+        keys = self.keys(queue)
+        with our_errors(f"shard {self.name}"):
+            seconds, micros = self.client.time()
+            now_ms = seconds * 1000 + micros // 1000
+            with self.client.pipeline(transaction=False) as pipe:
+                for key in (keys[1], keys[4], keys[5]):
+                    pipe.zcard(key)
+                for priority in PRIORITIES:
+                    key = keys[len(PARTS) + priority]
+                    pipe.zcount(key, "-inf", now_ms)
+                    pipe.zcard(key)
+                    pipe.zrange(key, 0, 0, withscores=True)
+                running, ok, bad, *rest = pipe.execute()
+        due, every, firsts = rest[0::3], rest[1::3], [first for first in rest[2::3] if first]
+        oldest = min((int(first[0][1]) for first in firsts), default=now_ms)
+        return Sizes(
+            due=sum(due), later=sum(every) - sum(due), running=running, succeeded=ok, failed=bad,
+            by_priority=tuple(every), oldest_due_ms=max(0, now_ms - oldest),
+        )  # fmt: skip
+
+    def jobs(self, queue: str, state: State, *, limit: int, offset: int = 0) -> list[JobInfo]:
+        found: list[JobInfo] = []
+        with our_errors(f"shard {self.name}"):
+            for index in _sets(state):
+                room = limit - len(found)
+                if room <= 0:
+                    break
+                found += self._page(queue, state, index, offset, room)
+                if len(_sets(state)) > 1:
+                    size: Any = self.client.zcard(self.keys(queue)[index - 1])
+                    offset = max(0, offset - size)
+        return found
+
+    def _page(self, queue: str, state: State, index: int, offset: int, limit: int) -> list[JobInfo]:
+        keys = self.keys(queue)
+        last = state in (State.SUCCEEDED, State.FAILED)
+        rows: Any = self.client.zrange(
+            keys[index - 1], offset, offset + limit - 1, desc=last, withscores=True
+        )
+        if not rows:
+            return []
+        ids = [row[0] for row in rows]
+        bodies: Any = self.client.hmget(keys[2], ids)
+        lines: Any = self.client.hmget(keys[6] if last else keys[3], ids)
+        found: list[JobInfo] = []
+        for (job_id, at_ms), body, line in zip(rows, bodies, lines, strict=True):
+            place = records.Place(queue, job_id.decode(), state, int(at_ms))
+            # One that is gone between the reads has moved on.
+            if last and line is not None:
+                found.append(records.ended(place, line, body))
+            elif not last and body is not None:
+                found.append(records.waiting(place, body, line))
+        return found
+
+    def settings(self, queue: str) -> dict[str, float]:
+        with our_errors(f"shard {self.name}"):
+            stored: Any = self.client.hgetall(self.keys(queue)[8])
+        return {
+            name.decode(): float(value)
+            for name, value in stored.items()
+            if name not in (b"tokens", b"filled_at")
+        }
+
+    def configure(self, queue: str, changes: Mapping[str, float | None]) -> None:
+        self._register(queue)
+        key = self.keys(queue)[8]
+        gone = [name for name, value in changes.items() if value is None]
+        kept: dict[Any, Any] = {
+            name: repr(float(value)) for name, value in changes.items() if value is not None
+        }
+        with our_errors(f"shard {self.name}"), self.client.pipeline() as pipe:
+            if gone:
+                pipe.hdel(key, *gone)
+            if kept:
+                pipe.hset(key, mapping=kept)
+            if "rate" in changes or "burst" in changes:
+                pipe.hdel(key, "tokens", "filled_at")
+            # At most one token too many: it wakes a worker for nothing, once.
+            pipe.lpush(self.wake_key(queue), "1")
+            pipe.execute()
+
+    def stats(self, queue: str) -> dict[str, int]:
+        with our_errors(f"shard {self.name}"):
+            stored: Any = self.client.hgetall(self.keys(queue)[9])
+        return {name.decode(): int(value) for name, value in stored.items()}
+
+    def queues(self) -> set[str]:
+        with our_errors(f"shard {self.name}"):
+            names: Any = self.client.smembers(self._index)
+        return {name.decode() for name in names}
+
+    def wake(self, queue: str) -> None:
+        """Let one waiting worker look into the queue."""
+        with our_errors(f"shard {self.name}"):
+            self.client.lpush(self.wake_key(queue), "1")
+
+    def age_ms(self) -> tuple[int, int]:
+        """The server's time, and for how long it has been up (to the second)."""
+        with our_errors(f"shard {self.name}"):
+            seconds, micros = self.client.time()
+            uptime: Any = self.client.info("server")
+        return seconds * 1000 + micros // 1000, int(uptime["uptime_in_seconds"]) * 1000
+
+    def drop(self, queue: str) -> None:
+        self._known.discard(queue)
+        with our_errors(f"shard {self.name}"), self.client.pipeline() as pipe:
+            pipe.srem(self._index, queue)
+            pipe.unlink(*self.keys(queue))
+            pipe.execute()
+
+
+def slices(items: Sequence[T]) -> list[Sequence[T]]:
+    """`items` in batches that one script call may handle."""
+    return [items[at : at + MAX_BATCH] for at in range(0, len(items), MAX_BATCH)]
+
+
+def _new_job_args(jobs: Sequence[NewJob]) -> list[object]:
+    escape = records.escape
+    return [
+        x
+        for job in jobs
+        for x in (
+            job.priority, max(0, int(job.delay_ms)), job.max_attempts,
+            escape(job.unique_key), escape(job.name), escape(job.key), job.body,
+        )
+    ]  # fmt: skip
+
+
+def _sets(state: State) -> range:
+    """Indexes, from 1, of the keys that hold a state's jobs."""
+    match state:
+        case State.PENDING:
+            return range(len(PARTS) + 1, len(PARTS) + 1 + len(PRIORITIES))
+        case State.RUNNING:
+            return range(2, 3)
+        case State.SUCCEEDED:
+            return range(5, 6)
+        case State.FAILED:
+            return range(6, 7)

@@ -1,0 +1,81 @@
+"""A real Celery worker as a subprocess, for tests."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+ROOT = Path(__file__).parents[2]
+
+
+class Worker:
+    """
+    `celery worker` on an app of a module below the project's root.
+
+    Args:
+        app: the module, such as `tests.support.pinlater_app`.
+        log: file that the worker's output goes to.
+        env: what the app's module reads.
+    """
+
+    def __init__(
+        self, app: str, log: Path, *, env: Mapping[str, str], args: Sequence[str] = ()
+    ) -> None:
+        self.log = log
+        self._command = [
+            sys.executable, "-W", "ignore", "-m", "celery", "-A", app, "worker", "-l", "INFO", *args,
+        ]  # fmt: skip
+        self._env = os.environ | {"PYTHONPATH": str(ROOT), "C_FORCE_ROOT": "1"} | dict(env)
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, timeout_s: float = 30.0) -> Self:
+        with self.log.open("ab") as out:
+            before = self.log.stat().st_size
+            self.process = subprocess.Popen(
+                self._command, env=self._env, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )  # fmt: skip
+        eventually(
+            lambda: b" ready." in self.log.read_bytes()[before:] or self.process.poll() is not None,
+            timeout_s,
+        )
+        assert self.process.poll() is None, self.log.read_text()
+        return self
+
+    def stop(self, timeout_s: float = 20.0) -> None:
+        """A warm shutdown."""
+        if self.process is not None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+            self.process = None
+
+    def kill(self) -> None:
+        """SIGKILL to the worker and its pool: the host is gone."""
+        if self.process is not None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            self.process = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+
+def eventually(fact: Callable[[], object], timeout_s: float = 20.0) -> None:
+    """Return as soon as `fact()` is true; fail after `timeout_s`."""
+    until = time.monotonic() + timeout_s
+    while not fact():
+        assert time.monotonic() < until, f"not within {timeout_s} s"
+        time.sleep(0.02)

@@ -1,0 +1,84 @@
+"""A Celery app for tests: what it does is written to a Redis list, in order."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+import redis
+from celery import Celery
+
+import aragog.pinlater  # noqa: F401  registers pinlater://
+
+BROKER = os.environ.get("ARAGOG_TEST_BROKER", "memory://")
+NOTES = os.environ.get("ARAGOG_TEST_NOTES", "")
+RESULTS = os.environ.get("ARAGOG_TEST_RESULTS")
+
+
+def make(broker: str, results: str | None = None, **conf) -> Celery:
+    made = Celery("pinlater_app", broker=broker, backend=results, set_as_current=False)
+    made.conf.update(
+        {
+            "task_acks_late": True,
+            "task_reject_on_worker_lost": True,
+            "broker_connection_retry_on_startup": True,
+            "worker_cancel_long_running_tasks_on_connection_loss": False,
+        }
+        | conf
+    )
+    return made
+
+
+app = make(BROKER, RESULTS, **json.loads(os.environ.get("ARAGOG_TEST_CONF", "{}")))
+
+
+def note(text: str) -> None:
+    with redis.Redis.from_url(NOTES) as client:
+        client.rpush("notes", text)
+
+
+@app.task(name="add")
+def add(a, b):
+    return a + b
+
+
+@app.task(name="say", ignore_result=True)
+def say(text, nap_s=0.0):
+    note(text)
+    time.sleep(nap_s)
+    if nap_s:
+        note(f"{text} done")
+
+
+@app.task(name="lateness", ignore_result=True)
+def lateness(due_s):
+    note(str(time.time() - due_s))
+
+
+@app.task(name="stubborn", bind=True, max_retries=3)
+def stubborn(self):
+    if self.request.retries < 2:
+        raise self.retry(countdown=0.2)
+    return self.request.retries
+
+
+@app.task(name="boom", ignore_result=True)
+def boom():
+    note("boom")
+    raise ValueError("as asked")
+
+
+@app.task(name="suicide", ignore_result=True)
+def suicide():
+    note("suicide")
+    os.kill(os.getpid(), 9)
+
+
+@app.task(name="refuse", bind=True, ignore_result=True)
+def refuse(self, requeue_until=1):
+    from celery.exceptions import Reject
+
+    attempt = self.request.properties["pinlater"]
+    note(f"attempt {attempt}")
+    raise Reject("as asked", requeue=attempt < requeue_until)
