@@ -2,6 +2,8 @@
 
 pytest_plugins = [
     "tests.support.hbase_server",
+    "tests.support.s3_server",
+    "tests.support.origin",
     "tests.support.redis_server",
     "tests.support.tables",
 ]

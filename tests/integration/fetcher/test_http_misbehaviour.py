@@ -1,0 +1,129 @@
+"""Whatever an origin does is an outcome, in bounded time."""
+
+from __future__ import annotations
+
+import pytest
+
+from aragog.fetcher import outcome as o
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "why"),
+    [
+        ("/silent", "timeout", ""),
+        ("/stall", "timeout", ""),
+        ("/drip", "timeout", ""),
+        ("/slow-headers", "timeout", ""),
+        ("/reset-at-once", "reset", "reset by peer"),
+        ("/close-at-once", "reset", "without an answer"),
+        ("/half-headers", "protocol", "inside the headers"),
+        ("/garbage", "protocol", "not HTTP/1"),
+        ("/http09", "protocol", "not HTTP/1"),
+        ("/endless-interim", "protocol", "interim"),
+        ("/loop", "redirect", "circle"),
+        ("/loop/a", "redirect", "circle"),
+        ("/chain/11", "redirect", "more than 10 redirects"),
+        ("/to?ftp://example.com/", "redirect", "no http(s) URL"),
+        ("/to?http://[::1", "redirect", "no http(s) URL"),
+        ("/status/500", "status", "500"),
+        ("/status/999", "status", "999"),
+    ],
+)
+def test_no_usable_answer_is_unreachable_and_says_why(origin, fetcher_with, path, kind, why):
+    outcome = fetcher_with(deadline_s=0.8).fetch(origin.url(path))
+
+    assert isinstance(outcome, o.Unreachable)
+    assert (outcome.kind, why in outcome.why) == (kind, True), outcome.why
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("/cut", "before the 1000 that Content-Length promised"),
+        ("/cut-chunk", "before the"),
+        ("/reset", "reset by peer"),
+        ("/endless", "cut at 200000 bytes"),
+        ("/endless-chunks", "cut at 200000 bytes"),
+    ],
+)
+def test_what_arrived_of_a_broken_body_is_kept_and_marked(origin, fetcher_with, path, why):
+    outcome = fetcher_with(max_wire_bytes=200_000).fetch(origin.url(path))
+
+    assert isinstance(outcome, o.Fetched)
+    assert outcome.truncated
+    assert why in (outcome.truncated_why or "")
+    assert len(outcome.body) > 10
+
+
+@pytest.mark.parametrize(
+    "path", ["/bomb/gzip", "/bomb/deflate", "/bomb/br", "/bomb/zstd", "/bomb/nested"]
+)
+def test_a_bomb_is_too_large_in_every_coding(origin, fetcher, path):
+    outcome = fetcher.fetch(origin.url(path))
+
+    assert isinstance(outcome, o.TooLarge), outcome
+    assert "bomb" in outcome.why
+
+
+@pytest.mark.parametrize("path", ["/huge-length", "/endless-headers"])
+def test_past_a_cap_is_too_large(origin, fetcher, path):
+    assert isinstance(fetcher.fetch(origin.url(path)), o.TooLarge)
+
+
+@pytest.mark.parametrize("path", ["/pdf", "/binary"])
+def test_what_is_no_page_is_unreadable(origin, fetcher, path):
+    assert isinstance(fetcher.fetch(origin.url(path)), o.Unreadable)
+
+
+def test_more_than_the_length_is_cut_there(origin, fetcher):
+    outcome = fetcher.fetch(origin.url("/lies-short"))
+
+    assert isinstance(outcome, o.Fetched)
+    assert (outcome.body, outcome.truncated) == (b"<!doc", False)
+
+
+def test_an_empty_page_is_fetched_and_empty(origin, fetcher):
+    outcome = fetcher.fetch(origin.url("/empty"))
+
+    assert isinstance(outcome, o.Fetched)
+    assert outcome.body == b""
+
+
+def test_a_missing_content_type_is_sniffed(origin, fetcher):
+    outcome = fetcher.fetch(origin.url("/untyped"))
+
+    assert isinstance(outcome, o.Fetched)
+    assert outcome.content_type is None
+
+
+@pytest.mark.parametrize("path", ["/busy", "/busy-date"])
+def test_retry_after_is_read_in_both_forms(origin, fetcher, path):
+    outcome = fetcher.fetch(origin.url(path))
+
+    assert isinstance(outcome, o.Busy)
+    assert outcome.retry_at_ms is not None
+    assert 100_000 < outcome.retry_at_ms - outcome.fetched_at_ms < 130_000
+
+
+def test_busy_without_retry_after_names_no_time(origin, fetcher):
+    outcome = fetcher.fetch(origin.url("/unavailable"))
+
+    assert isinstance(outcome, o.Busy)
+    assert outcome.retry_at_ms is None
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 407, 410, 418, 451])
+def test_a_client_error_is_gone_and_keeps_its_status(origin, fetcher, status):
+    outcome = fetcher.fetch(origin.url(f"/status/{status}"))
+
+    assert isinstance(outcome, o.Gone)
+    assert outcome.status == status
+
+
+def test_a_port_that_nobody_listens_on_is_unreachable(origin, fetcher):
+    origin.stop()
+
+    outcome = fetcher.fetch(origin.url("/"))
+
+    assert isinstance(outcome, o.Unreachable)
+    assert outcome.kind == "connect"

@@ -1,0 +1,304 @@
+"""What goes out, by which way, and when."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+import pytest
+import requests
+
+from aragog.errors import ConfigError, LimiterUnavailable
+from aragog.fetcher import outcome as o
+from aragog.fetcher.gate import Admission, Deny, Go, Later
+from aragog.fetcher.http import fetch
+from tests.support.origin import HELLO, Origin, page, redirect
+
+
+@dataclass
+class Recorder:
+    """A gate that notes what it is asked, and what the origin had seen by then."""
+
+    origin: Origin
+    admission: Admission = field(default_factory=Go)
+    notes: list[tuple[str, str, int, int]] = field(default_factory=list)
+
+    def _note(self, what: str, url: str) -> None:
+        path = "/" + url.split("/", 3)[3]
+        self.notes.append((what, path, self.origin.connections, len(self.origin.seen)))
+
+    def admit(self, url: str) -> Admission:
+        self._note("admit", url)
+        return self.admission
+
+    def depart(self, url: str) -> None:
+        self._note("depart", url)
+
+    def departed(self, url: str) -> None:
+        self._note("departed", url)
+
+
+def test_a_page_comes_with_its_facts(origin, fetcher):
+    outcome = fetcher.fetch(origin.url("/"))
+
+    assert isinstance(outcome, o.Fetched)
+    assert (outcome.body, outcome.status, outcome.address) == (HELLO, 200, "127.0.0.1")
+    assert outcome.content_type == "text/html; charset=utf-8"
+    assert outcome.url == outcome.final_url == origin.url("/")
+    assert outcome.timing.connect_ms is not None
+    assert outcome.timing.total_ms >= (outcome.timing.first_byte_ms or 0)
+
+
+def test_the_request_says_who_asks_and_what_it_reads(origin, fetcher_with):
+    fetcher = fetcher_with(headers={"X-Team": "search"})
+
+    outcome = fetcher.fetch(origin.url("/echo?a=1"))
+
+    text = outcome.body.decode()
+    assert text.startswith("GET /echo?a=1\n")
+    assert f"Host: 127.0.0.1:{origin.port}" in text
+    assert "User-Agent: testbot/1.0 (+https://example.com/bot)" in text
+    assert "Accept-Encoding: gzip, deflate, br, zstd" in text
+    assert "X-Team: search" in text
+    assert "Cookie" not in text
+    assert "Authorization" not in text
+
+
+def test_redirects_are_followed_and_each_hop_is_kept(origin, fetcher):
+    outcome = fetcher.fetch(origin.url("/chain/3"))
+
+    assert isinstance(outcome, o.Fetched)
+    assert [hop.target for hop in outcome.hops] == [origin.url(f"/chain/{n}") for n in (2, 1, 0)]
+    assert all(hop.permanent for hop in outcome.hops)
+    assert (outcome.url, outcome.final_url) == (origin.url("/chain/3"), origin.url("/chain/0"))
+
+
+@pytest.mark.parametrize(
+    ("location", "path"),
+    [
+        ("x", "/dir/x"),
+        ("../x", "/x"),
+        ("/x?a=b c", "/x"),
+        ("?q", "/dir/from"),
+        ("//{authority}/x#f", "/x"),
+        ("HTTP://{authority}/x", "/x"),
+        ("/a b/x", "/a%20b/x"),
+        ("/é", "/%C3%A9"),
+    ],
+)
+def test_a_location_is_resolved_as_browsers_do(origin, fetcher, location, path):
+    to = location.format(authority=origin.address)
+    origin.handlers["/dir/from"] = lambda r, _: page(b"here") if r.query else redirect(to)
+    origin.handlers[path] = origin.handlers.get(path, page(b"there"))
+
+    outcome = fetcher.fetch(origin.url("/dir/from"))
+
+    assert isinstance(outcome, o.Fetched), outcome
+    assert (len(outcome.hops), origin.seen[-1].path) == (1, path)
+
+
+def test_bytes_of_a_location_that_are_no_utf8_are_asked_for_as_they_are(origin, fetcher):
+    origin.handlers["/from"] = b"HTTP/1.1 302 x\r\nLocation: /caf\xe9\r\nConnection: close\r\n\r\n"
+    origin.handlers["/caf%E9"] = page(b"there")
+
+    assert isinstance(fetcher.fetch(origin.url("/from")), o.Fetched)
+
+
+@pytest.mark.parametrize("location", ["", " "])
+def test_a_redirect_to_nowhere_is_the_answer(origin, fetcher, location):
+    origin.handlers["/from"] = redirect(location)
+
+    outcome = fetcher.fetch(origin.url("/from"))
+
+    assert isinstance(outcome, o.Fetched)
+    assert (outcome.status, outcome.hops, outcome.body) == (302, (), b"moved")
+
+
+def test_an_origin_that_insists_on_its_own_spelling_is_asked_in_it(origin, fetcher):
+    """It redirects ?a=2&b=1 to ?b=1&a=2, which is the same normalized URL."""
+    origin.handlers["/q"] = lambda request, _: (
+        page(b"there") if request.query == "b=1&a=2" else redirect("/q?b=1&a=2")
+    )
+
+    outcome = fetcher.fetch(origin.url("/q?b=1&a=2"))
+
+    assert isinstance(outcome, o.Fetched), outcome
+    assert outcome.final_url == origin.url("/q?a=2&b=1")
+
+
+def test_the_gate_is_asked_on_the_open_connection_before_the_request_is_written(origin, fetcher):
+    gate = Recorder(origin)
+
+    fetcher.fetch(origin.url("/chain/1"), gate=gate)
+
+    # (what, path, connections accepted, requests seen): the origin may lag behind, never ahead.
+    assert [(what, path) for what, path, _, _ in gate.notes] == [
+        ("depart", "/chain/1"),
+        ("departed", "/chain/1"),
+        ("admit", "/chain/0"),
+        ("depart", "/chain/0"),
+        ("departed", "/chain/0"),
+    ]
+    departs = [note for note in gate.notes if note[0] == "depart"]
+    assert [seen for *_, seen in departs] == [0, 1]
+
+
+def test_a_denied_hop_is_refused_and_never_asked(origin, fetcher):
+    gate = Recorder(origin, Deny("robots.txt says no"))
+
+    outcome = fetcher.fetch(origin.url("/chain/1"), gate=gate)
+
+    assert isinstance(outcome, o.Refused)
+    assert (outcome.why, len(outcome.hops)) == ("robots.txt says no", 1)
+    assert [seen.path for seen in origin.seen] == ["/chain/1"]
+
+
+def test_a_hop_for_later_comes_back_with_its_chain_and_goes_on_from_there(origin, fetcher):
+    gate = Recorder(origin, Later(1_234, "its slot is later"))
+
+    first = fetcher.fetch(origin.url("/chain/2"), gate=gate)
+    assert isinstance(first, o.Redirected)
+    second = fetcher.fetch(first.target, hops=first.hops)
+
+    assert (first.target, first.retry_at_ms) == (origin.url("/chain/1"), 1_234)
+    assert isinstance(second, o.Fetched)
+    assert second.url == origin.url("/chain/2")
+    assert [hop.target for hop in second.hops] == [origin.url("/chain/1"), origin.url("/chain/0")]
+
+
+def test_our_own_failure_in_the_gate_is_raised(origin, fetcher):
+    class Down(Recorder):
+        def depart(self, url: str) -> None:
+            raise LimiterUnavailable("redis", "gone")
+
+    with pytest.raises(LimiterUnavailable):
+        fetcher.fetch(origin.url("/"), gate=Down(origin))
+
+    assert origin.seen == []
+
+
+def test_time_spent_at_the_gate_is_not_taken_from_the_deadline(origin, fetcher_with):
+    pause = threading.Event()
+
+    class Slow(Recorder):
+        def depart(self, url: str) -> None:
+            pause.wait(0.4)
+
+    outcome = fetcher_with(deadline_s=0.3).fetch(origin.url("/"), gate=Slow(origin))
+
+    assert isinstance(outcome, o.Fetched)
+
+
+def test_a_hop_that_the_guard_refuses_is_forbidden(origin, fetcher):
+    outcome = fetcher.fetch(origin.url("/to?http://10.0.0.1:8080/"))
+
+    assert isinstance(outcome, o.Forbidden)
+    assert len(outcome.hops) == 1
+
+
+def test_an_unchanged_page_is_not_modified(origin, fetcher):
+    outcome = fetcher.fetch(origin.url("/conditional"), etag='"v1"')
+
+    assert isinstance(outcome, o.NotModified)
+
+
+def test_validators_are_told_only_to_the_url_they_came_from(origin, fetcher):
+    origin.handlers["/moved"] = redirect("/conditional")
+
+    other = fetcher.fetch(origin.url("/moved"), etag='"v1"')
+    same = fetcher.fetch(
+        origin.url("/moved"), etag='"v1"', validators_url=origin.url("/conditional")
+    )
+
+    assert isinstance(other, o.Fetched)
+    assert isinstance(same, o.NotModified)
+
+
+def test_connections_are_kept_where_the_origin_keeps_them(origin, fetcher):
+    for _ in range(3):
+        assert isinstance(fetcher.fetch(origin.url("/kept")), o.Fetched)
+
+    assert {seen.connection for seen in origin.seen} == {1}
+
+
+def test_a_kept_connection_that_was_closed_is_replaced(origin, fetcher):
+    gate = Recorder(origin)
+
+    for _ in range(3):
+        assert isinstance(fetcher.fetch(origin.url("/kept-then-gone"), gate=gate), o.Fetched)
+
+    assert len(origin.seen) == 3
+
+
+def test_cookies_are_off(origin, fetcher):
+    outcome = fetcher.fetch(origin.url("/cookie"))
+
+    assert isinstance(outcome, o.Unreachable)
+
+
+def test_cookies_live_within_one_chain_when_on(origin, fetcher_with):
+    fetcher = fetcher_with(cookies=True)
+
+    assert isinstance(fetcher.fetch(origin.url("/cookie")), o.Fetched)
+    assert isinstance(fetcher.fetch(origin.url("/cookie")), o.Fetched)
+    assert ["seen=1" in (r.header("Cookie") or "") for r in origin.seen] == [False, True] * 2
+
+
+def test_credentials_stay_with_their_host(origin, fetcher_with):
+    fetcher = fetcher_with(
+        host_map={"a.test": origin.address, "b.test": origin.address},
+        basic_auth={"a.test": "user:secret"},
+        headers={"Cookie": "own=1", "X-Team": "search"},
+    )
+    origin.handlers["//a.test/"] = redirect(f"http://b.test:{origin.port}/echo")
+
+    outcome = fetcher.fetch(origin.url("/", "a.test"))
+
+    at_a, at_b = origin.seen
+    assert at_a.header("Authorization") == "Basic dXNlcjpzZWNyZXQ="
+    assert (at_b.header("Authorization"), at_b.header("Cookie")) == (None, None)
+    assert (at_a.header("Cookie"), at_b.header("X-Team")) == ("own=1", "search")
+    assert isinstance(outcome, o.Fetched)
+
+
+def test_a_crawler_without_contact_may_fetch_loopback_only(origin, fetcher_with):
+    anonymous = fetcher_with(user_agent="", allowed_networks=("127.0.0.0/8", "192.0.2.0/24"))
+
+    assert isinstance(anonymous.fetch(origin.url("/")), o.Fetched)
+    with pytest.raises(ConfigError, match="contact"):
+        anonymous.fetch("http://192.0.2.1:8080/")
+
+
+def test_a_plain_requests_session_over_the_adapter_is_guarded_too(origin, fetcher):
+    with fetcher.session() as session:
+        response = session.get(origin.url("/"))
+        assert (response.status_code, response.content) == (200, HELLO)
+        with pytest.raises(requests.exceptions.InvalidURL):
+            session.get("http://10.0.0.1:8080/")
+        with pytest.raises(requests.exceptions.ConnectionError):
+            session.get(origin.url("/garbage"))
+
+
+def test_many_threads_share_one_fetcher(origin, fetcher):
+    paths = ["/", "/kept", "/chain/2", "/bomb/gzip", "/cut"] * 8
+    came: dict[int, o.Outcome] = {}
+
+    def run(number: int) -> None:
+        came[number] = fetcher.fetch(origin.url(paths[number]))
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(len(paths))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    expected = [o.Fetched, o.Fetched, o.Fetched, o.TooLarge, o.Fetched] * 8
+    assert [type(came[n]) for n in range(len(paths))] == expected
+
+
+def test_fetch_is_a_fetcher_for_one_url(origin, fetcher):
+    outcome = fetch(
+        origin.url("/conditional"), settings=fetcher.settings, conditional=('"v1"', None)
+    )
+
+    assert isinstance(outcome, o.NotModified)

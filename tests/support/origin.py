@@ -1,0 +1,496 @@
+"""
+A web origin for tests, in process, on 127.0.0.1: well behaved where asked, otherwise not at all.
+
+    with Origin({"/": page(b"<title>hello</title>")}) as origin:
+        fetch(origin.url("/"))
+        assert [seen.path for seen in origin.seen] == ["/"]
+
+What it does
+    * One thread accepts, one thread a connection; raw sockets, so every byte is ours. A free port.
+    * `Connection: close` unless a handler says `keep_alive=True`, and TCP_NODELAY: a client must not
+      reuse a dead connection by accident, and dripped bytes must not wait for delayed ACKs.
+    * `seen` records every request: path, host, headers, which connection it came on, and when its
+      first byte arrived (`at_ms` on the wall clock, `monotonic_ms` on the stopwatch), so that
+      politeness can be asserted from this side: `origin.gaps_ms()`.
+
+Routes
+    A key of `handlers` is "/path" for every host, or "//host/path" for one (virtual hosts: any name
+    that the client maps to `origin.address`). A trailing "*" matches any rest. The query is not part
+    of the match; `request.query` has it. What is not routed is a 404; `origin.handlers` may be
+    changed while it runs.
+    A handler takes a `Request` and a `Wire` and returns the whole answer as bytes (see `page`,
+    `answer`, `redirect`), or writes to the wire itself and returns None. A handler may also be just
+    bytes.
+
+Misbehaviour
+    `misbehaviour()` is a table of handlers, one path each, and what the fixture `origin` serves:
+
+    /drip            one byte every 20 ms, without end      /stall         headers, then nothing
+    /silent          never a byte                           /cut           closes before the promised length
+    /cut-chunk       closes inside a chunk                  /reset         RST inside the body
+    /reset-at-once   RST instead of an answer               /close-at-once FIN instead of an answer
+    /lies-short      sends more than Content-Length says    /endless       a body without end
+    /endless-chunks  the same, chunked                      /huge-length   claims 1 TB
+    /endless-headers headers without end                    /endless-interim  100 Continue without end
+    /half-headers    closes inside the headers              /slow-headers  a header line every 50 ms
+    /garbage         no HTTP at all                         /http09        a body without status line
+    /bomb/gzip /bomb/deflate /bomb/br /bomb/zstd /bomb/nested     few bytes, 100 MB decoded
+    /loop            redirects to itself                    /loop/a, /loop/b   to each other
+    /chain/<n>       n redirects, then a page               /to?<url>      redirects to <url>
+    /busy            429, Retry-After: 120                  /busy-date     429, Retry-After: a date
+    /unavailable     503 without Retry-After                /status/<n>    that status
+    /pdf             application/pdf                        /binary        bytes called text/html
+    /empty           200 and nothing                        /untyped       HTML without Content-Type
+    /conditional     ETag "v1"; 304 when it is asked with   /cookie        redirects until it gets its cookie
+    /echo            the request's head, as text            /kept          keeps the connection
+    /kept-then-gone  says keep-alive, then closes
+
+    robots.txt in every status: a host called `robots-<status>.…` answers /robots.txt with that
+    status; others answer 404 unless it is routed.
+
+TLS: `Origin(tls=context)`, with contexts from `tests.support.tls`; `tls_delay_s` holds back the
+handshake.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import email.utils
+import gzip
+import itertools
+import socket
+import ssl
+import struct
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+import brotli
+import pytest
+import zstandard
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, as it arrived."""
+
+    method: str
+    target: str
+    """As sent, with query; absolute when we were asked as a proxy."""
+    path: str
+    query: str
+    host: str
+    """The Host header without port."""
+    headers: tuple[tuple[str, str], ...]
+    at_ms: float
+    """Wall clock, first byte."""
+    monotonic_ms: float
+    connection: int
+    """Which connection it came on, counted from 1."""
+
+    def header(self, name: str) -> str | None:
+        """The first header of that name, whatever its case."""
+        return next((v for k, v in self.headers if k.lower() == name.lower()), None)
+
+
+class Wire:
+    """The socket of one connection, to misbehave on. Every method returns False once it is gone."""
+
+    def __init__(self, sock: socket.socket, stopped: threading.Event) -> None:
+        self.sock = sock
+        self._stopped = stopped
+
+    def send(self, data: bytes) -> bool:
+        try:
+            self.sock.sendall(data)
+        except OSError:
+            return False
+        return not self._stopped.is_set()
+
+    def pause(self, seconds: float) -> bool:
+        """Wait; ends early, with False, when the origin stops."""
+        return not self._stopped.wait(seconds)
+
+    def drip(self, data: bytes, every_s: float) -> bool:
+        return all(self.send(data[i : i + 1]) and self.pause(every_s) for i in range(len(data)))
+
+    def reset(self) -> None:
+        """RST instead of FIN."""
+        with contextlib.suppress(OSError):
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.sock.close()
+
+
+Handler = bytes | Callable[[Request, Wire], bytes | None]
+
+
+@dataclass
+class Origin:
+    """See the module's text."""
+
+    handlers: dict[str, Handler] = field(default_factory=dict)
+    tls: ssl.SSLContext | None = None
+    tls_delay_s: float = 0.0
+    latency_s: float = 0.0
+    """Waited before every answer."""
+    seen: list[Request] = field(default_factory=list)
+    """In order of arrival; append is atomic."""
+    connections: int = 0
+
+    def __post_init__(self) -> None:
+        self.handlers = dict(self.handlers)
+        self._stopped = threading.Event()
+        self._listener: socket.socket | None = None
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
+
+    def stop(self) -> None:
+        """Ends every connection; threads follow on their own."""
+        self._stopped.set()
+        if self._listener is not None:
+            with contextlib.suppress(OSError):
+                self._listener.shutdown(socket.SHUT_RDWR)
+            self._listener.close()
+        with self._lock:
+            left = list(self._open)
+        for sock in left:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    @property
+    def address(self) -> str:
+        """`127.0.0.1:port`, for a host map."""
+        return f"127.0.0.1:{self.port}"
+
+    def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
+        """The URL of `path`; `host` must be mapped to `address` by the client."""
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}{path}"
+
+    def of(self, path: str | None = None, host: str | None = None) -> list[Request]:
+        """The requests seen of that path and host."""
+        return [r for r in list(self.seen) if path in (None, r.path) and host in (None, r.host)]
+
+    def gaps_ms(self, path: str | None = None, host: str | None = None) -> list[float]:
+        """Milliseconds between successive requests, in order of arrival."""
+        times = sorted(r.monotonic_ms for r in self.of(path, host))
+        return [b - a for a, b in itertools.pairwise(times)]
+
+    def _accept(self, listener: socket.socket) -> None:
+        for number in itertools.count(1):
+            try:
+                sock, _ = listener.accept()
+            except OSError:
+                return
+            self.connections = number
+            threading.Thread(target=self._serve, args=(sock, number), daemon=True).start()
+
+    def _serve(self, sock: socket.socket, number: int) -> None:
+        with self._lock:
+            self._open.add(sock)
+        raw = sock
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._stopped.wait(self.tls_delay_s):
+                return
+            if self.tls is not None:
+                sock = self.tls.wrap_socket(sock, server_side=True)
+            wire = Wire(sock, self._stopped)
+            while (request := self._read(sock, number)) is not None:
+                if not self._answer(request, wire):
+                    break
+        except OSError:
+            pass
+        finally:
+            with self._lock:
+                self._open.discard(raw)
+            _close(sock)
+
+    def _read(self, sock: socket.socket, number: int) -> Request | None:
+        """The next request; None when the client is done."""
+        data = b""
+        at_ms = monotonic_ms = 0.0
+        while b"\r\n\r\n" not in data:
+            more = sock.recv(65_536)
+            if not more:
+                return None
+            if not data:
+                at_ms, monotonic_ms = time.time() * 1000, time.monotonic() * 1000
+            data += more
+        lines = data.partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")
+        method, target, _ = lines[0].split(" ", 2)
+        headers = tuple(
+            (name, value.strip()) for name, _, value in (line.partition(":") for line in lines[1:])
+        )
+        host = next((v for k, v in headers if k.lower() == "host"), "").rpartition(":")
+        path = "/" + target.split("/", 3)[3] if "://" in target.split("?")[0] else target
+        path, _, query = path.partition("?")
+        request = Request(
+            method, target, path, query, host[0] or host[2], headers, at_ms, monotonic_ms, number
+        )
+        self.seen.append(request)
+        return request
+
+    def _answer(self, request: Request, wire: Wire) -> bool:
+        """True when the connection is to be kept."""
+        wire.pause(self.latency_s)
+        handler = self._route(request)
+        data = handler if isinstance(handler, bytes) else handler(request, wire)
+        if data is None:
+            return False
+        return wire.send(data) and b"\r\nconnection: keep-alive\r\n" in data[:2000].lower()
+
+    def _route(self, request: Request) -> Handler:
+        for key in (f"//{request.host}{request.path}", request.path):
+            if key in self.handlers:
+                return self.handlers[key]
+        for key, handler in self.handlers.items():
+            if key.endswith("*"):
+                at = f"//{request.host}{request.path}" if key.startswith("//") else request.path
+                if at.startswith(key[:-1]):
+                    return handler
+        if request.path == "/robots.txt" and request.host.startswith("robots-"):
+            return _status(int(request.host[7:10]))
+        return answer(404, b"no such page")
+
+
+def _close(sock: socket.socket) -> None:
+    """FIN, not RST: what the client has sent and we have not read must not turn into a reset."""
+    with contextlib.suppress(OSError):
+        sock.shutdown(socket.SHUT_WR)
+        sock.settimeout(0.2)
+        while sock.recv(65_536):
+            pass
+    with contextlib.suppress(OSError):
+        sock.close()
+
+
+def answer(
+    status: int = 200,
+    body: bytes = b"",
+    *,
+    content_type: str | None = "text/html; charset=utf-8",
+    headers: Mapping[str, str] | tuple[tuple[str, str], ...] = (),
+    keep_alive: bool = False,
+    length: bool = True,
+) -> bytes:
+    """A whole and honest answer."""
+    lines = [f"HTTP/1.1 {status} Whatever"]
+    if content_type is not None:
+        lines.append(f"Content-Type: {content_type}")
+    lines += [
+        f"{k}: {v}" for k, v in (headers.items() if isinstance(headers, Mapping) else headers)
+    ]
+    if length:
+        lines.append(f"Content-Length: {len(body)}")
+    lines.append(f"Connection: {'keep-alive' if keep_alive else 'close'}")
+    return "\r\n".join((*lines, "", "")).encode() + body
+
+
+def page(body: bytes, **more: object) -> bytes:
+    """200 with `body` as HTML."""
+    return answer(200, body, **more)  # type: ignore[arg-type]
+
+
+def redirect(to: str, status: int = 302, **more: object) -> bytes:
+    """A redirect to `to`, which is sent as it stands."""
+    headers = (("Location", to),)
+    return answer(status, b"moved", headers=headers, **more)  # type: ignore[arg-type]
+
+
+def chunked(*chunks: bytes, headers: tuple[tuple[str, str], ...] = ()) -> bytes:
+    """A whole chunked answer."""
+    head = answer(headers=(*headers, ("Transfer-Encoding", "chunked")), length=False)
+    return head + b"".join(b"%x\r\n%b\r\n" % (len(c), c) for c in (*chunks, b""))
+
+
+HELLO = b"<!doctype html><title>hello</title><p>hello, crawler"
+BOMB_BYTES = 100_000_000
+
+
+def _status(status: int) -> bytes:
+    if 300 <= status < 400:
+        return redirect("/elsewhere", status)
+    return answer(status, b"User-agent: *\nDisallow: /private\n", content_type="text/plain")
+
+
+def _bomb(coding: str) -> bytes:
+    zeros = bytes(1_000_000)
+    if coding == "br":
+        brotlier = brotli.Compressor(quality=1)
+        data = b"".join(brotlier.process(zeros) for _ in range(BOMB_BYTES // len(zeros)))
+        return data + brotlier.finish()
+    if coding == "zstd":
+        zstd = zstandard.ZstdCompressor().compressobj()
+        return (
+            b"".join(zstd.compress(zeros) for _ in range(BOMB_BYTES // len(zeros))) + zstd.flush()
+        )
+    deflate = zlib.compressobj(1, wbits=31 if coding in ("gzip", "nested") else 15)
+    data = b"".join(deflate.compress(zeros) for _ in range(BOMB_BYTES // len(zeros)))
+    data += deflate.flush()
+    return gzip.compress(data) if coding == "nested" else data
+
+
+_bombs: dict[str, bytes] = {}
+
+
+def _bombs_handler(request: Request, _: Wire) -> bytes:
+    coding = request.path.rpartition("/")[2]
+    if coding not in _bombs:
+        _bombs[coding] = _bomb(coding)
+    named = "gzip, gzip" if coding == "nested" else coding
+    return answer(body=_bombs[coding], headers={"Content-Encoding": named})
+
+
+def _drip(_: Request, wire: Wire) -> None:
+    wire.send(answer(length=False))
+    while wire.send(b"x") and wire.pause(0.02):
+        pass
+
+
+def _stall(_: Request, wire: Wire) -> None:
+    wire.send(answer(headers={"Content-Length": "1000"}, length=False) + b"<p>")
+    wire.pause(60)
+
+
+def _silent(_: Request, wire: Wire) -> None:
+    wire.pause(60)
+
+
+def _reset(_: Request, wire: Wire) -> None:
+    wire.send(answer(headers={"Content-Length": "1000"}, length=False) + HELLO)
+    wire.pause(0.05)
+    wire.reset()
+
+
+def _reset_at_once(_: Request, wire: Wire) -> None:
+    wire.reset()
+
+
+def _endless(_: Request, wire: Wire) -> None:
+    wire.send(answer(length=False))
+    while wire.send(b"<p>and on it goes</p>" * 1000):
+        pass
+
+
+def _endless_chunks(_: Request, wire: Wire) -> None:
+    wire.send(answer(headers={"Transfer-Encoding": "chunked"}, length=False))
+    while wire.send(b"4000\r\n" + b"y" * 0x4000 + b"\r\n"):
+        pass
+
+
+def _endless_headers(_: Request, wire: Wire) -> None:
+    wire.send(b"HTTP/1.1 200 OK\r\n")
+    while wire.send(b"X-More: and more\r\n" * 100):
+        pass
+
+
+def _endless_interim(_: Request, wire: Wire) -> None:
+    while wire.send(b"HTTP/1.1 100 Continue\r\n\r\n"):
+        pass
+
+
+def _slow_headers(_: Request, wire: Wire) -> None:
+    wire.send(b"HTTP/1.1 200 OK\r\n")
+    while wire.send(b"X-Slow: yes\r\n") and wire.pause(0.05):
+        pass
+
+
+def _chain(request: Request, _: Wire) -> bytes:
+    left = int(request.path.rpartition("/")[2])
+    return redirect(f"/chain/{left - 1}", 301) if left else page(HELLO)
+
+
+def _busy_date(_: Request, __: Wire) -> bytes:
+    when = email.utils.formatdate(time.time() + 120, usegmt=True)
+    return answer(429, b"busy", headers={"Retry-After": when})
+
+
+def _conditional(request: Request, _: Wire) -> bytes:
+    if request.header("If-None-Match") == '"v1"':
+        return b'HTTP/1.1 304 Not Modified\r\nETag: "v1"\r\nConnection: close\r\n\r\n'
+    return page(HELLO, headers={"ETag": '"v1"'})
+
+
+def _cookie(request: Request, _: Wire) -> bytes:
+    if "seen=1" in (request.header("Cookie") or ""):
+        return page(HELLO)
+    return answer(302, headers=(("Location", "/cookie"), ("Set-Cookie", "seen=1; Path=/")))
+
+
+def _echo(request: Request, _: Wire) -> bytes:
+    lines = [f"{request.method} {request.target}", *(f"{k}: {v}" for k, v in request.headers)]
+    return answer(body="\n".join(lines).encode(), content_type="text/plain")
+
+
+def _lies(length: int) -> bytes:
+    return answer(headers={"Content-Length": str(length)}, length=False) + HELLO
+
+
+def misbehaviour() -> dict[str, Handler]:
+    """Every path of the module's text."""
+    return {
+        "/": page(HELLO),
+        "/drip": _drip,
+        "/stall": _stall,
+        "/silent": _silent,
+        "/cut": _lies(1000),
+        "/cut-chunk": chunked(HELLO)[:-20],
+        "/reset": _reset,
+        "/reset-at-once": _reset_at_once,
+        "/close-at-once": b"",
+        "/lies-short": _lies(5),
+        "/endless": _endless,
+        "/endless-chunks": _endless_chunks,
+        "/huge-length": _lies(1 << 40),
+        "/endless-headers": _endless_headers,
+        "/endless-interim": _endless_interim,
+        "/half-headers": b"HTTP/1.1 200 OK\r\nContent-Type: text/ht",
+        "/slow-headers": _slow_headers,
+        "/garbage": b"\x00\x01\x02 what is HTTP?\r\n\r\n",
+        "/http09": HELLO,
+        "/bomb/*": _bombs_handler,
+        "/loop": redirect("/loop"),
+        "/loop/a": redirect("/loop/b"),
+        "/loop/b": redirect("/loop/a"),
+        "/chain/*": _chain,
+        "/to": lambda request, _: redirect(request.query),
+        "/busy": answer(429, b"busy", headers={"Retry-After": "120"}),
+        "/busy-date": _busy_date,
+        "/unavailable": answer(503, b"down"),
+        "/status/*": lambda request, _: _status(int(request.path.rpartition("/")[2])),
+        "/pdf": answer(body=b"%PDF-1.7\n", content_type="application/pdf"),
+        "/binary": answer(body=b"\x89PNG\r\n\x1a\n" + bytes(100)),
+        "/empty": page(b""),
+        "/untyped": answer(body=HELLO, content_type=None),
+        "/conditional": _conditional,
+        "/cookie": _cookie,
+        "/echo": _echo,
+        "/kept": page(HELLO, keep_alive=True),
+        "/kept-then-gone": _kept_then_gone,
+    }
+
+
+def _kept_then_gone(_: Request, wire: Wire) -> None:
+    wire.send(page(HELLO, keep_alive=True))
+
+
+@pytest.fixture
+def origin() -> Iterator[Origin]:
+    """An origin that misbehaves on request."""
+    with Origin(misbehaviour()) as running:
+        yield running

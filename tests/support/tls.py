@@ -1,0 +1,43 @@
+"""Certificates for the misbehaving origin: one good, the others each bad in one way."""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import ssl
+
+import trustme
+
+
+@functools.cache
+def authority() -> trustme.CA:
+    """The one that clients of the tests trust."""
+    return trustme.CA()
+
+
+def client_context() -> ssl.SSLContext:
+    """Trusts `authority` and nobody else."""
+    context = ssl.create_default_context()
+    authority().configure_trust(context)
+    return context
+
+
+def server_context(*names: str) -> ssl.SSLContext:
+    """A good certificate for `names`."""
+    return _with(authority().issue_cert(*names))
+
+
+def expired_context(*names: str) -> ssl.SSLContext:
+    """Ran out in 2001."""
+    return _with(authority().issue_cert(*names, not_after=dt.datetime(2001, 1, 1, tzinfo=dt.UTC)))
+
+
+def untrusted_context(*names: str) -> ssl.SSLContext:
+    """From an authority that nobody trusts."""
+    return _with(trustme.CA().issue_cert(*names))
+
+
+def _with(certificate: trustme.LeafCert) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    certificate.configure_cert(context)
+    return context
