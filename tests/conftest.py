@@ -4,6 +4,7 @@ pytest_plugins = [
     "tests.support.hbase_server",
     "tests.support.s3_server",
     "tests.support.origin",
+    "tests.support.punctual_origin",
     "tests.support.redis_server",
     "tests.support.tables",
 ]

@@ -1,0 +1,237 @@
+"""
+Page content in S3: `<prefix><first two digits>/<key>` in one bucket, one object each.
+
+Meta travels as JSON in one metadata header, and so does the body's SHA-256. S3 allows 2 KB of
+metadata; where meta is larger (some sites send 8 KB of headers) the object is framed as in the
+folder store, a JSON line before the body, and says so in its metadata. Either way one PUT replaces
+all of it at once.
+
+boto3 costs about 2 ms of CPU a call: nothing on the way of a metadata read comes here. Plain S3
+only: no conditional writes, no versions, no lists but in key order.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import boto3
+import urllib3
+from boto3.exceptions import Boto3Error
+from boto3.s3.transfer import TransferConfig
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from s3transfer.exceptions import RetriesExceededError, S3UploadFailedError, TransferNotDoneError
+
+from aragog.errors import ConfigError, ContentUnavailable, CorruptContent
+from aragog.settings import ContentSettings
+from aragog.urlstore.content.framing import (
+    KEY,
+    StoredContent,
+    check_body,
+    check_key,
+    check_prefix,
+    digest,
+    header,
+    unframe,
+)
+
+SHA256 = "aragog-sha256"
+META = "aragog-meta"
+FRAMED = "aragog-framed"
+
+# S3 counts names and values of all user metadata, 2 KB together; the hash takes 80 bytes of it.
+MAX_META_BYTES = 1800
+
+# Bodies are read after botocore's own retries are over, so a broken one is asked for once more.
+BODY_READS = 2
+
+FOREIGN = (
+    BotoCoreError,
+    ClientError,
+    Boto3Error,
+    RetriesExceededError,
+    S3UploadFailedError,
+    TransferNotDoneError,
+    urllib3.exceptions.HTTPError,
+    OSError,
+)
+
+REMEDIES = {
+    "NoSuchBucket": "there is no such bucket: create it, or set content.s3_bucket",
+    "AccessDenied": "access denied: the credentials need Get, Put, Delete and ListBucket",
+    "InvalidAccessKeyId": "the access key is not known there: check the credentials",
+    "SignatureDoesNotMatch": "the secret key does not fit the access key: check the credentials",
+    "NoCredentialsError": "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a "
+    "profile, or a role",
+}
+
+
+class S3Content:
+    """
+    The `ContentStore` port over a bucket. Threads may share it, and forks: each process has its own
+    connections. Nothing is connected to before the first call; credentials are boto3's to find.
+
+    Raises:
+        ConfigError: endpoint, region or profile cannot be used.
+    """
+
+    def __init__(self, settings: ContentSettings) -> None:
+        self._settings = settings
+        self._bucket = settings.s3_bucket
+        where = settings.s3_endpoint or "AWS"
+        self._where = f"S3 bucket {self._bucket} at {where}"
+        self._transfer = TransferConfig(
+            multipart_threshold=settings.s3_multipart_bytes,
+            multipart_chunksize=settings.s3_multipart_bytes,
+            max_concurrency=4,
+        )
+        self._made: Any = None
+        self._start()
+
+    def put(self, key: str, body: bytes, meta: Mapping[str, str]) -> None:
+        """Safe to repeat; after an error the object is the old one or the new one, whole."""
+        name = self._name(key)
+        described = _described(meta)
+        if described is None:
+            body, metadata = header(body, meta) + body, {FRAMED: "1"}
+        else:
+            metadata = {SHA256: digest(body), META: described}
+        with self._our_errors():
+            if len(body) < self._settings.s3_multipart_bytes:
+                self._client().put_object(
+                    Bucket=self._bucket, Key=name, Body=body, Metadata=metadata
+                )
+            else:
+                self._client().upload_fileobj(
+                    io.BytesIO(body), self._bucket, name,
+                    ExtraArgs={"Metadata": metadata}, Config=self._transfer,
+                )  # fmt: skip
+
+    def get(self, key: str) -> StoredContent | None:
+        name = self._name(key)
+        with self._our_errors():
+            found = self._read(name)
+        if found is None:
+            return None
+        body, metadata = found
+        if FRAMED in metadata:
+            return unframe(key, body)
+        try:
+            meta = json.loads(metadata[META])
+            sha256 = metadata[SHA256]
+        except (KeyError, ValueError):
+            raise CorruptContent(key, "its metadata cannot be read") from None
+        check_body(key, body, sha256)
+        return StoredContent(body, meta)
+
+    def delete(self, key: str) -> None:
+        name = self._name(key)
+        with self._our_errors():
+            self._client().delete_object(Bucket=self._bucket, Key=name)
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        """In key order, 1,000 a request."""
+        check_prefix(prefix)
+        start = self._settings.s3_prefix + (f"{prefix[:2]}/{prefix}" if len(prefix) > 1 else prefix)
+        token: dict[str, str] = {}
+        while True:
+            with self._our_errors():
+                page = self._client().list_objects_v2(Bucket=self._bucket, Prefix=start, **token)
+            for item in page.get("Contents", ()):
+                key = item["Key"].rpartition("/")[2]
+                if KEY.fullmatch(key) and item["Key"] == self._name(key):
+                    yield key
+            if not page.get("IsTruncated"):
+                return
+            token = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def _read(self, name: str) -> tuple[bytes, dict[str, str]] | None:
+        reads_left = BODY_READS
+        while True:
+            reads_left -= 1
+            try:
+                answer = self._client().get_object(Bucket=self._bucket, Key=name)
+            except ClientError as error:
+                if _code(error) in ("NoSuchKey", "404"):
+                    return None
+                raise
+            try:
+                return answer["Body"].read(), answer["Metadata"]
+            except FOREIGN:
+                if not reads_left:
+                    raise
+
+    def _name(self, key: str) -> str:
+        return f"{self._settings.s3_prefix}{check_key(key)[:2]}/{key}"
+
+    def _client(self) -> Any:
+        # A client is for many threads, but its sockets are not for two processes.
+        if os.getpid() != self._pid:
+            self._start()
+        with self._lock:
+            if self._made is None:
+                self._made = self._new_client()
+            return self._made
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._made = None
+
+    def _new_client(self) -> Any:
+        settings = self._settings
+        checksums = "when_supported" if settings.s3_checksums else "when_required"
+        try:
+            return boto3.session.Session().client(
+                "s3",
+                endpoint_url=settings.s3_endpoint or None,
+                region_name=settings.s3_region or None,
+                config=Config(
+                    connect_timeout=settings.s3_connect_timeout_s,
+                    read_timeout=settings.s3_read_timeout_s,
+                    retries={"mode": "standard", "total_max_attempts": settings.s3_attempts},
+                    max_pool_connections=32,
+                    request_checksum_calculation=checksums,
+                    response_checksum_validation=checksums,
+                    # Host names made of bucket names need DNS, which a server of one's own has not.
+                    s3={"addressing_style": "path" if settings.s3_endpoint else "auto"},
+                ),
+            )
+        except (BotoCoreError, ValueError) as error:
+            raise ConfigError(f"content.s3_endpoint, content.s3_region: {error}") from error
+
+    @contextmanager
+    def _our_errors(self) -> Iterator[None]:
+        """What boto3 and all under it raise becomes ContentUnavailable, with a remedy if known."""
+        try:
+            yield
+        except FOREIGN as error:
+            code = type(error).__name__
+            if isinstance(error, ClientError):
+                code = str(error.response.get("Error", {}).get("Code"))
+            said = str(error)[:300]
+            remedy = next((text for name, text in REMEDIES.items() if name in (code, said)), None)
+            raise ContentUnavailable(
+                self._where, f"{remedy} ({said})" if remedy else said
+            ) from error
+
+
+def _code(error: BaseException) -> str:
+    """S3's own name for an error it answered; else the class."""
+    if isinstance(error, ClientError):
+        return str(error.response.get("Error", {}).get("Code"))
+    return type(error).__name__
+
+
+def _described(meta: Mapping[str, str]) -> str | None:
+    """Meta as one header value, plain ASCII; None when it is too large for one."""
+    text = json.dumps(dict(meta), separators=(",", ":"))
+    # Not all that JSON leaves alone survives in a header: runs of spaces and DEL do not.
+    text = text.replace("  ", "\\u0020\\u0020").replace("\x7f", "\\u007f")
+    return text if len(text) <= MAX_META_BYTES else None

@@ -1,0 +1,79 @@
+"""A private S3 server: one for the whole run, and a bucket of its own for every test."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aragog.settings import ContentSettings
+from aragog.urlstore.content.s3 import S3Content
+from deploy.s3.server import ACCESS_KEY, SECRET_KEY, CannotStart, S3Server
+
+_numbers = itertools.count(1)
+
+
+def start_or_skip(folder: Path) -> S3Server:
+    """A started server; where it cannot run the test is skipped, but fails when CI=true."""
+    try:
+        return S3Server(folder).start()
+    except CannotStart as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"no S3 server here: {error}")
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """One server for the whole run; tests leave it running."""
+    folder = Path(tempfile.mkdtemp(prefix="aragog-s3-"))
+    try:
+        server = start_or_skip(folder)
+        yield server
+        server.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def s3_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Credentials where boto3 looks for them first, and no file of the user's."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@pytest.fixture
+def s3_settings(s3_server: S3Server, s3_credentials: None) -> ContentSettings:
+    """An empty bucket on the session's server."""
+    bucket = f"test-{next(_numbers)}"
+    s3_server.create_bucket(bucket)
+    return ContentSettings(
+        engine="s3",
+        s3_bucket=bucket,
+        s3_endpoint=s3_server.endpoint,
+        s3_region="us-east-1",
+        s3_prefix="pages/",
+    )
+
+
+@pytest.fixture
+def s3_content(s3_settings: ContentSettings) -> S3Content:
+    """The store in that bucket."""
+    return S3Content(s3_settings)
+
+
+@pytest.fixture
+def own_s3_server() -> Iterator[S3Server]:
+    """A server of this test's own, to be stopped and started at will."""
+    with tempfile.TemporaryDirectory(prefix="aragog-s3-") as folder:
+        server = start_or_skip(Path(folder))
+        yield server
+        server.stop()
