@@ -1,0 +1,148 @@
+"""
+Which IP addresses the public internet does not reach, and which no crawler should.
+
+The table is IANA's special-purpose address registries for IPv4 and IPv6 as of October 2025 (their
+column "Globally Reachable"), multicast and IPv6 outside 2000::/3, which is all that is allocated
+as global unicast. It is kept here because `ipaddress.is_global` changes its mind with the Python
+version. Addresses that carry an IPv4 address are judged by that one, too.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from functools import lru_cache
+
+IP = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+# The most specific first; None: globally reachable inside a range that is not.
+_V4: tuple[tuple[str, str | None], ...] = (
+    ("0.0.0.0/8", "this network, RFC 791"),
+    ("10.0.0.0/8", "private use, RFC 1918"),
+    ("100.64.0.0/10", "shared address space of carriers, RFC 6598"),
+    ("127.0.0.0/8", "loopback, RFC 1122"),
+    ("169.254.0.0/16", "link-local, RFC 3927"),
+    ("172.16.0.0/12", "private use, RFC 1918"),
+    ("192.0.0.9/32", None),  # Port Control Protocol anycast, RFC 7723
+    ("192.0.0.10/32", None),  # TURN anycast, RFC 8155
+    ("192.0.0.0/24", "IETF protocol assignments, RFC 6890"),
+    ("192.0.2.0/24", "documentation, RFC 5737"),
+    ("192.88.99.0/24", "former 6to4 relay anycast, RFC 7526"),
+    ("192.168.0.0/16", "private use, RFC 1918"),
+    ("198.18.0.0/15", "benchmarking, RFC 2544"),
+    ("198.51.100.0/24", "documentation, RFC 5737"),
+    ("203.0.113.0/24", "documentation, RFC 5737"),
+    ("224.0.0.0/4", "multicast, RFC 5771"),
+    ("255.255.255.255/32", "limited broadcast, RFC 8190"),
+    ("240.0.0.0/4", "reserved, RFC 1112"),
+)
+
+_V6: tuple[tuple[str, str | None], ...] = (
+    ("::/128", "unspecified address, RFC 4291"),
+    ("::1/128", "loopback, RFC 4291"),
+    ("::ffff:0:0/96", None),  # IPv4-mapped: judged by the IPv4 address alone
+    ("::/96", "IPv4-compatible, deprecated, RFC 4291"),
+    ("::ffff:0:0:0/96", "IPv4-translated, RFC 2765"),
+    ("64:ff9b::/96", None),  # NAT64, RFC 6052: judged by the IPv4 address alone
+    ("64:ff9b:1::/48", "NAT64 for local use, RFC 8215"),
+    ("100::/64", "discard only, RFC 6666"),
+    ("100:0:0:1::/64", "dummy prefix, RFC 9780"),
+    ("2001::/32", "Teredo, RFC 4380"),
+    ("2001:1::1/128", None),  # Port Control Protocol anycast, RFC 7723
+    ("2001:1::2/128", None),  # TURN anycast, RFC 8155
+    ("2001:1::3/128", None),  # DNS-SD service registration anycast, RFC 9665
+    ("2001:2::/48", "benchmarking, RFC 5180"),
+    ("2001:3::/32", None),  # AMT, RFC 7450
+    ("2001:4:112::/48", None),  # AS112, RFC 7535
+    ("2001:10::/28", "former ORCHID, RFC 4843"),
+    ("2001:20::/28", None),  # ORCHIDv2, RFC 7343
+    ("2001:30::/28", None),  # drone remote identification, RFC 9374
+    ("2001::/23", "IETF protocol assignments, RFC 2928"),
+    ("2001:db8::/32", "documentation, RFC 3849"),
+    ("3fff::/20", "documentation, RFC 9637"),
+    ("5f00::/16", "segment routing, RFC 9602"),
+    ("2000::/3", None),
+    ("fc00::/7", "unique local, RFC 4193"),
+    ("fe80::/10", "link-local, RFC 4291"),
+    ("fec0::/10", "former site-local, RFC 3879"),
+    ("ff00::/8", "multicast, RFC 4291"),
+    ("::/0", "outside 2000::/3, the only global unicast space"),
+)
+
+# Where clouds keep the credentials of the machine that asks. Some of these are global addresses;
+# those that are not stay refused even when their network is allowed.
+METADATA = frozenset(
+    map(
+        ipaddress.ip_address,
+        (
+            "169.254.169.254",  # AWS, Google, Azure, DigitalOcean, OpenStack, Oracle, Hetzner
+            "169.254.169.253",  # AWS resolver
+            "169.254.170.2",  # AWS ECS task credentials
+            "169.254.170.23",  # AWS EKS pod identity
+            "169.254.42.42",  # Scaleway
+            "169.254.0.23",  # Tencent
+            "100.100.100.200",  # Alibaba
+            "100.88.222.5",  # Tencent
+            "192.0.0.192",  # Oracle, classic
+            "168.63.129.16",  # Azure's platform address, global by registry
+            "fd00:ec2::254",  # AWS
+            "fd00:ec2::23",  # AWS EKS pod identity
+            "fd20:ce::254",  # Google
+            "fd00:42::42",  # Scaleway
+        ),
+    )
+)
+
+
+def _ranges(table: tuple[tuple[str, str | None], ...]) -> list[tuple[int, int, str | None]]:
+    found = []
+    for text, why in table:
+        network = ipaddress.ip_network(text)
+        said = None if why is None else f"in {text} ({why})"
+        found.append((int(network.network_address), int(network.broadcast_address), said))
+    return found
+
+
+_RANGES = {4: _ranges(_V4), 6: _ranges(_V6)}
+
+
+@lru_cache(maxsize=16_384)
+def why_not_global(address: IP) -> str | None:
+    """Why the public internet does not reach `address`; None when it does."""
+    if address in METADATA:
+        return "a cloud's metadata service"
+    number = int(address)
+    for first, last, why in _RANGES[address.version]:
+        if first <= number <= last:
+            if why is not None:
+                return why
+            break
+    for carried in carried_ipv4(address):
+        if why := why_not_global(carried):
+            return f"a spelling of {carried}, {why}"
+    return None
+
+
+def carried_ipv4(address: IP) -> tuple[ipaddress.IPv4Address, ...]:
+    """
+    The IPv4 address that an IPv6 address leads to or carries.
+
+    Mapped, compatible, translated, NAT64, 6to4, Teredo (server and client) and ISATAP.
+    """
+    if address.version == 4:
+        return ()
+    number = int(address)
+    low = ipaddress.IPv4Address(number & 0xFFFF_FFFF)
+    high = number >> 32
+    # ::ffff:0:0/96, ::/96, ::ffff:0:0:0/96, 64:ff9b::/96, 64:ff9b:1::/96 of local use
+    if high in (0xFFFF, 0, 0xFFFF_0000, 0x0064_FF9B << 64, (0x0064_FF9B_0001 << 48)):
+        return (low,)
+    if number >> 112 == 0x2002:
+        return (ipaddress.IPv4Address(number >> 80 & 0xFFFF_FFFF),)
+    if number >> 96 == 0x2001_0000:
+        server = ipaddress.IPv4Address(number >> 64 & 0xFFFF_FFFF)
+        return (server, ipaddress.IPv4Address(int(low) ^ 0xFFFF_FFFF))
+    # ISATAP (RFC 5214): the interface identifier is [02]00:5efe and the IPv4 address.
+    if high & 0xFCFF_FFFF == 0x0000_5EFE:
+        return (low,)
+    return ()
