@@ -18,7 +18,6 @@ from __future__ import annotations
 import secrets
 import struct
 from collections.abc import Iterable, Sequence
-from urllib.parse import urlsplit
 
 from aragog.clock import Clock, SystemClock
 from aragog.politeness.node import LimiterNode, stopwatch_us
@@ -36,7 +35,7 @@ from aragog.politeness.slots import (
 from aragog.politeness.state import unpack_state
 from aragog.politeness.teller import Teller
 from aragog.settings import PolitenessSettings
-from aragog.urls.domain import registered_domain
+from aragog.urls.domain import host, registered_domain
 
 # How long the door waits for a sender that was let out and does not report: it is dead or stuck.
 HOLD_US = 500_000
@@ -103,11 +102,11 @@ class Limiter:
 
     def key_for(self, url: str) -> str:
         """The name under which a normalized URL is limited: registered domain, or as overridden."""
-        host = urlsplit(url).hostname or ""
-        override = self._overrides.find(host)
+        name = host(url)
+        override = self._overrides.find(name)
         if override is None:
-            return str(registered_domain(host))
-        return host if override.scope == "host" else override.name
+            return registered_domain(name)
+        return name if override.scope == "host" else override.name
 
     def interval_us(self, key: str, crawl_delay_s: float | None = None) -> float:
         """Between two requests to `key`: by its rate or its Crawl-delay, whichever is slower."""

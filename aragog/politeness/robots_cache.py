@@ -234,6 +234,13 @@ class RobotsCache:
             claimed = pipe.execute()
         return [origin for origin, mine in zip(wanted, claimed, strict=True) if mine]
 
+    def release_refresh(self, origins: Iterable[str]) -> None:
+        """Give claims back without an answer: the slot to ask is too far away to hold them."""
+        keys = [self._key("robots.claim", origin) for origin in origins]
+        if keys:
+            with _robots_errors():
+                self._redis.delete(*keys)
+
     def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
         """
         Up to `limit` origins in use whose rules want a refresh before `before_ms`, soonest first.

@@ -55,8 +55,10 @@ end
 local go = math.max(open, now)
 local was_late = math.max(0, lag)
 lag = math.max(math.min(go - math.max(slot, front), 2147483647), -2147483648)
--- A late departure pushes the plan behind it, by one interval at most.
-if planned > slot then planned = planned + math.min(math.max(lag - was_late, 0), step) end
+-- A little behind the plan is well: then there is always a next one waiting at the door. What is
+-- more pushes the plan, one interval at a time.
+local slack = math.max(was_late, math.min(2 * step, window / 4))
+if planned > slot then planned = planned + math.min(math.max(lag - slack, 0), step) end
 planned = math.max(planned, go)
 local keep = math.max(planned, go + hold) + step + 1000000 - now
 if factor > 100 or streak > 0 then keep = math.max(keep, 3600000000) end

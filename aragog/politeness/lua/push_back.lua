@@ -20,6 +20,8 @@ if instant > last then last, lag = instant, 0 end
 planned = math.max(planned, instant)
 local keep = math.max(planned, last + held) + step + 1000000 - now
 if factor > 100 or streak > 0 then keep = math.max(keep, 3600000000) end
-redis.call('SET', KEYS[1], struct.pack(FORMAT, planned, last, lag, holder, held, factor, streak),
-  'PX', math.ceil(keep / 1000))
+if keep > 0 then
+  redis.call('SET', KEYS[1], struct.pack(FORMAT, planned, last, lag, holder, held, factor, streak),
+    'PX', math.ceil(keep / 1000))
+end
 return struct.pack('<d', now)

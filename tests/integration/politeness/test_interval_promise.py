@@ -1,0 +1,110 @@
+"""The promise, asserted from the origin's side: no two requests closer than the interval."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from itertools import pairwise
+
+import pytest
+
+from tests.support.punctual_origin import PunctualOrigin
+
+# What clocks and networks may blur.
+NOISE_MS = 2.0
+
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture
+def workers(punctual_origin):
+    """Starts workers of four threads each: `workers(url, qps, seconds, *hosts)`."""
+    running: list[subprocess.Popen[bytes]] = []
+
+    def start(url: str, qps: float, seconds: float, *hosts: str) -> subprocess.Popen[bytes]:
+        running.append(
+            subprocess.Popen(
+                [
+                    sys.executable, "-m", "tests.support.slot_worker",
+                    url, str(punctual_origin.port), str(qps), str(seconds), "4", *hosts,
+                ],
+                stdout=subprocess.DEVNULL,
+            )
+        )  # fmt: skip
+        return running[-1]
+
+    yield start
+    for process in running:
+        process.kill()
+        process.wait()
+
+
+def arrivals_ms(origin: PunctualOrigin, host: str) -> list[float]:
+    return [at for at, name, _ in origin.arrivals() if name == host]
+
+
+def gaps_ms(arrivals: list[float]) -> list[float]:
+    return [later - earlier for earlier, later in pairwise(arrivals)]
+
+
+@pytest.mark.parametrize("qps", [10, 30])
+def test_many_workers_keep_the_interval_and_use_the_rate(redis_url, punctual_origin, workers, qps):
+    started = [workers(redis_url, qps, 5, "busy.example") for _ in range(3)]
+    for process in started:
+        assert process.wait(60) == 0
+
+    arrived = arrivals_ms(punctual_origin, "busy.example")
+
+    assert min(gaps_ms(arrived)) >= 1000 / qps - NOISE_MS
+    # The last ones leave one by one while others have ended already: judge the first four seconds.
+    while_waiting = [at for at in arrived if at < arrived[0] + 4000]
+    used = (len(while_waiting) - 1) / (while_waiting[-1] - while_waiting[0]) * 1000 / qps
+    assert used >= 0.9
+
+
+def test_killed_workers_neither_break_the_interval_nor_stop_the_domain(
+    redis_url, punctual_origin, workers
+):
+    stays = workers(redis_url, 20, 6, "busy.example")
+    for _ in range(6):
+        victim = workers(redis_url, 20, 60, "busy.example")
+        time.sleep(0.8)
+        victim.kill()
+    assert stays.wait(60) == 0
+
+    arrived = arrivals_ms(punctual_origin, "busy.example")
+
+    assert min(gaps_ms(arrived)) >= 50 - NOISE_MS
+    assert len(arrived) > 60
+
+
+def test_a_stopped_worker_does_not_send_its_backlog_when_it_goes_on(
+    redis_url, punctual_origin, workers
+):
+    stopped = workers(redis_url, 20, 5, "busy.example")
+    workers(redis_url, 20, 5, "busy.example")
+    for _ in range(4):
+        time.sleep(0.7)
+        os.kill(stopped.pid, 19)  # SIGSTOP
+        time.sleep(0.3)
+        os.kill(stopped.pid, 18)  # SIGCONT
+    stopped.wait(60)
+
+    assert min(gaps_ms(arrivals_ms(punctual_origin, "busy.example"))) >= 50 - NOISE_MS
+
+
+def test_a_restart_of_the_limiter_keeps_the_interval(own_redis, punctual_origin, workers):
+    before = workers(own_redis.url, 2, 60, "slow.example")
+    time.sleep(2.5)
+    own_redis.kill()
+    before.kill()
+    own_redis.start()
+    after = workers(own_redis.url, 2, 5, "slow.example")
+    after.wait(60)
+
+    arrived = arrivals_ms(punctual_origin, "slow.example")
+
+    assert min(gaps_ms(arrived)) >= 500 - NOISE_MS
+    assert len(arrived) > 6

@@ -1,0 +1,112 @@
+"""
+An origin that answers at once and knows when each request arrived, to the microsecond.
+
+It is a process of its own, and the kernel stamps the bytes (SO_TIMESTAMPNS, socket(7)), so that its
+own place in the run queue does not count. Where the kernel does not, it stamps them by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+SO_TIMESTAMPNS = 35
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Type: text/html\r\n\r\nok\n"
+
+
+class PunctualOrigin:
+    """Runs it; `arrivals` tells what came since the last call."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.punctual_origin"], stdout=subprocess.PIPE
+        )
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline())
+
+    def arrivals(self) -> list[tuple[float, str, str]]:
+        """(ms since the epoch, Host header, path) of each request, in order of arrival."""
+        with socket.create_connection(("127.0.0.1", self.port)) as asked:
+            asked.sendall(b"TELL\r\n\r\n")
+            parts = iter(lambda: asked.recv(65536), b"")
+            return sorted((at, host, path) for at, host, path in json.loads(b"".join(parts)))
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def punctual_origin() -> Iterator[PunctualOrigin]:
+    """A fresh one."""
+    origin = PunctualOrigin()
+    yield origin
+    origin.stop()
+
+
+def serve() -> None:
+    with contextlib.suppress(OSError):
+        os.nice(-10)  # only root may
+    listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+    listener.setblocking(False)
+    print(listener.getsockname()[1], flush=True)
+    poll, open_, seen = select.epoll(), {}, []
+    poll.register(listener.fileno(), select.EPOLLIN)
+    while True:
+        for number, _ in poll.poll():
+            if number == listener.fileno():
+                with contextlib.suppress(BlockingIOError):
+                    connection, _ = listener.accept()
+                    with contextlib.suppress(OSError):
+                        connection.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    open_[connection.fileno()] = connection
+                    poll.register(connection.fileno(), select.EPOLLIN)
+                continue
+            connection = open_[number]
+            try:
+                request, stamps, *_ = connection.recvmsg(65536, 256)
+            except OSError:
+                request, stamps = b"", []
+            if request.startswith(b"TELL"):
+                connection.setblocking(True)
+                connection.sendall(json.dumps(seen).encode())
+                seen.clear()
+                request = b""
+            if not request:
+                poll.unregister(number)
+                open_.pop(number).close()
+                continue
+            with contextlib.suppress(OSError):
+                connection.sendall(ANSWER)
+            seen.append((stamped_ms(stamps), *host_and_path(request)))
+
+
+def stamped_ms(stamps: list[tuple[int, int, bytes]]) -> float:
+    for _, kind, data in stamps:
+        if kind == SO_TIMESTAMPNS:
+            seconds, ns = struct.unpack("qq", data)
+            return seconds * 1000 + ns / 1e6
+    return time.time_ns() / 1e6
+
+
+def host_and_path(request: bytes) -> tuple[str, str]:
+    lines = request.decode("latin-1").split("\r\n")
+    host = next(
+        (v.strip() for k, _, v in (x.partition(":") for x in lines) if k.lower() == "host"), ""
+    )
+    return host, lines[0].split(" ")[1] if " " in lines[0] else ""
+
+
+if __name__ == "__main__":
+    serve()

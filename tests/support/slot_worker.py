@@ -1,0 +1,58 @@
+"""
+A worker process that sends requests to one origin as fast as the limiter lets it.
+
+    python -m tests.support.slot_worker REDIS_URL PORT QPS SECONDS THREADS HOST...
+
+Each thread reserves, opens its connection, asks the door, writes, reports; forever, until time is
+up. Prints what it did as JSON. May be killed at any moment.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+import time
+from collections import Counter
+
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.slots import Ask, Slot
+from aragog.settings import PolitenessSettings
+
+
+def work(limiter: Limiter, port: int, hosts: list[str], until_s: float, did: Counter[str]) -> None:
+    connection = socket.create_connection(("127.0.0.1", port))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    turn = 0
+    while time.monotonic() < until_s:
+        host = hosts[turn % len(hosts)]
+        turn += 1
+        slot = limiter.reserve([Ask(host)])[0]
+        assert isinstance(slot, Slot)
+        if not limiter.depart(slot):
+            did["late"] += 1
+            continue
+        connection.sendall(f"GET /{slot.token} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        limiter.departed(slot)
+        did["sent"] += 1
+        did["solo"] += bool(slot.solo_until_us)
+        connection.recv(65536)
+
+
+def main(url: str, port: str, qps: str, seconds: str, threads: str, *hosts: str) -> None:
+    limiter = Limiter([url], PolitenessSettings(qps=float(qps)))
+    did: Counter[str] = Counter()
+    until_s = time.monotonic() + float(seconds)
+    args = (limiter, int(port), list(hosts), until_s, did)
+    running = [threading.Thread(target=work, args=args) for _ in range(int(threads))]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    limiter.close()
+    print(json.dumps(did | {"cpu_ms": int(time.process_time() * 1000)}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
