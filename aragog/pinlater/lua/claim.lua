@@ -31,11 +31,14 @@ for priority = 0, PRIORITIES - 1 do
     local deadlines, claims = {}, {}
     for i, id in ipairs(ids) do
       if records[i] then
-        local attempt = 1
-        if before[i] then attempt = tonumber(before[i]:match('^%d+|(%d+)')) + 1 end
+        local attempt, problem = 1, ''
+        if before[i] then
+          attempt, problem = before[i]:match('^%d+|(%d+)|%d+|[^|]*|(.*)$')
+          attempt = tonumber(attempt) + 1
+        end
         deadlines[#deadlines + 1], deadlines[#deadlines + 2] = NOW + timeout_ms, id
         claims[#claims + 1], claims[#claims + 2] = id,
-          table.concat({text(token + i), text(attempt), text(NOW), worker, ''}, '|')
+          table.concat({text(token + i), text(attempt), text(NOW), worker, problem}, '|')
         answer[#answer + 1], answer[#answer + 2] = id, text(token + i)
         answer[#answer + 1], answer[#answer + 2] = attempt, records[i]
         taken = taken + 1

@@ -1,4 +1,5 @@
--- retry: FAILED jobs become PENDING again, due now, their attempts counted anew.
+-- retry: FAILED jobs become PENDING again, due now, their attempts counted anew; but not one
+-- whose unique key has been taken by another job since.
 --
 -- ARGV[1]  limit, 1 to 200, of the oldest; or 0: the ids that follow
 -- Returns how many.
@@ -13,12 +14,14 @@ local done = 0
 for _, id in ipairs(ids) do
   local record = redis.call('HGET', BODIES, id)
   local head = record and redis.call('ZSCORE', BAD, id) and header(record)
+  -- A key that a newer job holds by now stays with it.
+  if head and head.unique ~= '' and redis.call('HSETNX', UNIQUE, head.unique, id) == 0 then
+    head = nil
+  end
   if head then
     redis.call('ZREM', BAD, id)
     redis.call('HDEL', ENDED, id)
     redis.call('ZADD', pending(head.priority), NOW, id)
-    -- The key may have been taken by a newer job meanwhile: that one keeps it.
-    if head.unique ~= '' then redis.call('HSETNX', UNIQUE, head.unique, id) end
     done = done + 1
   end
 end

@@ -1,0 +1,293 @@
+"""
+`MemoryShard`: the twin of `RedisShard`, for tests and for reading what a verb means.
+
+It lives in one process and one thread; its time is the clock's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from aragog.clock import Clock, SystemClock
+from aragog.pinlater import records
+from aragog.pinlater.job import (
+    PRIORITIES,
+    ClaimAnswer,
+    Claimed,
+    Enqueued,
+    JobInfo,
+    Nack,
+    NewJob,
+    Sizes,
+    State,
+    Swept,
+)
+from aragog.pinlater.shard import MAX_BATCH, Hold
+
+DEFAULTS = {
+    "max_attempts": 10.0,
+    "keep_succeeded_ms": 86_400_000.0,
+    "keep_succeeded_max": 100_000.0,
+    "keep_failed_ms": 604_800_000.0,
+    "keep_failed_max": 1_000_000.0,
+}
+"""What a setting is where a queue does not say; the scripts carry the same figures."""
+
+
+@dataclass(slots=True)
+class _Job:
+    """A job and where it is; `at_ms` orders it among those of its state."""
+
+    job_id: str
+    job: NewJob
+    record: bytes
+    state: State
+    at_ms: int
+    token: int = 0
+    attempts: int = 0
+    since_ms: int = 0
+    worker: str = ""
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class _Queue:
+    jobs: dict[str, _Job] = field(default_factory=dict)
+    settings: dict[str, float] = field(default_factory=dict)
+    stats: Counter[str] = field(default_factory=Counter)
+    last: int = 0
+    tokens: float | None = None
+    filled_at_ms: int = 0
+
+    def of(self, state: State) -> list[_Job]:
+        """Jobs of a state, soonest first."""
+        found = [j for j in self.jobs.values() if j.state is state]
+        priority = state is State.PENDING
+        return sorted(found, key=lambda j: (j.job.priority * priority, j.at_ms, j.job_id))
+
+    def setting(self, name: str) -> float:
+        return self.settings.get(name, DEFAULTS[name])
+
+
+class MemoryShard:
+    """A shard in this process' memory."""
+
+    def __init__(self, clock: Clock | None = None, *, name: str = "0") -> None:
+        self.name = name
+        self._clock = clock or SystemClock()
+        self._queues: dict[str, _Queue] = defaultdict(_Queue)
+
+    def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        return [self._enqueue(self._queues[queue], job) for job in jobs]
+
+    def _enqueue(self, q: _Queue, job: NewJob) -> Enqueued:
+        if other := self._holder(q, job.unique_key):
+            q.stats["existing"] += 1
+            return Enqueued(other.job_id, already_there=True)
+        q.last += 1
+        job_id, now_ms = f"{q.last:016x}", self._clock.now_ms()
+        record = records.encode(job, now_ms)
+        q.jobs[job_id] = _Job(job_id, job, record, State.PENDING, now_ms + job.delay_ms)
+        q.stats["enqueued"] += 1
+        return Enqueued(job_id, already_there=False)
+
+    @staticmethod
+    def _holder(q: _Queue, unique_key: str) -> _Job | None:
+        """The job that waits or runs under this key."""
+        alive = (j for j in q.jobs.values() if j.state in (State.PENDING, State.RUNNING))
+        return next((j for j in alive if unique_key and j.job.unique_key == unique_key), None)
+
+    def claim(
+        self, queue: str, *, limit: int, timeout_ms: int, worker: str, share: float = 1.0
+    ) -> ClaimAnswer:
+        q, now_ms = self._queues[queue], self._clock.now_ms()
+        if q.settings.get("paused"):
+            return ClaimAnswer(now_ms, None, more=False, claims=())
+        rate = q.settings.get("rate")
+        if rate is not None:
+            limit = min(limit, int(self._fill(q, rate * share, share, now_ms)))
+        due = [j for j in q.of(State.PENDING) if j.at_ms <= now_ms][:limit]
+        for job in due:
+            q.last += 1
+            job.state, job.at_ms, job.token = State.RUNNING, now_ms + timeout_ms, q.last
+            job.attempts, job.since_ms, job.worker = job.attempts + 1, now_ms, worker
+        q.stats["claimed"] += len(due)
+        next_due_ms = min((j.at_ms for j in q.of(State.PENDING)), default=None)
+        more = next_due_ms is not None and next_due_ms <= now_ms
+        if rate is not None and q.tokens is not None:
+            q.tokens -= len(due)
+            if more and q.tokens < 1:
+                q.stats["limited"] += 1
+                more = False
+                next_due_ms = now_ms + math.ceil((1 - q.tokens) * 1000 / (rate * share))
+        claims = tuple(Claimed(j.job_id, j.token, j.attempts, j.record) for j in due)
+        return ClaimAnswer(now_ms, next_due_ms, more, claims)
+
+    def _fill(self, q: _Queue, rate: float, share: float, now_ms: int) -> float:
+        """The tokens in the bucket now."""
+        burst = max(1.0, q.settings["burst"] * share if "burst" in q.settings else rate / 4)
+        before = burst if q.tokens is None else q.tokens
+        passed_ms = max(0, now_ms - q.filled_at_ms)
+        q.tokens, q.filled_at_ms = min(burst, before + passed_ms * rate / 1000), now_ms
+        return q.tokens
+
+    def _held(self, q: _Queue, job_id: str, token: int) -> _Job | None:
+        job = q.jobs.get(job_id)
+        if job and job.state is State.RUNNING and job.token == token:
+            return job
+        q.stats["stale"] += 1
+        return None
+
+    def ack(self, queue: str, held: Sequence[Hold]) -> list[bool]:
+        q, answers = self._queues[queue], []
+        if not held:
+            return []
+        for job_id, token in held:
+            job = self._held(q, job_id, token)
+            if job:
+                self._finish(q, job, State.SUCCEEDED, "")
+            answers.append(job is not None)
+        room = 2 * sum(answers) + 1
+        self._forget(q, State.SUCCEEDED, "succeeded", room)
+        return answers
+
+    def _finish(self, q: _Queue, job: _Job, state: State, problem: str) -> None:
+        job.state, job.at_ms, job.problem = state, self._clock.now_ms(), problem
+        q.stats[state.lower()] += 1
+
+    def nack(self, queue: str, nacks: Sequence[Nack]) -> list[State | None]:
+        q = self._queues[queue]
+        states: list[State | None] = []
+        for nack in nacks:
+            job = self._held(q, nack.job_id, nack.token)
+            if job is None:
+                states.append(None)
+                continue
+            if nack.step == "release":
+                job.attempts -= 1
+                q.stats["released"] += 1
+            state = self._again(q, job, nack.delay_ms, nack.problem, fail=nack.step == "fail")
+            q.stats["retried"] += state is State.PENDING and nack.step != "release"
+            states.append(state)
+        return states
+
+    def _again(
+        self, q: _Queue, job: _Job, delay_ms: int, problem: str, *, fail: bool = False
+    ) -> State:
+        allowed = job.job.max_attempts or q.setting("max_attempts")
+        if fail or job.attempts >= allowed:
+            self._finish(q, job, State.FAILED, records.cut(problem))
+        else:
+            job.state, job.at_ms = State.PENDING, self._clock.now_ms() + delay_ms
+            job.token, job.worker, job.problem = 0, "", records.cut(problem)
+        return job.state
+
+    def extend(self, queue: str, held: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
+        q, answers = self._queues[queue], []
+        for job_id, token in held:
+            job = self._held(q, job_id, token)
+            if job:
+                job.at_ms = self._clock.now_ms() + timeout_ms
+            answers.append(job is not None)
+        return answers
+
+    def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> Swept:
+        q, now_ms = self._queues[queue], self._clock.now_ms()
+        late = [j for j in q.of(State.RUNNING) if j.at_ms <= min(now_ms, reap_before_ms)][:limit]
+        ends = [self._again(q, job, 0, f"claim timed out: {job.worker}") for job in late]
+        q.stats["expired"] += len(ends)
+        forgotten = self._forget(q, State.SUCCEEDED, "succeeded", limit)
+        forgotten += self._forget(q, State.FAILED, "failed", limit)
+        return Swept(now_ms, ends.count(State.PENDING), ends.count(State.FAILED), forgotten)
+
+    def _forget(self, q: _Queue, state: State, name: str, limit: int) -> int:
+        ended = q.of(state)
+        before_ms = self._clock.now_ms() - q.setting(f"keep_{name}_ms")
+        old = sum(j.at_ms < before_ms for j in ended)
+        over = len(ended) - int(q.setting(f"keep_{name}_max"))
+        gone = ended[: min(limit, max(old, over, 0))]
+        for job in gone:
+            del q.jobs[job.job_id]
+        q.stats["swept"] += len(gone)
+        return len(gone)
+
+    def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
+        q = self._queues[queue]
+        jobs = self._named(q, State.FAILED, ids, limit)
+        jobs = [job for job in jobs if self._retry(q, job)]
+        return len(jobs)
+
+    def _retry(self, q: _Queue, job: _Job) -> bool:
+        if self._holder(q, job.job.unique_key):
+            return False
+        job.state, job.at_ms, job.attempts = State.PENDING, self._clock.now_ms(), 0
+        job.token, job.worker, job.problem = 0, "", ""
+        return True
+
+    def delete(self, queue: str, state: State, *, ids: Sequence[str] = (), limit: int = 0) -> int:
+        q = self._queues[queue]
+        jobs = [] if state is State.RUNNING else self._named(q, state, ids, limit)
+        for job in jobs:
+            del q.jobs[job.job_id]
+        q.stats["deleted"] += len(jobs)
+        return len(jobs)
+
+    @staticmethod
+    def _named(q: _Queue, state: State, ids: Sequence[str], limit: int) -> list[_Job]:
+        jobs = q.of(state)
+        return [j for j in jobs if j.job_id in ids] if ids else jobs[: min(limit, MAX_BATCH)]
+
+    def sizes(self, queue: str) -> Sizes:
+        q, now_ms = self._queues[queue], self._clock.now_ms()
+        pending = q.of(State.PENDING)
+        due = [j for j in pending if j.at_ms <= now_ms]
+        return Sizes(
+            due=len(due),
+            later=len(pending) - len(due),
+            running=len(q.of(State.RUNNING)),
+            succeeded=len(q.of(State.SUCCEEDED)),
+            failed=len(q.of(State.FAILED)),
+            by_priority=tuple(sum(j.job.priority == p for j in pending) for p in PRIORITIES),
+            oldest_due_ms=now_ms - min((j.at_ms for j in due), default=now_ms),
+        )
+
+    def jobs(self, queue: str, state: State, *, limit: int, offset: int = 0) -> list[JobInfo]:
+        jobs = self._queues[queue].of(state)
+        if state in (State.SUCCEEDED, State.FAILED):
+            jobs.reverse()
+        return [self._info(queue, job) for job in jobs[offset : offset + limit]]
+
+    @staticmethod
+    def _info(queue: str, job: _Job) -> JobInfo:
+        place = records.Place(queue, job.job_id, job.state, job.at_ms)
+        line = f"{job.token}|{job.attempts}|{job.since_ms}|{records.escape(job.worker)}|"
+        info = records.waiting(place, job.record, (line + job.problem).encode())
+        if job.state is State.SUCCEEDED:
+            head = job.record[: len(job.record) - len(job.job.body)]
+            return records.waiting(place, head, (line + job.problem).encode())
+        return info
+
+    def settings(self, queue: str) -> dict[str, float]:
+        return dict(self._queues[queue].settings)
+
+    def configure(self, queue: str, changes: Mapping[str, float | None]) -> None:
+        q = self._queues[queue]
+        for name, value in changes.items():
+            if value is None:
+                q.settings.pop(name, None)
+            else:
+                q.settings[name] = float(value)
+        if "rate" in changes or "burst" in changes:
+            q.tokens, q.filled_at_ms = None, 0
+
+    def stats(self, queue: str) -> dict[str, int]:
+        return {name: n for name, n in self._queues[queue].stats.items() if n}
+
+    def queues(self) -> set[str]:
+        return set(self._queues)
+
+    def drop(self, queue: str) -> None:
+        self._queues.pop(queue, None)

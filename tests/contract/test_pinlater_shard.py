@@ -1,0 +1,457 @@
+"""What every shard promises, on Redis and on its twin; then random histories on both at once."""
+
+import time
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+
+from aragog.clock import ManualClock
+from aragog.pinlater.job import Nack, NewJob, State
+from aragog.pinlater.memory import MemoryShard
+from aragog.pinlater.shard import RedisShard
+
+pytestmark = pytest.mark.redis
+
+HOUR_MS = 3_600_000
+FOREVER_MS = 1 << 60
+
+# Time passes in Redis by moving what is noted into the past.
+PASS = """
+for at = 1, #KEYS do
+  local kind = redis.call('TYPE', KEYS[at]).ok
+  if kind == 'zset' then
+    local all = redis.call('ZRANGE', KEYS[at], 0, -1, 'WITHSCORES')
+    for i = 1, #all, 2 do redis.call('ZADD', KEYS[at], all[i + 1] - ARGV[1], all[i]) end
+  elseif kind == 'hash' and redis.call('HEXISTS', KEYS[at], 'filled_at') == 1 then
+    redis.call('HINCRBY', KEYS[at], 'filled_at', -ARGV[1])
+  end
+end
+"""
+
+
+class OnRedis:
+    def __init__(self, client):
+        self.shard = RedisShard(client)
+        self._pass = client.register_script(PASS)
+
+    def pass_ms(self, ms):
+        for queue in ("q", "other"):
+            self._pass(keys=self.shard.keys(queue), args=[ms])
+
+
+class InMemory:
+    def __init__(self):
+        self.clock = ManualClock()
+        self.shard = MemoryShard(self.clock)
+
+    def pass_ms(self, ms):
+        self.clock.advance_ms(ms)
+
+
+@pytest.fixture(params=["redis", "memory"])
+def world(request):
+    if request.param == "memory":
+        return InMemory()
+    return OnRedis(request.getfixturevalue("redis_client"))
+
+
+@pytest.fixture
+def shard(world):
+    return world.shard
+
+
+def put(shard, *bodies, **more):
+    return [a.job_id for a in shard.enqueue("q", [NewJob(b, **more) for b in bodies])]
+
+
+def claim(shard, limit=10, timeout_ms=HOUR_MS, **more):
+    return shard.claim("q", limit=limit, timeout_ms=timeout_ms, worker="w", **more)
+
+
+def holds(answer):
+    return [(c.job_id, c.token) for c in answer.claims]
+
+
+def bodies(answer):
+    return [c.record.rsplit(b"|", 1)[1] for c in answer.claims]
+
+
+def test_jobs_come_in_the_order_they_were_put(shard):
+    put(shard, b"a", b"b")
+    put(shard, b"c")
+
+    assert bodies(claim(shard)) == [b"a", b"b", b"c"]
+
+
+def test_the_most_urgent_job_comes_first(shard):
+    for priority in (9, 0, 5):
+        put(shard, b"%d" % priority, priority=priority)
+
+    assert bodies(claim(shard)) == [b"0", b"5", b"9"]
+
+
+def test_a_job_is_invisible_until_it_is_due(world):
+    put(world.shard, b"later", delay_ms=HOUR_MS)
+
+    before = claim(world.shard)
+    world.pass_ms(HOUR_MS)
+
+    assert before.claims == ()
+    assert before.next_due_ms is not None
+    assert HOUR_MS - 1000 < before.next_due_ms - before.now_ms <= HOUR_MS
+    assert bodies(claim(world.shard)) == [b"later"]
+
+
+def test_a_claimed_job_is_not_claimed_twice(shard):
+    put(shard, b"a")
+
+    assert len(claim(shard).claims) == 1
+    assert claim(shard).claims == ()
+
+
+def test_a_claim_takes_no_more_than_its_limit_and_says_that_more_is_due(shard):
+    put(shard, b"a", b"b", b"c")
+
+    first, second = claim(shard, limit=2), claim(shard, limit=2)
+
+    assert (len(first.claims), first.more) == (2, True)
+    assert (len(second.claims), second.more) == (1, False)
+
+
+def test_an_acknowledged_job_has_succeeded_and_its_body_is_gone(shard):
+    put(shard, b"a", name="task", key="id|1")
+
+    assert shard.ack("q", holds(claim(shard))) == [True]
+    [job] = shard.jobs("q", State.SUCCEEDED, limit=9)
+    assert (job.name, job.key, job.attempts, job.worker, job.body) == ("task", "id|1", 1, "w", b"")
+    assert claim(shard).claims == ()
+
+
+def test_a_slow_worker_cannot_finish_what_was_given_to_another(world):
+    shard = world.shard
+    put(shard, b"a")
+    slow = holds(claim(shard, timeout_ms=1000))
+    world.pass_ms(2000)
+    shard.sweep("q", reap_before_ms=FOREVER_MS)
+    current = holds(claim(shard))
+
+    assert shard.ack("q", slow) == [False]
+    assert shard.nack("q", [Nack(*slow[0])]) == [None]
+    assert shard.extend("q", slow, timeout_ms=1) == [False]
+    assert shard.ack("q", current) == [True]
+
+
+def test_a_claim_that_is_extended_does_not_run_out(world):
+    shard = world.shard
+    put(shard, b"a")
+    held = holds(claim(shard, timeout_ms=1000))
+
+    assert shard.extend("q", held, timeout_ms=HOUR_MS) == [True]
+    world.pass_ms(2000)
+
+    assert shard.sweep("q", reap_before_ms=FOREVER_MS).given_back == 0
+    assert shard.ack("q", held) == [True]
+
+
+def test_what_a_dead_worker_held_runs_again_and_the_attempt_counts(world):
+    shard = world.shard
+    put(shard, b"a", max_attempts=2)
+    claim(shard, timeout_ms=1000)
+    world.pass_ms(1500)
+
+    assert shard.sweep("q", reap_before_ms=FOREVER_MS).given_back == 1
+    [again] = claim(shard, timeout_ms=1000).claims
+    assert again.attempt == 2
+    world.pass_ms(1500)
+    assert shard.sweep("q", reap_before_ms=FOREVER_MS).failed == 1
+    [job] = shard.jobs("q", State.FAILED, limit=9)
+    assert "claim timed out: w" in job.problem
+
+
+def test_nothing_is_reaped_that_ran_out_after_the_time_given(world):
+    shard = world.shard
+    put(shard, b"a")
+    claim(shard, timeout_ms=1000)
+    world.pass_ms(2000)
+
+    assert shard.sweep("q", reap_before_ms=0).given_back == 0
+
+
+def test_a_job_given_back_waits_for_its_delay_and_one_released_costs_no_attempt(world):
+    shard = world.shard
+    put(shard, b"a", b"b", max_attempts=5)
+    first, second = holds(claim(shard))
+
+    states = shard.nack("q", [Nack(*first, delay_ms=HOUR_MS), Nack(*second, step="release")])
+
+    assert states == [State.PENDING, State.PENDING]
+    assert [(c.job_id, c.attempt) for c in claim(shard).claims] == [(second[0], 1)]
+    world.pass_ms(HOUR_MS)
+    assert [(c.job_id, c.attempt) for c in claim(shard).claims] == [(first[0], 2)]
+
+
+def test_a_job_fails_when_its_attempts_are_used_up_and_can_be_retried_by_hand(shard):
+    shard.configure("q", {"max_attempts": 2})
+    put(shard, b"a")
+    for state in (State.PENDING, State.FAILED):
+        [held] = holds(claim(shard))
+        assert shard.nack("q", [Nack(*held, problem="no\nluck")]) == [state]
+    [failed] = shard.jobs("q", State.FAILED, limit=9)
+
+    assert (failed.problem, failed.body, failed.attempts) == ("no luck", b"a", 2)
+    assert shard.retry("q", ids=[failed.job_id]) == 1
+    assert [c.attempt for c in claim(shard).claims] == [1]
+
+
+def test_a_unique_key_is_taken_while_its_job_waits_or_runs(shard):
+    [first] = put(shard, b"a", unique_key="k")
+
+    assert shard.enqueue("q", [NewJob(b"b", unique_key="k")]) == [(first, True)]
+    held = holds(claim(shard))
+    assert shard.enqueue("q", [NewJob(b"b", unique_key="k")]) == [(first, True)]
+    shard.ack("q", held)
+    [third] = shard.enqueue("q", [NewJob(b"b", unique_key="k")])
+    assert not third.already_there
+
+
+def test_a_paused_queue_hands_out_nothing_and_still_takes_jobs(shard):
+    shard.configure("q", {"paused": 1})
+    put(shard, b"a")
+
+    assert claim(shard).claims == ()
+    shard.configure("q", {"paused": None})
+    assert bodies(claim(shard)) == [b"a"]
+
+
+def test_a_rate_bounds_what_all_claims_take_together(world):
+    shard = world.shard
+    # A slow rate, so that the time the test takes refills nothing.
+    shard.configure("q", {"rate": 2 / 3600, "burst": 3})
+    put(shard, *[b"x"] * 10)
+
+    first, none = claim(shard), claim(shard)
+    world.pass_ms(HOUR_MS + 1000)
+    later = claim(shard)
+
+    assert [len(a.claims) for a in (first, none, later)] == [3, 0, 2]
+    assert none.next_due_ms is not None
+    assert none.next_due_ms - none.now_ms <= HOUR_MS / 2
+
+
+def test_finished_jobs_are_forgotten_in_time_and_beyond_their_number(world):
+    shard = world.shard
+    shard.configure("q", {"keep_succeeded_max": 2, "keep_failed_ms": HOUR_MS})
+    put(shard, *[b"x"] * 5)
+    *done, failed = holds(claim(shard))
+    shard.ack("q", done)
+    shard.nack("q", [Nack(*failed, step="fail")])
+
+    assert shard.sizes("q").succeeded == 2
+    assert shard.sweep("q", reap_before_ms=0).forgotten == 0
+    world.pass_ms(HOUR_MS + 1000)
+    assert shard.sweep("q", reap_before_ms=0).forgotten == 1
+    assert shard.sizes("q").failed == 0
+
+
+def test_sizes_tell_states_priorities_and_the_oldest_due_job(world):
+    shard = world.shard
+    put(shard, b"a", b"b")
+    put(shard, b"c", priority=4)
+    put(shard, b"d", delay_ms=2 * HOUR_MS)
+    claim(shard, limit=1)
+    world.pass_ms(HOUR_MS)
+
+    sizes = shard.sizes("q")
+
+    assert (sizes.due, sizes.later, sizes.running, sizes.pending) == (2, 1, 1, 3)
+    assert sizes.by_priority[:5] == (2, 0, 0, 0, 1)
+    assert HOUR_MS <= sizes.oldest_due_ms < HOUR_MS + 5000
+
+
+def test_jobs_are_listed_page_by_page(shard):
+    put(shard, b"a", b"b", b"c", priority=1)
+    put(shard, b"d", b"e", priority=2)
+
+    pages = [shard.jobs("q", State.PENDING, limit=2, offset=at) for at in (0, 2, 4, 6)]
+
+    assert [[j.body for j in page] for page in pages] == [[b"a", b"b"], [b"c", b"d"], [b"e"], []]
+
+
+def test_deleting_takes_waiting_and_ended_jobs_and_frees_their_key(shard):
+    ids = put(shard, b"a", b"b", b"c", priority=3)
+    put(shard, b"u", unique_key="k")
+
+    assert shard.delete("q", State.PENDING, ids=ids[:1]) == 1
+    assert shard.delete("q", State.PENDING, limit=2) == 2
+    assert shard.delete("q", State.PENDING, limit=100) == 1
+    assert shard.sizes("q").pending == 0
+    assert not shard.enqueue("q", [NewJob(b"v", unique_key="k")])[0].already_there
+
+
+def test_a_large_batch_is_taken_whole_and_in_order(shard):
+    ids = put(shard, *[b"%d" % i for i in range(450)])
+
+    assert len(set(ids)) == 450
+    assert bodies(claim(shard, limit=200)) == [b"%d" % i for i in range(200)]
+
+
+def test_a_dropped_queue_is_gone_and_another_one_untouched(shard):
+    put(shard, b"a")
+    shard.enqueue("other", [NewJob(b"b")])
+
+    shard.drop("q")
+
+    assert shard.queues() == {"other"}
+    assert shard.sizes("q").pending == 0
+    assert shard.sizes("other").pending == 1
+
+
+class Histories(RuleBasedStateMachine):
+    """The same calls on Redis and on its twin; each must visibly do the same."""
+
+    client = None
+
+    @initialize()
+    def begin(self):
+        self.client.flushall()
+        self.worlds = [OnRedis(self.client), InMemory()]
+        self.holds = [("0000000000000001", 1)]
+        self.ids = []
+
+    def both(self, act):
+        # Apart by a millisecond at least on both, so that equal times are equal on both.
+        time.sleep(0.001)
+        self.worlds[1].clock.advance_ms(1)
+        redis, memory = (act(world.shard) for world in self.worlds)
+        assert redis == memory
+        return redis
+
+    @rule(
+        priority=st.sampled_from([0, 0, 3, 9]),
+        hours=st.sampled_from([0, 0, 0, 1, 3]),
+        allowed=st.sampled_from([0, 1, 2]),
+        key=st.sampled_from(["", "", "k", "l|%"]),
+        count=st.integers(1, 3),
+    )
+    def enqueue(self, priority, hours, allowed, key, count):
+        job = NewJob(b"b", priority, hours * HOUR_MS, allowed, key, "n", "k")
+        self.ids += [a.job_id for a in self.both(lambda s: s.enqueue("q", [job] * count))]
+
+    @rule(limit=st.integers(1, 4), hours=st.sampled_from([1, 2]))
+    def claim(self, limit, hours):
+        def act(shard):
+            answer = claim(shard, limit, hours * HOUR_MS)
+            wait_ms = answer.next_due_ms and answer.next_due_ms - answer.now_ms
+            wait_hours = wait_ms and round(wait_ms / HOUR_MS)
+            return [(c.job_id, c.token, c.attempt) for c in answer.claims], answer.more, wait_hours
+
+        self.holds += [(job_id, token) for job_id, token, _ in self.both(act)[0]]
+
+    def some_holds(self, data):
+        return data.draw(st.lists(st.sampled_from(self.holds), max_size=3))
+
+    @rule(data=st.data())
+    def ack(self, data):
+        held = self.some_holds(data)
+        self.both(lambda s: s.ack("q", held))
+
+    @rule(
+        data=st.data(),
+        step=st.sampled_from(["again", "release", "fail"]),
+        hours=st.sampled_from([0, 1]),
+    )
+    def nack(self, data, step, hours):
+        nacks = [Nack(*h, step=step, delay_ms=hours * HOUR_MS) for h in self.some_holds(data)]
+        self.both(lambda s: s.nack("q", nacks))
+
+    @rule(data=st.data(), hours=st.sampled_from([1, 3]))
+    def extend(self, data, hours):
+        held = self.some_holds(data)
+        self.both(lambda s: s.extend("q", held, timeout_ms=hours * HOUR_MS))
+
+    @rule(reap=st.sampled_from([0, FOREVER_MS]), limit=st.integers(1, 3))
+    def sweep(self, reap, limit):
+        def act(shard):
+            swept = shard.sweep("q", reap_before_ms=reap, limit=limit)
+            return swept.given_back, swept.failed, swept.forgotten
+
+        self.both(act)
+
+    @rule(hours=st.sampled_from([1, 2, 200]))
+    def time_passes(self, hours):
+        for world in self.worlds:
+            world.pass_ms(hours * HOUR_MS)
+
+    @rule(data=st.data(), limit=st.integers(1, 3))
+    def retry(self, data, limit):
+        ids = (
+            data.draw(st.lists(st.sampled_from(self.ids), max_size=2, unique=True))
+            if self.ids
+            else []
+        )
+        self.both(lambda s: s.retry("q", ids=ids, limit=limit))
+
+    @rule(data=st.data(), state=st.sampled_from([State.PENDING, State.FAILED, State.SUCCEEDED]))
+    def delete(self, data, state):
+        ids = (
+            data.draw(st.lists(st.sampled_from(self.ids), max_size=2, unique=True))
+            if self.ids
+            else []
+        )
+        self.both(lambda s: s.delete("q", state, ids=ids, limit=1))
+
+    @rule(
+        change=st.sampled_from(
+            [{"paused": 1.0}, {"paused": None}, {"max_attempts": 2.0}, {"keep_succeeded_max": 1.0}]
+        )
+    )
+    def configure(self, change):
+        self.both(lambda s: s.configure("q", change))
+
+    @rule(state=st.sampled_from(State), offset=st.sampled_from([0, 0, 1]))
+    def look(self, state, offset):
+        def act(shard):
+            jobs = shard.jobs("q", state, limit=5, offset=offset)
+            sizes = shard.sizes("q")
+            return [
+                (
+                    j.job_id,
+                    j.state,
+                    j.attempts,
+                    j.priority,
+                    j.unique_key,
+                    j.problem,
+                    j.worker,
+                    j.body,
+                )
+                for j in jobs
+            ], (
+                sizes.due,
+                sizes.later,
+                sizes.running,
+                sizes.succeeded,
+                sizes.failed,
+                sizes.by_priority,
+            )
+
+        self.both(act)
+
+    def teardown(self):
+        if hasattr(self, "worlds"):
+            self.both(lambda s: s.stats("q"))
+
+
+def test_random_histories_agree_on_redis_and_in_memory(redis_client):
+    Histories.client = redis_client
+
+    run_state_machine_as_test(
+        Histories,
+        settings=settings(
+            max_examples=100,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
