@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import ssl
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, assert_never
 
 import requests
 from requests.adapters import BaseAdapter
@@ -21,6 +21,7 @@ from aragog.clock import Clock, SystemClock
 from aragog.fetcher.answer import Answer
 from aragog.fetcher.connection import Address, Connection, Peer, connect
 from aragog.fetcher.faults import Barred, Broken, Excess, Fault, NoPage
+from aragog.fetcher.guard import Denied, Unresolved, Vetted
 from aragog.fetcher.pace import Pace
 from aragog.fetcher.pool import Pool
 from aragog.fetcher.ports import Guard
@@ -192,9 +193,18 @@ class _Stale(Exception):
     """A kept connection was closed before it answered: asking again is safe for a GET."""
 
 
-def vetted(guard: Guard, host: str, port: int) -> list[Address]:
+def vetted(guard: Guard, host: str, port: int) -> Sequence[Address]:
     """Where a connection to `host` may go; Barred or Broken when nowhere."""
-    return guard.resolve(host, port)
+    found = guard.resolve(host, port)
+    match found:
+        case Vetted(addresses=addresses):
+            return addresses
+        case Denied(why=why):
+            raise Barred(why)
+        case Unresolved(why=why):
+            raise Broken("dns", why)
+        case _:
+            assert_never(found)
 
 
 @contextlib.contextmanager

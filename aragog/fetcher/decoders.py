@@ -40,42 +40,53 @@ class Decoder(Protocol):
         """Asked at the end of the input: what is missing, None when the stream is whole."""
 
 
-class _Zlib:
-    """gzip with any number of members, junk after them and a missing trailer allowed for."""
+class _Gzip:
+    """Any number of members; junk after the last one and a missing trailer are allowed for."""
 
     name = "gzip"
 
     def __init__(self) -> None:
         self.overflowed = False
         self._inflate = zlib.decompressobj(wbits=31)
-        self._members = 0
-        self._started = False
+        self._held = b""
+        self._later = False
+        """True past the first member, where junk is possible."""
+        self._begun = False
+        """True once the member under way has brought something."""
 
     def feed(self, data: bytes, room: int) -> bytes:
         out: list[bytes] = []
+        data, self._held = self._held + data, b""
         while data:
-            if self._inflate.eof:
-                if not data.startswith(GZIP_MAGIC):
-                    break  # junk after the last member, as browsers and gzip(1) skip it
-                self._inflate, self._members = zlib.decompressobj(wbits=31), self._members + 1
+            if self._inflate.eof and not self._next_member(data):
+                break
             try:
                 piece = self._inflate.decompress(data, room + 1)
             except zlib.error as error:
-                if self._members and not out:
+                if self._later and not self._begun:
                     break
                 raise NoPage(f"{self.name}: {error}") from error
-            self._started = True
+            self._begun = self._begun or bool(piece) or not self._later
+            out.append(piece[:room])
             if len(piece) > room:
                 self.overflowed = True
-                out.append(piece[:room])
                 break
             room -= len(piece)
-            out.append(piece)
             data = self._inflate.unused_data
         return out[0] if len(out) == 1 else b"".join(out)
 
+    def _next_member(self, data: bytes) -> bool:
+        """False where what follows is no member: browsers and gzip(1) skip such junk, too."""
+        if len(data) == 1 and data == GZIP_MAGIC[:1]:
+            self._held = data
+            return False
+        if not data.startswith(GZIP_MAGIC):
+            return False
+        self._inflate, self._later, self._begun = zlib.decompressobj(wbits=31), True, False
+        return True
+
     def missing(self) -> str | None:
-        if self._inflate.eof or not self._started or _only_trailer_missing(self._inflate):
+        if self._inflate.eof or not self._begun or _only_trailer_missing(self._inflate):
             return None
         return f"{self.name} stream ended early"
 
@@ -84,14 +95,15 @@ def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
     """
     True when all that the stream lacks is its checksum.
 
-    In that state eight zero bytes are read as the checksum, and refused as one; in the middle of
-    the compressed data they are something else.
+    In that state zero bytes are read as the checksum, and refused as one (or complete it, when
+    only its zeros were cut); in the middle of the compressed data they are something else.
     """
+    completed = inflate.copy()
     try:
-        inflate.copy().decompress(bytes(8))
+        completed.decompress(bytes(8))
     except zlib.error as error:
-        return "incorrect data check" in str(error)
-    return False
+        return "incorrect data check" in str(error) or "incorrect length check" in str(error)
+    return completed.eof
 
 
 class _Deflate:
@@ -102,6 +114,7 @@ class _Deflate:
     def __init__(self) -> None:
         self.overflowed = False
         self._inflate: zlib._Decompress | None = None
+        self._wrapped = False
         self._first = b""
         self._got = False
 
@@ -111,8 +124,8 @@ class _Deflate:
             if len(self._first) < 2:
                 return b""
             data = self._first
-            wrapped = data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
-            self._inflate = zlib.decompressobj(wbits=15 if wrapped else -15)
+            self._wrapped = data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
+            self._inflate = zlib.decompressobj(wbits=15 if self._wrapped else -15)
         if self._inflate.eof:
             return b""
         try:
@@ -128,7 +141,7 @@ class _Deflate:
 
     def _raw(self, data: bytes, room: int) -> bytes:
         """Two bytes of a raw stream may look like a zlib header by chance."""
-        self._inflate = zlib.decompressobj(wbits=-15)
+        self._inflate, self._wrapped = zlib.decompressobj(wbits=-15), False
         try:
             return self._inflate.decompress(data, room + 1)
         except zlib.error as error:
@@ -137,7 +150,7 @@ class _Deflate:
     def missing(self) -> str | None:
         if self._inflate is None:
             return f"{self.name} stream ended early" if self._first else None
-        if self._inflate.eof or _only_trailer_missing(self._inflate):
+        if self._inflate.eof or (self._wrapped and _only_trailer_missing(self._inflate)):
             return None
         return f"{self.name} stream ended early"
 
@@ -212,8 +225,8 @@ class _Zstd:
 
 
 _DECODERS: dict[str, Callable[[], Decoder]] = {
-    "gzip": _Zlib,
-    "x-gzip": _Zlib,
+    "gzip": _Gzip,
+    "x-gzip": _Gzip,
     "deflate": _Deflate,
     "x-deflate": _Deflate,
     "br": _Brotli,

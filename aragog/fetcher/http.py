@@ -16,14 +16,15 @@ from typing import Self
 import requests
 
 from aragog.clock import Clock, SystemClock
+from aragog.fetcher import ports
 from aragog.fetcher.adapter import PinnedAdapter
 from aragog.fetcher.chain import Chain, Plan
 from aragog.fetcher.gate import Gate, OpenGate
+from aragog.fetcher.guard import Guard
 from aragog.fetcher.outcome import Hop, Outcome
-from aragog.fetcher.ports import Guard
 from aragog.fetcher.user_agent import user_agent
 from aragog.settings import FetchSettings
-from aragog.urls.normalize import normalize
+from aragog.urls import normalize
 
 
 class Fetcher:
@@ -40,20 +41,16 @@ class Fetcher:
     def __init__(
         self,
         settings: FetchSettings,
-        guard: Guard | None = None,
+        guard: ports.Guard | None = None,
         *,
         clock: Clock | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        if guard is None:
-            from aragog.fetcher.guard import Guard as DefaultGuard  # noqa: PLC0415
-
-            guard = DefaultGuard(settings)
         self.settings = settings
-        self.guard = guard
+        self.guard: ports.Guard = guard or Guard(settings)
         self.clock = clock or SystemClock()
-        self.adapter = PinnedAdapter(settings, guard, clock=self.clock, tls=tls)
-        self._plan = Plan(settings, guard, self.adapter, self.clock)
+        self.adapter = PinnedAdapter(settings, self.guard, clock=self.clock, tls=tls)
+        self._plan = Plan(settings, self.guard, self.adapter, self.clock)
 
     def fetch(
         self,
@@ -113,7 +110,7 @@ def fetch(
     url: str,
     *,
     settings: FetchSettings | None = None,
-    guard: Guard | None = None,
+    guard: ports.Guard | None = None,
     gate: Gate | None = None,
     conditional: tuple[str | None, str | None] | None = None,
     clock: Clock | None = None,

@@ -136,7 +136,7 @@ class Busy(Attempt):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreachable(Attempt):
-    """No usable answer. `kind` is one of dns, connect, tls, timeout, reset, protocol, status."""
+    """No usable answer. `kind`: dns, connect, tls, timeout, reset, protocol, redirect or status."""
 
     kind: str
     why: str

@@ -1,15 +1,17 @@
-"""What the fetcher needs of others; see also `gate.Gate`."""
+"""What the fetcher needs of the guard; see also `gate.Gate`."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
+
+from aragog.fetcher.guard import Resolution
 
 
 class Guard(Protocol):
-    """What the adapter needs of `aragog.fetcher.guard.Guard`."""
+    """`aragog.fetcher.guard.Guard`, or a stand-in."""
 
     def vet_url(self, url: str) -> str | None:
         """Why `url` must not be fetched, by its text alone; None when nothing speaks against it."""
 
-    def resolve(self, host: str, port: int) -> Any:
-        """Vetted addresses."""
+    def resolve(self, host: str, port: int) -> Resolution:
+        """Where a connection to `host` may go."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from urllib.parse import urljoin
-
 import can_ada
 
 from aragog.errors import InvalidUrl
 from aragog.fetcher.faults import Broken
 from aragog.fetcher.head import Head
-from aragog.urls.normalize import normalize
+from aragog.urls import normalize
 
 # 304 is an answer to a condition, 305 and 306 are withdrawn (RFC 9110 section 15.4).
 FOLLOWED = frozenset({300, 301, 302, 303, 307, 308})
@@ -46,7 +44,7 @@ def target_of(location: str, base: str) -> str:
 def as_sent(location: str, base: str) -> str:
     """`location`, relative to `base`, in the origin's own spelling; without fragment and login."""
     try:
-        url = can_ada.parse(urljoin(base, location))
+        url = can_ada.parse(base) + location
     except ValueError as error:
         raise Broken("redirect", f"redirects to what is no URL: {location[:200]!r}") from error
     url.hash = url.username = url.password = ""

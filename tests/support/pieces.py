@@ -1,0 +1,18 @@
+"""Byte streams that arrive in pieces, for readers that must not care how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from aragog.fetcher.channel import Channel
+
+
+def pieces_of(data: bytes, size: int) -> Iterator[bytes]:
+    """`data` in pieces of `size` bytes."""
+    return (data[at : at + size] for at in range(0, len(data), size))
+
+
+def channel_of(data: bytes, size: int = 65_536) -> Channel:
+    """A channel that receives `data` in pieces of `size` bytes, then the end."""
+    arriving = pieces_of(data, size)
+    return Channel(lambda: next(arriving, b""))
