@@ -1,1 +1,15 @@
 """URLs: spelling (normalize), site (domain), identity (canonical), keys. Pure."""
+
+from aragog.urls.keys import url_key
+from aragog.urls.link_header import Link
+from aragog.urls.link_header import parse as parse_link_header
+from aragog.urls.normalize import NORMALIZATION_VERSION, normalize, normalize_many
+
+__all__ = [
+    "NORMALIZATION_VERSION",
+    "Link",
+    "normalize",
+    "normalize_many",
+    "parse_link_header",
+    "url_key",
+]

@@ -1,0 +1,204 @@
+"""
+The query of a URL in one spelling: parameters that never choose a page go, the rest is sorted.
+
+Which parameters go is data: `query_rules.toml` for all sites, `site_rules.toml` for single ones; an
+operator's own file has the form of the latter. Pure once the files are read.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from operator import methodcaller
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from aragog.errors import ConfigError
+
+_CACHED_NAMES = 8_192
+_CACHED_HOSTS = 16_384
+_MAX_CACHED_CHARS = 255
+"""Longer names and hosts are judged anew each time: hostile ones must not fill the memory."""
+
+_SPLIT: Callable[[str], tuple[str, str, str]] = methodcaller("partition", "=")
+_PATH_STYLE_SESSION = re.compile(r"(?i);jsessionid=[^&;]*")
+_SITE_KEYS = {"host", "keep", "drop", "sort"}
+
+
+@dataclass(frozen=True, slots=True)
+class SiteRule:
+    """What differs on `host` and the hosts below it; names in lower case."""
+
+    host: str
+    keep: frozenset[str] = frozenset()
+    drop: frozenset[str] = frozenset()
+    sort: bool = True
+    """False: the order of the parameters means something."""
+
+
+class QueryRules:
+    """
+    Which parameters go, and where. Immutable; safe to share between threads.
+
+    Args:
+        gone: parameters that go whatever their value, in lower case.
+        prefixes: beginnings of such names.
+        shaped: parameters that go when their value matches.
+        shaped_prefixes: beginnings of such names.
+        sites: exceptions of single sites.
+    """
+
+    def __init__(
+        self,
+        *,
+        gone: Iterable[str] = (),
+        prefixes: Iterable[str] = (),
+        shaped: Mapping[str, re.Pattern[str]] | None = None,
+        shaped_prefixes: Mapping[str, re.Pattern[str]] | None = None,
+        sites: Iterable[SiteRule] = (),
+    ) -> None:
+        self._gone = frozenset(gone)
+        self._prefixes = tuple(prefixes)
+        self._shaped = dict(shaped or {})
+        self._shaped_prefixes = dict(shaped_prefixes or {})
+        self._sites = {rule.host: rule for rule in sites}
+        self._verdict = lru_cache(_CACHED_NAMES)(self._judge)
+        self._site = lru_cache(_CACHED_HOSTS)(self._find_site)
+
+    def with_sites(self, sites: Iterable[SiteRule]) -> QueryRules:
+        """The same rules and these sites; a host that both have follows the new rule."""
+        return QueryRules(
+            gone=self._gone,
+            prefixes=self._prefixes,
+            shaped=self._shaped,
+            shaped_prefixes=self._shaped_prefixes,
+            sites={**self._sites, **{rule.host: rule for rule in sites}}.values(),
+        )
+
+    def site(self, host: str) -> SiteRule | None:
+        """The rule of the longest listed host that is `host` or above it."""
+        return self._site(host) if len(host) <= _MAX_CACHED_CHARS else self._find_site(host)
+
+    def keep(self, query: str, site: SiteRule | None = None) -> list[str]:
+        """The parameters of `query`, as written, that stay; empty ones never do."""
+        if ";" in query:
+            query = _PATH_STYLE_SESSION.sub("", query)
+        return [piece for piece in query.split("&") if piece and self._stays(piece, site)]
+
+    def tidy(self, query: str, host: str) -> str:
+        """`query` (escapes already normal) without what goes, sorted unless the site says no."""
+        site = self.site(host)
+        kept = self.keep(query, site)
+        if len(kept) > 1 and (site is None or site.sort):
+            in_order(kept)
+        return "&".join(kept)
+
+    def _stays(self, piece: str, site: SiteRule | None) -> bool:
+        name, _, value = piece.partition("=")
+        if site is not None:
+            low = name.lower()
+            if low in site.keep:
+                return True
+            if low in site.drop:
+                return False
+        short = len(name) <= _MAX_CACHED_CHARS
+        verdict = self._verdict(name) if short else self._judge(name)
+        if verdict is None:
+            return True
+        return verdict.match(value) is None
+
+    def _judge(self, name: str) -> re.Pattern[str] | None:
+        """The values with which a parameter of that name goes; None when it always stays."""
+        low = name.lower()
+        if low in self._gone or low.startswith(self._prefixes):
+            return _ANY
+        if low in self._shaped:
+            return self._shaped[low]
+        return next((v for k, v in self._shaped_prefixes.items() if low.startswith(k)), None)
+
+    def _find_site(self, host: str) -> SiteRule | None:
+        while host:
+            if host in self._sites:
+                return self._sites[host]
+            host = host.partition(".")[2]
+        return None
+
+
+_ANY = re.compile("")
+
+
+def in_order(parameters: list[str]) -> None:
+    """
+    Sort in place by name, then by value, both as a form decoder reads them.
+
+    A parameter without `=` stands before the same name with an empty value, so the order never
+    depends on how the parameters came.
+    """
+    if any("%" in p or "+" in p for p in parameters):
+        parameters.sort(key=_decoded)
+    else:
+        parameters.sort(key=_SPLIT)
+
+
+def _decoded(parameter: str) -> tuple[bytes, str, bytes, str]:
+    name, equals, value = parameter.replace("+", " ").partition("=")
+    return unquote_to_bytes(name), equals, unquote_to_bytes(value), parameter
+
+
+def site_rules(text: str, where: str) -> list[SiteRule]:
+    """
+    The rules that a site file holds.
+
+    Raises:
+        ConfigError: names every fault, with `where` in front.
+    """
+    try:
+        tables = tomllib.loads(text).get("site", [])
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{where}: {error}") from error
+    faults = [f"{where}: {fault}" for n, table in enumerate(tables) for fault in _faults(n, table)]
+    if faults:
+        raise ConfigError(*faults)
+    return [
+        SiteRule(
+            host=table["host"].lower().rstrip("."),
+            keep=frozenset(name.lower() for name in table.get("keep", ())),
+            drop=frozenset(name.lower() for name in table.get("drop", ())),
+            sort=table.get("sort", True),
+        )
+        for table in tables
+    ]
+
+
+def _faults(number: int, table: dict[str, Any]) -> Iterable[str]:
+    here = f"site {number + 1}"
+    if not isinstance(table.get("host"), str) or not table["host"].isascii():
+        yield f"{here}: host must be a host name in ASCII, got {table.get('host')!r}"
+    for key in ("keep", "drop"):
+        names = table.get(key, [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            yield f"{here}: {key} must be a list of parameter names, got {names!r}"
+    if not isinstance(table.get("sort", True), bool):
+        yield f"{here}: sort must be true or false, got {table['sort']!r}"
+    yield from (f"{here}: {key} is not a key of a site" for key in sorted(set(table) - _SITE_KEYS))
+
+
+def _packaged(name: str) -> str:
+    return resources.files("aragog.urls").joinpath(name).read_text("utf-8")
+
+
+def packaged_rules() -> QueryRules:
+    """The rules that come with aragog, read anew."""
+    data = tomllib.loads(_packaged("query_rules.toml"))
+    sessions = [(entry, re.compile(entry["value"])) for entry in data["session"]]
+    return QueryRules(
+        gone=(name for entry in data["tracking"] for name in entry.get("names", ())),
+        prefixes=(name for entry in data["tracking"] for name in entry.get("prefixes", ())),
+        shaped={n: shape for entry, shape in sessions for n in entry.get("names", ())},
+        shaped_prefixes={n: shape for entry, shape in sessions for n in entry.get("prefixes", ())},
+        sites=site_rules(_packaged("site_rules.toml"), "site_rules.toml"),
+    )
