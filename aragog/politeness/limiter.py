@@ -98,6 +98,7 @@ class Limiter:
         self._nodes = {url: LimiterNode(url, prefix, self._hold_us) for url in nodes}
         self._prefix = prefix
         self._troubled: set[str] = set()
+        self._holding: dict[int, None] = {}
         self._teller = Teller(self._tell, TELL_AFTER_S)
 
     def key_for(self, url: str) -> str:
@@ -166,7 +167,10 @@ class Limiter:
         if flags & _REFUSED:
             return RateExceeded(key, ceil_ms(at_us))
         wait_ms = ceil_ms(at_us - now_us)
-        until = at_us + self._hold_us - ALLOWANCE_US if flags & _SOLO else 0.0
+        until = 0.0
+        if flags & _SOLO:
+            until = at_us + self._hold_us - ALLOWANCE_US
+            self._hold(token)
         return Slot(key, at_us, wait_ms, interval_us, token, until)
 
     def resume(self, key: str, slot_at_ms: int, crawl_delay_s: float | None = None) -> Slot:
@@ -197,14 +201,19 @@ class Limiter:
 
         True: write it now, and call `departed` right after. False: too late, reserve anew; nothing
         is held. Sleeps until the slot, and behind it while the door is taken, `slot_window_ms` at
-        most past the slot. Solo slots cost nothing, others one round trip or few.
+        most past the slot. Solo slots cost nothing, others one round trip or few. A slot serves one
+        request: for another one (the first met a closed connection) it is asked for at the door,
+        and waits its interval.
         """
         node = self._node(slot.key)
         if slot.interval_us <= NO_DOOR_US and not self.max_concurrent(slot.key):
             self._sleep_until(node, slot.at_us)
             return True
-        if slot.solo_until_us and node.clock.latest_us(stopwatch_us()) < slot.solo_until_us:
-            return True
+        if slot.solo_until_us:
+            unused = slot.token in self._holding
+            if unused and node.clock.latest_us(stopwatch_us()) < slot.solo_until_us:
+                return True
+            self._teller.flush()  # or the door would take it for its holder still
         self._sleep_until(node, slot.at_us - ASK_AHEAD_US)
         while True:
             door = self.ask_door(slot)
@@ -215,6 +224,7 @@ class Limiter:
                 continue
             self._sleep_until(node, door.at_us)
             if node.clock.latest_us(stopwatch_us()) < door.at_us + ALLOWANCE_US:
+                self._hold(slot.token)
                 return True
 
     def ask_door(self, slot: Slot) -> Door:
@@ -239,7 +249,8 @@ class Limiter:
         the next in line waits for it. `written=False`: nothing went out (the connection broke).
         """
         node = self._node(slot.key)
-        if slot.interval_us <= NO_DOOR_US:
+        self._holding.pop(slot.token, None)
+        if slot.interval_us <= NO_DOOR_US and not self.max_concurrent(slot.key):
             return
         at_us = node.clock.latest_us(stopwatch_us()) if written else 0.0
         if slot.solo_until_us:
@@ -257,7 +268,13 @@ class Limiter:
             node.call("departed", [node.key("slot", slot.key) for slot, _ in group], packed)
 
     def finished(self, slot: Slot) -> None:
-        """Give the slot's place under `max_concurrent` back; no round trip where there is none."""
+        """
+        The request is over, or was never written: let go of what the slot still holds.
+
+        No round trip where that is nothing. Safe to repeat.
+        """
+        if slot.token in self._holding:
+            self.departed(slot, written=False)
         if self.max_concurrent(slot.key):
             node = self._node(slot.key)
             node.remove_member(node.key("place", slot.key), slot.token)
@@ -293,6 +310,11 @@ class Limiter:
                     self._remember_trouble(key)
                 else:
                     self._troubled.discard(key)
+
+    def _hold(self, token: int) -> None:
+        if len(self._holding) > 100_000:
+            self._holding.pop(next(iter(self._holding)), None)  # abandoned; its hold ends by itself
+        self._holding[token] = None
 
     def _remember_trouble(self, key: str) -> None:
         if len(self._troubled) > 100_000:

@@ -137,33 +137,43 @@ class RobotsCache:
     ) -> dict[str, tuple[Record, RobotsRules] | None]:
         """What Redis knows, and remember it."""
         with self._lock:
-            known = [self._known_version(origin) for origin in origins]
+            known = [self._known(origin) for origin in origins]
+        versions = b"".join(version for version, _ in known)
         keys = [self._key("robots", origin) for origin in origins]
         with _robots_errors():
-            answers = cast(
-                "list[bytes | None]", self._get(keys=keys, args=[b"".join(known), HEAD.size])
-            )
+            answers = cast("list[bytes | None]", self._get(keys=keys, args=[versions, HEAD.size]))
         found: dict[str, tuple[Record, RobotsRules] | None] = dict.fromkeys(origins)
-        for origin, answer in zip(origins, answers, strict=True):
-            if answer is not None:
-                found[origin] = self._remember(origin, answer, looked_s)
+        for origin, answer, (version, rules) in zip(origins, answers, known, strict=True):
+            if answer is None:
+                continue
+            record = unpack_head(answer)
+            if rules is None or version != record.version:
+                rules = self._parse(record, answer)
+            self._remember(origin, record, rules, looked_s)
+            found[origin] = record, rules
         return found
 
-    def _known_version(self, origin: str) -> bytes:
+    def _known(self, origin: str) -> tuple[bytes, RobotsRules | None]:
+        """
+        The version that this process has, and its rules: held on to, since they may fall out of
+        memory before Redis has answered that they are the ones.
+        """
         record, _ = self._seen.get(origin, (None, 0.0))
-        return record.version if record and record.version in self._rules else _NO_VERSION
+        rules = self._rules.get(record.version) if record else None
+        return (record.version, rules) if record and rules else (_NO_VERSION, None)
 
-    def _remember(self, origin: str, answer: bytes, looked_s: float) -> tuple[Record, RobotsRules]:
-        record = unpack_head(answer)
+    def _parse(self, record: Record, answer: bytes) -> RobotsRules:
         with self._lock:
             rules = self._rules.get(record.version)
-        if rules is None:
-            status = record.status if record.status > 0 else None
-            rules = rules_for_status(status, unpack_body(answer))
+        if rules is not None:
+            return rules
+        status = record.status if record.status > 0 else None
+        return rules_for_status(status, unpack_body(answer))
+
+    def _remember(self, origin: str, record: Record, rules: RobotsRules, looked_s: float) -> None:
         with self._lock:
             _keep(self._rules, record.version, rules, MAX_RULES)
             _keep(self._seen, origin, (record, looked_s), MAX_ORIGINS)
-        return record, rules
 
     def _found(self, known: tuple[Record, RobotsRules] | None, now_ms: int) -> Found:
         if known is None:

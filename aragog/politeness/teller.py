@@ -35,6 +35,7 @@ class Teller(Generic[T]):
     def _start(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.Lock()
+        self._telling = threading.Lock()
         self._something = threading.Event()
         self._closed = threading.Event()
         self._things: list[T] = []
@@ -59,15 +60,18 @@ class Teller(Generic[T]):
             self.flush()
 
     def flush(self) -> None:
-        """Tell what there is, now."""
-        with self._lock:
-            things, self._things = self._things, []
-        if not things or self._pid != os.getpid():
+        """Return when all that was added before has been told."""
+        if self._pid != os.getpid():
             return
-        try:
-            self._tell(things)
-        except LimiterUnavailable as error:
-            log.warning("%d departures were not told: %s", len(things), error)
+        with self._telling:
+            with self._lock:
+                things, self._things = self._things, []
+            if not things:
+                return
+            try:
+                self._tell(things)
+            except LimiterUnavailable as error:
+                log.warning("%d departures were not told: %s", len(things), error)
 
     def close(self) -> None:
         """Tell the rest and end the thread."""

@@ -161,6 +161,26 @@ def test_the_next_leaves_an_interval_after_the_last_was_written(limiter):
     assert door.at_us >= first.at_us + 170_000 - CATCH_UP_US
 
 
+def test_a_solo_slot_serves_one_request(limiter):
+    (slot,) = limiter.reserve([Ask("a.com")])
+    assert limiter.depart(slot)
+    limiter.departed(slot)
+    started_s = time.monotonic()
+
+    assert limiter.depart(slot)
+
+    assert time.monotonic() - started_s > 0.09
+
+
+def test_a_request_that_was_never_written_lets_go_of_the_door(limiter):
+    first, second = limiter.reserve([Ask("a.com")] * 2)
+
+    limiter.finished(first)
+    limiter._teller.flush()
+
+    assert limiter.depart(second)
+
+
 def test_asking_twice_is_one_departure(limiter):
     slot = limiter.resume("a.com", int(time.time() * 1000))
 

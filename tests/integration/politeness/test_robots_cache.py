@@ -1,0 +1,285 @@
+import pytest
+import redis
+
+from aragog.clock import ManualClock
+from aragog.errors import RobotsUnavailable
+from aragog.politeness import robots_cache
+from aragog.politeness.robots_cache import RobotsCache, State
+from aragog.settings import PolitenessSettings
+
+pytestmark = pytest.mark.redis
+
+ORIGIN = "https://example.com"
+PRIVATE = b"User-agent: *\nDisallow: /private\n"
+MINUTE_MS, DAY_MS = 60_000, 86_400_000
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def new_cache(redis_url, clock):
+    """Makes caches as different processes have them."""
+    made = []
+
+    def make():
+        made.append(RobotsCache(redis_url, PolitenessSettings(), clock=clock))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def cache(new_cache):
+    return new_cache()
+
+
+def allows(found, path):
+    return found.rules.allows("aragog", ORIGIN + path)
+
+
+def test_rules_that_nobody_fetched_are_missing(cache):
+    assert cache.get(ORIGIN).state is State.MISSING
+    assert cache.get(ORIGIN).rules is None
+
+
+def test_rules_are_shared_between_processes(new_cache, clock):
+    new_cache().put(ORIGIN, 200, PRIVATE, clock.now_ms())
+
+    found = new_cache().get(ORIGIN)
+
+    assert found.state is State.FRESH
+    assert not allows(found, "/private")
+    assert allows(found, "/public")
+    assert found.fetched_at_ms == clock.now_ms()
+
+
+def test_rules_are_stale_after_a_day_and_missing_after_a_week(cache, clock):
+    cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
+
+    clock.advance_ms(DAY_MS)
+    a_day_old = cache.get(ORIGIN)
+    clock.advance_ms(6 * DAY_MS)
+
+    assert a_day_old.state is State.STALE
+    assert not allows(a_day_old, "/private")
+    assert cache.get(ORIGIN).state is State.MISSING
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 410, 499])
+def test_4xx_allows_all(cache, clock, status):
+    cache.put(ORIGIN, status, PRIVATE, clock.now_ms())
+
+    found = cache.get(ORIGIN)
+
+    assert allows(found, "/private")
+    assert not found.unreachable
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 599, None])
+def test_errors_disallow_all_and_are_asked_again_soon(cache, clock, status):
+    cache.put(ORIGIN, status, PRIVATE, clock.now_ms())
+
+    found = cache.get(ORIGIN)
+    clock.advance_ms(10 * MINUTE_MS)
+
+    assert not allows(found, "/public")
+    assert found.unreachable
+    assert found.status == status
+    assert found.retry_at_ms == clock.now_ms()
+    assert cache.get(ORIGIN).state is State.MISSING
+
+
+@pytest.mark.parametrize("status", [429, 500, None])
+def test_good_rules_stay_in_use_through_errors_while_they_are_usable(cache, clock, status):
+    cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
+    clock.advance_ms(DAY_MS)
+
+    cache.put(ORIGIN, status, b"", clock.now_ms())
+    found = cache.get(ORIGIN)
+    clock.advance_ms(10 * MINUTE_MS)
+
+    assert found.state is State.FRESH
+    assert found.retry_at_ms == clock.now_ms()
+    assert allows(found, "/public")
+    assert not allows(found, "/private")
+    assert cache.get(ORIGIN).state is State.STALE
+
+
+def test_good_rules_that_are_too_old_give_way_to_an_error(cache, clock):
+    cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
+    clock.advance_ms(7 * DAY_MS + 1)
+
+    cache.put(ORIGIN, 503, b"", clock.now_ms())
+
+    assert not allows(cache.get(ORIGIN), "/public")
+
+
+def test_a_late_answer_does_not_replace_a_newer_one(new_cache, clock):
+    new_cache().put(ORIGIN, 200, PRIVATE, clock.now_ms())
+
+    new_cache().put(ORIGIN, 404, b"", clock.now_ms() - 1000)
+
+    assert not allows(new_cache().get(ORIGIN), "/private")
+
+
+def test_new_rules_are_seen_by_other_processes_within_seconds(new_cache, clock):
+    one, other = new_cache(), new_cache()
+    one.put(ORIGIN, 404, b"", clock.now_ms())
+    assert allows(other.get(ORIGIN), "/private")
+
+    one.put(ORIGIN, 200, PRIVATE, clock.now_ms() + 1)
+    clock.advance_ms(5001)
+
+    assert not allows(other.get(ORIGIN), "/private")
+
+
+def test_repeated_use_asks_redis_seldom_and_parses_once(cache, clock, redis_client):
+    cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
+    first = cache.get(ORIGIN)
+    before = redis_client.info("commandstats")["cmdstat_evalsha"]["calls"]
+
+    again = [cache.get(ORIGIN) for _ in range(100)]
+
+    assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] == before
+    assert all(found.rules is first.rules for found in again)
+    clock.advance_ms(5001)
+    assert cache.get(ORIGIN).rules is first.rules
+
+
+def test_equal_rules_of_many_origins_are_parsed_once(cache, clock):
+    origins = [f"https://site-{n}.example" for n in range(50)]
+    for one in origins:
+        cache.put(one, 200, PRIVATE, clock.now_ms())
+
+    found = cache.get_many(origins)
+
+    assert len({id(one.rules) for one in found.values()}) == 1
+
+
+def test_many_origins_cost_one_round_trip(cache, clock, redis_client):
+    origins = [f"https://site-{n}.example" for n in range(100)]
+    cache.get("https://warm.example")
+    before = redis_client.info("commandstats")["cmdstat_evalsha"]["calls"]
+
+    found = cache.get_many(origins)
+
+    assert list(found) == origins
+    assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] == before + 1
+
+
+def test_only_one_may_refresh_an_origin_at_a_time(new_cache, clock):
+    one, other = new_cache(), new_cache()
+
+    assert one.claim_refresh([ORIGIN, ORIGIN]) == [ORIGIN]
+    assert other.claim_refresh([ORIGIN]) == []
+    one.put(ORIGIN, 200, PRIVATE, clock.now_ms())
+    assert other.claim_refresh([ORIGIN]) == [ORIGIN]
+
+
+def test_a_claim_of_a_killed_worker_ends_by_itself(cache, redis_client):
+    cache.claim_refresh([ORIGIN])
+
+    assert 0 < redis_client.pttl(f"aragog:robots.claim:{ORIGIN}") <= MINUTE_MS
+
+
+def test_a_claim_can_be_given_back(cache):
+    cache.claim_refresh([ORIGIN])
+
+    cache.release_refresh([ORIGIN])
+
+    assert cache.claim_refresh([ORIGIN]) == [ORIGIN]
+
+
+def test_rules_in_use_are_refreshed_before_they_expire_and_others_are_left(cache, clock):
+    used, unused = "https://used.example", "https://unused.example"
+    for one in (used, unused):
+        cache.put(one, 200, PRIVATE, clock.now_ms())
+    cache.get(used)
+
+    assert cache.expiring(clock.now_ms() + DAY_MS - 1) == []
+    assert cache.expiring(clock.now_ms() + DAY_MS) == [used]
+    assert cache.expiring(clock.now_ms() + DAY_MS) == []
+
+
+def test_use_counts_from_the_last_fetch(cache, clock):
+    cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
+    cache.get(ORIGIN)
+    clock.advance_ms(DAY_MS)
+    cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
+
+    assert cache.expiring(clock.now_ms() + DAY_MS) == []
+
+
+def test_the_soonest_expire_first_and_no_more_than_asked_for(cache, clock):
+    origins = [f"https://site-{n}.example" for n in range(7)]
+    for n, one in enumerate(origins):
+        cache.put(one, 200, PRIVATE, clock.now_ms() + n)
+    cache.get_many(origins)
+
+    assert cache.expiring(clock.now_ms() + 2 * DAY_MS, limit=3) == origins[:3]
+    assert cache.expiring(clock.now_ms() + 2 * DAY_MS, limit=30) == origins[3:]
+
+
+def test_memory_follows_the_origins_in_use(cache, clock, redis_client):
+    cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
+    cache.put("https://down.example", None, b"", clock.now_ms())
+
+    assert 0 < redis_client.pttl(f"aragog:robots:{ORIGIN}") <= 7 * DAY_MS
+    assert 0 < redis_client.pttl("aragog:robots:https://down.example") <= 20 * MINUTE_MS
+
+
+def test_a_huge_body_is_cut_and_compressed(cache, clock, redis_client):
+    cache.put(ORIGIN, 200, PRIVATE + b"Disallow: /x\n" * 100_000, clock.now_ms())
+
+    assert redis_client.strlen(f"aragog:robots:{ORIGIN}") < 10_000
+    assert not allows(cache.get(ORIGIN), "/private")
+
+
+def test_a_process_keeps_a_bounded_number_of_rules(cache, clock, monkeypatch):
+    monkeypatch.setattr(robots_cache, "MAX_RULES", 5)
+    monkeypatch.setattr(robots_cache, "MAX_ORIGINS", 8)
+    origins = [f"https://site-{n}.example" for n in range(30)]
+    for n, one in enumerate(origins):
+        cache.put(one, 200, PRIVATE + b"Disallow: /%d\n" % n, clock.now_ms())
+
+    for one in (found := cache.get_many(origins)):
+        assert not found[one].rules.allows("aragog", f"{one}/private")
+    clock.advance_ms(5001)
+    again = cache.get_many(origins[::-1])
+
+    assert not any(again[one].rules.allows("aragog", f"{one}/private") for one in origins)
+    assert len(cache._rules) <= 5
+    assert len(cache._seen) <= 8
+    assert all(one.state is State.FRESH for one in [*found.values(), *again.values()])
+
+
+def test_an_unreachable_redis_is_an_error_of_ours(tmp_path, clock):
+    cache = RobotsCache(f"unix://{tmp_path}/none.sock", PolitenessSettings(), clock=clock)
+
+    for call in (
+        lambda: cache.get(ORIGIN),
+        lambda: cache.put(ORIGIN, 200, b"", 1),
+        lambda: cache.claim_refresh([ORIGIN]),
+        lambda: cache.release_refresh([ORIGIN]),
+        lambda: cache.expiring(1),
+    ):
+        with pytest.raises(RobotsUnavailable):
+            call()
+
+
+def test_it_goes_on_after_a_restart_of_redis(own_redis, clock):
+    cache = RobotsCache(own_redis.url, PolitenessSettings(), clock=clock)
+    cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
+    with redis.Redis.from_url(own_redis.url) as client:
+        client.save()
+
+    own_redis.stop()
+    own_redis.start()
+    clock.advance_ms(5001)
+
+    assert not allows(cache.get(ORIGIN), "/private")
