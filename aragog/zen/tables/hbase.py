@@ -17,7 +17,8 @@ What HBase and its gateway do, and what this adapter makes of it (seen on HBase 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -107,7 +108,7 @@ class HBaseTable(CellTable):
         columns: Sequence[bytes] | None = None,
         limit: int | None = None,
         reverse: bool = False,
-    ) -> Iterator[tuple[bytes, Row]]:
+    ) -> Generator[tuple[bytes, Row], None, None]:
         if columns is not None and not columns:
             return
         left = limit
@@ -275,15 +276,24 @@ class HBaseTables(Tables):
         try:
             pool.call("createTable", full, families(name, compression), repeatable=False)
         except StoreUnavailable as error:
-            cause = error.__cause__
-            if isinstance(cause, thrift_api.AlreadyExists):
+            said = str(getattr(error.__cause__, "message", ""))
+            if isinstance(error.__cause__, thrift_api.AlreadyExists) or "TableExists" in said:
+                self._wait_until_enabled(pool, full)
                 return
-            if isinstance(cause, thrift_api.IOError) and "ompression" in str(cause.message):
+            if "ompression" in said:
                 raise ConfigError(
                     f"store.hbase_compression: HBase cannot do {compression} (SNAPPY, GZ and NONE "
                     f"need no further jars): {error.why}"
                 ) from error
             raise
+
+    def _wait_until_enabled(self, pool: HBasePool, full: bytes) -> None:
+        """Somebody else is making it at this moment; a second or so."""
+        until_s = time.monotonic() + CREATE_TIMEOUT_S
+        while not pool.call("isTableEnabled", full):
+            if time.monotonic() > until_s:
+                raise StoreUnavailable(full.decode(), "is being made, and not ready yet")
+            time.sleep(0.1)
 
 
 def _puts(cells: Cells) -> list[thrift_api.Mutation]:

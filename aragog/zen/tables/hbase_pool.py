@@ -41,8 +41,8 @@ MAX_EJECTION_S = 30.0
 # What HBase answers, as against what goes wrong on the way: trying again at once does not help.
 ANSWERS = (thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists)
 # TException is the root of Thrift's own; the compiled protocol has one outside it. Bytes that are
-# no Thrift at all can ask it for a negative or an enormous size.
-FOREIGN = (TException, ProtocolError, OSError, EOFError, MemoryError, OverflowError)
+# no Thrift at all make it ask for a negative size (SystemError) or an enormous one.
+FOREIGN = (TException, ProtocolError, OSError, EOFError, MemoryError, OverflowError, SystemError)
 
 REMEDIES = {
     "TableNotFoundException": "a table is missing: run `aragog store create-tables`",

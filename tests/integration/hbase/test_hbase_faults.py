@@ -1,0 +1,126 @@
+"""HBase killed in the middle of work: nothing acknowledged is lost, nobody is told something wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from aragog.errors import StoreUnavailable
+from aragog.settings import StoreSettings
+from aragog.zen.tables.hbase import HBaseTables
+from tests.support.hbase_server import start_or_skip
+
+pytestmark = pytest.mark.hbase
+
+
+class Writer(threading.Thread):
+    """Puts numbered rows and reads each back, until told to stop."""
+
+    def __init__(self, tables, name):
+        super().__init__()
+        self._tables = tables
+        self._name = name
+        self._ended = threading.Event()
+        self.acknowledged: list[bytes] = []
+        self.failed = 0
+        self.wrong: list[bytes] = []
+
+    def run(self):
+        number = 0
+        while not self._ended.is_set():
+            number += 1
+            row = b"%s-%06d" % (self._name, number)
+            try:
+                self._tables["n"].put(row, {b"m:a": row}, at_ms=number)
+                self.acknowledged.append(row)
+                if self._tables["n"].get(row)[b"m:a"].value != row:
+                    self.wrong.append(row)
+            except StoreUnavailable:
+                self.failed += 1
+                self._ended.wait(0.05)
+
+    def end(self):
+        self._ended.set()
+        self.join()
+
+    def wait_for(self, more):
+        """Return once it has acknowledged that many rows more."""
+        goal = len(self.acknowledged) + more
+        while len(self.acknowledged) < goal and self.is_alive():
+            self._ended.wait(0.01)
+
+    def lost(self):
+        found = self._tables["n"].get_many(self.acknowledged)
+        return [row for row in self.acknowledged if row not in found]
+
+
+def test_with_a_second_gateway_the_death_of_the_first_is_not_noticed(
+    hbase_server, hbase_settings, all_hbase_tables
+):
+    tables = HBaseTables(hbase_settings)
+    writers = [Writer(tables, name) for name in (b"dead-a", b"dead-b")]
+    for writer in writers:
+        writer.start()
+    writers[0].wait_for(50)
+
+    hbase_server.kill_gateway(1)
+    for writer in writers:
+        writer.wait_for(200)
+    hbase_server.start_gateway(1)
+    hbase_server.wait_until_ready(1)
+    for writer in writers:
+        writer.wait_for(200)
+        writer.end()
+
+    assert [writer.failed for writer in writers] == [0, 0]
+    assert [writer.wrong + writer.lost() for writer in writers] == [[], []]
+    tables.close()
+
+
+def test_with_one_gateway_its_stop_is_told_and_its_return_found(hbase_server, hbase_settings):
+    settings = dataclasses.replace(
+        hbase_settings, hbase_gateways=hbase_server.gateways[1:], hbase_timeout_ms=500
+    )
+    tables = HBaseTables(settings)
+    writer = Writer(tables, b"stop")
+    writer.start()
+    writer.wait_for(50)
+
+    hbase_server.pause_gateway(1)
+    while writer.failed < 1:
+        threading.Event().wait(0.01)
+    hbase_server.resume_gateway(1)
+    writer.wait_for(100)
+    writer.end()
+
+    assert writer.wrong == []
+    assert writer.lost() == []
+    tables.close()
+
+
+def test_killed_whole_and_started_again_it_has_all_that_was_acknowledged():
+    with tempfile.TemporaryDirectory(prefix="aragog-hbase-") as folder:
+        server = start_or_skip(Path(folder), gateways=1)
+        try:
+            tables = HBaseTables(StoreSettings(hbase_gateways=server.gateways))
+            tables.create()
+            writer = Writer(tables, b"kill")
+            writer.start()
+            writer.wait_for(300)
+
+            server.kill()
+            while writer.failed < 1:
+                threading.Event().wait(0.01)
+            server.start()
+            writer.wait_for(50)
+            writer.end()
+
+            assert writer.wrong == []
+            assert writer.lost() == []
+            tables.close()
+        finally:
+            server.kill()

@@ -1,0 +1,344 @@
+"""The rules of the connection pool, each on a real gateway, behind a proxy that misbehaves."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import os
+import pkgutil
+import socket
+import threading
+
+import happybase
+import pytest
+import thriftpy2
+from thriftpy2.thrift import TApplicationException
+
+from aragog.errors import AragogError, BadInput, StoreUnavailable
+from aragog.zen.tables.hbase import HBaseTable
+from aragog.zen.tables.hbase_connection import GatewayConnection, thrift_api
+from aragog.zen.tables.hbase_pool import FOREIGN, MAX_IDLE_S, HBasePool, our_errors
+from tests.support.tcp_proxy import TcpProxy
+
+pytestmark = pytest.mark.hbase
+
+
+class Watch:
+    """A monotonic clock that a test moves."""
+
+    def __init__(self):
+        self.now_s = 1000.0
+
+    def __call__(self):
+        return self.now_s
+
+
+@pytest.fixture(scope="module")
+def rows(all_hbase_tables):
+    """Twenty rows, each of which holds its own key."""
+    names = [b"pool-%02d" % n for n in range(20)]
+    all_hbase_tables["n"].put_many([(name, {b"m:name": name}, 1000) for name in names])
+    return names
+
+
+@pytest.fixture
+def proxy(hbase_server):
+    with TcpProxy(hbase_server.gateways[0]) as made:
+        yield made
+
+
+@pytest.fixture
+def second(hbase_server):
+    with TcpProxy(hbase_server.gateways[1]) as made:
+        yield made
+
+
+@pytest.fixture
+def watch():
+    return Watch()
+
+
+@pytest.fixture
+def open_pool(watch):
+    """A maker of pools, closed at the end."""
+    made = []
+
+    def make(*gateways, size=4, timeout_s=10.0):
+        pool = HBasePool(gateways, size=size, timeout_s=timeout_s, now_s=watch)
+        made.append(pool)
+        return pool
+
+    yield make
+    for pool in made:
+        pool.close()
+
+
+@pytest.fixture
+def table(hbase_settings):
+    """Of the run's node table, over a given pool."""
+    return lambda pool: HBaseTable(pool, "n", f"{hbase_settings.hbase_prefix}n".encode())
+
+
+def name_in(table, row):
+    return table.get(row)[b"m:name"].value
+
+
+def test_a_connection_is_used_again(open_pool, table, proxy, rows):
+    nodes = table(open_pool(proxy.address))
+
+    assert [name_in(nodes, row) for row in rows] == rows
+    assert proxy.accepted == 1
+
+
+def test_threads_never_share_a_connection(open_pool, table, proxy, rows):
+    nodes = table(open_pool(proxy.address, size=3))
+    wrong = []
+
+    def read():
+        for row in rows * 5:
+            if name_in(nodes, row) != row:
+                wrong.append(row)
+
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert wrong == []
+    assert 1 <= proxy.accepted <= 3
+
+
+def test_after_timeouts_no_answer_is_another_rows(open_pool, table, proxy, rows):
+    nodes = table(open_pool(proxy.address, timeout_s=0.1))
+    right = late = 0
+
+    for turn, row in enumerate(rows * 2):
+        proxy.delay_s = 0.25 if turn % 4 == 1 else 0.0
+        try:
+            assert name_in(nodes, row) == row
+            right += 1
+        except StoreUnavailable:
+            late += 1
+
+    assert right >= 20
+    assert late >= 5
+
+
+def test_a_call_interrupted_in_the_middle_closes_its_connection(open_pool, table, proxy, rows):
+    pool = open_pool(proxy.address)
+    nodes = table(pool)
+
+    def interrupted(client):
+        client._send("getRow", tableName=nodes._name, row=rows[0], attributes={})
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pool.run(interrupted)
+
+    assert name_in(nodes, rows[1]) == rows[1]
+    assert proxy.accepted == 2
+
+
+def test_an_answer_to_another_call_is_refused(hbase_server, table, rows):
+    connection = GatewayConnection(hbase_server.gateways[0], timeout_s=10)
+    client, name = connection.client, table(None)._name
+    client._send("getRow", tableName=name, row=rows[0], attributes={})
+
+    with pytest.raises(TApplicationException, match="an answer to call 1 came for call 2"):
+        client.getRow(name, rows[1], {})
+    connection.close()
+
+
+def test_a_dripping_gateway_is_timed_out_by_the_call_not_by_the_read(open_pool, table, proxy, rows):
+    nodes = table(open_pool(proxy.address, timeout_s=0.3))
+    proxy.drip = True
+
+    with pytest.raises(StoreUnavailable, match="timed out"):
+        nodes.get_many(rows)
+
+
+def test_a_connection_the_gateway_dropped_is_not_used(open_pool, table, proxy, rows):
+    nodes = table(open_pool(proxy.address))
+    name_in(nodes, rows[0])
+
+    proxy.cut_all()
+    pause = threading.Event()
+    pause.wait(0.05)
+
+    # Not repeatable, so this would fail if it were tried on the dead connection first.
+    assert nodes.incr(b"pool-drop", b"c:n", 1) == 1
+    assert proxy.accepted == 2
+
+
+def test_a_connection_idle_for_too_long_is_opened_anew(open_pool, table, proxy, rows, watch):
+    nodes = table(open_pool(proxy.address))
+    name_in(nodes, rows[0])
+
+    watch.now_s += MAX_IDLE_S - 1
+    name_in(nodes, rows[0])
+    assert proxy.accepted == 1
+
+    watch.now_s += MAX_IDLE_S + 1
+    name_in(nodes, rows[0])
+    assert proxy.accepted == 2
+
+
+def test_a_repeatable_call_survives_one_lost_answer(open_pool, table, proxy, second, rows):
+    nodes = table(open_pool(proxy.address, second.address))
+    proxy.cut_after = 0
+
+    assert [name_in(nodes, row) for row in rows] == rows
+    assert proxy.accepted == 1
+
+
+def test_a_counter_is_not_added_to_twice_when_its_answer_is_lost(open_pool, table, proxy):
+    nodes = table(open_pool(proxy.address))
+    proxy.cut_after = 0
+
+    with pytest.raises(StoreUnavailable):
+        nodes.incr(b"pool-lost", b"c:n", 1)
+
+    proxy.cut_after = None
+    assert nodes.get(b"pool-lost")[b"c:n"].value == (1).to_bytes(8)
+
+
+def test_a_check_and_put_is_not_repeated_when_its_answer_is_lost(open_pool, table, proxy):
+    nodes = table(open_pool(proxy.address))
+    proxy.cut_after = 0
+
+    with pytest.raises(StoreUnavailable):
+        nodes.check_and_put(b"pool-cas", b"s:a", None, b"1")
+    proxy.cut_after = None
+
+    assert not nodes.check_and_put(b"pool-cas", b"s:a", None, b"2")
+    assert nodes.get(b"pool-cas")[b"s:a"].value == b"1"
+
+
+def test_gateways_take_turns(open_pool, table, proxy, second, rows):
+    nodes = table(open_pool(proxy.address, second.address))
+
+    for row in rows:
+        name_in(nodes, row)
+
+    assert (proxy.accepted, second.accepted) == (1, 1)
+
+
+def test_a_gateway_that_is_away_is_left_out_and_taken_back(
+    open_pool, table, proxy, second, rows, watch
+):
+    nodes = table(open_pool(proxy.address, second.address))
+    proxy.refuse = True
+
+    for row in rows:
+        assert name_in(nodes, row) == row
+    assert nodes.incr(b"pool-away", b"c:n", 1) in (1, 2, 3)
+    assert proxy.accepted == 0
+
+    proxy.refuse = False
+    watch.now_s += 40
+    for row in rows[:4]:
+        name_in(nodes, row)
+    assert proxy.accepted == 1
+
+
+def test_with_all_gateways_away_each_call_says_so_and_the_first_to_return_serves(
+    open_pool, table, rows
+):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    nodes = table(open_pool(f"127.0.0.1:{port}"))
+
+    for _ in range(3):
+        with pytest.raises(StoreUnavailable, match=f"127.0.0.1:{port}: Could not connect"):
+            nodes.get(rows[0])
+
+
+def test_a_pool_with_every_connection_in_use_names_the_setting(
+    open_pool, table, hbase_server, rows
+):
+    pool = HBasePool(hbase_server.gateways[:1], size=1, timeout_s=0.1)
+    nodes = table(pool)
+
+    def nested(client):
+        return nodes.get(rows[0])
+
+    with pytest.raises(StoreUnavailable, match=r"raise store\.hbase_pool_size"):
+        pool.run(nested)
+    assert name_in(nodes, rows[0]) == rows[0]
+    pool.close()
+
+
+def test_a_fork_opens_its_own_and_leaves_the_parents_alone(open_pool, table, proxy, rows):
+    nodes = table(open_pool(proxy.address))
+    name_in(nodes, rows[0])
+
+    child = os.fork()
+    if child == 0:
+        right = name_in(nodes, rows[1]) == rows[1]
+        gc.collect()
+        os._exit(0 if right else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+    assert name_in(nodes, rows[2]) == rows[2]
+    assert proxy.accepted == 2
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x80\x01\x00\x02\x00\x00\x00\x06getRow\x00\x00\x00\x01\x7f",
+     b"\x80\x01\x00\x02\x7f\xff\xff\xff", b"\xff" * 64, b"\x80\x01\x00\x02\xff\xff\xff\xff" + b"\xff" * 64, b""],
+)  # fmt: skip
+def test_something_else_on_the_port_is_store_unavailable(open_pool, table, rows, said):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            with contextlib.suppress(OSError):
+                while True:
+                    client, _ = server.accept()
+                    client.recv(1000)
+                    client.sendall(said)
+                    client.close()
+
+        threading.Thread(target=answer, daemon=True).start()
+        nodes = table(open_pool(f"127.0.0.1:{server.getsockname()[1]}", timeout_s=2))
+
+        with pytest.raises(StoreUnavailable):
+            nodes.get(rows[0])
+
+
+def _made(error):
+    """An instance, whatever its constructor asks for."""
+    count = 0
+    while True:
+        try:
+            return error(*[2] * count)
+        except TypeError:
+            count += 1
+
+
+def test_whatever_happybase_and_thriftpy2_raise_is_mapped():
+    found = set()
+    for package in (happybase, thriftpy2):
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if ".contrib" in info.name or ".parser" in info.name or info.name.endswith("http"):
+                continue  # nothing of these is used here
+            module = importlib.import_module(info.name)
+            found |= {
+                each
+                for each in vars(module).values()
+                if isinstance(each, type)
+                and issubclass(each, Exception)
+                and each.__module__.startswith(package.__name__)
+            }
+    found |= {thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists}
+    found -= {happybase.NoConnectionsAvailable}  # of happybase's own pool
+
+    assert len(found) > 6
+    for each in found:
+        with pytest.raises(AragogError) as caught, our_errors("there"):
+            raise _made(each)
+        expected = BadInput if each is thrift_api.IllegalArgument else StoreUnavailable
+        assert type(caught.value) is expected
+        assert issubclass(each, FOREIGN)

@@ -1,0 +1,168 @@
+"""Making and checking the tables, and what a scan holds on to."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+
+import pytest
+
+from aragog.errors import BadInput, ConfigError, CorruptRow, StoreUnavailable
+from aragog.zen.tables import TABLES, Cell
+from aragog.zen.tables.hbase import HBaseTables
+from aragog.zen.tables.hbase_connection import GatewayConnection, thrift_api
+from aragog.zen.tables.hbase_schema import shell_commands
+
+pytestmark = pytest.mark.hbase
+
+
+@pytest.fixture
+def admin(hbase_server):
+    """A connection for what aragog itself never does."""
+    connection = GatewayConnection(hbase_server.gateways[0], timeout_s=60)
+    yield connection
+    connection.close()
+
+
+def test_made_tables_are_as_they_should_be_and_making_them_again_changes_nothing(
+    all_hbase_tables, hbase_settings
+):
+    all_hbase_tables["n"].put(b"tables-1", {b"m:a": b"1"}, at_ms=1000)
+
+    HBaseTables(hbase_settings).create()
+
+    assert all_hbase_tables.check() == []
+    assert all_hbase_tables["n"].get(b"tables-1") == {b"m:a": Cell(b"1", 1000)}
+
+
+def test_two_makers_at_once_get_along(hbase_settings):
+    tables = [HBaseTables(dataclasses.replace(hbase_settings, hbase_prefix="both_")) for _ in "12"]
+    failed = []
+
+    def create(each):
+        try:
+            each.create()
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=create, args=(each,)) for each in tables]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert failed == []
+    assert tables[0].check() == []
+    for each in tables:
+        each.close()
+
+
+def test_what_is_wrong_with_tables_is_told_with_its_remedy(hbase_settings, admin):
+    settings = dataclasses.replace(hbase_settings, hbase_prefix="odd_")
+    admin.create_table("odd_n", {"m": {"compression": "GZ", "max_versions": 1}, "s": {}})
+    admin.create_table("odd_e", {"p": {}})
+    admin.disable_table("odd_e")
+
+    told = "\n".join(HBaseTables(settings).check())
+
+    assert "odd_n: has no family c" in told
+    assert "odd_n: COMPRESSION of family m is GZ, not SNAPPY" in told
+    assert (
+        "odd_n: BLOOMFILTER of family s is NONE, not ROW: in the hbase shell, "
+        "alter 'odd_n', {NAME => 's', BLOOMFILTER => 'ROW'}" in told
+    )
+    assert "odd_n: VERSIONS of family s is 3, not 1" in told
+    assert "odd_n: BLOCKCACHE of family m is False, not True" in told
+    assert "odd_e: is disabled" in told
+    assert "odd_d: is missing: run `aragog store create-tables`" in told
+
+
+def test_a_compression_hbase_has_not_is_a_config_error(hbase_settings):
+    settings = dataclasses.replace(
+        hbase_settings, hbase_prefix="zstd_", hbase_compression="ZSTD", hbase_pool_size=1
+    )
+
+    with pytest.raises(ConfigError, match=r"store\.hbase_compression: HBase cannot do ZSTD"):
+        HBaseTables(settings).create()
+
+
+def test_a_missing_table_is_told_with_its_remedy(hbase_settings):
+    tables = HBaseTables(dataclasses.replace(hbase_settings, hbase_prefix="nope_"))
+
+    with pytest.raises(StoreUnavailable, match="run `aragog store create-tables`"):
+        tables["n"].get(b"r")
+
+
+def test_what_hbase_refuses_is_bad_input_and_the_connection_goes_on(all_hbase_tables):
+    nodes = all_hbase_tables["n"]
+
+    with pytest.raises(BadInput, match="KeyValue size too large"):
+        nodes.put(b"tables-2", {b"m:a": bytes(11 << 20)}, at_ms=1000)
+    with pytest.raises(BadInput, match="family:qualifier"):
+        nodes.put(b"tables-2", {b"nocolon": b"1"}, at_ms=1000)
+    with pytest.raises(BadInput, match="Row length"):
+        nodes.put(b"r" * 40_000, {b"m:a": b"1"}, at_ms=1000)
+    assert nodes.get(b"tables-2") == {}
+
+
+def test_a_counter_that_is_none_is_a_corrupt_row(all_hbase_tables):
+    all_hbase_tables["n"].put(b"tables-3", {b"c:a": b"text"}, at_ms=1000)
+
+    with pytest.raises(CorruptRow, match=rf"run_n, row {b'tables-3'.hex()}: not a counter"):
+        all_hbase_tables["n"].incr(b"tables-3", b"c:a", 1)
+
+
+def test_nothing_asked_for_is_nothing_got(all_hbase_tables):
+    nodes = all_hbase_tables["n"]
+    nodes.put(b"tables-4", {b"m:a": b"1"}, at_ms=1000)
+    nodes.put(b"tables-5", {}, at_ms=1000)
+    nodes.put_many([])
+    nodes.delete(b"tables-4", [], at_ms=2000)
+    nodes.delete_many([])
+
+    assert nodes.get(b"tables-4") == {b"m:a": Cell(b"1", 1000)}
+    assert nodes.get(b"tables-4", []) == {}
+    assert nodes.get_many([]) == {}
+    assert nodes.get_many([b"tables-4"], []) == {}
+    assert list(nodes.scan(b"tables-4", b"tables-6", columns=[])) == []
+    assert list(nodes.scan(b"tables-4", None, limit=0)) == []
+
+
+def test_many_rows_and_large_ones_pass_in_one_call_and_one_scan(fresh_hbase):
+    table = fresh_hbase()["l"]
+    small = {b"s%05d" % n: b"v" for n in range(3000)}
+    large = {b"t%03d" % n: bytes(200_000) for n in range(30)}
+    table.put_many([(row, {b"l:v": value}, 1000) for row, value in {**small, **large}.items()])
+
+    assert {row: cells[b"l:v"].value for row, cells in table.scan(b"", None)} == small | large
+    backward = [row for row, _ in table.scan(b"", None, reverse=True)]
+    assert backward == sorted(small | large, reverse=True)
+    assert len(table.get_many(list(small))) == 3000
+
+
+def test_a_scan_holds_no_connection_while_the_caller_thinks(hbase_settings, all_hbase_tables):
+    all_hbase_tables["h"].put_many([(b"scan-%04d" % n, {b"i:_": b""}, 1000) for n in range(300)])
+    one = HBaseTables(dataclasses.replace(hbase_settings, hbase_pool_size=1, hbase_timeout_ms=2000))
+    found = one["h"].scan(b"scan-", b"scan-~")
+
+    seen = [one["h"].get(row) for row, _ in found]
+
+    assert len(seen) == 300
+    next(one["h"].scan(b"scan-", None))
+    assert one["h"].get(b"scan-0001")
+    one.close()
+
+
+def test_the_shell_commands_name_every_table_and_family():
+    text = shell_commands("x_", "SNAPPY", 32)
+
+    for name, families in TABLES.items():
+        (line,) = [each for each in text.splitlines() if each.startswith(f"create 'x_{name}',")]
+        for family in families:
+            assert f"NAME => '{family}'" in line
+        assert "NUMREGIONS => 32" in line or '"\\x0f"' in line
+
+
+def test_thrift_has_what_the_adapter_reaches_below_happybase_for():
+    for call in ("checkAndPut", "atomicIncrement", "scannerOpenWithScan", "mutateRowsTs"):
+        assert call in thrift_api.Hbase.thrift_services
