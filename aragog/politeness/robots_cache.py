@@ -143,12 +143,12 @@ class RobotsCache:
         with _robots_errors():
             answers = cast("list[bytes | None]", self._get(keys=keys, args=[versions, HEAD.size]))
         found: dict[str, tuple[Record, RobotsRules] | None] = dict.fromkeys(origins)
-        for origin, answer, (version, rules) in zip(origins, answers, known, strict=True):
+        for origin, answer, (version, had) in zip(origins, answers, known, strict=True):
             if answer is None:
                 continue
             record = unpack_head(answer)
-            if rules is None or version != record.version:
-                rules = self._parse(record, answer)
+            current = had if version == record.version else None
+            rules = current if current is not None else self._parse(record, answer)
             self._remember(origin, record, rules, looked_s)
             found[origin] = record, rules
         return found
@@ -160,7 +160,7 @@ class RobotsCache:
         """
         record, _ = self._seen.get(origin, (None, 0.0))
         rules = self._rules.get(record.version) if record else None
-        return (record.version, rules) if record and rules else (_NO_VERSION, None)
+        return (record.version, rules) if record and rules is not None else (_NO_VERSION, None)
 
     def _parse(self, record: Record, answer: bytes) -> RobotsRules:
         with self._lock:

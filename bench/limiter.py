@@ -1,0 +1,111 @@
+"""
+What a slot costs: asks a second, CPU on both sides, memory of a domain.
+
+    python -m bench.limiter [SECONDS]
+
+A private redis-server on a unix socket, one client process; a few seconds. Departures are those of
+queued slots, asked and reported one by one, at a rate too high to wait for.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import redis
+from rich.console import Console
+from rich.table import Table
+
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.robots_cache import RobotsCache
+from aragog.politeness.slots import Ask, Slot
+from aragog.settings import PolitenessSettings
+from aragog.standalone.redis_server import RedisServer
+
+DOMAINS = 100_000
+
+
+def measure(client: redis.Redis, seconds: float, each: int, call: Callable[[int], object]):
+    """(operations a second, client CPU µs, server CPU µs) of calls that do `each` operations."""
+
+    def server_cpu_s() -> float:
+        info = client.info("cpu")
+        return info["used_cpu_user"] + info["used_cpu_sys"]
+
+    calls, server_s, client_s = 0, server_cpu_s(), time.process_time()
+    started = time.perf_counter()
+    while time.perf_counter() < started + seconds:
+        call(calls)
+        calls += 1
+    took_s = time.perf_counter() - started
+    client_us = (time.process_time() - client_s) / (calls * each) * 1e6
+    return calls * each / took_s, client_us, (server_cpu_s() - server_s) / (calls * each) * 1e6
+
+
+def main(seconds: float = 1.0) -> None:
+    table = Table("operation", "a second", "client µs", "server µs")
+    with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as server:
+        client = redis.Redis.from_url(server.url)
+        limiter = Limiter([server.url], PolitenessSettings())
+
+        def add(name: str, each: int, call: Callable[[int], object]) -> None:
+            rate, client_us, server_us = measure(client, seconds, each, call)
+            table.add_row(name, f"{rate:,.0f}", f"{client_us:.1f}", f"{server_us:.1f}")
+
+        add("reserve, batches of 25", 25, lambda n: limiter.reserve(asks(n, 25)))
+        add("reserve, batches of 1", 1, lambda n: limiter.reserve(asks(n, 1)))
+        fast = Limiter([server.url], PolitenessSettings(qps=499))
+        add("depart and departed, solo", 25, lambda n: solo(fast, n))
+        add("depart and departed, queued", 1, lambda n: queued(fast, n))
+        add(
+            "report, good news",
+            25,
+            lambda n: fast.report_many((f"d{n}-{i}", True) for i in range(25)),
+        )
+        rules = RobotsCache(server.url, PolitenessSettings())
+        for n in range(1000):
+            rules.put(f"https://site-{n}.example", 200, ROBOTS % n, int(time.time() * 1000))
+        add("robots rules, known", 25, lambda n: rules.get_many(origins(n)))
+        client.flushall()
+        before = client.info("memory")["used_memory"]
+        for n in range(0, DOMAINS, 1000):
+            # Far slots, or the keys would expire while they are counted.
+            limiter.reserve([Ask(f"site-{n + i}.example", 30.0) for i in range(1000)])
+        used = (client.info("memory")["used_memory"] - before) / DOMAINS
+        limiter.close()
+        fast.close()
+        rules.close()
+    console = Console()
+    console.print(table)
+    console.print(f"memory of an active domain: {used:.0f} bytes ({DOMAINS:,} domains)")
+
+
+ROBOTS = b"User-agent: *\nDisallow: /private/%d\nCrawl-delay: 1\n"
+
+
+def asks(number: int, count: int) -> list[Ask]:
+    return [Ask(f"site-{(number * count + i) % DOMAINS}.example") for i in range(count)]
+
+
+def origins(number: int) -> list[str]:
+    return [f"https://site-{(number * 25 + i) % 1000}.example" for i in range(25)]
+
+
+def solo(limiter: Limiter, number: int) -> None:
+    for slot in limiter.reserve([Ask(f"solo-{number}-{i}.example") for i in range(25)]):
+        assert isinstance(slot, Slot)
+        limiter.depart(slot)
+        limiter.departed(slot)
+
+
+def queued(limiter: Limiter, number: int) -> None:
+    slot = limiter.resume(f"queued-{number}.example", 0)
+    limiter.ask_door(slot)
+    limiter.departed(slot)
+
+
+if __name__ == "__main__":
+    main(*map(float, sys.argv[1:2]))
