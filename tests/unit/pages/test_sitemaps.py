@@ -1,0 +1,212 @@
+"""Sitemaps in all their forms, and in pieces."""
+
+from __future__ import annotations
+
+import gzip
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.pages.sitemaps import MAX_URLS, Sitemap, SitemapUrl, instant_ms, parse
+
+BASE = "https://shop.test/sitemap.xml"
+NS = b'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
+def urlset(*entries: bytes, ns: bytes = NS) -> bytes:
+    head = b'<?xml version="1.0" encoding="UTF-8"?>\n<urlset ' + ns + b">"
+    return head + b"".join(b"<url>" + e + b"</url>" for e in entries) + b"</urlset>"
+
+
+def urls(found: Sitemap) -> list[str]:
+    return [entry.url for entry in found.urls]
+
+
+def test_a_urlset_gives_its_urls_with_their_facts():
+    found = parse(
+        urlset(
+            b"<loc> https://shop.test/a </loc><lastmod>2024-05-01</lastmod>"
+            b"<changefreq>Weekly</changefreq><priority>0.8</priority>",
+            b"<loc>https://shop.test/b</loc><priority>7</priority><changefreq>often</changefreq>",
+        ),
+        BASE,
+    )
+
+    assert found == Sitemap(
+        urls=(
+            SitemapUrl("https://shop.test/a", 1_714_521_600_000, "weekly", 0.8),
+            SitemapUrl("https://shop.test/b"),
+        )
+    )
+
+
+def test_an_index_gives_children():
+    found = parse(
+        b"<sitemapindex "
+        + NS
+        + b"><sitemap><loc>/one.xml.gz</loc><lastmod>2024</lastmod></sitemap>"
+        b"<sitemap><loc>https://shop.test/two.xml</loc></sitemap></sitemapindex>",
+        BASE,
+    )
+
+    assert found.urls == ()
+    assert [c.url for c in found.children] == [
+        "https://shop.test/one.xml.gz",
+        "https://shop.test/two.xml",
+    ]
+    assert found.children[0].lastmod_ms == 1_704_067_200_000
+
+
+@pytest.mark.parametrize("ns", [b"", b'xmlns="http://wrong.test/"', NS])
+def test_any_namespace_will_do(ns):
+    assert urls(parse(urlset(b"<loc>/a</loc>", ns=ns), BASE)) == ["https://shop.test/a"]
+
+
+def test_urls_of_images_and_translations_are_not_pages():
+    body = urlset(
+        b"<loc>/a</loc>"
+        b'<image:image xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">'
+        b"<image:loc>/picture.jpg</image:loc></image:image>"
+        b'<xhtml:link xmlns:xhtml="http://www.w3.org/1999/xhtml" rel="alternate" href="/de/a"/>'
+    )
+
+    assert urls(parse(body, BASE)) == ["https://shop.test/a"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"https://shop.test/a\r\nhttps://shop.test/b\n\n",
+        b"\xef\xbb\xbfhttps://shop.test/a\nhttps://shop.test/b",
+    ],
+)
+def test_a_text_file_has_a_url_a_line(body):
+    assert urls(parse(body, BASE)) == ["https://shop.test/a", "https://shop.test/b"]
+
+
+def test_lines_that_are_no_urls_are_counted():
+    found = parse(b"hello\nhttps://shop.test/a\nhttp://[\n", BASE)
+
+    assert (urls(found), found.invalid) == (["https://shop.test/a"], 2)
+
+
+def test_rss_items_are_pages():
+    found = parse(
+        b"<rss version='2.0'><channel><link>https://shop.test/</link><item><title>x</title>"
+        b"<link>https://shop.test/a</link><pubDate>Wed, 01 May 2024 00:00:00 GMT</pubDate></item>"
+        b"</channel></rss>",
+        BASE,
+    )
+
+    assert found.urls == (SitemapUrl("https://shop.test/a", 1_714_521_600_000),)
+
+
+def test_atom_entries_are_pages():
+    found = parse(
+        b"<feed xmlns='http://www.w3.org/2005/Atom'><link href='/feed' rel='self'/><entry>"
+        b"<link rel='edit' href='/edit'/><link href='/a'/><updated>2024-05-01T02:00:00+02:00</updated>"
+        b"</entry></feed>",
+        BASE,
+    )
+
+    assert found.urls == (SitemapUrl("https://shop.test/a", 1_714_521_600_000),)
+
+
+def test_gzip_is_unpacked_in_any_number_of_members():
+    body = urlset(b"<loc>/a</loc>", b"<loc>/b</loc>")
+
+    assert parse(gzip.compress(body[:99]) + gzip.compress(body[99:]), BASE) == parse(body, BASE)
+
+
+def test_gzip_that_was_cut_gives_what_there_is():
+    body = urlset(*(b"<loc>/%d</loc>" % n for n in range(1000)))
+
+    found = parse(gzip.compress(body)[:1500], BASE)
+
+    assert not found.complete
+    assert 10 < len(found.urls) < 1000
+
+
+def test_a_file_that_was_cut_gives_whole_entries_only():
+    body = urlset(*(b"<loc>/page-%d</loc>" % n for n in range(20)))
+
+    for cut in range(100, len(body) - 1, 7):
+        found = parse(body[:cut], BASE)
+        assert set(urls(found)) <= {f"https://shop.test/page-{n}" for n in range(20)}
+        assert not found.complete
+
+
+def test_bare_ampersands_are_taken_as_they_are_meant():
+    body = urlset(
+        b"<loc>/a?x=1&y=2</loc>", b"<loc>/a?x=1&amp;y=3</loc>", b"<loc><![CDATA[/a?x=1&y=4]]></loc>"
+    )
+
+    found = parse(body, BASE)
+
+    assert urls(found) == [f"https://shop.test/a?x=1&y={n}" for n in (2, 3, 4)]
+    assert found.complete
+
+
+def test_entities_do_not_expand():
+    laughs = b"".join(b'<!ENTITY l%d "%s">' % (n, b"&l%d;" % (n - 1) * 10) for n in range(1, 30))
+    files = b'<!ENTITY secret SYSTEM "file:///etc/passwd">'
+    body = (
+        b'<?xml version="1.0"?><!DOCTYPE urlset [<!ENTITY l0 "ha">' + laughs + files + b"]>"
+        b"<urlset><url><loc>/a?&l29;</loc></url><url><loc>/b?&secret;</loc></url>"
+        b"<url><loc>/c</loc></url></urlset>"
+    )
+    before_s = time.process_time()
+
+    found = parse(body, BASE)
+
+    assert time.process_time() - before_s < 5
+    assert all(len(url) < 100 and "root" not in url for url in urls(found))
+    assert "https://shop.test/c" in urls(found)
+
+
+def test_a_page_that_is_no_sitemap_gives_nothing():
+    found = parse(b"<!doctype html><title>not found</title><p>sorry<br>", BASE)
+
+    assert (found.urls, found.children) == ((), ())
+
+
+def test_no_more_than_the_protocol_allows_is_read():
+    body = urlset(*(b"<loc>/%d</loc>" % n for n in range(MAX_URLS + 10)))
+
+    found = parse(body, BASE)
+
+    assert (len(found.urls), found.complete) == (MAX_URLS, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2024", 1_704_067_200_000),
+        ("2024-05", 1_714_521_600_000),
+        (" 2024-05-01 ", 1_714_521_600_000),
+        ("2024-05-01T00:00Z", 1_714_521_600_000),
+        ("2024-05-01T02:00:00+02:00", 1_714_521_600_000),
+        ("2024-05-01T02:00:00.123456+0200", 1_714_521_600_000),
+        ("2024-05-01 00:00:00", 1_714_521_600_000),
+        ("Wed, 01 May 2024 00:00:00 GMT", 1_714_521_600_000),
+        ("2024-13-01", None),
+        ("yesterday", None),
+        ("", None),
+        ("0000-00-00", None),
+    ],
+)
+def test_dates_are_w3c_or_of_a_mail(text, expected):
+    assert instant_ms(text) == expected
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_are_a_sitemap(data):
+    for body in (data, b"<urlset>" + data, b"\x1f\x8b" + data):
+        assert all(entry.url.startswith("http") for entry in parse(body, BASE).urls)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_date_or_none(text):
+    assert instant_ms(text) is None or isinstance(instant_ms(text), int)
