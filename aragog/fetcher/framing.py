@@ -13,8 +13,8 @@ MAX_CODINGS = 5
 
 TRANSFER_CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
 
-# Above 2**63 a length is nonsense; it only has to compare as "too large".
-_HUGE = 1 << 63
+# A length that nobody can mean says nothing: the body ends with the connection, or at a cap.
+NO_LENGTH = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,17 @@ def framing_of(head: Head) -> Framing:
     }
     if len(lengths) > 1:
         raise Broken("protocol", "Content-Length headers that contradict each other")
-    if lengths:
-        return Framing("length", lengths.pop(), persistent=persistent)
-    return Framing("close")
+    length = lengths.pop() if lengths else NO_LENGTH
+    if length >= NO_LENGTH:
+        return Framing("close")
+    return Framing("length", length, persistent=persistent)
 
 
 def _transferred(codings: list[str], *, persistent: bool) -> Framing:
     """Transfer-Encoding wins over Content-Length (RFC 9112 section 6.3, rule 3)."""
     names = [coding.partition(";")[0].strip() for coding in codings]
+    while names[-2:] == ["chunked", "chunked"]:
+        names.pop()  # said twice, done once: what curl and browsers make of it
     if "chunked" in names[:-1]:
         raise Broken("protocol", "Transfer-Encoding: chunked is not the last coding")
     chunked = names[-1] == "chunked"
@@ -74,7 +77,7 @@ def _length(text: str) -> int:
     if not (digits.isascii() and digits.isdigit()):
         raise Broken("protocol", f"Content-Length is no number: {text[:40]!r}")
     digits = digits.lstrip("0") or "0"
-    return int(digits) if len(digits) < 20 else _HUGE
+    return int(digits) if len(digits) < 20 else NO_LENGTH
 
 
 def _persistent(head: Head) -> bool:

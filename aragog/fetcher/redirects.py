@@ -20,12 +20,10 @@ def location_of(head: Head) -> str | None:
     Raises:
         Broken: several that differ, so that two readers could go two ways.
     """
-    if head.status not in FOLLOWED:
-        return None
     found = {value for value in head.values("location") if value}
     if len(found) > 1:
         raise Broken("redirect", "several Location headers that differ")
-    return found.pop() if found else None
+    return found.pop() if found and head.status in FOLLOWED else None
 
 
 def target_of(location: str, base: str) -> str:
