@@ -8,6 +8,7 @@ The web's misbehaviour is never an error here: it is an outcome (`aragog.fetcher
     ├── BadInput                    the caller's; trying again cannot help
     │   ├── InvalidUrl
     │   ├── InvalidField            a field's name or size
+    │   ├── TakenDown               a URL that must not be stored again
     │   └── InvalidMessage          a task message that this version cannot read
     ├── VersionConflict             nobody's; read again and decide anew
     ├── ClaimLost                   nobody's; another worker holds the job now: stop, do not ack
@@ -75,6 +76,17 @@ class InvalidField(BadInput):
 
     def __str__(self) -> str:
         return f"field {self.field[:200]!r}: {self.why}"
+
+
+class TakenDown(BadInput):
+    """A write to a URL that was taken down; only `UrlStore.lift_takedown` opens it again."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.url = url
+
+    def __str__(self) -> str:
+        return f"{self.url}: was taken down"
 
 
 class InvalidMessage(BadInput):

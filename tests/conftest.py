@@ -6,5 +6,7 @@ pytest_plugins = [
     "tests.support.origin",
     "tests.support.punctual_origin",
     "tests.support.redis_server",
+    "tests.support.standalone",
     "tests.support.tables",
+    "tests.support.stores",
 ]

@@ -14,7 +14,7 @@ never written by `put`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from aragog.errors import BadInput
@@ -74,11 +74,12 @@ class CellTable(Protocol):
         columns: Sequence[bytes] | None = None,
         limit: int | None = None,
         reverse: bool = False,
-    ) -> Iterator[tuple[bytes, Row]]:
+    ) -> Generator[tuple[bytes, Row], None, None]:
         """
         Rows from `start` (inclusive) to `stop` (exclusive; None: the end), in key order.
 
-        `reverse` gives the same range from its end. No snapshot is promised. Close the iterator.
+        `reverse` gives the same range from its end. No snapshot is promised. Close it if you
+        leave it early: `with closing(table.scan(…)) as rows`.
         """
 
     def check_and_put(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 from aragog.clock import Clock, SystemClock
 from aragog.zen.tables import TABLES, Cell, CellTable, Row, Tables, refuse_empty
@@ -69,7 +69,7 @@ class MemoryTable(CellTable):
         columns: Sequence[bytes] | None = None,
         limit: int | None = None,
         reverse: bool = False,
-    ) -> Iterator[tuple[bytes, Row]]:
+    ) -> Generator[tuple[bytes, Row], None, None]:
         with self._lock:
             first = bisect_left(self._keys, start)
             last = len(self._keys) if stop is None else bisect_left(self._keys, stop)

@@ -10,7 +10,7 @@ is written together of one node is one transaction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -78,7 +78,7 @@ class SqliteTable(CellTable):
         columns: Sequence[bytes] | None = None,
         limit: int | None = None,
         reverse: bool = False,
-    ) -> Iterator[tuple[bytes, Row]]:
+    ) -> Generator[tuple[bytes, Row], None, None]:
         given = 0
         for first, low, high in _by_first_byte(start, stop, reverse=reverse):
             while limit is None or given < limit:

@@ -1,0 +1,199 @@
+"""
+Aliases: which URLs stand for another, and moving what was stored under them.
+
+The pointer in the alias's node decides, and of several the one of the latest evidence; the edge at
+the home, by which aliases are listed, is checked against it. What an alias had of its own moves to
+its home cell by cell with the timestamps it has, so it may be moved twice and in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+
+import orjson
+
+from aragog.urlstore import nodes
+from aragog.urlstore.hosts import host_put
+from aragog.urlstore.keys import content_key
+from aragog.urlstore.linking import Linking, LinksWrite
+from aragog.urlstore.nodes import Nodes, alias_of, facts_of, node_id, text
+from aragog.urlstore.ports import ContentStore
+from aragog.zen.codec import IN, after, due_key, edge_key, edge_prefix
+from aragog.zen.tables import Cell, Put, Row, Tables
+
+ALIAS = 1
+"""The edge type; an alias's score is always 0, so that merging twice makes one edge."""
+
+_URL = b"p:u"
+_MOVES = (b"m:", b"s:was:", b"s:from:")
+
+
+def alias_edge(alias: str, home: str, now_ms: int) -> Put:
+    """The row by which `home` knows `alias`."""
+    key = edge_key(node_id(home), IN, ALIAS, 0, node_id(alias))
+    return ("e", key, {_URL: alias.encode()}, now_ms)
+
+
+class Aliases:
+    """Merges, undoes and lists aliases; each step is safe to repeat."""
+
+    def __init__(self, tables: Tables, content: ContentStore, linking: Linking) -> None:
+        self._tables = tables
+        self._table = tables["n"]
+        self._edges = tables["e"]
+        self._nodes = Nodes(tables)
+        self._content = content
+        self._linking = linking
+
+    def merge(
+        self,
+        alias: str,
+        home: str,
+        *,
+        at_ms: int,
+        now_ms: int,
+        provisional: bool,
+        reasons: Sequence[str],
+    ) -> None:
+        """Let `alias` stand for `home` by evidence of `at_ms`; older evidence changes nothing."""
+        if alias == home:
+            return
+        pointer = {
+            nodes.URL: alias.encode(),
+            nodes.CANONICAL: home.encode(),
+            nodes.PROVISIONAL: b"1" if provisional else b"",
+            nodes.REASONS: orjson.dumps(reasons),
+        }
+        self._tables.write([host_put(alias, now_ms), alias_edge(alias, home, now_ms)])
+        self._tables.write([("n", node_id(alias), pointer, at_ms)])
+        self.settle(alias, now_ms)
+
+    def settle(self, alias: str, now_ms: int) -> None:
+        """Move to its home whatever an alias has of its own: fields, content, links, due row."""
+        home, row = self._nodes.follow([alias], None)[alias]
+        own = self._table.get(node_id(alias))
+        if home == alias:
+            return
+        if nodes.SENTINEL in own:
+            self._move(alias, own, home, row, now_ms)
+        self._move_links(alias, home, now_ms)
+        due = text(own, nodes.DUE)
+        if due:
+            self._table.put(node_id(alias), {nodes.DUE: b""}, at_ms=now_ms)
+            self._tables["d"].delete(due_key(node_id(alias), int(due)), at_ms=now_ms)
+
+    def undo(self, alias: str, now_ms: int) -> None:
+        """
+        Let a URL stand for itself again; what its fetch had brought to its home comes back.
+
+        Evidence older than this does not make it an alias again.
+        """
+        own = self._table.get(node_id(alias))
+        home = alias_of(own, alias)
+        if home is None:
+            return
+        at_ms = max(now_ms, own[nodes.CANONICAL].at_ms + 1)
+        pointer = {nodes.CANONICAL: alias.encode(), nodes.PROVISIONAL: b""}
+        self._table.put(node_id(alias), pointer, at_ms=at_ms)
+        row = self._table.get(node_id(home))
+        facts = facts_of(row)
+        if alias in (facts.get("url"), facts.get("final_url")):
+            brought = int(facts.get("fetched_at_ms") or 0)
+            part = {c: cell for c, cell in row.items() if cell.at_ms == brought}
+            self._move(home, part, alias, own, now_ms)
+            self._move_links(home, alias, now_ms)
+        key = edge_key(node_id(home), IN, ALIAS, 0, node_id(alias))
+        self._edges.delete(key, at_ms=now_ms)
+
+    def disappoint(self, url: str, now_ms: int) -> list[str]:
+        """Undo the aliases that trusted `url` before it was fetched; which they were."""
+        undone = []
+        for alias in self.of(url, deep=False):
+            row = self._table.get(node_id(alias), [nodes.CANONICAL, nodes.PROVISIONAL])
+            if text(row, nodes.PROVISIONAL) and alias_of(row, alias) == url:
+                self.undo(alias, now_ms)
+                undone.append(alias)
+        return undone
+
+    def of(self, home: str, *, deep: bool = True) -> Iterator[str]:
+        """URLs that stand for `home`; `deep` gives aliases of aliases too. Constant memory."""
+        yield from self._of(home, {home}, nodes.MAX_HOPS if deep else 1)
+
+    def _of(self, home: str, seen: set[str], hops: int) -> Iterator[str]:
+        prefix = edge_prefix(node_id(home), IN, ALIAS)
+        with closing(self._edges.scan(prefix, after(prefix))) as rows:
+            for _, row in rows:
+                alias = row[_URL].value.decode()
+                its = self._table.get(node_id(alias), [nodes.CANONICAL])
+                if alias in seen or alias_of(its, alias) != home:
+                    continue
+                yield alias
+                if hops > 1:
+                    seen.add(alias)
+                    yield from self._of(alias, seen, hops - 1)
+
+    def _move(self, source: str, own: Row, home: str, there: Row, now_ms: int) -> None:
+        """Cells of one node to another: first put there, then deleted here."""
+        puts: list[Put] = []
+        gone: dict[bytes, int] = {}
+        for column, cell in own.items():
+            if column.startswith(_MOVES) or column == nodes.FACTS:
+                puts.append(("n", node_id(home), {column: cell.value}, cell.at_ms))
+                gone[column] = cell.at_ms
+        if nodes.PROVENANCE in own:
+            puts.append(_provenance(own[nodes.PROVENANCE], there.get(nodes.PROVENANCE), home))
+            gone[nodes.PROVENANCE] = own[nodes.PROVENANCE].at_ms
+        if puts and nodes.URL not in there:
+            at_ms = max(put[3] for put in puts)
+            puts.append(("n", node_id(home), {nodes.URL: home.encode()}, at_ms))
+            self._tables.write([host_put(home, now_ms)])
+        if nodes.CONTENT_KEY in own:
+            puts += self._copy_content(own, home, there)
+            gone |= dict.fromkeys(nodes.CONTENT, own[nodes.CONTENT_KEY].at_ms)
+        if nodes.SENTINEL in own:
+            puts.append(("n", node_id(home), {nodes.SENTINEL: b"1"}, own[nodes.SENTINEL].at_ms))
+            gone[nodes.SENTINEL] = own[nodes.SENTINEL].at_ms
+        puts.append(("n", node_id(home), {nodes.VERSION: b"%x" % now_ms}, now_ms))
+        self._tables.write(puts)
+        self._table.delete_many(
+            [(node_id(source), [column], at_ms) for column, at_ms in gone.items()]
+        )
+        if nodes.CONTENT_KEY in own:
+            self._content.delete(own[nodes.CONTENT_KEY].value.decode())
+
+    def _copy_content(self, own: Row, home: str, there: Row) -> list[Put]:
+        """The object under the home's key, and the pointer to it; nothing if home's is newer."""
+        at_ms = own[nodes.CONTENT_KEY].at_ms
+        if nodes.CONTENT_KEY in there and there[nodes.CONTENT_KEY].at_ms > at_ms:
+            return []
+        stored = self._content.get(own[nodes.CONTENT_KEY].value.decode())
+        if stored is None:
+            return []
+        key = content_key(home)
+        self._content.put(key, stored[0], {**stored[1], "url": home})
+        cells = {column: own[column].value for column in nodes.CONTENT if column in own}
+        cells[nodes.CONTENT_KEY] = key.encode()
+        return [("n", node_id(home), cells, at_ms)]
+
+    def _move_links(self, source: str, home: str, now_ms: int) -> None:
+        """Outlinks go where the page goes, unless newer ones are there."""
+        both = self._linking.read([source, home])
+        if not both[source].squeezed:
+            return
+        lines = both[source].lines
+        if lines:
+            self._linking.write([LinksWrite(home, both[source].at_ms, lines)], now_ms)
+            self._linking.write([LinksWrite(source, now_ms, lambda _: b"")], now_ms)
+
+
+def _provenance(own: Cell, there: Cell | None, home: str) -> Put:
+    old, new = orjson.loads(there.value) if there else {}, orjson.loads(own.value)
+    newer = there is None or own.at_ms >= there.at_ms
+    both = {**old, **new} if newer else {**new, **old}
+    return (
+        "n",
+        node_id(home),
+        {nodes.PROVENANCE: orjson.dumps(both)},
+        max(own.at_ms, there.at_ms if there else 0),
+    )

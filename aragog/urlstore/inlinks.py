@@ -1,0 +1,95 @@
+"""
+Reading links from both ends.
+
+An inlink is a pair: the page that links, and the URL that it links, which may be an alias. So the
+inlinks of a page are its own list and those of its aliases, one after the other, and merging or
+undoing an alias moves none of them.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+
+import orjson
+
+from aragog.errors import BadInput
+from aragog.urlstore.aliases import Aliases
+from aragog.urlstore.linking import Linking
+from aragog.urlstore.nodes import node_id
+from aragog.urlstore.outlinks import from_lines
+from aragog.urlstore.postings import record
+from aragog.urlstore.records import LinkRecord, Page
+from aragog.urlstore.segments import Segments
+from aragog.zen.tables import Tables
+
+MAX_LIMIT = 6000
+
+
+class LinkReader:
+    """Outlinks and inlinks of canonical URLs, page by page."""
+
+    def __init__(self, tables: Tables, linking: Linking, aliases: Aliases) -> None:
+        self._segments = Segments(tables)
+        self._linking = linking
+        self._aliases = aliases
+
+    def outlinks(self, url: str, limit: int, cursor: str | None) -> Page[LinkRecord]:
+        """In the order of the page; the cursor is a number and survives no rewriting."""
+        cell = self._linking.read([url])[url]
+        start = int(_decoded(cursor)[0]) if cursor else 0
+        links = list(from_lines(cell.lines))
+        stop = start + min(limit, MAX_LIMIT)
+        items = [LinkRecord(u, text, rel, cell.at_ms) for u, text, rel in links[start:stop]]
+        return Page(items, _encoded([stop]) if stop < len(links) else None)
+
+    def inlinks(self, url: str, limit: int, cursor: str | None) -> Page[LinkRecord]:
+        """By linked URL, `url` itself first, and of each by source; constant memory."""
+        limit = min(limit, MAX_LIMIT)
+        found: list[LinkRecord] = []
+        for target, line in self._postings(url, cursor):
+            if len(found) == limit:
+                last = found[-1]
+                return Page(found, _encoded([last.target, last.url]))
+            found.append(record(line, target))
+        return Page(found)
+
+    def count_inlinks(self, url: str) -> int:
+        """Exact, as far as the journal was folded; one read an alias."""
+        total, batch = 0, [node_id(url)]
+        for alias in self._aliases.of(url):
+            batch.append(node_id(alias))
+            if len(batch) == 500:
+                total += self._segments.count(batch)
+                batch = []
+        return total + self._segments.count(batch)
+
+    def _postings(self, url: str, cursor: str | None) -> Iterator[tuple[str, bytes]]:
+        target, source = _decoded(cursor) if cursor else (url, "")
+        reached = False
+        for member in self._members(url):
+            if member == target:
+                reached = True
+                beyond = source.encode()
+            elif reached:
+                beyond = b""
+            else:
+                continue
+            for line in self._segments.lines(node_id(member), beyond):
+                yield member, line
+
+    def _members(self, url: str) -> Iterator[str]:
+        yield url
+        yield from self._aliases.of(url)
+
+
+def _encoded(place: list[str | int]) -> str:
+    return base64.urlsafe_b64encode(orjson.dumps(place)).decode()
+
+
+def _decoded(cursor: str) -> list[str]:
+    try:
+        place = orjson.loads(base64.urlsafe_b64decode(cursor))
+        return [str(part) for part in place]
+    except (ValueError, TypeError) as error:
+        raise BadInput(f"cursor {cursor[:80]!r}: is not one that was given out") from error

@@ -1,0 +1,26 @@
+"""What the UrlStore needs from outside: a place for page content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+
+class ContentStore(Protocol):
+    """
+    Objects of bytes under a SHA-256 in hex, each with a small table of strings beside it.
+
+    Every method raises `ContentUnavailable` when the store does not answer.
+    """
+
+    def put(self, key: str, body: bytes, meta: Mapping[str, str]) -> None:
+        """Replace the object: body and meta together, durable when this returns."""
+
+    def get(self, key: str) -> tuple[bytes, Mapping[str, str]] | None:
+        """Body and meta of one put; None when there is none."""
+
+    def delete(self, key: str) -> None:
+        """Remove the object; nothing happens when there is none."""
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        """Keys that begin with `prefix`, in order."""

@@ -1,0 +1,336 @@
+"""
+The store stage: a bundle of pages in a few batches.
+
+Order: content, then outlinks (journal first), then index rows, then nodes, then what is no longer
+true is removed. Killed between any two, the bundle is written again as a whole: all of it are puts
+of the same values at the same timestamps, or checks that find their work done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from aragog.settings import StoreSettings
+from aragog.urlstore import history, nodes
+from aragog.urlstore.aliases import Aliases, alias_edge
+from aragog.urlstore.compression import content_hash
+from aragog.urlstore.due import due_cell, due_put
+from aragog.urlstore.fields import FieldRules
+from aragog.urlstore.hosts import host_put
+from aragog.urlstore.keys import content_key
+from aragog.urlstore.linking import Linking, LinksWrite
+from aragog.urlstore.nodes import Nodes, alias_of, end_of, facts_of, node_id
+from aragog.urlstore.outlinks import to_lines
+from aragog.urlstore.ports import ContentStore
+from aragog.urlstore.records import ContentWrite, PageWrite, Written
+from aragog.zen.codec import due_key
+from aragog.zen.tables import Cell, Put, Row, Tables
+
+_COLUMNS = (
+    nodes.SENTINEL,
+    nodes.URL,
+    nodes.CANONICAL,
+    nodes.OWN,
+    nodes.FACTS,
+    nodes.PROVENANCE,
+    nodes.CONTENT_HASH,
+    nodes.DUE,
+    nodes.REMOVED,
+)
+
+
+@dataclass(slots=True)
+class _Plan:
+    """One page on its way: where it goes, and what is there already."""
+
+    page: PageWrite
+    home: str
+    """The URL whose node gets it."""
+    row: Row
+    """That node."""
+    stale: bool
+    """Something newer is there."""
+    refused: bool
+    """The node was removed after this fetch, or taken down."""
+    cells: dict[bytes, bytes] = field(default_factory=dict)
+    """For the home's node, at the time of the fetch."""
+    aliases: list[str] = field(default_factory=list)
+    """URLs that shall point at the home."""
+
+
+class PageWriter:
+    """Writes pages; safe to run twice, late, and by several processes at once."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        content: ContentStore,
+        settings: StoreSettings,
+        linking: Linking,
+        aliases: Aliases,
+    ) -> None:
+        self._tables = tables
+        self._nodes = Nodes(tables)
+        self._content = content
+        self._linking = linking
+        self._aliases = aliases
+        self._rules = FieldRules(settings)
+        self._history = settings.history
+        self._history_length = settings.history_length
+        past = [(nodes.field_column(f), nodes.history_column(f)) for f in settings.history]
+        self._columns = (*_COLUMNS, *(column for pair in past for column in pair))
+
+    def write(self, pages: Sequence[PageWrite], now_ms: int) -> list[Written]:
+        """
+        Write each page; see `UrlStore.write_pages`.
+
+        Raises:
+            InvalidField: a field of some page cannot be stored; nothing was written.
+            StoreUnavailable, ContentUnavailable: write the bundle again.
+        """
+        for page in pages:
+            self._rules.check(page.fields)
+        plans, known = self._plan(sorted(pages, key=lambda page: page.fetched_at_ms))
+        current = self._current(plans)
+        for plan in plans:
+            if not plan.refused:
+                self._fill(plan, newest=current.get(plan.home) is plan)
+        links = self._write_links(current, now_ms)
+        self._write_rows(plans, current, now_ms)
+        self._afterwards(plans, current, known, now_ms)
+        by_page = {id(plan.page): plan for plan in plans}
+        return [_written(by_page[id(page)], links) for page in pages]
+
+    def _plan(self, pages: Sequence[PageWrite]) -> tuple[list[_Plan], dict[str, Row]]:
+        urls = {url for p in pages for url in (p.url, p.final_url, p.canonical_url, *p.also)}
+        known = self._nodes.read(urls, self._columns)
+        while missing := _targets(known):
+            known |= self._nodes.read(missing, self._columns)
+        plans = []
+        for page in pages:
+            home = _home(page, known)
+            row = known.get(home, {})
+            nodes.check_url(row, home)
+            before = _seen_at_ms(row, brief=is_brief(page))
+            refused = any(_refuses(known[url], page) for url in {page.url, home} if url in known)
+            plans.append(_Plan(page, home, row, page.fetched_at_ms < before, refused))
+        for plan in plans:
+            self._point(plan, known)
+        return plans, known
+
+    def _point(self, plan: _Plan, known: Mapping[str, Row]) -> None:
+        """Which URLs become aliases of the home; known is of before this bundle."""
+        page = plan.page
+        if not is_brief(page) and not plan.refused:
+            members = dict.fromkeys((page.url, page.final_url, page.canonical_url, *page.also))
+            members.pop(plan.home, None)
+            plan.aliases = [url for url in members if not _newer_pointer(known[url], page)]
+
+    def _current(self, plans: Iterable[_Plan]) -> dict[str, _Plan]:
+        """The newest plan of each home, unless something newer is stored."""
+        return {p.home: p for p in plans if not p.stale and not p.refused}
+
+    def _fill(self, plan: _Plan, *, newest: bool) -> None:
+        page, cells = plan.page, plan.cells
+        brief = is_brief(page)
+        if brief and plan.home != page.url:
+            return
+        cells[nodes.URL] = plan.home.encode()
+        cells[nodes.SENTINEL] = b"1"
+        told: dict[str, object] = {"url": page.url, "final_url": page.final_url}
+        if brief:
+            told = {**told, **facts_of(plan.row), **page.facts}
+            told["attempted_at_ms"] = page.fetched_at_ms
+        else:
+            told = {**told, **page.facts, "fetched_at_ms": page.fetched_at_ms}
+        cells[nodes.FACTS] = orjson.dumps(told)
+        if plan.home in (page.url, page.final_url) and not brief:
+            # It was asked itself, so it stands for itself, whatever it was taken for before.
+            cells[nodes.CANONICAL] = plan.home.encode()
+        if plan.home in (page.url, page.final_url) and (page.gone or not brief):
+            cells[nodes.OWN] = _own(page, plan.home, plan.home)
+        for name, value in page.fields.items():
+            cells[nodes.field_column(name)] = value
+        if page.provenance:
+            cells[nodes.PROVENANCE] = _provenance(plan.row, page)
+        self._remember(plan)
+        if page.content is not None and newest:
+            cells |= self._put_content(plan, page.content)
+
+    def _remember(self, plan: _Plan) -> None:
+        for name in self._history:
+            value = plan.page.fields.get(name)
+            if value is not None:
+                column = nodes.history_column(name)
+                past = history.begun(plan.row, name)
+                at_ms = plan.page.fetched_at_ms
+                new = history.extended(past, value, at_ms, self._history_length)
+                if new is not None:
+                    plan.cells[column] = new
+                    plan.row = {**plan.row, column: Cell(new, at_ms)}
+
+    def _put_content(self, plan: _Plan, content: ContentWrite) -> dict[bytes, bytes]:
+        """Put the body, unless these very bytes are there, and give the cells that point to it."""
+        key, digest = content_key(plan.home), content_hash(content.body)
+        there = plan.row.get(nodes.CONTENT_HASH)
+        if there is None or there.value != digest.encode():
+            meta = {**content.meta, "url": plan.home, "encoding": content.encoding}
+            self._content.put(key, content.body, meta)
+        return {
+            nodes.CONTENT_KEY: key.encode(),
+            nodes.CONTENT_HASH: digest.encode(),
+            nodes.CONTENT_LENGTH: b"%d" % content.length_bytes,
+            nodes.CONTENT_ENCODING: content.encoding.encode(),
+        }
+
+    def _write_links(self, current: Mapping[str, _Plan], now_ms: int) -> dict[str, tuple[int, int]]:
+        writes = [
+            LinksWrite(plan.home, plan.page.fetched_at_ms, to_lines(plan.page.links))
+            for plan in current.values()
+            if plan.page.links is not None
+        ]
+        done = self._linking.write(writes, now_ms) if writes else {}
+        return {source: (links.added, links.removed) for source, links in done.items()}
+
+    def _write_rows(
+        self, plans: Sequence[_Plan], current: Mapping[str, _Plan], now_ms: int
+    ) -> None:
+        indexes: list[Put] = []
+        edges: list[Put] = []
+        rows: list[Put] = []
+        for plan in plans:
+            at_ms = plan.page.fetched_at_ms
+            if plan.cells:
+                if nodes.URL not in plan.row:
+                    indexes.append(host_put(plan.home, now_ms))
+                rows.append(("n", node_id(plan.home), plan.cells, at_ms))
+            edges += [alias_edge(alias, plan.home, now_ms) for alias in plan.aliases]
+            for alias in plan.aliases:
+                indexes.append(host_put(alias, now_ms))
+                rows.append(("n", node_id(alias), _pointer(plan, alias), at_ms))
+        for plan in current.values():
+            if plan.cells:
+                due_at_ms = plan.page.due_at_ms
+                if due_at_ms is not None:
+                    indexes.append(due_put(plan.home, due_at_ms, now_ms))
+                stamped = {nodes.VERSION: os.urandom(8).hex().encode()}
+                stamped[nodes.DUE] = due_cell(due_at_ms)
+                rows.append(("n", node_id(plan.home), stamped, now_ms))
+        if edges:
+            # An alias's edge lies with its home, so it must be there before its pointer is.
+            self._tables.write(edges)
+        self._tables.write([*indexes, *rows])
+
+    def _afterwards(
+        self,
+        plans: Sequence[_Plan],
+        current: Mapping[str, _Plan],
+        known: Mapping[str, Row],
+        now_ms: int,
+    ) -> None:
+        """What the new state has made untrue."""
+        outdated = []
+        for home, plan in current.items():
+            old = nodes.text(known.get(home, {}), nodes.DUE)
+            if plan.cells and old and old != str(plan.page.due_at_ms):
+                outdated.append((due_key(node_id(home), int(old)), None, now_ms))
+        if outdated:
+            self._tables["d"].delete_many(outdated)
+        for plan in current.values():
+            page = plan.page
+            if page.gone or not is_brief(page):
+                for url in dict.fromkeys((page.url, page.final_url)):
+                    if page.gone or url != plan.home:
+                        self._aliases.disappoint(url, now_ms)
+        for plan in plans:
+            for alias in plan.aliases:
+                if _has_own(known.get(alias, {})):
+                    self._aliases.settle(alias, now_ms)
+
+
+def is_brief(page: PageWrite) -> bool:
+    """True for a fetch that brought no page: it says nothing of identity, fields and links."""
+    return not page.fields and page.links is None and page.content is None
+
+
+def _has_own(row: Row) -> bool:
+    return nodes.SENTINEL in row or bool(nodes.text(row, nodes.DUE))
+
+
+def _targets(known: Mapping[str, Row]) -> list[str]:
+    targets = {alias_of(row, url) for url, row in known.items()}
+    return [target for target in targets if target is not None and target not in known]
+
+
+def _home(page: PageWrite, known: dict[str, Row]) -> str:
+    """The URL that gets the page."""
+    if is_brief(page):
+        return end_of(page.url, known)
+    canonical = page.canonical_url
+    row = known.get(canonical, {})
+    pointer = row.get(nodes.CANONICAL)
+    itself = canonical in (page.url, page.final_url)
+    if itself and (pointer is None or pointer.at_ms <= page.fetched_at_ms):
+        return canonical
+    return end_of(canonical, known)
+
+
+def _newer_pointer(row: Row, page: PageWrite) -> bool:
+    cell = row.get(nodes.CANONICAL)
+    return cell is not None and cell.at_ms > page.fetched_at_ms
+
+
+def _refuses(row: Row, page: PageWrite) -> bool:
+    cell = row.get(nodes.REMOVED)
+    if cell is None:
+        return False
+    return cell.value == nodes.TAKEN_DOWN or cell.at_ms >= page.fetched_at_ms
+
+
+def _seen_at_ms(row: Row, *, brief: bool) -> int:
+    """When what the node holds was fetched; for a failure attempts count too."""
+    facts = facts_of(row)
+    fetched = facts.get("fetched_at_ms") or 0
+    tried = facts.get("attempted_at_ms") or 0 if brief else 0
+    return max(int(fetched), int(tried))
+
+
+def _own(page: PageWrite, url: str, home: str) -> bytes:
+    """What this fetch told of `url` itself."""
+    moved = url != page.final_url
+    return orjson.dumps(
+        {
+            "status": None if moved else page.facts.get("status"),
+            "canonical_url": None if moved else home,
+            "redirects_to": page.final_url if moved else None,
+            "gone": page.gone,
+        }
+    )
+
+
+def _pointer(plan: _Plan, alias: str) -> dict[bytes, bytes]:
+    page = plan.page
+    cells = {
+        nodes.URL: alias.encode(),
+        nodes.CANONICAL: plan.home.encode(),
+        nodes.PROVISIONAL: b"1" if page.provisional else b"",
+        nodes.REASONS: orjson.dumps(page.canonical_reasons),
+    }
+    if alias in (page.url, page.final_url, *page.also):
+        cells[nodes.OWN] = _own(page, alias, plan.home)
+    return cells
+
+
+def _provenance(row: Row, page: PageWrite) -> bytes:
+    old = facts_of(row, nodes.PROVENANCE)
+    return orjson.dumps({**old, **page.provenance})
+
+
+def _written(plan: _Plan, links: Mapping[str, tuple[int, int]]) -> Written:
+    added, removed = links.get(plan.home, (0, 0))
+    stale = plan.stale or plan.refused
+    return Written(plan.page.url, plan.home, stale, *((0, 0) if stale else (added, removed)))

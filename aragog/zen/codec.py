@@ -1,0 +1,100 @@
+"""
+Row keys of every table. Pure.
+
+An id is 16 bytes, uniform (`aragog.urls.keys.url_key`). Integers are big-endian, so that keys sort
+as numbers do. Tables that would grow at one end only (due, journal, hosts) begin with a bucket:
+the low four bits of a hash, so that writes spread over regions and files; a node's due and host
+rows share the file of its node, because a file is chosen by the low bits of the first byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+ID_BYTES = 16
+BUCKETS = 16
+"""Of the tables `d`, `h` and `j`; part of the stored form, never changed."""
+
+OUT, IN = b"o", b"i"
+
+# A score is signed; shifted so that bytes sort as numbers do.
+_SCORE_SHIFT = 1 << 63
+
+
+def bucket_of(node_id: bytes) -> int:
+    """The bucket of a node's due and host rows."""
+    return node_id[0] % BUCKETS
+
+
+def edge_prefix(node_id: bytes, direction: bytes, edge_type: int | None = None) -> bytes:
+    """What the keys of all such edges of a node begin with; 17 or 19 bytes."""
+    return node_id + direction + (b"" if edge_type is None else edge_type.to_bytes(2))
+
+
+def edge_key(
+    node_id: bytes, direction: bytes, edge_type: int, score: int, other_id: bytes
+) -> bytes:
+    """43 bytes; edges of one (node, direction, type) sort by score, then by the other node."""
+    return edge_prefix(node_id, direction, edge_type) + score_bytes(score) + other_id
+
+
+def score_bytes(score: int) -> bytes:
+    """8 bytes that sort as the signed 64-bit scores do."""
+    return (score + _SCORE_SHIFT).to_bytes(8)
+
+
+def read_edge_key(key: bytes) -> tuple[bytes, bytes, int, int, bytes]:
+    """(node id, direction, edge type, score, other id) of an edge's key."""
+    return (
+        key[:16],
+        key[16:17],
+        int.from_bytes(key[17:19]),
+        int.from_bytes(key[19:27]) - _SCORE_SHIFT,
+        key[27:],
+    )
+
+
+def due_key(node_id: bytes, due_at_ms: int) -> bytes:
+    """Bucket, instant, id: 25 bytes; a bucket's rows sort by instant."""
+    return bytes([bucket_of(node_id)]) + due_at_ms.to_bytes(8) + node_id
+
+
+def read_due_key(key: bytes) -> tuple[int, bytes]:
+    """(due_at_ms, node id) of a due row's key."""
+    return int.from_bytes(key[1:9]), key[9:]
+
+
+def host_key(node_id: bytes, host: str) -> bytes:
+    """Bucket, host with its labels reversed, zero, id: a site's URLs are a range a bucket."""
+    return bytes([bucket_of(node_id)]) + reversed_host(host) + b"\0" + node_id
+
+
+def reversed_host(host: str) -> bytes:
+    """`www.example.com` as `com.example.www`, so that a domain's hosts stand together."""
+    return ".".join(reversed(host.split("."))).encode()
+
+
+def journal_key(bucket: int, at_ms: int, nonce: bytes) -> bytes:
+    """Bucket, time, 8 random bytes: 17 bytes; a bucket's rows sort by time."""
+    return bytes([bucket]) + at_ms.to_bytes(8) + nonce
+
+
+def unique_key(name: str, value: bytes) -> bytes:
+    """Property name, zero, SHA-256 of the value: one row a value."""
+    return name.encode() + b"\0" + hashlib.sha256(value).digest()
+
+
+def index_prefix(bucket: int, name: str, value: bytes) -> bytes:
+    """What the index rows of a value in one bucket begin with; the length keeps values apart."""
+    return bytes([bucket]) + name.encode() + b"\0" + len(value).to_bytes(4) + value
+
+
+def index_key(node_id: bytes, name: str, value: bytes) -> bytes:
+    """Salted by the node, so that a value which many nodes have splits."""
+    return index_prefix(bucket_of(node_id), name, value) + node_id
+
+
+def after(prefix: bytes) -> bytes | None:
+    """The smallest key beyond all that begin with `prefix`; None when there is none."""
+    trimmed = prefix.rstrip(b"\xff")
+    return trimmed[:-1] + bytes([trimmed[-1] + 1]) if trimmed else None

@@ -1,0 +1,77 @@
+"""A UrlStore on every engine, and builders of what goes into it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from aragog.clock import ManualClock
+from aragog.settings import StoreSettings
+from aragog.urlstore.compression import compress
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.ports import ContentStore
+from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables import Tables
+
+NOW_MS = 1_700_000_000_000
+
+
+@dataclass
+class Stand:
+    """A store and all that is under it."""
+
+    store: UrlStore
+    tables: Tables
+    content: ContentStore
+    clock: ManualClock
+
+    def fold(self) -> None:
+        """Fold until nothing is left."""
+        while self.store.fold_links(1000).left:
+            pass
+
+    def sources(self, url: str) -> list[str]:
+        """All pages that link to a URL, read three at a time."""
+        found, cursor = [], None
+        while True:
+            page = self.store.inlinks(url, limit=3, cursor=cursor)
+            found += [link.url for link in page.items]
+            cursor = page.cursor
+            if cursor is None:
+                return found
+
+
+def stand(tables: Tables, settings: StoreSettings | None = None) -> Stand:
+    """A store over empty tables and an empty content store; time stands still."""
+    clock = ManualClock(NOW_MS)
+    content = MemoryContent()
+    store = UrlStore(tables, content, settings or StoreSettings(), clock)
+    return Stand(store, tables, content, clock)
+
+
+def page(
+    url: str, at_ms: int = NOW_MS, *, links: Sequence[str] | None = None, **given
+) -> PageWrite:
+    """A fetch of `url` that brought a page; `links` are targets."""
+    given.setdefault("final_url", url)
+    given.setdefault("canonical_url", given["final_url"])
+    return PageWrite(
+        url=url,
+        fetched_at_ms=at_ms,
+        links=None if links is None else [OutLink(link, "text") for link in links],
+        **given,
+    )
+
+
+def body(text: str) -> ContentWrite:
+    """Content to be stored."""
+    return ContentWrite(compress(text.encode()), "zstd", len(text.encode()), {"content-type": "x"})
+
+
+@pytest.fixture
+def a_stand(tables: Tables) -> Stand:
+    """A store on each engine."""
+    return stand(tables)
