@@ -9,11 +9,7 @@ from aragog.pages import page_robots as robots
 from aragog.pages.document import Document, LinkElement
 from aragog.pages.page_robots import PageRobots
 from aragog.urls.canonical import Evidence, Redirect
-
-try:
-    from aragog.urls.link_header import parse as parse_link_header
-except ImportError:  # until the module lands
-    from aragog.pages._link_header_shim import parse as parse_link_header
+from aragog.urls.link_header import parse as parse_link_header
 
 Headers = Iterable[tuple[str, str]]
 

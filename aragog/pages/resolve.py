@@ -1,28 +1,9 @@
-"""
-The references of one page, made absolute and normalized, each spelling once.
-"""
+"""The references of one page, made absolute and normalized, each spelling once."""
 
 from __future__ import annotations
 
 from aragog.errors import InvalidUrl
-
-try:
-    from aragog.urls.normalize import normalize
-except ImportError:  # until the module lands
-    from urllib.parse import urljoin
-
-    import can_ada
-
-    def normalize(url: str, base: str | None = None) -> str:
-        try:
-            found = can_ada.parse(urljoin(base, url) if base else url)
-        except ValueError as error:
-            raise InvalidUrl(url, "no URL") from error
-        if found.protocol not in {"http:", "https:"}:
-            raise InvalidUrl(url, "not http")
-        found.hash = ""
-        return str(found)
-
+from aragog.urls.normalize import normalize
 
 MAX_HREF_CHARS = 8_192
 """Longer references are data, not addresses; browsers and servers stop near 8,000."""

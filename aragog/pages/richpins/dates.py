@@ -1,0 +1,180 @@
+"""
+Dates as pages write them. The zone and the time are what the page says; neither is ever invented.
+
+`2024-05-01` is a date; `2024-05-01T10:00` a time without zone; `2024-05-01T10:00+02:00` with one.
+What can be read in two ways (`03/04/2024`) is no date.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
+
+Moment = date | datetime
+"""A datetime without tzinfo is a time whose zone the page does not tell."""
+
+_ISO = re.compile(
+    r"(\d{4})-?(\d{2})-?(\d{2})"
+    r"(?:[T\s]+(\d{1,2}):?(\d{2})(?::?(\d{2})(?:[.,](\d{1,9}))?)?\s*(Z|UTC|GMT|[+-]\d{1,2}:?(?:\d{2})?)?)?"
+    r"(?:\[[^\]]*\])?",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"(\d{4})(?:-(\d{2}))?")
+_SLASHED = re.compile(
+    r"(\d{1,4})[/.](\d{1,2})[/.](\d{1,4})(?:[,\s]+(\d{1,2}):(\d{2})(?::(\d{2}))?)?"
+)
+_NAMED = re.compile(
+    r"(?:[^\W\d_]+,?\s+)?(?:(?P<d1>\d{1,2})(?:st|nd|rd|th|\.)?\s+(?:de\s+)?(?P<m1>[^\W\d_]{3,12})\.?"
+    r"|(?P<m2>[^\W\d_]{3,12})\.?\s+(?P<d2>\d{1,2})(?:st|nd|rd|th)?),?\s+(?:de\s+|del\s+)?"
+    r"(?P<y>\d{4})"
+    r"(?:,?\s+(?:at\s+)?(?P<h>\d{1,2}):(?P<mi>\d{2})(?::(?P<s>\d{2}))?\s*(?P<ap>[ap]\.?m\.?)?"
+    r"\s*(?P<z>Z|UTC|GMT|[+-]\d{2}:?\d{2})?)?.{0,12}",
+    re.IGNORECASE,
+)
+_JS = re.compile(
+    r"[A-Za-z]{3} ([A-Za-z]{3}) (\d{1,2}) (?:(\d{4}) )?(\d{2}):(\d{2}):(\d{2})(?: (?:GMT|UTC)([+-]\d{4})?)?"
+    r"(?: (\d{4}))?.*"
+)
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan januar january janvier januari janeiro enero ene gennaio gen stycznia января янв",
+            "feb februar february fev février fevrier febrero febbraio februari fevereiro февраля",
+            "mar march mars marz märz marzo março marco maart marca мар марта mär",
+            "apr april avril avr abril abr aprile kwietnia апр апреля",
+            "may mai mayo mag maggio maio mei maj maja мая",
+            "jun june juni juin junio giugno giu junho czerwca июн июня",
+            "jul july juli juillet julio luglio lug julho lipca июл июля",
+            "aug august août aout agosto ago augustus augusti sierpnia авг августа",
+            "sep sept september septembre septiembre settembre set setembro września сен сентября",
+            "oct october okt oktober octobre octubre ottobre ott outubro października окт октября",
+            "nov november novembre noviembre novembro listopada ноя ноября",
+            "dec december dez dezember décembre decembre diciembre dic dicembre dezembro grudnia "
+            "дек декабря",
+        ),
+        1,
+    )
+    for name in names.split()
+}
+_MIN_YEAR, _MAX_YEAR = 1000, 2200
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def moment(value: Any) -> Moment | None:
+    """A date or time as the page gives it; None for what is none or could be two."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return _from_epoch(value)
+    if not isinstance(value, str) or len(value) > 120:
+        return None
+    text = value.strip()
+    try:
+        return _iso(text) or _javascript(text) or _named(text) or _slashed(text) or _digits(text)
+    except (ValueError, OverflowError):
+        return None
+
+
+def iso(value: Moment) -> str:
+    """The moment as ISO 8601, as precise as it is."""
+    return value.isoformat()
+
+
+def year(value: Any) -> int | None:
+    """The year of a moment, or of a text such as `2004` or `2004-05`."""
+    found = moment(value)
+    if found is not None:
+        return found.year
+    plain = _YEAR.fullmatch(str(value).strip()) if value is not None else None
+    return int(plain[1]) if plain and _MIN_YEAR <= int(plain[1]) <= _MAX_YEAR else None
+
+
+def _iso(text: str) -> Moment | None:
+    found = _ISO.match(text)
+    if not found or not _MIN_YEAR <= int(found[1]) <= _MAX_YEAR:
+        return None
+    rest = text[found.end() :].strip()
+    if rest and (rest[0].isdigit() or rest[0] == "-"):
+        return None
+    day = date(int(found[1]), int(found[2]), int(found[3]))
+    if found[4] is None:
+        return day
+    micros = int(f"{found[7]}000000"[:6]) if found[7] else 0
+    hour = int(found[4])
+    extra = timedelta(days=1) if hour == 24 else timedelta()
+    at = datetime(
+        day.year, day.month, day.day, hour % 24, int(found[5]), int(found[6] or 0), micros
+    )
+    return at.replace(tzinfo=_zone(found[8])) + extra
+
+
+def _zone(text: str | None) -> timezone | None:
+    if not text:
+        return None
+    if text[0] not in "+-":
+        return UTC
+    digits = text[1:].replace(":", "").ljust(4, "0") if len(text) > 3 else f"{text[1:]:0>2}00"
+    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:4]))
+    return timezone(offset if text[0] == "+" else -offset)
+
+
+def _named(text: str) -> Moment | None:
+    found = _NAMED.fullmatch(text)
+    if not found:
+        return None
+    month = _MONTHS.get((found["m1"] or found["m2"]).lower().rstrip("."))
+    if month is None:
+        return None
+    day = date(int(found["y"]), month, int(found["d1"] or found["d2"]))
+    if found["h"] is None:
+        return day
+    hour = int(found["h"])
+    if found["ap"]:
+        hour = hour % 12 + (12 if found["ap"][0] in "pP" else 0)
+    at = datetime(day.year, day.month, day.day, hour, int(found["mi"]), int(found["s"] or 0))
+    return at.replace(tzinfo=_zone(found["z"]))
+
+
+def _javascript(text: str) -> Moment | None:
+    found = _JS.fullmatch(text)
+    year_text = (found[3] or found[8]) if found else None
+    month = _MONTHS.get(found[1].lower()) if found else None
+    if not found or not year_text or month is None:
+        return None
+    at = datetime(int(year_text), month, int(found[2]), int(found[4]), int(found[5]), int(found[6]))
+    named_zone = "GMT" in text or "UTC" in text
+    return at.replace(tzinfo=_zone(found[7]) or (UTC if named_zone else None))
+
+
+def _slashed(text: str) -> Moment | None:
+    found = _SLASHED.fullmatch(text)
+    if not found:
+        return None
+    first, second, third = int(found[1]), int(found[2]), int(found[3])
+    if len(found[1]) == 4:
+        day = date(first, second, third)
+    elif len(found[3]) != 4:
+        return None
+    elif "." in text.split()[0] or first > 12 or first == second:
+        day = date(third, second, first)
+    elif second > 12:
+        day = date(third, first, second)
+    else:
+        return None
+    if found[4] is None:
+        return day
+    return datetime(day.year, day.month, day.day, int(found[4]), int(found[5]), int(found[6] or 0))
+
+
+def _digits(text: str) -> Moment | None:
+    return _from_epoch(int(text)) if text.isdigit() and len(text) in {10, 13} else None
+
+
+def _from_epoch(value: float) -> Moment | None:
+    """Seconds or milliseconds since 1970, which are UTC by their nature."""
+    at = value / 1000 if value > 100_000_000_000 else value
+    if not 100_000_000 < at < 4_102_444_800:
+        return None
+    return _EPOCH + timedelta(seconds=at)

@@ -1,0 +1,78 @@
+"""A Rich Pin as stored fields: names by type, values as JSON. The format is in docs/fields.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields as fields_of
+from dataclasses import is_dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import orjson
+
+from aragog.pages.richpins.pin import RichPin
+from aragog.pages.richpins.yields import Yield
+
+FIELDS_VERSION = 1
+"""Of the format; grows when a field changes its name or shape."""
+
+_PAGE_FIELDS = (
+    "title", "description", "canonical_url", "site_name", "language", "authors", "image", "images",
+    "published_at", "modified_at", "keywords", "icon_url", "oembed_url", "app_links",
+)  # fmt: skip
+
+
+def to_fields(pin: RichPin) -> tuple[dict[str, bytes], dict[str, str]]:
+    """
+    The fields of a pin by name (`page.title`, `product.price`), and where each came from.
+
+    A field without a value is left out. Values are JSON in UTF-8 with sorted keys, so equal values
+    are equal bytes; decimals are strings, moments ISO 8601.
+    """
+    fields = {"page.type": orjson.dumps(pin.type), "page.types": _json(pin.types)}
+    for name in _PAGE_FIELDS:
+        _put(fields, f"page.{name}", getattr(pin, name))
+    typed = None if pin.type == "page" else getattr(pin, pin.type)
+    if typed is not None:
+        for each in fields_of(typed):
+            _put(fields, f"{pin.type}.{each.name}", getattr(typed, each.name))
+    fields["page.extractor_version"] = _json(pin.extractor_version)
+    if not pin.types:
+        del fields["page.types"]
+    return fields, _provenance(pin, fields)
+
+
+def _put(fields: dict[str, bytes], name: str, value: Any) -> None:
+    if value is not None and value not in ((), {}, ""):
+        fields[name] = _json(value)
+
+
+def _json(value: Any) -> bytes:
+    return orjson.dumps(plain(value), option=orjson.OPT_SORT_KEYS)
+
+
+def plain(value: Any) -> Any:
+    """A typed value as JSON knows it."""
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, date):
+        return value.isoformat()
+    if is_dataclass(value) and not isinstance(value, type):
+        found = {each.name: plain(getattr(value, each.name)) for each in fields_of(value)}
+        if isinstance(value, Yield):
+            found["text"] = str(value)
+        return {name: each for name, each in found.items() if each is not None}
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in value]
+    return value
+
+
+def _provenance(pin: RichPin, fields: Mapping[str, bytes]) -> dict[str, str]:
+    return {
+        name: f"{source.syntax} {source.position}"
+        for name, source in pin.provenance.items()
+        if name in fields
+    }

@@ -1,0 +1,218 @@
+"""
+Microdata and RDFa Lite as nodes: items marked by attributes of the page's elements.
+
+Both say the same with other attributes: an element starts an item, elements inside it are its
+properties. One walk serves both, over the marked elements alone; the element that owns a property is
+found by climbing, and each climb is remembered, so the cost follows the marks and not the tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from aragog.pages.document import squeeze
+from aragog.pages.richpins.graph import Graph, Node, local_name
+from aragog.pages.richpins.text import lines_of
+
+MICRODATA = "microdata"
+RDFA = "rdfa"
+
+MAX_MARKS = 20_000
+MAX_REFERENCES = 200
+"""Ids that one item may name in `itemref`."""
+MAX_REFERENCED = 20_000
+"""Properties that all itemrefs of a page may add."""
+
+_SOURCES = {
+    "audio": "src", "embed": "src", "iframe": "src", "img": "src", "source": "src",
+    "track": "src", "video": "src", "a": "href", "area": "href", "link": "href",
+    "object": "data", "data": "value", "meter": "value",
+}  # fmt: skip
+_MULTILINE = frozenset(
+    {"recipeinstructions", "instructions", "ingredients", "recipeingredient", "step", "text"}
+)
+Attributes = dict[str, "str | None"]
+
+
+@dataclass(slots=True)
+class _Mark:
+    element: LexborNode
+    attributes: Attributes
+    names: list[str]
+    """The properties of its owner that it is a value of."""
+    node: Node | None
+    """The item that it starts."""
+
+
+def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
+    """Add the items of `itemscope` and `itemprop`, with `itemref` and `itemid`."""
+    walk = _Walk(graph, MICRODATA)
+    for element in tree.css("[itemscope],[itemprop]")[:MAX_MARKS]:
+        attributes = element.attributes
+        names = (attributes.get("itemprop") or "").split()
+        types = (attributes.get("itemtype") or "").split() if "itemscope" in attributes else None
+        walk.take(element, attributes, names, types, attributes.get("itemid"))
+    walk.connect()
+    walk.refer(tree)
+
+
+def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
+    """Add the items of `typeof` and `property`, with `resource`, `about`, `rel` and `content`."""
+    walk = _Walk(graph, RDFA)
+    for element in tree.css("[typeof],[property],[rel][resource],[rel][typeof]")[:MAX_MARKS]:
+        attributes = element.attributes
+        names = (attributes.get("property") or attributes.get("rel") or "").split()
+        if element.tag == "meta" and names and ":" in names[0] and "typeof" not in attributes:
+            prefix = names[0].partition(":")[0]
+            if prefix not in {"schema", "s", "v", "http", "https"}:
+                continue
+        types = (attributes.get("typeof") or "").split() if "typeof" in attributes else None
+        about = attributes.get("resource") or attributes.get("about")
+        walk.take(element, attributes, names, types, about)
+    walk.connect()
+
+
+class _Walk:
+    def __init__(self, graph: Graph, syntax: str) -> None:
+        self.graph = graph
+        self.syntax = syntax
+        self.marks: list[_Mark] = []
+        self.items: dict[int, _Mark] = {}
+        self.owners: dict[int, _Mark | None] = {}
+        self.count = 0
+
+    def take(
+        self,
+        element: LexborNode,
+        attributes: Attributes,
+        names: list[str],
+        types: list[str] | None,
+        identifier: str | None,
+    ) -> None:
+        node = None
+        if types is not None and not self.graph.full():
+            node = Node(
+                tuple(filter(None, map(local_name, types))),
+                self.syntax,
+                f"{self.syntax}[{self.count}]",
+                self.graph,
+                id=identifier,
+            )
+            self.count += 1
+        mark = _Mark(element, attributes, [local_name(name).lower() for name in names], node)
+        self.marks.append(mark)
+        if node is not None:
+            self.items[element.mem_id] = mark
+
+    def connect(self) -> None:
+        """Give each property to its owner; items without one stand at the top."""
+        for mark in self.marks:
+            owner = self._owner(mark.element)
+            if owner is not None and owner.node is not None and mark.names:
+                self._give(owner.node, mark)
+                if mark.node is not None:
+                    mark.node.parent, mark.node.role = owner.node, mark.names[0]
+            if mark.node is not None:
+                self.graph.nodes.append(mark.node)
+                if mark.node.parent is None:
+                    self.graph.top.append(mark.node)
+        for mark in self.marks:
+            if mark.node is not None and mark.node.id:
+                self.graph.name(mark.node, mark.node.id)
+
+    def refer(self, tree: LexborHTMLParser) -> None:
+        """Properties outside of an item that it names by the id of an element around them."""
+        referring = [m for m in self.items.values() if m.attributes.get("itemref")]
+        if not referring:
+            return
+        by_id = {node.attributes.get("id"): node for node in reversed(tree.css("[id]"))}
+        left = MAX_REFERENCED
+        for mark in referring:
+            for name in (mark.attributes.get("itemref") or "").split()[:MAX_REFERENCES]:
+                target = by_id.get(name)
+                if target is not None and mark.node is not None:
+                    left -= self._refer_to(target, mark, left)
+
+    def _refer_to(self, target: LexborNode, mark: _Mark, left: int) -> int:
+        outer = self._owner(target)
+        used = 0
+        if mark.node is None or outer is mark:
+            return 0
+        for element in target.css("[itemprop]"):
+            if used >= left:
+                break
+            used += 1
+            if self._owner(element) is not outer or element.mem_id == mark.element.mem_id:
+                continue
+            attributes = element.attributes
+            names = [local_name(n).lower() for n in (attributes.get("itemprop") or "").split()]
+            item = self.items.get(element.mem_id)
+            self._give(mark.node, _Mark(element, attributes, names, item.node if item else None))
+            if item is not None and item.node is not None and item.node.parent is None:
+                item.node.parent, item.node.role = mark.node, names[0] if names else ""
+        return used
+
+    def _owner(self, element: LexborNode) -> _Mark | None:
+        """The closest item around `element`; every element on the way up learns it too."""
+        path = []
+        at = element.parent
+        found: _Mark | None = None
+        while at is not None:
+            key = at.mem_id
+            if key in self.items:
+                found = self.items[key]
+                break
+            if key in self.owners:
+                found = self.owners[key]
+                break
+            path.append(key)
+            at = at.parent
+        for key in path:
+            self.owners[key] = found
+        return found
+
+    def _give(self, node: Node, mark: _Mark) -> None:
+        for name in mark.names:
+            if not name:
+                continue
+            if mark.node is not None:
+                node.add(name, mark.node)
+                continue
+            for value in self._values(mark, name):
+                node.add(name, value)
+
+    def _values(self, mark: _Mark, name: str) -> list[str | Node]:
+        attributes = mark.attributes
+        content = attributes.get("content")
+        if content is not None:
+            return [content.strip()] if content.strip() else []
+        if self.syntax == RDFA and (reference := attributes.get("resource")):
+            return [Node((), RDFA, f"{RDFA}:{reference}", self.graph, id=reference)]
+        tag = mark.element.tag or ""
+        source = _SOURCES.get(tag) if tag in _SOURCES else None
+        if source and attributes.get(source):
+            value = (attributes[source] or "").strip()
+            if not (tag in {"a", "area"} and name in _TEXT_OF_LINKS):
+                return [value]
+        if attributes.get("datetime"):
+            return [(attributes["datetime"] or "").strip()]
+        if tag in {"img", "source"}:
+            lazy = attributes.get("data-src") or attributes.get("data-lazy-src")
+            return [lazy] if lazy else []
+        if name in _MULTILINE:
+            return lines_of(mark.element)
+        text = squeeze(mark.element.text())
+        return [text] if text else []
+
+
+_TEXT_OF_LINKS = frozenset(
+    {
+        "name", "author", "headline", "recipecategory", "recipecuisine", "brand", "keywords",
+        "genre", "category", "articlesection", "publisher", "director", "actor", "creator",
+        "telephone", "email", "description", "alternatename", "title", "address", "duns",
+        "contributor", "editor", "manufacturer", "recipeingredient", "ingredients",
+    }
+)  # fmt: skip
+"""Properties whose value is the text of a link, though the standards say its address."""

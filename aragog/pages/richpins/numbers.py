@@ -1,0 +1,117 @@
+"""
+Numbers, prices and currencies as pages write them, in many countries.
+
+Nothing is guessed: a text that can be read in two ways with different values is no number, except
+where the currency decides (euros have two decimals, so `1.299` euros are thousands).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+_NUMBER = re.compile(r"[-+]?\d(?:[\d.,'’ \u00a0\u202f]*\d)?|[-+]?[.,]\d+")
+_MAX_DIGITS = 18
+_SYMBOLS = {
+    "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW", "₺": "TRY",
+    "₪": "ILS", "₫": "VND", "₴": "UAH", "zł": "PLN", "kč": "CZK", "ft": "HUF", "r$": "BRL",
+    "us$": "USD", "a$": "AUD", "au$": "AUD", "c$": "CAD", "ca$": "CAD", "nz$": "NZD",
+    "hk$": "HKD", "s$": "SGD", "mx$": "MXN", "chf": "CHF", "лв": "BGN", "฿": "THB", "₦": "NGN",
+    "₱": "PHP", "₸": "KZT", "₡": "CRC", "₲": "PYG", "₵": "GHS", "₼": "AZN", "₾": "GEL",
+}  # fmt: skip
+CURRENCIES = frozenset(
+    "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BOV BRL BSD BTN "
+    "BWP BYN BZD CAD CDF CHE CHF CHW CLF CLP CNY COP COU CRC CUC CUP CVE CZK DJF DKK DOP DZD EGP "
+    "ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS INR IQD IRR "
+    "ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD "
+    "MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR "
+    "PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SLL SOS SRD SSP STN SVC SYP SZL "
+    "THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD USN UYI UYU UYW UZS VED VES VND VUV WST XAF "
+    "XAG XAU XCD XDR XOF XPF YER ZAR ZMW ZWL DEM FRF ITL ESP NLG BEF ATS LTL LVL EEK SKK TRL BTC "
+    "CNH GGP IMP JEP XBT ETH".split()
+)
+"""ISO 4217, with its recent past, and what shops use like it (schema.org's `priceCurrency`)."""
+_THREE_DECIMALS = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
+
+
+def decimal(value: Any, currency: str | None = None) -> Decimal | None:
+    """
+    A number as Decimal, None when there is none or more than one reading.
+
+    A number of JSON is taken as it is. In a text the last of two kinds of marks is the decimal one
+    (`1.299,00` and `1,299.00`), a repeated mark groups (`1.299.000`), and a single mark before
+    three digits groups unless the currency has three decimals.
+    """
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return _finite(repr(value))
+    if not isinstance(value, str) or len(value) > 200:
+        return None
+    found = _NUMBER.search(unicodedata.normalize("NFKC", value) if not value.isascii() else value)
+    return _finite(_plain(found[0], currency)) if found else None
+
+
+def count(value: Any) -> int | None:
+    """A whole number from 0 up, such as `1,234 reviews`; None when there is none."""
+    number = decimal(value)
+    if number is None or number < 0 or number != number.to_integral_value():
+        return None
+    return int(number)
+
+
+def currency_of(value: Any) -> str | None:
+    """The ISO 4217 code that a text is or, as a price, shows by a symbol that only one has."""
+    if not isinstance(value, str):
+        return None
+    text = value.strip()
+    if text.upper() in CURRENCIES:
+        return text.upper()
+    word = next((w for w in re.findall(r"[A-Za-z]{3}", text) if w.upper() in CURRENCIES), None)
+    if word and word.isupper():
+        return word
+    low = text.lower()
+    found = {code for symbol, code in _SYMBOLS.items() if symbol in low and len(text) < 40}
+    return found.pop() if len(found) == 1 else None
+
+
+def _plain(text: str, currency: str | None) -> str:
+    text = re.sub(r"['’ \u00a0\u202f]", "", text)
+    dots, commas = text.count("."), text.count(",")
+    if dots and commas:
+        decimal_mark = "." if text.rfind(".") > text.rfind(",") else ","
+        other = "," if decimal_mark == "." else "."
+        if text.count(decimal_mark) > 1:
+            return ""
+        return text.replace(other, "").replace(decimal_mark, ".")
+    mark = "." if dots else ","
+    if dots + commas > 1:
+        return text.replace(mark, "") if _groups(text, mark) else ""
+    if dots + commas == 1 and _is_grouping(text, mark, currency):
+        return text.replace(mark, "")
+    return text.replace(",", ".")
+
+
+def _groups(text: str, mark: str) -> bool:
+    first, *rest = text.lstrip("+-").split(mark)
+    return 0 < len(first) <= 3 and all(len(part) in {2, 3} for part in rest) and len(rest[-1]) == 3
+
+
+def _is_grouping(text: str, mark: str, currency: str | None) -> bool:
+    """`1,299` groups; `1.299` does in a currency that has two decimals; `0.299` never does."""
+    whole, _, rest = text.lstrip("+-").partition(mark)
+    if len(rest) != 3 or not whole or whole == "0" or len(whole) > 3:
+        return False
+    return mark == "," or (currency is not None and currency not in _THREE_DECIMALS)
+
+
+def _finite(text: str) -> Decimal | None:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    if not number.is_finite() or number.adjusted() > _MAX_DIGITS or number.adjusted() < -9:
+        return None
+    return number

@@ -1,0 +1,300 @@
+"""What every page has, whatever it is about: title, image, who wrote it and when."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from aragog.pages.richpins import dates, images, values
+from aragog.pages.richpins.dates import Moment
+from aragog.pages.richpins.graph import Node
+from aragog.pages.richpins.images import Image
+from aragog.pages.richpins.provenance import Candidate
+from aragog.pages.richpins.sources import Sources
+
+_SITE_TYPES = frozenset({"website"})
+_PAGE_TYPES = frozenset(
+    {"webpage", "itempage", "articlepage", "aboutpage", "collectionpage", "faqpage", "recipepage"}
+)
+_TITLE_CUTS = re.compile(r"\s+[|\-–—·•:»]\s+|\s*\|\s*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Facts common to all types."""
+
+    title: str | None
+    description: str | None
+    canonical_url: str | None
+    site_name: str | None
+    language: str | None
+    authors: tuple[str, ...]
+    image: Image | None
+    images: tuple[Image, ...]
+    published_at: Moment | None
+    modified_at: Moment | None
+    keywords: tuple[str, ...]
+    icon_url: str | None
+    oembed_url: str | None
+
+
+def read(sources: Sources, nodes: list[Node], *, name_properties: tuple[str, ...]) -> Page:
+    """
+    The common facts of a page about `nodes` (most trusted first; none for an unmarked page).
+
+    `name_properties` are the properties that name such a thing, best first.
+    """
+    pages = list(sources.graph.of_types(_PAGE_TYPES))
+    site_name = _site_name(sources, nodes)
+    image, candidates = _images(sources, nodes, pages)
+    return Page(
+        title=_title(sources, nodes, name_properties, site_name),
+        description=_description(sources, nodes, pages),
+        canonical_url=_canonical_url(sources, nodes),
+        site_name=site_name,
+        language=_language(sources, nodes),
+        authors=_authors(sources, nodes, pages),
+        image=image,
+        images=candidates,
+        published_at=_published_at(sources, nodes, pages),
+        modified_at=_modified_at(sources, nodes, pages),
+        keywords=_keywords(sources, nodes),
+        icon_url=_link(sources, "icon", "icon_url"),
+        oembed_url=_oembed(sources),
+    )
+
+
+def _title(
+    sources: Sources, nodes: list[Node], properties: tuple[str, ...], site_name: str | None
+) -> str | None:
+    def candidates() -> Iterator[Candidate]:
+        yield from sources.scalars(nodes, *properties)
+        yield from sources.meta("og:title", "twitter:title")
+        yield from sources.meta("dc.title", "dcterms.title", "citation_title", "title")
+        yield from sources.element("h1")
+        if sources.document.title:
+            yield Candidate(sources.document.title, "html", "title")
+
+    title = sources.ledger.pick("page.title", values.text, candidates(), expected="a title")
+    where = sources.ledger.provenance.get("page.title")
+    if title and where and where.syntax not in {"json-ld", "microdata", "rdfa"}:
+        return without_site(title, site_name)
+    return title
+
+
+def without_site(title: str, site_name: str | None) -> str:
+    """A title without the site's name behind or before a dash, bar or dot."""
+    if not site_name:
+        return title
+    parts = list(_TITLE_CUTS.finditer(title))
+    if parts:
+        site = _bare(site_name)
+        first, last = parts[0], parts[-1]
+        if _bare(title[last.end() :]) == site and last.start() > 0:
+            return title[: last.start()].strip()
+        if _bare(title[: first.start()]) == site and first.end() < len(title):
+            return title[first.end() :].strip()
+    return title
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"\W+|\.(?:com|org|net|co|de|fr|uk|io)$", "", text.lower())
+
+
+def _description(sources: Sources, nodes: list[Node], pages: list[Node]) -> str | None:
+    def candidates() -> Iterator[Candidate]:
+        yield from sources.scalars(nodes, "description", "abstract", "summary")
+        yield from sources.meta("og:description", "description", "twitter:description")
+        yield from sources.meta("dc.description", "dcterms.description", "dcterms.abstract")
+        yield from sources.scalars(pages, "description")
+
+    return sources.ledger.pick(
+        "page.description", values.text, candidates(), expected="a description"
+    )
+
+
+def _canonical_url(sources: Sources, nodes: list[Node]) -> str | None:
+    def candidates() -> Iterator[Candidate]:
+        for in_head in (True, False):
+            for link in sources.document.link_elements:
+                if "canonical" in link.rel and link.in_head is in_head:
+                    where = "link[rel=canonical]" if in_head else "link[rel=canonical] in body"
+                    yield Candidate(link.href, "html", where)
+        yield from sources.meta("og:url")
+        yield from sources.scalars(nodes, "mainentityofpage", "url")
+        yield from sources.meta("twitter:url")
+
+    return sources.ledger.pick(
+        "page.canonical_url", lambda raw: _url(sources, raw), candidates(), expected="a URL"
+    )
+
+
+def _url(sources: Sources, raw: Any) -> str | None:
+    if isinstance(raw, Node):
+        raw = raw.id or raw.first("url")
+    return sources.absolute(raw) if isinstance(raw, str) and raw.strip() else None
+
+
+def _site_name(sources: Sources, nodes: list[Node]) -> str | None:
+    def candidates() -> Iterator[Candidate]:
+        yield from sources.meta("og:site_name")
+        sites = [n for n in sources.graph.of_types(_SITE_TYPES) if n.role in {"", "ispartof"}]
+        yield from sources.scalars(sites, "name", "alternatename")
+        yield from sources.meta("application-name", "apple-mobile-web-app-title")
+        yield from sources.scalars(nodes, "publisher")
+        yield from sources.meta("dc.publisher", "dcterms.publisher", "publisher")
+        yield from sources.meta("al:ios:app_name", "al:android:app_name", "twitter:app:name:iphone")
+
+    return sources.ledger.pick("page.site_name", values.name, candidates(), expected="a name")
+
+
+def _language(sources: Sources, nodes: list[Node]) -> str | None:
+    def candidates() -> Iterator[Candidate]:
+        html = sources.document.html_attributes
+        for attribute in ("lang", "xml:lang"):
+            if html.get(attribute):
+                yield Candidate(html[attribute], "html", f"html[{attribute}]")
+        for attributes in sources.document.metas:
+            if (attributes.get("http-equiv") or "").lower() == "content-language":
+                yield Candidate(attributes.get("content") or "", "meta", "content-language")
+        yield from sources.scalars(nodes, "inlanguage", "language")
+        yield from sources.meta("og:locale", "dc.language", "dcterms.language", "language")
+
+    return sources.ledger.pick(
+        "page.language", values.language, candidates(), expected="a language tag"
+    )
+
+
+def _authors(sources: Sources, nodes: list[Node], pages: list[Node]) -> tuple[str, ...]:
+    def candidates() -> Iterator[Candidate]:
+        yield from sources.lists(nodes, "author", "creator", "contributor")
+        yield from _metas_at_once(
+            sources, "author", "article:author", "dc.creator", "dcterms.creator",
+            "citation_author", "parsely-author", "sailthru.author", "byl", "article:author_name",
+            "og:article:author", "book:author", "twitter:data1" if _labelled(sources) else "author",
+        )  # fmt: skip
+        yield from sources.lists(pages, "author", "creator")
+        yield from sources.element('[rel~="author"]')
+        yield from sources.element(
+            '[class*="author-name" i],[class~="author" i],[class~="byline" i]'
+        )
+
+    return sources.ledger.pick("page.authors", _person_names, candidates(), expected="a name") or ()
+
+
+def _labelled(sources: Sources) -> bool:
+    label = sources.metas.first("twitter:label1") or ""
+    return label.strip().lower() in {"written by", "author", "by"}
+
+
+_TOO_LONG_FOR_A_NAME = 80
+
+
+def _person_names(raw: Any) -> tuple[str, ...] | None:
+    found = values.names(raw)
+    if found is None:
+        return None
+    return tuple(name for name in found if len(name) <= _TOO_LONG_FOR_A_NAME) or None
+
+
+def _metas_at_once(sources: Sources, *names: str) -> Iterator[Candidate]:
+    for name in names:
+        contents = [each.value for each in sources.meta(name)]
+        if contents:
+            yield next(sources.meta(name))._replace(value=contents)
+
+
+def _images(
+    sources: Sources, nodes: list[Node], pages: list[Node]
+) -> tuple[Image | None, tuple[Image, ...]]:
+    groups: list[tuple[list[Image], Candidate]] = []
+    for found in sources.lists(nodes, "image", "photo", "thumbnailurl", "thumbnail", "logo"):
+        groups.append((images.read(found.value, sources), found))
+    open_graph = list(images.from_open_graph(sources))
+    if open_graph:
+        groups.append(([image for image, _ in open_graph], open_graph[0][1]))
+    for found in sources.meta("twitter:image", "twitter:image:src", "image", "thumbnail"):
+        groups.append((images.read(found.value, sources), found))
+    for found in sources.lists(pages, "primaryimageofpage", "image", "thumbnailurl"):
+        groups.append((images.read(found.value, sources), found))
+    for link in sources.document.link_elements:
+        if "image_src" in link.rel:
+            found = Candidate(link.href, "html", "link[rel=image_src]")
+            groups.append((images.read(link.href, sources), found))
+    return _best_of(sources, groups)
+
+
+def _best_of(
+    sources: Sources, groups: list[tuple[list[Image], Candidate]]
+) -> tuple[Image | None, tuple[Image, ...]]:
+    """The best of the most trusted source that has any which is not an icon."""
+    chosen: Image | None = None
+    everything: dict[str, Image] = {}
+    for group, found in groups:
+        for image in group:
+            everything.setdefault(image.url, image)
+        best = images.best(group)
+        if best is not None and images.best([i for i in (chosen, best) if i]) is not chosen:
+            if chosen is None or images.is_small(chosen):
+                chosen = best
+                sources.ledger.note("page.image", found)
+    return chosen, tuple(everything.values())[: images.MAX_IMAGES]
+
+
+def _published_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Moment | None:
+    def candidates() -> Iterator[Candidate]:
+        yield from sources.scalars(nodes, "datepublished", "datecreated", "uploaddate")
+        yield from sources.meta(
+            "article:published_time", "og:article:published_time", "article:published",
+            "og:published_time", "datepublished", "date", "pubdate", "publishdate",
+            "publish_date", "parsely-pub-date", "sailthru.date", "dc.date.issued", "dc.date",
+            "dcterms.created", "dcterms.date", "dcterms.issued", "dc.date.created",
+            "citation_publication_date", "citation_date", "cxenseparse:recs:publishtime",
+            "article.published", "last-modified", "rnews:datepublished", "created", "ptime",
+            "video:release_date", "book:release_date", "published_date", "release_date",
+        )  # fmt: skip
+        yield from sources.scalars(pages, "datepublished")
+        for node in sources.document.tree.css("time[datetime]")[:3]:
+            yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
+
+    return sources.ledger.pick("page.published_at", dates.moment, candidates(), expected="a date")
+
+
+def _modified_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Moment | None:
+    def candidates() -> Iterator[Candidate]:
+        yield from sources.scalars(nodes, "datemodified")
+        yield from sources.meta(
+            "article:modified_time", "og:updated_time", "dcterms.modified", "dc.date.modified",
+            "last-modified", "revision_date",
+        )  # fmt: skip
+        yield from sources.scalars(pages, "datemodified")
+
+    return sources.ledger.pick("page.modified_at", dates.moment, candidates(), expected="a date")
+
+
+def _keywords(sources: Sources, nodes: list[Node]) -> tuple[str, ...]:
+    def candidates() -> Iterator[Candidate]:
+        yield from sources.lists(nodes, "keywords")
+        yield from _metas_at_once(sources, "article:tag", "news_keywords", "keywords")
+
+    return sources.ledger.pick("page.keywords", values.words, candidates()) or ()
+
+
+def _link(sources: Sources, rel: str, name: str) -> str | None:
+    found = (
+        Candidate(link.href, "html", f"link[rel={rel}]")
+        for link in sources.document.link_elements
+        if rel in link.rel
+    )
+    return sources.ledger.pick(f"page.{name}", sources.absolute, found, expected="a URL")
+
+
+def _oembed(sources: Sources) -> str | None:
+    found = (
+        Candidate(link.href, "oembed", "link[rel=alternate]")
+        for link in sources.document.link_elements
+        if "oembed" in (link.attributes.get("type") or "").lower()
+    )
+    return sources.ledger.pick("page.oembed_url", sources.absolute, found, expected="a URL")

@@ -1,0 +1,226 @@
+"""Recipes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from aragog.pages.richpins import durations, values
+from aragog.pages.richpins.graph import Node
+
+from aragog.pages.richpins.sources import Sources
+from aragog.pages.richpins.text import clean, lines
+from aragog.pages.richpins.values import Rating
+from aragog.pages.richpins.yields import Yield, read_yield
+
+TYPES = frozenset({"recipe"})
+
+MAX_STEPS = 500
+MAX_INGREDIENTS = 500
+_MAX_NESTING = 6
+
+NUTRIENTS = {
+    name.lower(): name
+    for name in (
+        "servingSize", "calories", "fatContent", "saturatedFatContent", "unsaturatedFatContent",
+        "transFatContent", "carbohydrateContent", "sugarContent", "proteinContent",
+        "sodiumContent", "fiberContent", "cholesterolContent",
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Steps or ingredients under one heading; None when they have none."""
+
+    name: str | None
+    entries: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What is needed and what is done. Times are whole minutes."""
+
+    ingredients: tuple[str, ...] = ()
+    ingredient_groups: tuple[Group, ...] = ()
+    instructions: tuple[str, ...] = ()
+    """The steps in order, sections flattened."""
+    instruction_groups: tuple[Group, ...] = ()
+    """The same steps by section."""
+    yields: Yield | None = None
+    prep_minutes: int | None = None
+    cook_minutes: int | None = None
+    total_minutes: int | None = None
+    """As declared, else the sum of the two others."""
+    nutrition: dict[str, str] = field(default_factory=dict)
+    """By schema.org's names, such as `calories: 143 kcal`."""
+    rating: Rating | None = None
+    categories: tuple[str, ...] = ()
+    cuisines: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    diets: tuple[str, ...] = ()
+
+
+def read(sources: Sources, nodes: list[Node]) -> Recipe:
+    """The recipe that `nodes` (of type Recipe, the most trusted first) describe."""
+    pick = sources.ledger.pick
+    groups = pick(
+        "recipe.instructions",
+        _instruction_groups,
+        sources.lists(
+            nodes, "recipeinstructions", "instructions", "step", "steps", "recipeinstruction"
+        ),
+        expected="steps",
+    )
+    ingredients = pick(
+        "recipe.ingredients",
+        _ingredients,
+        sources.lists(nodes, "recipeingredient", "ingredients", "recipeingredients", "supply"),
+        expected="ingredients",
+    )
+    prep = _minutes(sources, "prep_minutes", nodes, "preptime")
+    cook = _minutes(sources, "cook_minutes", nodes, "cooktime", "performtime")
+    total = _minutes(sources, "total_minutes", nodes, "totaltime")
+    if total is None and (prep or cook):
+        total = (prep or 0) + (cook or 0)
+    return Recipe(
+        ingredients=ingredients or (),
+        ingredient_groups=(Group(None, ingredients),) if ingredients else (),
+        instructions=tuple(step for group in groups or () for step in group.entries)[:MAX_STEPS],
+        instruction_groups=groups or (),
+        yields=pick(
+            "recipe.yields",
+            read_yield,
+            sources.lists(nodes, "recipeyield", "yield", "yields", "servings"),
+            expected="a number of servings",
+        ),
+        prep_minutes=prep,
+        cook_minutes=cook,
+        total_minutes=total,
+        nutrition=pick(
+            "recipe.nutrition", _nutrition, sources.lists(nodes, "nutrition"), expected="nutrition"
+        )
+        or {},
+        rating=pick(
+            "recipe.rating",
+            values.rating,
+            sources.lists(nodes, "aggregaterating"),
+            expected="a rating",
+        ),
+        categories=_words(sources, "categories", nodes, "recipecategory", "category"),
+        cuisines=_words(sources, "cuisines", nodes, "recipecuisine"),
+        keywords=_words(sources, "keywords", nodes, "keywords"),
+        methods=_words(sources, "methods", nodes, "cookingmethod"),
+        diets=_words(sources, "diets", nodes, "suitablefordiet"),
+    )
+
+
+def _minutes(sources: Sources, name: str, nodes: list[Node], *properties: str) -> int | None:
+    return sources.ledger.pick(
+        f"recipe.{name}",
+        durations.minutes,
+        sources.scalars(nodes, *properties),
+        expected="a duration above zero",
+    )
+
+
+def _words(sources: Sources, name: str, nodes: list[Node], *properties: str) -> tuple[str, ...]:
+    return (
+        sources.ledger.pick(f"recipe.{name}", values.words, sources.lists(nodes, *properties)) or ()
+    )
+
+
+def _ingredients(raw: list[Any]) -> tuple[str, ...] | None:
+    found: list[str] = []
+    for value in raw:
+        found.extend(_ingredient(value))
+    return tuple(found[:MAX_INGREDIENTS]) or None
+
+
+def _ingredient(value: Any) -> list[str]:
+    if isinstance(value, Node):
+        amount = value.first("value", "amount", "quantity", "requiredquantity")
+        if isinstance(amount, Node):
+            value = amount if not value.first("name") else value
+            amount = values.text(amount.first("value"))
+        parts = [
+            amount,
+            value.first("unittext", "unitcode"),
+            value.first("name", "text", "ingredient", "item"),
+        ]
+        joined = clean(" ".join(filter(None, map(values.text, parts))))
+        return [joined] if joined else []
+    if isinstance(value, str) and ("\n" in value or "<" in value):
+        return lines(value)
+    found = values.text(value)
+    return [found] if found else []
+
+
+def _instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
+    groups: list[tuple[str | None, list[str]]] = []
+    _collect(raw, groups, None, 0)
+    found = tuple(Group(name, tuple(steps)) for name, steps in groups if steps)
+    return found or None
+
+
+def _collect(
+    raw: list[Any], groups: list[tuple[str | None, list[str]]], section: str | None, depth: int
+) -> None:
+    for value in raw[: 4 * MAX_STEPS]:
+        if not groups or groups[-1][0] != section:
+            groups.append((section, []))
+        steps = groups[-1][1]
+        if len(steps) >= MAX_STEPS or depth > _MAX_NESTING:
+            return
+        if isinstance(value, Node):
+            _collect_node(value, groups, section, depth)
+        elif isinstance(value, str):
+            steps.extend(_without_numbers(lines(value)))
+
+
+def _collect_node(
+    node: Node, groups: list[tuple[str | None, list[str]]], section: str | None, depth: int
+) -> None:
+    inner = node.all("itemlistelement", "steps", "step", "item")
+    name = values.text(node.first("name"))
+    own = node.first("text", "description")
+    is_section = node.is_a(_SECTIONS) or (inner and not own and not node.is_a(_STEPS))
+    if is_section and inner:
+        _collect(inner, groups, name or section, depth + 1)
+        return
+    steps = groups[-1][1]
+    if own is None and inner:
+        _collect(inner, groups, section, depth + 1)
+        return
+    found = lines(own) if isinstance(own, str) else []
+    if not found and name:
+        found = lines(str(node.first("name")))
+    steps.extend(_without_numbers(found))
+
+
+_SECTIONS = frozenset({"howtosection", "itemlist"})
+_STEPS = frozenset({"howtostep", "howtodirection", "howtotip", "listitem"})
+_STEP_HEADING = re.compile(
+    r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)?\s*#?\d{1,2}\s*[.):]?\s*",
+    re.IGNORECASE,
+)
+
+
+def _without_numbers(found: list[str]) -> Iterator[str]:
+    """Steps without the lines that only count them."""
+    return (line for line in found if not _STEP_HEADING.fullmatch(line))
+
+
+def _nutrition(raw: list[Any]) -> dict[str, str] | None:
+    found: dict[str, str] = {}
+    for value in raw:
+        if isinstance(value, Node):
+            for key, name in NUTRIENTS.items():
+                amount = value.first(key)
+                said = values.text(amount)
+                if said and name not in found:
+                    found[name] = said
+    return found or None

@@ -1,0 +1,91 @@
+"""Everything a page says about itself in any syntax, gathered once for all readers of types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from urllib.parse import urljoin
+
+from aragog.pages.document import Document, squeeze
+from aragog.pages.richpins import jsonld, marked
+from aragog.pages.richpins.graph import Graph, Node
+from aragog.pages.richpins.metatags import MetaTags, syntax_of
+from aragog.pages.richpins.provenance import Candidate, Ledger
+
+MAX_URL_CHARS = 4_096
+
+_TRUST = {jsonld.SYNTAX: 0, marked.MICRODATA: 1, marked.RDFA: 2}
+
+
+class Sources:
+    """A document with its structured data, meta elements and the books of the extraction."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.metas = MetaTags(document.metas)
+        self.graph = Graph()
+        self.ledger = Ledger()
+        body, graph = document.body, self.graph
+        # A search in the bytes is far cheaper than a query for what is not there.
+        if b"ld+json" in body:
+            scripts = document.tree.css('script[type*="ld+json" i]')
+            jsonld.read([script.text() for script in scripts], graph)
+        if b"itemprop" in body or b"itemscope" in body:
+            marked.read_microdata(document.tree, graph)
+        if b"typeof" in body:
+            marked.read_rdfa(document.tree, graph)
+        self._once: dict[str, str | None] = {}
+
+    def scalars(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
+        """Each value of a property, node by node; the first of `names` that a node has."""
+        for node in nodes:
+            for name in names:
+                if name in node.properties:
+                    where = f"{node.where}.{name}"
+                    for value in node.all(name):
+                        yield Candidate(value, node.syntax, where)
+                    break
+
+    def lists(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
+        """All values of a property at once, node by node."""
+        for node in nodes:
+            for name in names:
+                values = node.all(name)
+                if values:
+                    yield Candidate(values, node.syntax, f"{node.where}.{name}")
+                    break
+
+    def meta(self, *names: str) -> Iterator[Candidate]:
+        """The contents of meta elements, name by name."""
+        for name in names:
+            for content, number in self.metas.placed(name):
+                yield Candidate(content, syntax_of(name), f"meta[{number}] {name}")
+
+    def element(self, query: str) -> Iterator[Candidate]:
+        """The text of the first element that matches, if it has any."""
+        if query not in self._once:
+            found = self.document.tree.css_first(query)
+            self._once[query] = squeeze(found.text()) or None if found is not None else None
+        text = self._once[query]
+        if text:
+            yield Candidate(text, "html", query)
+
+    def absolute(self, text: str) -> str | None:
+        """A URL as the page means it, absolute but otherwise as written; None if not http(s)."""
+        text = text.strip()
+        if not text or len(text) > MAX_URL_CHARS or text.startswith(("data:", "blob:", "about:")):
+            return None
+        if not text.startswith(("http://", "https://")):
+            try:
+                text = urljoin(self.document.base_url, text)
+            except ValueError:
+                return None
+            if not text.startswith(("http://", "https://")):
+                return None
+        text = text.replace(" ", "%20").translate({9: None, 10: None, 13: None})
+        host = text.partition("://")[2]
+        return text if host and host[0] not in "/?#" else None
+
+
+def by_trust(nodes: Iterable[Node]) -> list[Node]:
+    """JSON-LD before microdata before RDFa, each in the order of the page."""
+    return sorted(nodes, key=lambda node: _TRUST.get(node.syntax, 9))

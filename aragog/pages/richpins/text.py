@@ -1,0 +1,55 @@
+"""Text as people read it: without markup, escapes and odd blanks."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from selectolax.lexbor import LexborNode
+
+_TAG = re.compile(r"<[/!]?[a-zA-Z!][^<>]{0,2000}>|<!--.*?-->", re.DOTALL)
+_BLOCK_TAG = re.compile(
+    r"<(?:/?(?:p|div|li|ul|ol|tr|table|section|h[1-6]|dd|dt|dl|blockquote|article)|br|hr)\b"
+    r"[^<>]{0,2000}>",
+    re.IGNORECASE,
+)
+_SPACES = re.compile(r"[\s\u200b\ufeff\u2060\u00ad]+")
+_LINE_END = re.compile(r"[\r\n\u2028]+")
+_DOUBLE_ESCAPED = re.compile(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});")
+_HIDDEN = re.compile(
+    r"<(script|style|noscript|template|button|svg)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+
+MAX_TEXT_CHARS = 100_000
+MAX_LINES = 2_000
+
+
+def clean(text: str) -> str:
+    """One line of plain text: no tags, no escapes (twice escaped ones neither), single blanks."""
+    text = _unescaped(text[:MAX_TEXT_CHARS])
+    if "<" in text:
+        text = _TAG.sub("", _BLOCK_TAG.sub(" ", text))
+    return _SPACES.sub(" ", text).strip()
+
+
+def lines(text: str) -> list[str]:
+    """The lines of a text, where block elements and line ends both end a line."""
+    text = _unescaped(text[:MAX_TEXT_CHARS])
+    if "<" in text:
+        text = _TAG.sub("", _BLOCK_TAG.sub("\n", text))
+    found = (_SPACES.sub(" ", line).strip() for line in _LINE_END.split(text))
+    return [line for line in found if line][:MAX_LINES]
+
+
+def lines_of(element: LexborNode) -> list[str]:
+    """The text of an element, a line for each block in it."""
+    return lines(_HIDDEN.sub("", (element.inner_html or "")[: 4 * MAX_TEXT_CHARS]))
+
+
+def _unescaped(text: str) -> str:
+    for _ in range(3):
+        if "&" not in text or not _DOUBLE_ESCAPED.search(text):
+            break
+        text = html.unescape(text)
+    return text

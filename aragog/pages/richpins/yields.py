@@ -1,0 +1,111 @@
+"""How much a recipe makes: a number and what of."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from aragog.pages.richpins import numbers, values
+from aragog.pages.richpins.graph import Node
+
+_RANGE = re.compile(
+    r"(\d+(?:[.,]\d+)?)\s*(?:-|–|—|to|bis|à|a|tot|till|til|ou|or|o|oder|до)\s*(\d+(?:[.,]\d+)?)",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
+_MIXED = re.compile(r"(?:(\d+)\s+)?(\d+)\s*[/⁄]\s*(\d+)")
+_SERVINGS = re.compile(
+    r"\b(?:serv\w*|portion\w*|people|persons?|person(?:en|as|er|e)|personnes?|personas?|pers\.?|"
+    r"porzion\w*|raci\w+|porci\w*|porç\w*|porc\w*|comensal\w*|osob\w*|adag|annos\w*|guests?|"
+    r"couverts?|mensen|commensali|порц\w*|человек\w*|персон\w*)\b|人|份|명|인분|מנות",
+    re.IGNORECASE,
+)
+_WORDS = {
+    "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "eight": "8",
+    "ten": "10", "twelve": "12", "a dozen": "1 dozen",
+}  # fmt: skip
+_LEAD = re.compile(
+    r"^(?:makes|yields?|serves|serving[s ]*size|servings?|for|about|approx\w*|ca\.?|circa|für|pour|"
+    r"para|per|voor|för|til|around|roughly)\b[:.\s]*",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(r"[^\W\d_][^\d,;()/]{0,40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Yield:
+    """`quantity` of `unit`; `quantity_max` where a range is given."""
+
+    quantity: Decimal
+    unit: str = "servings"
+    """In lower case as written; every word for eaters or portions is `servings`."""
+    quantity_max: Decimal | None = None
+
+    def __str__(self) -> str:
+        number = f"{self.quantity.normalize():f}"
+        if self.quantity_max is not None:
+            number = f"{number}-{self.quantity_max.normalize():f}"
+        unit = "serving" if number == "1" and self.unit == "servings" else self.unit
+        return f"{number} {unit}"
+
+
+def read_yield(value: Any) -> Yield | None:
+    """A yield from a number, a text or a list of both; one that names its unit is preferred."""
+    found = [read for each in _flat(value) if (read := _one(each)) is not None]
+    named = (each for each in found if each[1])
+    chosen = next(named, found[0] if found else None)
+    return chosen[0] if chosen else None
+
+
+def _flat(value: Any) -> list[Any]:
+    return value[:20] if isinstance(value, list) else [value]
+
+
+def _one(value: Any) -> tuple[Yield, bool] | None:
+    """The yield, and whether the text named a unit."""
+    if isinstance(value, Node):
+        amount = values.text(value.first("value", "minvalue", "name"))
+        unit = values.text(value.first("unittext", "unitcode")) or ""
+        value = f"{amount or ''} {unit}"
+    text = values.text(value)
+    if not text or len(text) > 200:
+        return None
+    text = _LEAD.sub("", _spelled_out(text).strip())
+    span = _RANGE.search(text)
+    first = span or _MIXED.search(text) or _NUMBER.search(text)
+    if not first:
+        return None
+    low, high = _bounds(first, span is not None)
+    if low is None or low <= 0 or low > 100_000:
+        return None
+    unit = _unit(text, first.end())
+    return Yield(low, unit or "servings", high), unit is not None
+
+
+def _spelled_out(text: str) -> str:
+    low = text.lower()
+    for word, digits in _WORDS.items():
+        if low.startswith(word + " ") or f" {word} " in low:
+            return re.sub(rf"\b{word}\b", digits, low)
+    return text
+
+
+def _bounds(found: re.Match[str], is_range: bool) -> tuple[Decimal | None, Decimal | None]:
+    if is_range:
+        low, high = numbers.decimal(found[1]), numbers.decimal(found[2])
+        return (low, high if low is not None and high is not None and high > low else None)
+    if found.re is _MIXED and found[3].strip("0"):
+        whole, above, below = (int(part or 0) for part in found.groups())
+        return Decimal(whole) + Decimal(above) / Decimal(below), None
+    return numbers.decimal(found[0].replace(",", ".")), None
+
+
+def _unit(text: str, end: int) -> str | None:
+    after = _UNIT.search(text, end)
+    if after and _SERVINGS.search(after[0]):
+        return "servings"
+    if after and text[end : after.start()].strip() in {"", "x", "×", "-"}:
+        return after[0].strip(" .-").lower() or None
+    return "servings" if _SERVINGS.search(text) else None
