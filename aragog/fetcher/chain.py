@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, assert_never, cast
 
 from aragog.clock import Clock
+from aragog.errors import ConfigError
 from aragog.fetcher.adapter import PinnedAdapter
 from aragog.fetcher.answer import Answer
 from aragog.fetcher.body import Bounds
@@ -65,7 +66,9 @@ class Plan:
             "Accept": ACCEPT,
             "Accept-Encoding": ACCEPT_ENCODING,
         }
-        own = {name.lower(): name for name in settings.headers}
+        own = {name.lower() for name in settings.headers}
+        if bad := [n for n, v in settings.headers.items() if not f"{n}{v}".isprintable()]:
+            raise ConfigError(f"fetch.headers: {bad[0]!r} holds a control character; remove it")
         self.headers = {k: v for k, v in self.headers.items() if k.lower() not in own}
         self.headers.update(settings.headers)
         self.public_headers = {
@@ -104,7 +107,7 @@ class Chain:
 
     def remember(self, etag: str | None, last_modified: str | None, url: str | None) -> None:
         """What the copy we have is known by, and whose it is (None: the asked URL)."""
-        self._validators = (etag, last_modified)
+        self._validators = (_one_line(etag), _one_line(last_modified))
         self._validators_url = url or self._url
 
     def run(self) -> Outcome:
@@ -179,7 +182,9 @@ class Chain:
         if why := self._plan.guard.vet_url(spelling):
             self._url = target
             raise Barred(why)
+        asked_s = self._pace.now_s()
         admission = self._gate.admit(target)
+        self._pace.excuse(self._pace.now_s() - asked_s)
         match admission:
             case Go():
                 self._url, self._spelling = target, spelling
@@ -272,6 +277,11 @@ class Chain:
             **seen,
             **more,
         )
+
+
+def _one_line(value: str | None) -> str | None:
+    """A header's value from outside: nothing in it may begin another header."""
+    return value if value is None or value.isprintable() else None
 
 
 def host_of(url: str) -> str:

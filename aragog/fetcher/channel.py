@@ -93,9 +93,13 @@ class Channel:
         """Between 1 and `most` of the next bytes; b"" at the end of the stream."""
         if self._at >= len(self._buffer):
             self._buffer, self._at = self._receive(), 0
-        piece = self._buffer[self._at : self._at + most]
-        self._at += len(piece)
-        return piece
+        buffer, at = self._buffer, self._at
+        if len(buffer) - at <= most:
+            # Let go of it: kept connections should not keep 64 KB each.
+            self._buffer, self._at = b"", 0
+            return buffer[at:] if at else buffer
+        self._at = at + most
+        return buffer[at : at + most]
 
 
 def _empty_line(buffer: bytes, start: int) -> tuple[int, int]:

@@ -39,14 +39,18 @@ class Gate(Protocol):
     """Asked from the thread that fetches; raises only for our own infrastructure."""
 
     def admit(self, url: str) -> Admission:
-        """Whether the redirect target `url`, normalized and vetted, may be asked."""
+        """
+        Whether the redirect target `url`, normalized and vetted, may be asked.
+
+        May wait for a slot that is near; that time is not taken from the fetch's deadline.
+        """
 
     def depart(self, url: str) -> None:
         """
         Called on the open connection (TCP and TLS), right before the request's bytes are written.
 
-        May block a little; that time is not taken from the fetch's deadline. Called again when a
-        request is repeated because a kept connection turned out closed.
+        May wait, as `admit`. Called again when a request is repeated because a kept connection
+        turned out closed.
         """
 
     def departed(self, url: str) -> None:
