@@ -1,0 +1,131 @@
+"""
+Fuzz the response reader: any bytes from an origin are an answer within bounds, or a `Fault`.
+
+    python -m tests.fuzz.fuzz_http [seconds]     mutates its seeds for that long (default 30)
+
+With atheris installed it is coverage-guided instead, and takes libFuzzer's arguments. A crash
+prints the input; `one_input(bytes.fromhex(...))` runs it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import random
+import sys
+import time
+import zlib
+
+import brotli
+import zstandard
+
+from aragog.fetcher.body import Bounds, collect
+from aragog.fetcher.channel import content
+from aragog.fetcher.decoders import decoders_for
+from aragog.fetcher.faults import Fault
+from aragog.fetcher.framing import framing_of
+from aragog.fetcher.media import content_type_of, refused_by_look
+from aragog.fetcher.redirects import location_of, target_of
+from aragog.fetcher.retry_after import retry_at_ms
+from tests.support.pieces import channel_of
+
+MAX_BODY_BYTES = 10_000
+_OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+_TEXT = b"<p>hello</p>" * 40
+
+SEEDS = (
+    _OK + b"Content-Length: 480\r\n\r\n" + _TEXT,
+    _OK + b"Transfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nT: x\r\n\r\n",
+    _OK + b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(_TEXT, mtime=0),
+    _OK + b"Content-Encoding: deflate\r\n\r\n" + zlib.compress(_TEXT),
+    _OK + b"Content-Encoding: deflate\r\n\r\n" + zlib.compress(_TEXT)[2:-4],
+    _OK + b"Content-Encoding: br\r\n\r\n" + brotli.compress(_TEXT),
+    _OK + b"Content-Encoding: zstd\r\n\r\n" + zstandard.compress(_TEXT),
+    _OK + b"Content-Encoding: gzip, br\r\n\r\n" + brotli.compress(gzip.compress(_TEXT, mtime=0)),
+    b"HTTP/1.1 103 Early\r\nLink: <a>\r\n\r\nHTTP/1.0 302 Found\r\nLocation: ../x y?\xe9#f\r\n folded\r\n\r\n",
+    b"HTTP/1.1 503 Busy\r\nRetry-After: Wed, 21 Oct 2015 07:28:00 GMT\r\nContent-Length: 0\r\n\r\n",
+    _OK + b"Transfer-Encoding: gzip, chunked\r\nContent-Length: 6, 6\r\n\r\n",
+)
+
+TOKENS = (
+    b"\r\n", b"\n", b"\r", b"\0", b"\r\n\r\n", b":", b";", b",", b" ", b"\t", b"-1", b"0", b"ffffffffffffffff",
+    b"chunked", b"gzip", b"identity", b"Content-Length: 9\r\n", b"Transfer-Encoding: chunked\r\n",
+    b"Location: //[::1\r\n", b"HTTP/1.1 100 x\r\n\r\n", b"\x1f\x8b", b"\xff" * 8,
+)  # fmt: skip
+
+
+def one_input(data: bytes) -> None:
+    """Raises only what would be a bug."""
+    size = 1 + (data[0] if data else 0)
+    channel = channel_of(data[1:], size)
+    with contextlib.suppress(Fault):
+        head = channel.head(4096)
+        retry_at_ms(next(iter(head.values("retry-after")), None), 0)
+        location = location_of(head)
+        if location is not None:
+            assert target_of(location, "http://a.test/b?c").startswith("http")
+        framing = framing_of(head)
+        decoders = decoders_for(head.tokens("content-encoding"), framing.codings)
+        kind = content_type_of(head.values("content-type"))
+        body = collect(
+            content(channel, framing),
+            decoders,
+            Bounds(MAX_BODY_BYTES, MAX_BODY_BYTES),
+            lambda first: refused_by_look(first, kind, ("text/html",)) and None,
+        )
+        assert len(body.data) <= MAX_BODY_BYTES
+        assert body.wire_bytes <= len(data)
+
+
+def mutated(rng: random.Random) -> bytes:
+    """A seed with a few bytes, tokens and pieces changed."""
+    data = bytearray(rng.choice(SEEDS))
+    for _ in range(rng.randint(0, 6)):
+        at = rng.randrange(len(data) + 1)
+        match rng.randrange(6):
+            case 0:
+                data[at:at] = rng.choice(TOKENS)
+            case 1:
+                del data[at : at + rng.randint(1, 20)]
+            case 2 if at < len(data):
+                data[at] = rng.randrange(256)
+            case 3:
+                del data[at:]
+            case 4:
+                other = rng.choice(SEEDS)
+                start = rng.randrange(len(other))
+                data[at:at] = other[start : start + rng.randint(1, 60)]
+            case _:
+                data[at : at + 1] = rng.choice(TOKENS)
+    return bytes([rng.choice((0, 1, 2, 7, 63, 255))]) + bytes(data)
+
+
+def run(seconds: float, seed: int | None = None, *, rounds: int | None = None) -> int:
+    """How many inputs were tried; the first bad one is printed and raised."""
+    rng = random.Random(seed)
+    ends, tried = time.monotonic() + seconds, 0
+    while time.monotonic() < ends and (rounds is None or tried < rounds):
+        data = mutated(rng)
+        try:
+            one_input(data)
+        except BaseException:
+            print(f"one_input(bytes.fromhex({data.hex()!r}))", file=sys.stderr)
+            raise
+        tried += 1
+    return tried
+
+
+def main() -> None:
+    try:
+        import atheris
+    except ImportError:
+        seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 30.0
+        print(f"{run(seconds)} inputs, no crash")
+        return
+    atheris.instrument_all()
+    atheris.Setup(sys.argv, one_input)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

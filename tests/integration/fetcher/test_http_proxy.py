@@ -1,0 +1,90 @@
+"""Through a proxy: absolute form for http, a tunnel for https, and the guard in front of both."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+
+import pytest
+
+from aragog.fetcher import outcome as o
+from tests.support.origin import HELLO, Origin, Request, Wire, answer, page
+from tests.support.tls import client_context, server_context
+
+HOST = "shop.test"
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65_536):
+            sink.sendall(data)
+    with contextlib.suppress(OSError):
+        sink.shutdown(socket.SHUT_WR)
+
+
+def tunnel_to(origin: Origin):
+    """A handler for CONNECT: whatever is asked for leads to `origin`."""
+
+    def handler(_: Request, wire: Wire) -> None:
+        with socket.create_connection(("127.0.0.1", origin.port)) as behind:
+            wire.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            threading.Thread(target=_pump, args=(behind, wire.sock), daemon=True).start()
+            _pump(wire.sock, behind)
+
+    return handler
+
+
+@pytest.fixture
+def proxy():
+    with Origin({"/": page(HELLO)}) as running:
+        yield running
+
+
+def test_http_is_asked_in_absolute_form(proxy, fetcher_with):
+    fetcher = fetcher_with(
+        proxy=f"http://user:pw@{proxy.address}", host_map={HOST: "127.0.0.1:8080"}
+    )
+
+    outcome = fetcher.fetch(f"http://{HOST}:8080/")
+
+    assert isinstance(outcome, o.Fetched), outcome
+    asked = proxy.seen[0]
+    assert asked.target == f"http://{HOST}:8080/"
+    assert asked.header("Host") == f"{HOST}:8080"
+    assert asked.header("Proxy-Authorization") == "Basic dXNlcjpwdw=="
+
+
+def test_https_goes_through_a_tunnel_and_is_checked_by_name(proxy, fetcher_with):
+    with Origin({"/": page(HELLO)}, tls=server_context(HOST)) as origin:
+        proxy.handlers["*"] = tunnel_to(origin)
+        fetcher = fetcher_with(
+            tls=client_context(),
+            proxy=f"http://{proxy.address}",
+            host_map={HOST: origin.address},
+        )
+
+        outcome = fetcher.fetch(origin.url("/", HOST))
+
+        assert isinstance(outcome, o.Fetched), outcome
+        assert proxy.seen[0].method == "CONNECT"
+        assert proxy.seen[0].target == f"{HOST}:{origin.port}"
+        assert origin.seen[0].header("Proxy-Authorization") is None
+
+
+def test_a_proxy_that_refuses_the_tunnel_is_unreachable(proxy, fetcher_with):
+    proxy.handlers["*"] = answer(407, b"who are you?")
+    fetcher = fetcher_with(proxy=f"http://{proxy.address}", host_map={HOST: "127.0.0.1:8443"})
+
+    outcome = fetcher.fetch(f"https://{HOST}:8443/")
+
+    assert isinstance(outcome, o.Unreachable)
+    assert (outcome.kind, "407" in outcome.why) == ("connect", True)
+
+
+@pytest.mark.parametrize("url", ["http://10.0.0.1:8080/", "https://10.0.0.1:8080/"])
+def test_the_guard_vets_the_target_behind_the_proxy(proxy, fetcher_with, url):
+    outcome = fetcher_with(proxy=f"http://{proxy.address}").fetch(url)
+
+    assert isinstance(outcome, o.Forbidden)
+    assert proxy.seen == []
