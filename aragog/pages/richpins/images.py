@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aragog.pages.richpins import numbers
@@ -46,7 +46,7 @@ def read(value: Any, sources: Sources) -> list[Image]:
 def _image(value: Any, sources: Sources) -> Image | None:
     if isinstance(value, str):
         url = sources.absolute(value.split(",http")[0])
-        return Image(url) if url else None
+        return _sized(Image(url)) if url else None
     if not isinstance(value, Node):
         return None
     url = next(
@@ -61,7 +61,7 @@ def _image(value: Any, sources: Sources) -> Image | None:
     )
     if url is None:
         return None
-    return Image(url, _side(value.first("width")), _side(value.first("height")))
+    return _sized(Image(url, _side(value.first("width")), _side(value.first("height"))))
 
 
 def _side(value: Any) -> int | None:
@@ -96,25 +96,49 @@ def _open_graph_image(
     if absolute.startswith("http:") and secure and secure.startswith("https:"):
         absolute = secure
     image = Image(absolute, _side(facts.get("width")), _side(facts.get("height")), facts.get("alt"))
-    yield image, Candidate(url, "opengraph", "og:image")
+    yield _sized(image), Candidate(url, "opengraph", "og:image")
 
 
-def best(images: Iterable[Image]) -> Image | None:
+def best(found: Iterable[Image]) -> Image | None:
     """
-    The largest by declared size; the first where sizes are unknown or equal.
+    The largest by its size, as declared or as its address shows it; among those of equal or unknown
+    size a secure one, then the first, for the most trusted come first.
 
-    An image of unknown size beats one that is declared to be an icon, and is beaten by none else.
+    An icon or logo is taken only when there is nothing else.
     """
-    chosen: Image | None = None
-    for image in images:
-        if chosen is None or (is_small(chosen) and not is_small(image)):
-            chosen = image
-        elif chosen.pixels and image.pixels > chosen.pixels:
-            chosen = image
-    return chosen
+    ranked = [(_rank(image), -place, image) for place, image in enumerate(found)]
+    return max(ranked, key=lambda entry: entry[:2])[2] if ranked else None
 
 
-def is_small(image: Image) -> bool:
-    """True when it is declared to be an icon."""
+def _rank(image: Image) -> tuple[bool, int, bool]:
+    return not _is_icon(image), image.pixels, image.url.startswith("https:")
+
+
+_ICON = re.compile(
+    r"(?:^|[/._-])(?:favicon|apple-touch-icon|icon|logo|avatar|spacer|placeholder|default-image)"
+    r"(?:[/._?-]|$)",
+    re.IGNORECASE,
+)
+_SIZE_IN_NAME = re.compile(r"(?:^|\D)(\d{3,4})[xX](\d{3,4})(?:\D|$)")
+_WIDTH_IN_QUERY = re.compile(r"[?&,](?:w|width|wid)=(\d{3,4})(?:\D|$)", re.IGNORECASE)
+_HEIGHT_IN_QUERY = re.compile(r"[?&,](?:h|height|hei)=(\d{3,4})(?:\D|$)", re.IGNORECASE)
+
+
+def _is_icon(image: Image) -> bool:
     sides = [side for side in (image.width, image.height) if side]
-    return bool(sides) and min(sides) < SMALL_PIXELS
+    if sides and max(sides) < SMALL_PIXELS:
+        return True
+    return bool(_ICON.search(image.url.partition("://")[2].partition("/")[2].partition("?")[0]))
+
+
+def _sized(image: Image) -> Image:
+    """With the size that its address shows, where none is declared."""
+    if image.width and image.height:
+        return image
+    found = _SIZE_IN_NAME.search(image.url)
+    if found:
+        return replace(image, width=int(found[1]), height=int(found[2]))
+    wide, high = _WIDTH_IN_QUERY.search(image.url), _HEIGHT_IN_QUERY.search(image.url)
+    if wide and high:
+        return replace(image, width=int(wide[1]), height=int(high[1]))
+    return image

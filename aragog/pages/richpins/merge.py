@@ -44,6 +44,7 @@ class _Kind:
     read: Callable[[Sources, list[Node]], Any]
     names: tuple[str, ...] = ("name", "headline", "alternatename")
     og_types: tuple[str, ...] = ()
+    og_weight: int = 30
 
 
 _KINDS = (
@@ -54,7 +55,7 @@ _KINDS = (
     _Kind("book", book.TYPES, 70, book.read, og_types=("book", "books.book")),
     _Kind(
         "article", article.TYPES, 60, article.read, ("headline", "name", "alternativeheadline"),
-        og_types=("article", "blog"),
+        og_types=("article", "blog"), og_weight=10,
     ),
     _Kind(
         "place", place.TYPES, 50, place.read,
@@ -63,7 +64,7 @@ _KINDS = (
     _Kind("video", video.TYPES, 45, video.read, og_types=("video", "video.other", "video.episode")),
 )  # fmt: skip
 
-_MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "itemreviewed", "about", "item"})
+_MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "itemreviewed", "about"})
 _NOT_THE_SUBJECT = frozenset(
     {"website", "webpage", "organization", "breadcrumblist", "person", "imageobject", "listitem"}
 )
@@ -116,8 +117,9 @@ def _subject(sources: Sources) -> tuple[_Kind | None, list[Node]]:
         chosen = _chosen(sources, nodes) if nodes else None
         if chosen is None:
             continue
-        weight = kind.weight + _standing(chosen) + 30 * (og_type in kind.og_types)
-        weight -= 60 * (kind.name == "recipe" and not _is_whole_recipe(chosen))
+        weight = kind.weight + _standing(chosen) + (og_type in kind.og_types) * kind.og_weight
+        if kind.name == "recipe":
+            weight += 60 if _is_whole_recipe(chosen) else -40
         if best is None or weight > best[0]:
             best = (weight, kind, _behind(chosen, nodes))
     if best is not None and best[0] > _LEAST:

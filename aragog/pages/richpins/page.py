@@ -209,38 +209,48 @@ def _metas_at_once(sources: Sources, *names: str) -> Iterator[Candidate]:
 def _images(
     sources: Sources, nodes: list[Node], pages: list[Node]
 ) -> tuple[Image | None, tuple[Image, ...]]:
-    groups: list[tuple[list[Image], Candidate]] = []
-    for found in sources.lists(nodes, "image", "photo", "thumbnailurl", "thumbnail", "logo"):
-        groups.append((images.read(found.value, sources), found))
-    open_graph = list(images.from_open_graph(sources))
-    if open_graph:
-        groups.append(([image for image, _ in open_graph], open_graph[0][1]))
-    for found in sources.meta("twitter:image", "twitter:image:src", "image", "thumbnail"):
-        groups.append((images.read(found.value, sources), found))
+    offered = _offered(sources, nodes)
+    image, everything = _best_of(sources, offered)
+    if image is None:
+        image, everything = _best_of(sources, _offered_by_the_page(sources, pages))
+    return image, everything
+
+
+def _offered(sources: Sources, nodes: list[Node]) -> Iterator[tuple[Image, Candidate]]:
+    for found in sources.lists(nodes, "image", "photo", "thumbnailurl", "thumbnail"):
+        yield from ((image, found) for image in images.read(found.value, sources))
+    yield from images.from_open_graph(sources)
+    for found in sources.meta("twitter:image", "twitter:image:src"):
+        yield from ((image, found) for image in images.read(found.value, sources))
+
+
+def _offered_by_the_page(
+    sources: Sources, pages: list[Node]
+) -> Iterator[tuple[Image, Candidate]]:
     for found in sources.lists(pages, "primaryimageofpage", "image", "thumbnailurl"):
-        groups.append((images.read(found.value, sources), found))
+        yield from ((image, found) for image in images.read(found.value, sources))
     for link in sources.document.link_elements:
         if "image_src" in link.rel:
             found = Candidate(link.href, "html", "link[rel=image_src]")
-            groups.append((images.read(link.href, sources), found))
-    return _best_of(sources, groups)
+            yield from ((image, found) for image in images.read(link.href, sources))
+    for found in sources.meta("image", "thumbnail", "msapplication-tileimage"):
+        yield from ((image, found) for image in images.read(found.value, sources))
 
 
 def _best_of(
-    sources: Sources, groups: list[tuple[list[Image], Candidate]]
+    sources: Sources, offered: Iterator[tuple[Image, Candidate]]
 ) -> tuple[Image | None, tuple[Image, ...]]:
-    """The best of the most trusted source that has any which is not an icon."""
-    chosen: Image | None = None
-    everything: dict[str, Image] = {}
-    for group, found in groups:
-        for image in group:
-            everything.setdefault(image.url, image)
-        best = images.best(group)
-        if best is not None and images.best([i for i in (chosen, best) if i]) is not chosen:
-            if chosen is None or images.is_small(chosen):
-                chosen = best
-                sources.ledger.note("page.image", found)
-    return chosen, tuple(everything.values())[: images.MAX_IMAGES]
+    everything: dict[str, tuple[Image, Candidate]] = {}
+    for image, found in offered:
+        known = everything.get(image.url)
+        if known is None:
+            everything[image.url] = (image, found)
+        elif not known[0].pixels and image.pixels:
+            everything[image.url] = (image, known[1])
+    chosen = images.best(image for image, _ in everything.values())
+    if chosen is not None:
+        sources.ledger.note("page.image", everything[chosen.url][1])
+    return chosen, tuple(image for image, _ in everything.values())[: images.MAX_IMAGES]
 
 
 def _published_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Moment | None:
