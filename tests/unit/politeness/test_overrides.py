@@ -1,5 +1,6 @@
 import logging
 import os
+from pathlib import Path
 
 import pytest
 
@@ -154,3 +155,11 @@ def test_a_file_that_was_mended_is_used_and_the_problem_gone(file):
 
 def test_no_file_means_no_overrides():
     assert Overrides().find("example.com") is None
+
+
+def test_the_example_in_the_documentation_is_a_good_file(tmp_path):
+    page = Path(__file__).parents[3] / "docs" / "politeness.md"
+    file = tmp_path / "overrides.toml"
+    file.write_text(page.read_text("utf-8").partition("```toml\n")[2].partition("```")[0])
+
+    assert set(read_overrides(file)) == {"example.com", "shops.example", "api.example.com"}

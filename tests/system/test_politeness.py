@@ -1,0 +1,48 @@
+"""The interval of a domain, kept by the whole system: workers, robots, redirect hops, one domain."""
+
+import subprocess
+import sys
+from itertools import pairwise
+
+import pytest
+
+from aragog.client import Aragog
+from tests.support.standalone import standalone
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+QPS, URLS, MORE_WORKERS = 20, 120, 2
+NOISE_MS = 2.0
+
+
+def test_many_workers_keep_the_interval_of_a_domain_and_use_its_rate(punctual_origin):
+    environ = {
+        "ARAGOG_FETCH__HOST_MAP": f"*.test=127.0.0.1:{punctual_origin.port}",
+        "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
+        "ARAGOG_POLITENESS__QPS": str(QPS),
+    }
+    with standalone(environ, front=()) as system:
+        more = [
+            subprocess.Popen(
+                [sys.executable, "-m", "workers", "fetch", "--hostname", f"fetch{n}@%h"],
+                env=system.environ,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            for n in range(MORE_WORKERS)
+        ]
+        with Aragog(system.settings) as client:
+            client.enqueue([f"http://www{n % 5}.busy.test/{n}" for n in range(URLS)])
+            system.finish(client, within_s=60)
+        for process in more:
+            process.terminate()
+        for process in more:
+            process.wait(60)
+
+    arrived = [at for at, _, _ in punctual_origin.arrivals()]
+    gaps = [later - earlier for earlier, later in pairwise(arrived)]
+    used = len(gaps) * 1000 / QPS / (arrived[-1] - arrived[0])
+    print(f"{len(arrived)} requests, closest {min(gaps):.2f} ms, rate used {used:.3f}")
+    assert len(arrived) >= URLS
+    assert min(gaps) >= 1000 / QPS - NOISE_MS
+    assert used >= 0.9
