@@ -20,7 +20,7 @@ from requests.adapters import BaseAdapter
 from aragog.clock import Clock, SystemClock
 from aragog.fetcher.answer import Answer
 from aragog.fetcher.connection import Address, Connection, Peer, connect
-from aragog.fetcher.faults import Barred, Broken, Excess, Fault, NoPage
+from aragog.fetcher.faults import Barred, Broken, Excess, Fault, NoPage, Postponed
 from aragog.fetcher.guard import Denied, Unresolved, Vetted
 from aragog.fetcher.pace import Pace
 from aragog.fetcher.pool import Pool
@@ -134,9 +134,11 @@ class PinnedAdapter(BaseAdapter):
         try:
             connection.timed_by(pace)
             asked_s = pace.now_s()
-            request.depart()
+            later = request.depart()
             sent_s = pace.now_s()
             pace.excuse(sent_s - asked_s)
+            if later is not None:
+                raise Postponed(later.retry_at_ms, later.why)
             connection.send(self._bytes(request, target))
             request.departed()
             head = connection.channel.head(self._settings.max_header_bytes)

@@ -12,7 +12,7 @@ from aragog.fetcher.answer import Answer
 from aragog.fetcher.body import Bounds
 from aragog.fetcher.cookies import Cookies
 from aragog.fetcher.decoders import ACCEPT_ENCODING
-from aragog.fetcher.faults import Barred, Broken, Excess, NoPage
+from aragog.fetcher.faults import Barred, Broken, Excess, NoPage, Postponed
 from aragog.fetcher.gate import Deny, Gate, Go, Later
 from aragog.fetcher.head import Head
 from aragog.fetcher.media import content_type_of, refused_by_look, refused_by_type
@@ -131,6 +131,9 @@ class Chain:
             return self._made(Unreadable, why=fault.why)
         except Barred as fault:
             return self._made(Forbidden, why=fault.why)
+        except Postponed as fault:
+            at_ms = fault.retry_at_ms
+            return self._made(Redirected, target=self._url, retry_at_ms=at_ms, why=fault.why)
         finally:
             if self._answer is not None:
                 self._answer.close()

@@ -33,3 +33,11 @@ class NoPage(Fault):
 
 class Barred(Fault):
     """The guard said no."""
+
+
+class Postponed(Fault):
+    """The gate said later, with the connection already open."""
+
+    def __init__(self, retry_at_ms: int | None, why: str) -> None:
+        super().__init__(why)
+        self.retry_at_ms = retry_at_ms

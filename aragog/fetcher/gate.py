@@ -45,9 +45,11 @@ class Gate(Protocol):
         May wait for a slot that is near; that time is not taken from the fetch's deadline.
         """
 
-    def depart(self, url: str) -> None:
+    def depart(self, url: str) -> Later | None:
         """
         Called on the open connection (TCP and TLS), right before the request's bytes are written.
+
+        None: write them. Later: its slot has passed; the fetch ends as Redirected to `url` itself.
 
         May wait, as `admit`. Called again when a request is repeated because a kept connection
         turned out closed.

@@ -9,6 +9,7 @@ import requests
 from requests.structures import CaseInsensitiveDict
 
 from aragog.fetcher.faults import Broken
+from aragog.fetcher.gate import Later
 from aragog.fetcher.pace import Pace
 
 
@@ -25,7 +26,7 @@ class PoliteRequest(requests.PreparedRequest):
         headers: Mapping[str, str],
         pace: Pace,
         *,
-        depart: Callable[[], None] = _nothing,
+        depart: Callable[[], Later | None] = _nothing,
         departed: Callable[[], None] = _nothing,
     ) -> None:
         super().__init__()

@@ -166,6 +166,18 @@ def test_a_hop_for_later_comes_back_with_its_chain_and_goes_on_from_there(origin
     assert [hop.target for hop in second.hops] == [origin.url("/chain/1"), origin.url("/chain/0")]
 
 
+def test_a_slot_that_passed_at_the_last_moment_sends_the_url_back(origin, fetcher):
+    class TooLate(Recorder):
+        def depart(self, url: str) -> Later:
+            return Later(1_234, "its slot has passed")
+
+    outcome = fetcher.fetch(origin.url("/"), gate=TooLate(origin))
+
+    assert isinstance(outcome, o.Redirected)
+    assert (outcome.target, outcome.retry_at_ms) == (origin.url("/"), 1_234)
+    assert origin.seen == []
+
+
 def test_our_own_failure_in_the_gate_is_raised(origin, fetcher):
     class Down(Recorder):
         def depart(self, url: str) -> None:
