@@ -19,7 +19,7 @@ import threading
 import uuid
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from aragog.clock import Clock, SystemClock
@@ -34,12 +34,24 @@ logger = logging.getLogger(__name__)
 
 KEEPER_PERIOD_S = 0.25
 SWEEP_PERIOD_S = 1.0
+TAG = "pinlater:"
+"""How the tags of jobs begin, whatever became of their channel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What a delivery's end means for its job. `policy`: again, when its queue's policy says."""
+
+    step: Step | Literal["policy"]
+    delay_ms: int = 0
+    problem: str = ""
 
 
 @dataclass(slots=True)
 class Held:
     """A claim of ours."""
 
+    tag: str
     shard: Shard
     queue: str
     job: Claimed
@@ -47,15 +59,8 @@ class Held:
     since_s: float
     orphan: bool = False
     """Its channel is gone; it is extended only while `still_running` says so."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hint:
-    """What is known of a delivery's end before it is acknowledged."""
-
-    step: Step | Literal["policy"]
-    delay_ms: int = 0
-    problem: str = ""
+    on_ack: Hint | None = None
+    on_reject: Hint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +100,18 @@ class ClaimBook:
         self._clock = clock or SystemClock()
         self._still_running = still_running
         self._held: dict[str, Held] = {}
-        self._hints: dict[str, Hint] = {}
         self._words: deque[_Word] = deque()
         self._lock = threading.Lock()
         self._queues: set[str] = set()
         self._guards = {s.name: ReapGuard(claim_timeout_ms) for s in cluster.shards}
         self._keeper: threading.Thread | None = None
         self._stopped = threading.Event()
+        self._behind = False
 
     def hold(self, shard: Shard, queue: str, job: Claimed, key: str = "") -> str:
         """Note a claim; its tag, by which everything else here names it."""
-        tag = f"{shard.name}-{job.job_id}-{job.token}"
-        self._held[tag] = Held(shard, queue, job, key, self._clock.monotonic_s())
+        tag = f"{TAG}{shard.name}-{job.job_id}-{job.token}"
+        self._held[tag] = Held(tag, shard, queue, job, key, self._clock.monotonic_s())
         self._start_keeper()
         return tag
 
@@ -121,18 +126,32 @@ class ClaimBook:
     def __len__(self) -> int:
         return len(self._held)
 
-    def hint(self, tag: str, hint: Hint) -> None:
-        """Say beforehand what the next ack or reject of `tag` means."""
-        if tag in self._held:
-            self._hints[tag] = hint
+    def hint(self, tag: str, *, on_ack: Hint | None, on_reject: Hint | None) -> None:
+        """Say beforehand what an ack and a reject of `tag` mean; None: what they mean anyway."""
+        held = self._held.get(tag)
+        if held is not None:
+            held.on_ack, held.on_reject = on_ack, on_reject
+
+    def explain(self, tag: str, problem: str) -> None:
+        """Say afterwards why a job was rejected, if its shard has not been told yet."""
+        for at, word in enumerate(self._words):
+            if word.held.tag == tag and word.nack is not None:
+                self._words[at] = replace(word, nack=replace(word.nack, problem=problem))
 
     def ack(self, tag: str) -> None:
         """The job is done, unless a hint says that it failed."""
-        self._end(tag, None)
+        held = self._held.pop(tag, None)
+        self._say(tag, held, held.on_ack if held else None)
+
+    def fail(self, tag: str, problem: str) -> None:
+        """The job is FAILED, attempts left or not."""
+        self._say(tag, self._held.pop(tag, None), Hint("fail", 0, problem))
 
     def reject(self, tag: str, *, requeue: bool) -> None:
         """Run it again at once (the attempt counts), or FAILED."""
-        self._end(tag, Hint("again") if requeue else Hint("fail", 0, "rejected"))
+        held = self._held.pop(tag, None)
+        default = Hint("again") if requeue else Hint("fail", 0, "rejected")
+        self._say(tag, held, (held.on_reject if held else None) or default)
 
     def give_back(self, tags: Iterable[str]) -> None:
         """
@@ -146,11 +165,9 @@ class ClaimBook:
             if held.key and self._still_running(held.key):
                 held.orphan = True
             else:
-                self._end(tag, Hint("release"))
+                self._say(tag, self._held.pop(tag, None), Hint("release"))
 
-    def _end(self, tag: str, default: Hint | None) -> None:
-        held = self._held.pop(tag, None)
-        hint = self._hints.pop(tag, default)
+    def _say(self, tag: str, held: Held | None, hint: Hint | None) -> None:
         if held is None:
             logger.info("claim %s is no longer held: its ack is ignored", tag)
             return
@@ -206,6 +223,7 @@ class ClaimBook:
 
     def extend(self) -> None:
         """Extend what is at work; drop what was lost, or outlived `max_claim_ms`."""
+        self._behind = False
         groups: dict[tuple[Shard, str], list[str]] = defaultdict(list)
         now_s = self._clock.monotonic_s()
         for tag, held in list(self._held.items()):
@@ -228,6 +246,8 @@ class ClaimBook:
                 )
         except BrokerUnavailable as error:
             logger.warning("%d claims could not be extended: %s", len(tags), error)
+            self._guards[shard.name].lost()
+            self._behind = True
             return
         for (tag, held), fine in zip(pairs, kept, strict=True):
             # One that was acknowledged in the meantime is not lost.
@@ -238,9 +258,10 @@ class ClaimBook:
         """One round over all shards and watched queues."""
         for shard in self.cluster.shards:
             try:
-                if self.cluster.usable(shard):
-                    with self.cluster.watched(shard):
-                        self._sweep(shard, self._guards[shard.name])
+                if shard is not self.cluster.shards[0] and not self.cluster.usable(shard):
+                    raise BrokerUnavailable(f"shard {shard.name}", "is out of rotation")
+                with self.cluster.watched(shard):
+                    self._sweep(shard, self._guards[shard.name])
             except BrokerUnavailable as error:
                 self._guards[shard.name].lost()
                 logger.debug("not swept: %s", error)
@@ -273,7 +294,8 @@ class ClaimBook:
             now_s = self._clock.monotonic_s()
             try:
                 self.flush()
-                if (now_s - extended_s) * 1000 >= self.claim_timeout_ms / 3:
+                # A server that comes back must hear of our claims before others reap them.
+                if self._behind or (now_s - extended_s) * 1000 >= self.claim_timeout_ms / 3:
                     extended_s = now_s
                     self.extend()
                 if now_s - swept_s >= SWEEP_PERIOD_S:

@@ -20,7 +20,7 @@ from redis.connection import UnixDomainSocketConnection, parse_url
 from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable, InvalidMessage
 from aragog.pinlater import answers, envelope, records
-from aragog.pinlater.book import ClaimBook, Hint, book_for
+from aragog.pinlater.book import TAG, ClaimBook, book_for
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.intake import Intake, Waiter
 from aragog.pinlater.job import Claimed, Sizes, State
@@ -34,38 +34,38 @@ PUT_OFF_S = 0.005
 _clock = SystemClock()
 
 
+def _is_job(tag: str) -> bool:
+    return tag.startswith(TAG)
+
+
 class QoS(stock.QoS):
     """What a channel delivered and has not acknowledged; of jobs the book knows more."""
 
     def append(self, message: Any, delivery_tag: str) -> None:
-        if delivery_tag in self.channel.book:
+        if _is_job(delivery_tag):
             virtual.QoS.append(self, message, delivery_tag)
         else:
             super().append(message, delivery_tag)
 
     def ack(self, delivery_tag: str) -> None:
-        if self._is_job(delivery_tag):
+        if _is_job(delivery_tag):
             self.channel.book.ack(delivery_tag)
             virtual.QoS.ack(self, delivery_tag)
-        else:
+        elif self.channel.connection is not None:
             super().ack(delivery_tag)
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
-        if self._is_job(delivery_tag):
+        if _is_job(delivery_tag):
             self.channel.book.reject(delivery_tag, requeue=requeue)
             virtual.QoS.ack(self, delivery_tag)
-        else:
+        elif self.channel.connection is not None:
             super().reject(delivery_tag, requeue=requeue)
-
-    def _is_job(self, tag: str) -> bool:
-        message = self._delivered.get(tag)
-        return message is not None and envelope.TAGGED in message.properties
 
     def restore_unacked(self, client: Any = None) -> list[Any]:
         """The channel closes, perhaps because its server is gone: nothing here may raise."""
         self._flush()
         tags = list(self._delivered)
-        jobs = [tag for tag in tags if self._is_job(tag)]
+        jobs = [tag for tag in tags if _is_job(tag)]
         self.channel.book.give_back(jobs)
         for tag in jobs:
             self._delivered.pop(tag, None)
@@ -180,7 +180,7 @@ class Channel(stock.Channel):
 
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
         message = super().basic_get(queue, no_ack=no_ack, **kwargs)
-        if message is not None and no_ack and message.delivery_tag in self.book:
+        if message is not None and no_ack and _is_job(message.delivery_tag):
             self.book.ack(message.delivery_tag)
         return message
 
@@ -214,8 +214,7 @@ class Channel(stock.Channel):
         except InvalidMessage as error:
             logger.error("job %s of %s is malformed: %s", job.job_id, queue, error)  # noqa: TRY400
             tag = self.book.hold(shard, queue, job)
-            self.book.hint(tag, Hint("fail", 0, f"malformed: {error}"))
-            self.book.ack(tag)
+            self.book.fail(tag, f"malformed: {error}")
             return None
 
     def work(self, *, at_most: int) -> int:

@@ -10,6 +10,7 @@ import redis
 from celery import Celery
 
 import aragog.pinlater  # noqa: F401  registers pinlater://
+from aragog.pinlater.worker import RunLater, follow
 
 BROKER = os.environ.get("ARAGOG_TEST_BROKER", "memory://")
 NOTES = os.environ.get("ARAGOG_TEST_NOTES", "")
@@ -31,6 +32,9 @@ def make(broker: str, results: str | None = None, **conf) -> Celery:
 
 
 app = make(BROKER, RESULTS, **json.loads(os.environ.get("ARAGOG_TEST_CONF", "{}")))
+
+
+follow(app)
 
 
 def note(text: str) -> None:
@@ -67,6 +71,19 @@ def stubborn(self):
 def boom():
     note("boom")
     raise ValueError("as asked")
+
+
+@app.task(name="moody", ignore_result=True, broker_retries=True)
+def moody():
+    note("moody")
+    raise ValueError("not in the mood")
+
+
+@app.task(name="later", bind=True, ignore_result=True)
+def later(self):
+    note(f"attempt {self.request.properties['pinlater']}")
+    if self.request.properties["pinlater"] < 3:
+        raise RunLater("not yet", delay_s=0.1)
 
 
 @app.task(name="suicide", ignore_result=True)

@@ -1,45 +1,171 @@
-"""Unmodified Celery workers on `pinlater://`: one worker of each pool, and what users rely on."""
+"""What Celery's users rely on, with unmodified workers on `pinlater://`."""
 
+import json
+import threading
 import time
 
 import pytest
 
-from aragog.pinlater.address import of_socket
-from tests.support.celery_worker import Worker
+from aragog.pinlater import answers
+from aragog.pinlater.job import NewJob, State
+from tests.support.celery_worker import Worker, eventually
 from tests.support.pinlater_app import make
 
 pytestmark = pytest.mark.redis
 
-
-@pytest.fixture
-def env(redis_server, redis_url):
-    return {
-        "ARAGOG_TEST_BROKER": of_socket(redis_server.socket),
-        "ARAGOG_TEST_NOTES": redis_url,
-        "ARAGOG_TEST_RESULTS": f"redis+socket://{redis_server.socket}",
-    }
+APP = "tests.support.pinlater_app"
 
 
-@pytest.fixture
-def app(env):
-    with make(env["ARAGOG_TEST_BROKER"], env["ARAGOG_TEST_RESULTS"]) as app:
-        yield app
-
-
-@pytest.fixture
-def notes(redis_client):
-    return lambda: [note.decode() for note in redis_client.lrange("notes", 0, -1)]
-
-
-@pytest.mark.parametrize("pool", ["prefork", "threads", "solo"])
-def test_a_worker_runs_tasks_now_later_and_again(pool, env, app, notes, tmp_path):
-    with Worker("tests.support.pinlater_app", tmp_path / "log", env=env, args=["-P", pool, "-c2"]):
-        now = app.send_task("add", (1, 2))
-        later = app.send_task("add", (3, 4), countdown=0.5)
+@pytest.mark.parametrize("pool", ["threads", "solo"])
+def test_a_worker_runs_tasks_now_later_and_again(pool, place, tmp_path):
+    with Worker(APP, tmp_path / "log", env=place.env, args=["-P", pool, "-c2"]):
+        now = place.app.send_task("add", (1, 2))
         began_s = time.monotonic()
-        again = app.send_task("stubborn")
+        later = place.app.send_task("add", (3, 4), countdown=0.5)
+        again = place.app.send_task("stubborn")
 
         assert now.get(timeout=20) == 3
         assert later.get(timeout=20) == 7
-        assert time.monotonic() - began_s >= 0.4
+        assert time.monotonic() - began_s >= 0.5
         assert again.get(timeout=20) == 2
+
+
+def test_the_most_urgent_task_runs_first(place, tmp_path):
+    for priority in (9, 0, 5, 7):
+        place.app.send_task("say", (str(priority),), priority=priority)
+    options = {"worker_prefetch_multiplier": 1}
+    env = place.env | {"ARAGOG_TEST_CONF": json.dumps(options)}
+
+    with Worker(APP, tmp_path / "log", env=env, args=["-P", "solo"]):
+        eventually(lambda: len(place.notes()) == 4)
+
+    assert place.notes() == ["0", "5", "7", "9"]
+
+
+def test_tasks_end_in_the_state_they_deserve(staffed):
+    staffed.shard.configure("celery", {"retry_step_ms": 50, "max_attempts": 3})
+    for name in ("boom", "moody", "later", "suicide", "nobody knows it"):
+        staffed.app.send_task(name)
+    staffed.app.send_task("refuse", kwargs={"requeue_until": 2})
+    staffed.app.send_task("add", (1, 1))
+    broken = NewJob(b"no message", name="broken", key="1")
+    staffed.shard.enqueue("celery", [broken])
+
+    sizes = eventually_sizes(staffed, ended=8)
+    failed = {job.name: job for job in staffed.shard.jobs("celery", State.FAILED, limit=20)}
+    notes = staffed.notes()
+
+    assert (sizes.succeeded, sizes.failed) == (2, 6)
+    assert failed["boom"].problem == "ValueError: as asked"
+    assert (notes.count("boom"), notes.count("moody"), notes.count("suicide")) == (1, 3, 3)
+    assert notes.count("attempt 3") == 1
+    assert failed["moody"].problem == "ValueError: not in the mood"
+    assert failed["suicide"].problem.startswith("WorkerLostError")
+    assert failed["refuse"].problem == "rejected: as asked"
+    assert failed["refuse"].attempts == 2
+    assert failed["nobody knows it"].problem == "no such task here: nobody knows it"
+    assert failed["broken"].problem.startswith("malformed: job body")
+
+
+def eventually_sizes(place, *, ended):
+    def done():
+        sizes = place.shard.sizes("celery")
+        return sizes.succeeded + sizes.failed == ended
+
+    eventually(done)
+    return place.shard.sizes("celery")
+
+
+def test_control_inspect_revoke_events_and_purge_go_on_working(staffed):
+    seen = []
+
+    with staffed.app.connection() as connection:
+        receiver = staffed.app.events.Receiver(connection, handlers={"*": seen.append})
+        watch = threading.Thread(target=receiver.capture, kwargs={"wakeup": False})
+        watch.start()
+        time.sleep(0.3)
+        asleep = staffed.app.send_task("say", ("long", 1.0))
+        revoked = staffed.app.send_task("say", ("revoked",), countdown=1.0)
+        staffed.app.control.revoke(revoked.id)
+        eventually(lambda: "long" in staffed.notes())
+        inspect = staffed.app.control.inspect(timeout=1)
+        [active] = inspect.active().values()
+        [scheduled] = inspect.scheduled().values()
+        eventually(lambda: staffed.shard.sizes("celery").pending == 0)
+        for _ in range(3):
+            staffed.app.send_task("say", ("never",), countdown=3600)
+        purged = staffed.app.control.purge()
+        eventually(lambda: "long done" in staffed.notes() and staffed.running() == 0)
+        eventually(lambda: any(e["type"] == "task-revoked" for e in seen))
+        receiver.should_stop = True
+        watch.join()
+
+    assert [task["id"] for task in active] == [asleep.id]
+    assert scheduled == []
+    assert purged == 3
+    assert staffed.notes() == ["long", "long done"]
+    assert {"task-received", "task-started", "task-succeeded"} <= {e["type"] for e in seen}
+
+
+def test_a_task_far_longer_than_a_claim_runs_once_beside_a_second_worker(staffed, tmp_path):
+    conf = {"broker_transport_options": {"claim_timeout_s": 1.5}}
+    env = staffed.env | {"ARAGOG_TEST_CONF": json.dumps(conf)}
+    with Worker(APP, tmp_path / "log2", env=env, args=["-P", "solo", "-n", "second@here"]):
+        staffed.app.send_task("say", ("slow", 4.0))
+        staffed.app.send_task("say", ("later",), countdown=4.0)
+        eventually(lambda: len(staffed.notes()) == 3)
+
+    assert sorted(staffed.notes()) == ["later", "slow", "slow done"]
+
+
+def test_an_eta_of_three_hours_is_delivered_once(staffed):
+    staffed.app.send_task("say", ("in three hours",), countdown=3 * 3600)
+    time.sleep(2.0)
+    assert staffed.notes() == []
+    assert staffed.running() == 0
+    waiting = staffed.shard.keys("celery")[11]
+
+    [(job, due_ms)] = staffed.client.zrange(waiting, 0, -1, withscores=True)
+    staffed.client.zadd(waiting, {job: due_ms - 3 * 3600 * 1000})
+    eventually(staffed.notes)
+    time.sleep(2.0)
+
+    assert staffed.notes() == ["in three hours"]
+
+
+def test_a_unique_task_is_answered_that_it_is_already_there(staffed):
+    with answers.heard() as told:
+        for _ in range(2):
+            staffed.app.send_task("say", ("once", 0.2), countdown=0.5, unique_key="page 7")
+    eventually(lambda: "once done" in staffed.notes() and staffed.running() == 0)
+    with answers.heard() as later:
+        staffed.app.send_task("say", ("again",), unique_key="page 7")
+    eventually(lambda: "again" in staffed.notes())
+
+    assert [a.already_there for a in told + later] == [False, True, False]
+    assert staffed.notes() == ["once", "once done", "again"]
+
+
+def test_a_backlog_of_the_stock_transport_is_worked_off(staffed):
+    with make(f"redis+socket://{staffed.server.socket}") as stock:
+        for i in range(3):
+            stock.send_task("say", (str(i),))
+
+    eventually(lambda: sorted(staffed.notes()) == ["0", "1", "2"])
+
+
+def test_a_stopped_worker_gives_back_what_it_had_not_begun(place, tmp_path):
+    conf = {"worker_prefetch_multiplier": 8}
+    env = place.env | {"ARAGOG_TEST_CONF": json.dumps(conf)}
+    with Worker(APP, tmp_path / "log", env=env, args=["-c1"]):
+        for i in range(5):
+            place.app.send_task("say", (str(i), 1.0))
+        eventually(lambda: place.running() == 5)
+        eventually(place.notes)
+
+    sizes = place.shard.sizes("celery")
+    assert (sizes.running, sizes.due + sizes.succeeded) == (0, 5)
+    assert sizes.succeeded < 5
+    assert [j.attempts for j in place.shard.jobs("celery", State.PENDING, limit=9)] == [
+        0
+    ] * sizes.due

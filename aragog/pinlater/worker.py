@@ -1,0 +1,103 @@
+"""
+What a Celery worker knows and its broker does not: how a task ended.
+
+Without this a job whose task raised is SUCCEEDED, for Celery acknowledges it. `follow(app)` lets
+the job be FAILED with the error, and lets tasks with `broker_retries = True` run again as their
+queue's retry policy says. That is for tasks whose results nobody waits for: Celery stores a
+failure, and fires chords, at the first attempt. On other brokers nothing changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from billiard.einfo import ExceptionWithTraceback
+from billiard.exceptions import WorkerLostError
+from celery import Celery, signals
+from celery.exceptions import Ignore, Reject, Retry
+from celery.worker.request import Request
+
+from aragog.pinlater.book import Hint
+
+
+class RunLater(Reject):
+    """
+    Raised in a task: give the job back, to run again after a delay; the attempt counts.
+
+    On another broker than pinlater it runs again at once.
+
+    Args:
+        reason: kept with the job.
+        delay_s: None means as the queue's retry policy says.
+    """
+
+    def __init__(self, reason: str = "", delay_s: float | None = None) -> None:
+        super().__init__(reason, requeue=True)
+        self.delay_s = delay_s
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.reason, self.delay_s)
+
+
+class JobRequest(Request):
+    """A request that tells its job how the task ended, before it is acknowledged."""
+
+    def on_failure(
+        self,
+        exc_info: Any,
+        send_failed_event: bool = True,
+        return_ok: bool = False,
+    ) -> Any:
+        error = exc_info.exception
+        if isinstance(error, ExceptionWithTraceback):
+            error = error.exc
+        self._foretell(error)
+        return super().on_failure(
+            exc_info, send_failed_event=send_failed_event, return_ok=return_ok
+        )
+
+    def on_timeout(self, soft: bool, timeout: float) -> Any:
+        if not soft:
+            self._foretell(TimeoutError(f"hard time limit of {timeout} s exceeded"))
+        return super().on_timeout(soft, timeout)
+
+    def _foretell(self, error: BaseException) -> None:
+        book = getattr(self.message.channel, "book", None)
+        if book is None or isinstance(error, Retry):
+            return
+        on_ack, on_reject = hints(error, retries=getattr(self.task, "broker_retries", False))
+        book.hint(self.message.delivery_tag, on_ack=on_ack, on_reject=on_reject)
+
+
+def hints(error: BaseException, *, retries: bool) -> tuple[Hint | None, Hint | None]:
+    """
+    What an ack, and what a reject, means for a job whose task ended with `error`.
+
+    None: what it means anyway (SUCCEEDED; run again at once, or FAILED). Pure.
+    """
+    problem = f"{type(error).__name__}: {error}"
+    if isinstance(error, RunLater):
+        if error.delay_s is None:
+            return None, Hint("policy", 0, str(error.reason))
+        return None, Hint("again", round(error.delay_s * 1000), str(error.reason))
+    if isinstance(error, Reject):
+        return None, Hint("again" if error.requeue else "fail", 0, f"rejected: {error.reason}")
+    if isinstance(error, Ignore):
+        return None, None
+    if isinstance(error, WorkerLostError):
+        # An ack means that the result had been stored before the worker was lost.
+        return None, Hint("policy", 0, problem)
+    end = Hint("policy" if retries else "fail", 0, problem)
+    return end, end
+
+
+def follow(app: Celery) -> None:
+    """Have `app`'s workers tell jobs how their tasks ended."""
+    app.Task.Request = f"{__name__}:JobRequest"
+    signals.task_unknown.connect(_unknown, dispatch_uid="pinlater-unknown")
+
+
+def _unknown(message: Any = None, name: str = "", **_: Any) -> None:
+    book = getattr(getattr(message, "channel", None), "book", None)
+    if book is not None:
+        book.explain(message.delivery_tag, f"no such task here: {name}")

@@ -1,0 +1,76 @@
+"""What the tests of the transport share."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+import redis
+
+from aragog.pinlater.address import of_socket
+from aragog.pinlater.shard import RedisShard
+from aragog.standalone.redis_server import RedisServer
+from tests.support.celery_worker import Worker
+from tests.support.pinlater_app import make
+
+
+class Place:
+    """A broker on a redis-server of this test's, and what ran there."""
+
+    def __init__(self, server):
+        self.server = server
+        self.broker = of_socket(server.socket)
+        self.client = redis.Redis.from_url(server.url)
+        self.shard = RedisShard(self.client)
+        self.env = {
+            "ARAGOG_TEST_BROKER": self.broker,
+            "ARAGOG_TEST_NOTES": server.url,
+            "ARAGOG_TEST_RESULTS": f"redis+socket://{server.socket}",
+        }
+        self.app = make(self.broker, self.env["ARAGOG_TEST_RESULTS"])
+
+    def notes(self):
+        return [note.decode() for note in self.client.lrange("notes", 0, -1)]
+
+    def running(self, queue="celery"):
+        return self.shard.sizes(queue).running
+
+    def close(self):
+        self.app.close()
+        self.client.close()
+
+
+@pytest.fixture
+def place(redis_server, redis_url):
+    found = Place(redis_server)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def _staffed():
+    with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as server:
+        found = Place(server)
+        conf = {
+            "broker_transport_options": {"claim_timeout_s": 1.5},
+            "worker_send_task_events": True,
+        }
+        env = found.env | {"ARAGOG_TEST_CONF": json.dumps(conf)}
+        with Worker("tests.support.pinlater_app", Path(folder) / "log", env=env, args=["-c2"]):
+            yield found
+        found.close()
+
+
+@pytest.fixture
+def staffed(_staffed):
+    """A place with a prefork worker whose claims last 1.5 s; its queue is emptied before."""
+    _staffed.shard.drop("celery")
+    _staffed.client.delete("notes")
+    return _staffed
+
+
+@pytest.fixture
+def own_place(own_redis):
+    found = Place(own_redis)
+    yield found
+    found.close()

@@ -1,0 +1,135 @@
+"""Killed workers, a broker that goes away, lost shards: nothing is lost, little runs twice."""
+
+import json
+import signal
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from aragog.errors import BrokerUnavailable
+from aragog.pinlater.address import of_socket
+from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.pinlater.job import NewJob
+from aragog.standalone.redis_server import RedisServer
+from tests.support.celery_worker import Worker, eventually
+from tests.support.pinlater_app import make
+
+pytestmark = pytest.mark.redis
+
+APP = "tests.support.pinlater_app"
+
+
+def with_conf(place, **conf):
+    conf.setdefault("broker_transport_options", {"claim_timeout_s": 1.5})
+    return place.env | {"ARAGOG_TEST_CONF": json.dumps(conf)}
+
+
+def test_all_but_what_a_killed_worker_held_runs_exactly_once(place, tmp_path):
+    env = with_conf(place, worker_prefetch_multiplier=10)
+    worker = Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c10"]).start()
+    for i in range(300):
+        place.app.send_task("say", (str(i), 0.05))
+    eventually(lambda: len(place.notes()) > 100)
+    worker.kill()
+    held = {
+        json.loads(job.body)["headers"]["argsrepr"].split("'")[1]
+        for job in place.shard.jobs("celery", "RUNNING", limit=500)
+    }
+
+    with Worker(APP, tmp_path / "log2", env=env, args=["-P", "threads", "-c10"]):
+        eventually(lambda: place.shard.sizes("celery").succeeded == 300)
+
+    done = Counter(note.removesuffix(" done") for note in place.notes() if note.endswith("done"))
+    assert len(done) == 300
+    assert len(held) > 10
+    assert {name for name, times in done.items() if times > 1} <= held
+
+
+def test_a_broker_that_restarts_costs_no_job_and_doubles_none(own_place, tmp_path):
+    env = with_conf(own_place, broker_transport_options={"claim_timeout_s": 4})
+    # What the tasks note must be kept elsewhere.
+    with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as other:
+        env["ARAGOG_TEST_NOTES"] = other.url
+        with Worker(APP, tmp_path / "log", env=env, args=["-c2"]) as worker:
+            for i in range(4):
+                own_place.app.send_task("say", (f"slow{i}", 4.0))
+            own_place.app.send_task("say", ("eta",), countdown=5)
+            eventually(lambda: own_place.running() == 4)
+            time.sleep(1.2)
+            own_place.server.stop()
+            time.sleep(2)
+            own_place.server.start()
+            eventually(lambda: own_place.shard.sizes("celery").succeeded == 5, 40)
+
+            assert worker.process.poll() is None
+        with make("memory://", other.url.replace("unix", "redis+socket")) as app:
+            notes = [n.decode() for n in app.backend.client.lrange("notes", 0, -1)]
+
+    wanted = {"eta": 1} | {f"slow{i}": 1 for i in range(4)} | {f"slow{i} done": 1 for i in range(4)}
+    assert Counter(notes) == wanted
+
+
+def test_a_worker_goes_on_after_its_broker_hung(own_place, tmp_path):
+    with Worker(APP, tmp_path / "log", env=with_conf(own_place), args=["-P", "threads", "-c2"]):
+        own_place.app.send_task("add", (1, 1)).get(timeout=10)
+        own_place.server.process.send_signal(signal.SIGSTOP)
+        time.sleep(5)
+        own_place.server.process.send_signal(signal.SIGCONT)
+
+        for _ in range(3):
+            assert own_place.app.send_task("add", (1, 2)).get(timeout=15) == 3
+        assert own_place.app.send_task("add", (1, 3), countdown=0.5).get(timeout=15) == 4
+
+
+@pytest.fixture
+def two(own_redis):
+    with tempfile.TemporaryDirectory(prefix="ar") as folder:
+        second = RedisServer(Path(folder), persistent=True).start()
+        yield own_redis, second
+        second.stop()
+
+
+def test_jobs_spread_over_the_shards_and_go_round_one_that_is_lost(two):
+    first, second = two
+    cluster = Cluster(connect_shards([first.url, second.url]))
+    cluster.enqueue("q", [NewJob(b"x")] * 100)
+    spread = [shard.sizes("q").pending for shard in cluster.shards]
+    second.kill()
+
+    taken = cluster.enqueue("q", [NewJob(b"x")] * 100)
+
+    assert all(20 < n < 80 for n in spread)
+    assert {answer.job_id[0] for answer in taken} == {"0"}
+    assert not cluster.breakers["1"].healthy
+    with pytest.raises(BrokerUnavailable):
+        cluster.shards[1].sizes("q")
+
+
+def test_a_worker_reads_all_shards_and_a_lost_one_keeps_its_jobs(two, tmp_path):
+    first, second = two
+    options = {"claim_timeout_s": 3, "shards": [second.url]}
+    conf = {"broker_transport_options": options}
+    with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as other:
+        env = {
+            "ARAGOG_TEST_BROKER": of_socket(first.socket),
+            "ARAGOG_TEST_NOTES": other.url,
+            "ARAGOG_TEST_CONF": json.dumps(conf),
+        }
+        shards = connect_shards([first.url, second.url])
+        with make(env["ARAGOG_TEST_BROKER"], **conf) as app:
+            for i in range(40):
+                app.send_task("say", (str(i),))
+            waiting = shards[1].sizes("celery").pending
+            second.stop()
+            with Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]):
+                eventually(lambda: shards[0].sizes("celery").succeeded == 40 - waiting)
+                for i in range(5):
+                    app.send_task("say", (f"after {i}",))
+                eventually(lambda: shards[0].sizes("celery").succeeded == 45 - waiting)
+                second.start()
+                eventually(lambda: shards[1].sizes("celery").succeeded == waiting, 40)
+
+    assert 5 < waiting < 35
