@@ -125,6 +125,7 @@ def _behind(evidence: Evidence, home: str, found: _Finding) -> Decision:
         else:
             why = f"it speaks for {evidence.final_url}, which is another page"
             found.rejected += [(source, url, why) for url in urls]
+    found.reasons.append(f"the page came from {evidence.final_url}, which {home} was not moved to")
     return _decision(evidence, home, rule, found, aliases=tuple(found.moved))
 
 
