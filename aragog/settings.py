@@ -10,7 +10,9 @@ from which docs/settings.md is made.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
+import tempfile
 import tomllib
 import types
 import typing
@@ -254,7 +256,43 @@ class Settings:
     pipeline: PipelineSettings = field(default_factory=PipelineSettings)
     serving: ServingSettings = field(default_factory=ServingSettings)
 
+    @property
+    def redis_socket(self) -> Path:
+        """
+        Where the private redis-server listens: in `data_dir`, or, where that path is too long for
+        a unix socket (107 bytes, unix(7)), in a folder of its own under the temporary directory.
+        """
+        data_dir = self.data_dir.absolute()
+        path = data_dir / "redis" / "redis.sock"
+        if len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
+            return path
+        name = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"aragog-{os.getuid()}-{name}" / "redis.sock"
 
+    @property
+    def private_redis(self) -> bool:
+        """True when a setting that was left empty means the private redis-server."""
+        return not (self.redis.url and self.broker.url)
+
+    def resolved(self) -> Settings:
+        """The same with everything that was left empty filled in."""
+        socket = self.redis_socket
+        redis_url = self.redis.url or f"unix://{socket}?db=0"
+        broker_url = self.broker.url or f"pinlater+socket://{socket}?virtual_host=1"
+        return dataclasses.replace(
+            self,
+            redis=dataclasses.replace(self.redis, url=redis_url),
+            broker=dataclasses.replace(self.broker, url=broker_url),
+            politeness=dataclasses.replace(
+                self.politeness, limiter_urls=self.politeness.limiter_urls or (redis_url,)
+            ),
+        )
+
+
+MAX_SOCKET_PATH_BYTES = 107
+BROKER_SCHEMES = (
+    "", "pinlater", "pinlaters", "pinlater+socket", "redis", "rediss", "redis+socket", "amqp", "amqps"
+)  # fmt: skip
 ENV_PREFIX = "ARAGOG_"
 SETTINGS_FILE = "aragog.toml"
 
@@ -418,7 +456,7 @@ def _check(settings: Settings) -> list[str]:
     if settings.store.sqlite_shards > 256:
         problems.append("store.sqlite_shards: must be 256 at most")
     scheme = settings.broker.url.partition("://")[0]
-    if scheme not in ("", "pinlater", "redis", "rediss", "redis+socket", "amqp", "amqps", "memory"):
+    if scheme not in BROKER_SCHEMES:
         problems.append(
             f"broker.url: {scheme}:// is not a broker aragog runs on; "
             "use pinlater://, redis:// or amqp://"

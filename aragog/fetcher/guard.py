@@ -85,6 +85,9 @@ class Guard:
         self._resolver = Resolver(
             lookup, clock or SystemClock(), timeout_s=settings.connect_timeout_s
         )
+        # What a text means does not change; the pages of a bundle share few hosts.
+        self._vet_ip = lru_cache(maxsize=8192)(self._vet_ip_text)
+        self._vet_host = lru_cache(maxsize=8192)(self._vet_host_text)
 
     def vet_url(self, url: str) -> str | None:
         """
@@ -127,7 +130,10 @@ class Guard:
         return Vetted(tuple((address, port) for address in found.addresses))
 
     def vet_address(self, address: str) -> str | None:
-        """Why `address` must not be connected to; None when it may be."""
+        """Why the IP address `address` must not be connected to; None when it may be."""
+        return self._vet_ip(address)
+
+    def _vet_ip_text(self, address: str) -> str | None:
         ip = _ip(address)
         if ip is None:
             return f"{address} is no plain IP address"
@@ -163,7 +169,7 @@ class Guard:
         port = int(parts.port) if parts.port else _DEFAULT_PORTS[parts.protocol]
         return None if port in self._ports else _port_why(port)
 
-    def _vet_host(self, host: str) -> str | None:
+    def _vet_host_text(self, host: str) -> str | None:
         """Why a host that is not mapped is refused by its text."""
         if not host:
             return "no host"
@@ -214,6 +220,7 @@ class Guard:
         return None
 
     def _vet_mapped(self, host: str, to: tuple[IP, int | None], port: int) -> Resolution:
+        """A mapping says where, `allowed_networks` says whether: one setting grants, not two."""
         address, mapped_port = to
         if why := self.vet_address(str(address)):
             return Denied(f"{host} is mapped to {why}; fetch.allowed_networks does not allow it")

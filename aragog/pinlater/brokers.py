@@ -1,60 +1,132 @@
 """
-What Celery needs to be told for each kind of broker, and what a broker cannot do.
+Which settings Celery needs on each kind of broker, and what each cannot do. Pure.
 
-    pinlater://, pinlaters://, pinlater+socket://   everything
-    redis://, rediss://, redis+socket://            the stock transport of kombu
-    amqp://, amqps://                               RabbitMQ: quorum queues, native delayed delivery
+Tasks are the same everywhere: late acks, rejection when a worker is lost, no prefetch beyond what
+a worker starts soon.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
-import aragog.pinlater  # noqa: F401 - registers the transport
-from aragog.pinlater.address import SCHEMES
+from aragog.errors import ConfigError
+
+Kind = Literal["pinlater", "redis", "rabbitmq", "memory"]
+
+SCHEMES: dict[str, Kind] = {
+    "pinlater": "pinlater",
+    "pinlaters": "pinlater",
+    "pinlater+socket": "pinlater",
+    "redis": "redis",
+    "rediss": "redis",
+    "redis+socket": "redis",
+    "amqp": "rabbitmq",
+    "amqps": "rabbitmq",
+    "pyamqp": "rabbitmq",
+    "memory": "memory",
+}
+
+REDIS_ETA = (
+    "redis:// hands a task with an ETA to a worker at once, which keeps it in memory until it is "
+    "due (8.5 KB each, measured), and delivers it again after an hour (visibility_timeout): keep "
+    "delays short, or use pinlater://"
+)
+NO_STATES = "has no job states: no list of failed jobs, no retry by hand"
+NO_QUEUE_SETTINGS = "has no dequeue rate and no pause for a queue"
+NO_UNIQUE = "has no unique jobs: the same URL may be queued twice"
+NO_PRIORITIES = (
+    "has no priorities on quorum queues before RabbitMQ 4, and two levels since: all priorities "
+    "run alike"
+)
+
+
+def kind_of(broker_url: str) -> Kind:
+    """
+    Which broker a URL is for.
+
+    Raises:
+        ConfigError: none that is known.
+    """
+    scheme = broker_url.partition("://")[0]
+    try:
+        return SCHEMES[scheme]
+    except KeyError:
+        known = ", ".join(f"{s}://" for s in SCHEMES)
+        raise ConfigError(f"broker.url: {scheme}:// is not one of {known}") from None
 
 
 def celery_settings(
-    broker_url: str, shards: Sequence[str] = (), claim_timeout_s: float = 60.0
+    broker_url: str, shards: Sequence[str] = (), *, claim_timeout_s: float = 60.0
 ) -> dict[str, Any]:
-    """Celery's settings for a broker; merge them into an app's configuration."""
-    scheme = broker_url.partition("://")[0]
-    if scheme in SCHEMES:
-        options: dict[str, Any] = {"claim_timeout_s": claim_timeout_s}
-        if shards:
-            options["shards"] = list(shards)
-        return {"broker_url": broker_url, "broker_transport_options": options}
-    if scheme.startswith("amqp"):
-        return {
-            "broker_url": broker_url,
-            "task_default_queue_type": "quorum",
-            "task_default_exchange_type": "topic",
-            "broker_native_delayed_delivery_queue_type": "quorum",
-            "worker_detect_quorum_queues": True,
-            "broker_transport_options": {"confirm_publish": True},
-        }
-    return {
+    """
+    Celery's settings for a broker, by Celery's own names.
+
+    Args:
+        shards: further Redis servers for jobs (`redis://…`, `unix://…`); pinlater only.
+        claim_timeout_s: after which a killed worker's jobs run again; pinlater only.
+
+    Raises:
+        ConfigError: an unknown scheme, or shards on a broker that has none.
+    """
+    kind = kind_of(broker_url)
+    if shards and kind != "pinlater":
+        raise ConfigError(f"broker.shards: only pinlater:// has shards, not {broker_url!r}")
+    common: dict[str, Any] = {
         "broker_url": broker_url,
-        # Longer than any ETA of ours, or waiting jobs would run again and again (celery 2481).
-        "broker_transport_options": {"visibility_timeout": 2 * 86_400},
+        "task_acks_late": True,
+        "task_reject_on_worker_lost": True,
+        "broker_connection_retry_on_startup": True,
+        # Their acks survive a reconnect on pinlater, and elsewhere tasks may run twice anyway.
+        "worker_cancel_long_running_tasks_on_connection_loss": False,
+    }
+    return common | _OF_KIND[kind](tuple(shards), claim_timeout_s)
+
+
+def _pinlater(shards: tuple[str, ...], claim_timeout_s: float) -> dict[str, Any]:
+    return {
+        "broker_transport_options": {"shards": shards, "claim_timeout_s": claim_timeout_s},
+        # A retried publish would be a second job.
+        "task_publish_retry": False,
     }
 
 
+def _redis(_shards: tuple[str, ...], _claim_timeout_s: float) -> dict[str, Any]:
+    return {
+        "broker_transport_options": {"visibility_timeout": 3600, "priority_steps": [*range(10)]}
+    }
+
+
+def _rabbitmq(_shards: tuple[str, ...], _claim_timeout_s: float) -> dict[str, Any]:
+    return {
+        "task_default_queue_type": "quorum",
+        # Native delayed delivery routes by topic; it has no direct exchanges.
+        "task_default_exchange_type": "topic",
+        "broker_native_delayed_delivery_queue_type": "quorum",
+        "worker_detect_quorum_queues": True,
+        "broker_transport_options": {"confirm_publish": True},
+    }
+
+
+def _memory(_shards: tuple[str, ...], _claim_timeout_s: float) -> dict[str, Any]:
+    return {"broker_transport_options": {"polling_interval": 0.01}}
+
+
+_OF_KIND = {"pinlater": _pinlater, "redis": _redis, "rabbitmq": _rabbitmq, "memory": _memory}
+
+
 def limitations(broker_url: str) -> list[str]:
-    """What a broker cannot do, a sentence each; empty for pinlater."""
-    scheme = broker_url.partition("://")[0]
-    if scheme in SCHEMES:
-        return []
-    common = [
-        "states of jobs and retry by hand (aragog queue)",
-        "unique jobs by key",
-        "a rate limit and a pause for each queue",
-    ]
-    if scheme.startswith("amqp"):
-        return [*common, "priorities, before RabbitMQ 4"]
-    return [
-        *common,
-        "wait on the server: jobs with an ETA sit in a worker's memory until they are due",
-        "give back a killed worker's jobs sooner than the visibility timeout",
-    ]
+    """What this broker cannot do, a sentence each; empty for pinlater."""
+    kind = kind_of(broker_url)
+    shared = [f"{broker_url.partition('://')[0]}:// {lack}" for lack in (
+        NO_STATES, NO_QUEUE_SETTINGS, NO_UNIQUE,
+    )]  # fmt: skip
+    match kind:
+        case "pinlater":
+            return []
+        case "redis":
+            return [REDIS_ETA, *shared]
+        case "rabbitmq":
+            return [*shared, f"amqp:// {NO_PRIORITIES}"]
+        case "memory":
+            return ["memory:// lives in one process and ends with it: for tests only", *shared]

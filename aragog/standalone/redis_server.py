@@ -17,9 +17,7 @@ from typing import Self
 import redis
 
 from aragog.errors import ConfigError
-
-# A unix socket's path is limited to 107 bytes on Linux (unix(7)).
-MAX_SOCKET_PATH = 107
+from aragog.settings import MAX_SOCKET_PATH_BYTES
 
 
 def find_redis_server() -> Path:
@@ -48,17 +46,22 @@ class RedisServer:
         folder: made if missing; holds socket, log and, when persistent, the append-only file.
         port: None: a unix socket only, so that it cannot collide; else that port on 127.0.0.1.
         persistent: append-only file, fsync every second: a crash loses the last second at most.
+        socket: where to listen; None: `redis.sock` in the folder.
     """
 
-    def __init__(self, folder: Path, *, port: int | None = None, persistent: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        port: int | None = None,
+        persistent: bool = False,
+        socket: Path | None = None,
+    ) -> None:
         self.folder = folder.absolute()
+        self.socket = (socket or self.folder / "redis.sock").absolute()
         self.port = port
         self.persistent = persistent
         self.process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def socket(self) -> Path:
-        return self.folder / "redis.sock"
 
     @property
     def url(self) -> str:
@@ -91,7 +94,8 @@ class RedisServer:
             ConfigError: it did not come up; the message holds the last lines of its log.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        if not self.port and len(str(self.socket)) > MAX_SOCKET_PATH:
+        self.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self.port and len(str(self.socket)) > MAX_SOCKET_PATH_BYTES:
             raise ConfigError(f"data_dir: too long a path for a unix socket: {self.socket}")
         self.process = subprocess.Popen(
             self.command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL

@@ -12,8 +12,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
+import orjson
+
 from aragog.clock import Clock, SystemClock
-from aragog.errors import CorruptContent, TakenDown
+from aragog.errors import BadInput, CorruptContent, TakenDown
 from aragog.settings import StoreSettings
 from aragog.urls.canonical import KnownPage
 from aragog.urls.normalize import normalize
@@ -43,6 +45,8 @@ from aragog.urlstore.records import (
     Record,
     Written,
 )
+from aragog.urlstore.repair import GRACE_S, Progress, Repair, RepairReport
+from aragog.urlstore.takedown import Takedown
 from aragog.urlstore.writing import PageWriter
 from aragog.zen.tables import Put, Row, Tables
 
@@ -79,6 +83,7 @@ class UrlStore:
         self._folder = Folder(tables, self._clock)
         self._due = DueIndex(tables)
         self._hosts = Hosts(tables)
+        self._takedown = Takedown(tables, content, self._linking, self._aliases, self._hosts)
         self._conditional = Conditional(tables, self._clock)
 
     # Reading
@@ -167,6 +172,11 @@ class UrlStore:
         """URLs that stand for the same page."""
         return list(self._aliases.of(self.resolve(url)))
 
+    def canonical_reasons(self, url: str) -> list[str]:
+        """Why the last fetch of `url` itself took its canonical URL; empty: nothing is known."""
+        cell = self._table.get(node_id(normalize(url)), [nodes.REASONS]).get(nodes.REASONS)
+        return [str(reason) for reason in orjson.loads(cell.value)] if cell else []
+
     def history(self, url: str, field: str) -> list[tuple[bytes, int]]:
         """(value, at_ms) of the last changes of a field in `store.history`, newest first."""
         _, row = self._home(
@@ -231,7 +241,7 @@ class UrlStore:
         version = os.urandom(8).hex()
         puts = self._field_puts(home, row, fields, provenance or {}, at_ms)
         puts.append(("n", node_id(home), {nodes.VERSION: version.encode()}, now_ms))
-        if nodes.URL not in row:
+        if nodes.SENTINEL not in row:
             self._tables.write([host_put(home, now_ms)])
         if if_version is None:
             self._tables.write(puts)
@@ -356,6 +366,59 @@ class UrlStore:
         """
         return self._folder.fold(limit)
 
+    def remove(self, url: str) -> None:
+        """
+        Forget a page: fields, facts, content, outlinks, due row. A later fetch brings it back.
+
+        Links to it stay, they are other pages'; so do its aliases.
+        """
+        now_ms = self._now_ms()
+        self._takedown.remove(self.resolve(url), now_ms)
+        self._floor_ms = now_ms + 1
+
+    def take_down(
+        self, *, url: str | None = None, host: str | None = None, domain: str | None = None
+    ) -> int:
+        """
+        Forget a page with its aliases, or all URLs of a host or domain, for good; how many.
+
+        What is left is a stub a URL that refuses every later write, until `lift_takedown`. Exactly
+        one argument is given. Safe to repeat; a URL that is stored meanwhile may be missed.
+        """
+        now_ms = self._now_ms()
+        if (url is None) + (host is None) + (domain is None) != 2:
+            raise BadInput("take_down: give one of url, host and domain")
+        if url is not None:
+            count = self._takedown.take_down(self.resolve(url), now_ms)
+        elif host is not None:
+            count = self._takedown.of_host(host, now_ms)
+        else:
+            count = self._takedown.of_domain(str(domain), now_ms)
+        self._floor_ms = now_ms + 1
+        return count
+
+    def lift_takedown(self, url: str) -> None:
+        """Let a URL be stored again; what was there does not come back."""
+        now_ms = self._now_ms()
+        asked = normalize(url)
+        for one in dict.fromkeys([asked, self.resolve(url)]):
+            self._takedown.lift(one, now_ms)
+        self._floor_ms = now_ms + 1
+
+    def repair(self, progress: Progress | None = None, *, grace_s: float = GRACE_S) -> RepairReport:
+        """
+        Walk all and make indexes, aliases, content, counts and due rows agree with the nodes.
+
+        May run beside the workers: what is younger than `grace_s` is left to its writer. Where
+        content is found that nothing points to, it waits `grace_s` before that is removed.
+        """
+        repair = Repair(
+            self._tables, self._content, self._aliases, self._folder, self._clock, grace_s=grace_s
+        )
+        report = repair.run(progress)
+        self._floor_ms = self._now_ms() + 1
+        return report
+
     def fold_lag_ms(self) -> int:
         """How long the oldest change has waited to be folded; 0: nothing waits."""
         return self._folder.lag_ms()
@@ -375,6 +438,10 @@ class UrlStore:
         self._check_not_taken_down(home, row)
         self._due.schedule(home, due_at_ms, now_ms)
         self._floor_ms = now_ms + 1
+
+    def close(self) -> None:
+        """Let go of the tables' files and connections."""
+        self._tables.close()
 
     def _home(self, asked: str, columns: Sequence[bytes] | None = None) -> tuple[str, Row]:
         wanted = [nodes.URL, nodes.CANONICAL, *(columns or ())]

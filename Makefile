@@ -1,0 +1,61 @@
+# aragog. `make run` and `make test` are all one needs; the rest is for working on it.
+# Everything is installed into .venv; nothing outside the project folder is touched.
+
+BIN := .venv/bin
+URLS ?=
+DEPTH ?= 0
+
+.PHONY: help setup run up down test check lint types layers fix bench lock hbase s3 clean
+
+help:  ## show what can be made
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup:  ## install everything into .venv, by the hashes of requirements.lock
+	@scripts/setup
+
+run: setup  ## fetch the demo web, or URLS=file DEPTH=n, and show progress
+	@$(BIN)/aragog run $(URLS) --depth $(DEPTH)
+
+up: setup  ## start the system and keep it running
+	@$(BIN)/aragog up
+
+down: setup  ## stop it
+	@$(BIN)/aragog down
+
+test: setup  ## run the tests, on private servers
+	@$(BIN)/pytest $(ARGS)
+
+check: lint types layers test  ## everything that is checked before a change lands
+
+lint: setup  ## style and common mistakes
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: setup  ## static types, strict
+	@$(BIN)/mypy
+
+layers: setup  ## which part may import which
+	@$(BIN)/lint-imports
+
+fix: setup  ## format, and mend what can be mended by itself
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: setup  ## crawl 500 pages with aragog and with Scrapy, interleaved
+	@scripts/setup bench
+	@$(BIN)/python -m bench.crawl
+
+hbase: setup  ## run an HBase with its Thrift gateway in the foreground (Java, Maven)
+	@$(BIN)/python -m deploy.hbase
+
+s3: setup  ## run an S3 server in the foreground (Go)
+	@$(BIN)/python -m deploy.s3
+
+lock: setup  ## resolve requirements.lock anew from pyproject.toml
+	@$(BIN)/uv pip compile pyproject.toml --all-extras --universal --generate-hashes \
+		--no-emit-index-url --no-header --quiet -o requirements.lock
+	@$(BIN)/uv pip compile bench/requirements.in --universal --generate-hashes \
+		--no-emit-index-url --no-header --quiet -o bench/requirements.lock
+
+clean:  ## remove what was installed and cached (not ./var, where the data is)
+	@rm -rf .venv .venv-bench .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

@@ -1,0 +1,122 @@
+"""From settings to connected services. The only place that knows every adapter."""
+
+from __future__ import annotations
+
+import dataclasses
+from concurrent.futures import ThreadPoolExecutor
+
+import redis
+
+from aragog.clock import Clock, SystemClock
+from aragog.fetcher.guard import Guard
+from aragog.fetcher.http import Fetcher
+from aragog.pipeline.enqueue import Enqueuer
+from aragog.pipeline.sending import Sender
+from aragog.pipeline.services import Services
+from aragog.pipeline.spool import Spool
+from aragog.pipeline.tally import Tally
+from aragog.pipeline.waiting import Waiting
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.overrides import Overrides
+from aragog.politeness.robots_cache import RobotsCache
+from aragog.settings import FetchSettings, Settings
+from aragog.urlstore.content import open_content
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables import Tables
+from aragog.zen.tables.memory import MemoryTables
+
+# Each is bounded by one fetch deadline; more of them only wait for the GIL.
+FETCH_THREADS = 64
+# RFC 9309: at least five redirects (2.3.1.2), and the first 500 KiB count (2.5).
+ROBOTS_REDIRECTS = 5
+ROBOTS_BYTES = 512_000
+
+
+def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -> Services:
+    """
+    The services of one process. Call it after the fork.
+
+    Raises:
+        ConfigError: a setting that only shows when it is used, such as a bad overrides file.
+    """
+    settings = settings.resolved()
+    clock = clock or SystemClock()
+    client = redis_client(settings)
+    waiting = Waiting(client, prefix=settings.redis.prefix)
+    counts = Tally(client, prefix=settings.redis.prefix)
+    guard = Guard(settings.fetch)
+    overrides = Overrides(settings.politeness.overrides_file)
+    return Services(
+        settings=settings,
+        clock=clock,
+        spool=Spool(client, prefix=settings.redis.prefix, ttl_s=settings.pipeline.spool_ttl_s),
+        waiting=waiting,
+        tally=counts,
+        sender=sender,
+        enqueuer=Enqueuer(waiting, sender, counts, bundle_size=settings.pipeline.bundle_size),
+        limiter=limiter(settings, overrides),
+        overrides=overrides,
+        robots=robots_cache(settings, clock),
+        fetcher=Fetcher(settings.fetch, guard, clock=clock),
+        robots_fetcher=Fetcher(for_robots(settings.fetch), guard, clock=clock),
+        store=url_store(settings, clock),
+        pool=ThreadPoolExecutor(FETCH_THREADS, thread_name_prefix="fetch"),
+    )
+
+
+def redis_client(settings: Settings) -> redis.Redis:
+    """The shared Redis; connections are made on first use and again after a failure."""
+    return redis.Redis.from_url(
+        settings.resolved().redis.url, socket_timeout=10, socket_connect_timeout=5
+    )
+
+
+def limiter(settings: Settings, overrides: Overrides) -> Limiter:
+    """The limiter over its ring."""
+    politeness = settings.politeness
+    return Limiter(
+        politeness.limiter_urls or (settings.redis.url,),
+        politeness,
+        overrides,
+        settings.redis.prefix,
+    )
+
+
+def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
+    """The shared rules of origins."""
+    redis_settings = settings.resolved().redis
+    return RobotsCache(redis_settings.url, settings.politeness, redis_settings.prefix, clock=clock)
+
+
+def for_robots(fetch: FetchSettings) -> FetchSettings:
+    """How robots.txt is fetched: whatever its type, its first 500 KiB, at most five redirects."""
+    return dataclasses.replace(
+        fetch,
+        content_types=("*/*",),
+        max_redirects=ROBOTS_REDIRECTS,
+        max_body_bytes=ROBOTS_BYTES,
+        max_wire_bytes=ROBOTS_BYTES,
+    )
+
+
+def tables(settings: Settings) -> Tables:
+    """The cell tables of the engine that the settings name."""
+    store = settings.store
+    if store.engine == "memory":
+        return MemoryTables()
+    if store.engine == "hbase":
+        from aragog.zen.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
+
+        return HBaseTables(store)
+    from aragog.zen.tables.sqlite import SqliteTables  # noqa: PLC0415 - only where used
+
+    return SqliteTables(settings.data_dir / "store", shards=store.sqlite_shards)
+
+
+def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
+    """The UrlStore, its tables made where the engine is embedded."""
+    engine = tables(settings)
+    if settings.store.engine != "hbase":
+        engine.create()
+    content = open_content(settings.content, settings.data_dir)
+    return UrlStore(engine, content, settings.store, clock or SystemClock())

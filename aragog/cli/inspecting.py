@@ -1,0 +1,213 @@
+"""`aragog explain`, `status`, `doctor`: why a URL is where it is, how things are, what is wrong."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import click
+import orjson
+import redis
+from rich.console import Console
+from rich.table import Table
+
+from aragog import urls as spelling
+from aragog.bootstrap import limiter, redis_client, robots_cache, url_store
+from aragog.client import Aragog
+from aragog.errors import AragogError
+from aragog.fetcher.guard import Guard
+from aragog.fetcher.user_agent import has_contact
+from aragog.pinlater.brokers import limitations
+from aragog.politeness.overrides import Overrides
+from aragog.settings import Settings, load_settings
+from aragog.standalone.redis_server import find_redis_server
+from aragog.standalone.supervisor import running_pid
+from aragog.urls.domain import origin
+
+
+@click.command()
+@click.argument("url")
+def explain(url: str) -> None:
+    """Why URL is where it is: spelling, guard, robots.txt, slot, canonical URL, next refresh."""
+    settings = load_settings().resolved()
+    normalized = spelling.normalize(url)
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    table.add_row("normalized", normalized)
+    for step in spelling.explain(url):
+        table.add_row(f"  {step.name}", f"{step.before} → {step.after}")
+    for part in (_guard, _robots, _slot, _stored):
+        try:
+            for name, text in part(normalized, settings):
+                table.add_row(name, text)
+        except AragogError as error:
+            table.add_row(part.__name__.strip("_"), f"cannot be told: {error}")
+    Console().print(table, markup=False)
+
+
+def _guard(url: str, settings: Settings) -> Iterator[tuple[str, str]]:
+    guard = Guard(settings.fetch)
+    yield "guard", guard.vet_url(url) or "nothing speaks against it"
+
+
+def _robots(url: str, settings: Settings) -> Iterator[tuple[str, str]]:
+    found = robots_cache(settings).get(origin(url))
+    if found.rules is None:
+        yield "robots.txt", f"of {origin(url)} is not known yet"
+    else:
+        yield "robots.txt", found.rules.explain(settings.fetch.user_agent, url)
+        yield "  rules", f"{found.state.value}, from status {found.status}"
+
+
+def _slot(url: str, settings: Settings) -> Iterator[tuple[str, str]]:
+    limits = limiter(settings, Overrides(settings.politeness.overrides_file))
+    key = limits.key_for(url)
+    report = limits.describe([key])[key]
+    yield "domain", f"{key}, {report.qps:g} requests/s, slots given away for {report.backlog_ms} ms"
+    if report.slow_down > 1:
+        yield "  slowed", f"{report.slow_down:g} times, {report.errors_in_a_row} errors in a row"
+
+
+def _stored(url: str, settings: Settings) -> Iterator[tuple[str, str]]:
+    store = url_store(settings)
+    try:
+        found = store.get(url)
+        if found is None:
+            yield "stored", "nothing is known of it"
+            return
+        yield "canonical", found.canonical_url
+        for reason in store.canonical_reasons(url):
+            yield "  because", reason
+        for name, value in sorted(found.facts.items()):
+            yield name, str(value)
+        if found.due_at_ms:
+            yield "next refresh", str(found.due_at_ms)
+    finally:
+        store.close()
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def status(*, as_json: bool) -> None:
+    """What is on its way and what became of the rest."""
+    settings = load_settings()
+    with Aragog(settings) as client:
+        found = {"waiting": client.waiting(), **client.tally()}
+    if as_json:
+        click.echo(orjson.dumps(found).decode())
+        return
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    for name, number in found.items():
+        table.add_row(name.replace("_", " "), f"{number:,}")
+    Console().print(table)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What the doctor found of one part."""
+
+    part: str
+    well: bool
+    text: str
+
+
+@click.command()
+def doctor() -> None:
+    """Check every part and say what to do; exits with 1 when something is wrong."""
+    settings = load_settings()
+    resolved = settings.resolved()
+    console = Console()
+    findings = [
+        finding
+        for check in (_check_agent, _check_redis, _check_broker, _check_store, _check_overrides)
+        for finding in _guarded(check, settings, resolved)
+    ]
+    for found in findings:
+        mark = "[green]ok[/]  " if found.well else "[red]look[/]"
+        console.print(f"{mark} {found.part}: ", end="")
+        console.print(found.text, markup=False, highlight=False)
+    if not all(found.well for found in findings):
+        sys.exit(1)
+
+
+def _guarded(
+    check: Callable[[Settings, Settings], Iterator[Finding]], settings: Settings, resolved: Settings
+) -> Iterator[Finding]:
+    try:
+        yield from check(settings, resolved)
+    except AragogError as error:
+        yield Finding(check.__name__.removeprefix("_check_"), well=False, text=str(error))
+
+
+def _check_agent(settings: Settings, _resolved: Settings) -> Iterator[Finding]:
+    agent = settings.fetch.user_agent
+    if has_contact(settings.fetch):
+        yield Finding("fetch.user_agent", well=True, text=agent)
+    else:
+        remedy = 'set it to something like "examplebot/1.0 (+https://example.com/bot)"'
+        text = f"{agent!r} has no contact, so only loopback is fetched; {remedy}"
+        yield Finding("fetch.user_agent", well=False, text=text)
+
+
+def _check_redis(settings: Settings, resolved: Settings) -> Iterator[Finding]:
+    if settings.private_redis and not running_pid(settings.data_dir.absolute() / "run"):
+        text = f"the private one would be {find_redis_server()}; nothing runs now (`aragog up`)"
+        yield Finding("redis", well=True, text=text)
+        return
+    try:
+        with redis_client(resolved) as client:
+            info = client.info("memory")
+            version = client.info("server")["redis_version"]
+    except redis.RedisError as error:
+        yield Finding(
+            "redis.url", well=False, text=f"{resolved.redis.url} does not answer: {error}"
+        )
+        return
+    policy = info.get("maxmemory_policy")
+    if info.get("maxmemory") and policy != "noeviction":
+        text = f"maxmemory-policy is {policy}: keys may vanish; set it to noeviction"
+        yield Finding("redis", well=False, text=text)
+    else:
+        yield Finding("redis", well=True, text=f"{version}, {info['used_memory_human']} used")
+
+
+def _check_broker(_settings: Settings, resolved: Settings) -> Iterator[Finding]:
+    kind = resolved.broker.url.partition("://")[0]
+    told = limitations(resolved.broker.url)
+    for text in told:
+        yield Finding(f"broker {kind}", well=True, text=f"cannot: {text}")
+    if not told:
+        yield Finding(f"broker {kind}", well=True, text="can all that aragog asks of it")
+
+
+def _check_store(settings: Settings, _resolved: Settings) -> Iterator[Finding]:
+    if settings.store.engine == "hbase":
+        from aragog.zen.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
+
+        problems = HBaseTables(settings.store).check()
+        for problem in problems:
+            yield Finding("hbase", well=False, text=problem)
+        if not problems:
+            yield Finding("hbase", well=True, text="all tables are as they should be")
+        return
+    folder = settings.data_dir.absolute()
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    text = f"{free / 1e9:.1f} GB free for {settings.data_dir.absolute()}"
+    yield Finding("data_dir", well=free > 1e9, text=text)
+
+
+def _check_overrides(settings: Settings, _resolved: Settings) -> Iterator[Finding]:
+    path = settings.politeness.overrides_file
+    if path is not None:
+        names = len(Overrides(path).table())
+        yield Finding("politeness.overrides_file", well=True, text=f"{names} names in {path}")
+
+
+COMMANDS = (explain, status, doctor)

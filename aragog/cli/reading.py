@@ -1,0 +1,117 @@
+"""`aragog show`, `links`, `content`: read what is stored, by any spelling or alias of a URL."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+import orjson
+from rich.console import Console
+from rich.table import Table
+
+from aragog.bootstrap import url_store
+from aragog.errors import ConfigError
+from aragog.serving import views
+from aragog.settings import load_settings
+from aragog.urlstore.store import UrlStore
+
+NOTHING = 4
+"""Exit code when nothing is known of the URL."""
+
+
+@contextmanager
+def store() -> Iterator[UrlStore]:
+    """The store of the settings."""
+    settings = load_settings()
+    if settings.store.engine == "sqlite" and not (settings.data_dir / "store").exists():
+        raise ConfigError(f"data_dir: nothing is stored in {settings.data_dir.absolute()} yet")
+    opened = url_store(settings)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def _json(value: Any) -> None:
+    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+
+
+def _unknown(url: str) -> None:
+    click.echo(f"aragog: nothing is known of {url}", err=True)
+    sys.exit(NOTHING)
+
+
+@click.command()
+@click.argument("url")
+@click.option("--fields", help="Names, separated by commas; all when missing.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def show(url: str, fields: str | None, *, as_json: bool) -> None:
+    """Fields and facts of URL."""
+    with store() as opened:
+        names = fields.split(",") if fields else None
+        found = views.read_url(opened, url, names)
+        if found is None:
+            _unknown(url)
+            return
+        found["aliases"] = opened.aliases(url)
+        found["inlinks"] = opened.count_inlinks(url)
+    if as_json:
+        _json(found)
+        return
+    console = Console()
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    table.add_row("url", found["canonical_url"])
+    for alias in found["aliases"]:
+        table.add_row("  alias", str(alias))
+    for name, value in sorted(found["facts"].items()):
+        table.add_row(name, _shown(name, value))
+    table.add_row("inlinks", str(found["inlinks"]))
+    for name, value in sorted(found["fields"].items()):
+        table.add_row(name, _shown(name, value))
+    console.print(table, markup=False)
+
+
+def _shown(name: str, value: Any) -> str:
+    if name.endswith("_at_ms") and isinstance(value, int | float):
+        return datetime.fromtimestamp(value / 1000, UTC).isoformat(timespec="seconds")
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+@click.command()
+@click.argument("url")
+@click.option("--in/--out", "inwards", default=False, help="Links to it, or from it (default).")
+@click.option("--limit", default=100, show_default=True, help="At most so many.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def links(url: str, limit: int, *, inwards: bool, as_json: bool) -> None:
+    """Links from URL, or to it."""
+    with store() as opened:
+        cursor, left = None, limit
+        while left > 0:
+            page = views.read_links(opened, url, "in" if inwards else "out", left, cursor)
+            for link in page["links"]:
+                click.echo(orjson.dumps(link) if as_json else f"{link['url']}\t{link['text']}")
+            left -= len(page["links"])
+            cursor = page["cursor"]
+            if cursor is None:
+                break
+
+
+@click.command()
+@click.argument("url")
+def content(url: str) -> None:
+    """The page's content as it was fetched, to standard output."""
+    with store() as opened:
+        found = opened.content(url)
+    if found is None:
+        _unknown(url)
+        return
+    sys.stdout.buffer.write(found.body)
+
+
+COMMANDS = (show, links, content)

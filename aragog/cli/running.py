@@ -1,0 +1,221 @@
+"""`aragog up`, `down`, `run`, `status`: the standalone system."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from types import FrameType
+
+import click
+from rich.console import Console
+
+from aragog.client import Aragog
+from aragog.errors import ConfigError
+from aragog.fetcher.user_agent import check_user_agent
+from aragog.pipeline.enqueue import Fate
+from aragog.settings import Settings, load_settings
+from aragog.standalone import system
+from aragog.standalone.demo import settings as demo
+from aragog.standalone.demo.sites import seeds
+from aragog.standalone.progress import watch
+from aragog.standalone.supervisor import Supervisor, running_pid, stop_running
+
+MOST_INVALID_SHOWN = 10
+
+
+class Stopped:
+    """True once SIGINT or SIGTERM came."""
+
+    def __init__(self) -> None:
+        self.now = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self.now = True
+
+    def __bool__(self) -> bool:
+        return self.now
+
+
+@click.command()
+@click.option("--detach", "-d", is_flag=True, help="Run in the background.")
+def up(*, detach: bool) -> None:
+    """Start the standalone system; goes on where it stopped. Ctrl-C or `aragog down` stops it."""
+    settings = load_settings()
+    if detach:
+        _detach(settings)
+        return
+    console = Console()
+    stopped = Stopped()
+    with _running(settings, console) as supervisor:
+        console.print(_addresses(settings), highlight=False)
+        console.print("running; ctrl-C or `aragog down` stops it")
+        while not stopped:
+            _tell_deaths(supervisor, console)
+            time.sleep(0.5)
+        console.print("stopping: tasks at hand are finished, what waits stays")
+
+
+def _detach(settings: Settings) -> None:
+    """Start `aragog up` as a daemon and wait until it holds the data folder."""
+    system.check_ports(settings)
+    log = settings.data_dir.absolute() / "logs" / "up.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if os.fork() == 0:
+        os.setsid()
+        with log.open("ab") as out:
+            os.dup2(out.fileno(), 1)
+            os.dup2(out.fileno(), 2)
+        os.execv(sys.executable, [sys.executable, "-m", "aragog.cli", "up"])  # noqa: S606
+    run_dir = settings.data_dir.absolute() / "run"
+    for _ in range(200):
+        if running_pid(run_dir):
+            click.echo(f"running in the background, process {running_pid(run_dir)}; log: {log}")
+            click.echo(_addresses(settings))
+            return
+        time.sleep(0.05)
+    raise ConfigError(f"the system did not start; see {log}")
+
+
+@click.command()
+def down() -> None:
+    """Stop the standalone system of this data folder; what waits stays for the next `up`."""
+    settings = load_settings()
+    if not stop_running(settings.data_dir.absolute() / "run"):
+        raise ConfigError(f"data_dir: nothing runs in {settings.data_dir.absolute()}")
+    click.echo("stopped")
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(dir_okay=False))
+@click.option("--depth", default=0, show_default=True, help="Link hops to follow from each URL.")
+@click.option("--refresh", is_flag=True, help="Fetch again what is stored already.")
+@click.option("--keep/--stop", default=None, help="Keep running afterwards (default: a terminal).")
+def run(file: str | None, depth: int, *, refresh: bool, keep: bool | None) -> None:
+    """
+    Start the system, fetch the URLs of FILE (one a line), show progress and a summary.
+
+    Without a FILE: a small demo web that aragog serves on this machine, so that it works without a
+    network. Uses the running system, if there is one.
+    """
+    console = Console()
+    if file is None:
+        with demo.web() as extra:
+            os.environ.update(extra)
+            _run(seeds(), depth or 1, refresh=True, keep=bool(keep), console=console)
+        return
+    if not os.access(file, os.R_OK):
+        raise ConfigError(f"{file}: cannot be read")
+    keep = console.is_terminal if keep is None else keep
+    _run(_lines(file), depth, refresh=refresh, keep=keep, console=console)
+
+
+def _run(urls: Iterable[str], depth: int, *, refresh: bool, keep: bool, console: Console) -> None:
+    """Crawl on the running system, or on one that is started for it."""
+    settings = load_settings()
+    stopped = Stopped()
+    wanted = partial(
+        _crawl, settings, _checked(urls, settings), depth, refresh=refresh, console=console
+    )
+    if running_pid(settings.data_dir.absolute() / "run"):
+        wanted(lambda: not stopped)
+        return
+    with _running(settings, console) as supervisor:
+
+        def tick() -> bool:
+            _tell_deaths(supervisor, console)
+            return not stopped
+
+        wanted(tick)
+        if keep and not stopped:
+            console.print("still running; ctrl-C stops it")
+            while tick():
+                time.sleep(0.5)
+
+
+def _checked(urls: Iterable[str], settings: Settings) -> Iterator[str]:
+    """The URLs; ConfigError at the first that an anonymous crawler must not fetch."""
+    for url in urls:
+        check_user_agent(settings.fetch, url)
+        yield url
+
+
+def _crawl(
+    settings: Settings,
+    urls: Iterable[str],
+    depth: int,
+    tick: Callable[[], bool],
+    *,
+    refresh: bool,
+    console: Console,
+) -> None:
+    """Enqueue, watch, sum up."""
+    fates: Counter[Fate] = Counter()
+    first = ""
+    with Aragog(settings) as client:
+        before = client.tally()
+        for answer in client.enqueue_all(urls, depth=depth, refresh=refresh):
+            fates[answer.fate] += 1
+            first = first or answer.url or ""
+            if answer.why and fates[answer.fate] <= MOST_INVALID_SHOWN:
+                console.print(f"invalid: {answer.given[:200]!r}: {answer.why}", markup=False)
+        console.print(", ".join(f"{fates[fate]} {fate.value}" for fate in Fate), highlight=False)
+        snapshot = watch(client, before, console, tick)
+    console.print(snapshot.line(), highlight=False)
+    if snapshot.waiting:
+        console.print(f"{snapshot.waiting} URLs still wait; they stay for the next run")
+    console.print(_addresses(settings), highlight=False)
+    console.print(f"look:    aragog show '{first or 'URL'}'", highlight=False, markup=False)
+
+
+@contextmanager
+def _running(settings: Settings, console: Console) -> Iterator[Supervisor]:
+    """The system, started; stopped when the block ends."""
+    supervisor = Supervisor(settings.data_dir.absolute(), system.environment(settings))
+    supervisor.acquire()
+    try:
+        with console.status("starting") if console.is_terminal else _nothing():
+            system.start(supervisor, settings)
+        yield supervisor
+    finally:
+        supervisor.stop()
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+def _tell_deaths(supervisor: Supervisor, console: Console) -> None:
+    for child in supervisor.check():
+        console.print(f"{child.name} ended and is started again; its log: {child.log}")
+
+
+def _addresses(settings: Settings) -> str:
+    serving = settings.serving
+    return (
+        f"flower:  http://{serving.host}:{serving.flower_port}\n"
+        f"reading: http://{serving.host}:{serving.http_port}/v1/urls?url=…"
+    )
+
+
+def _lines(file: str) -> Iterator[str]:
+    """The lines of a file, one at a time; blank ones and comments are passed over."""
+    try:
+        with Path(file).open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if line.strip() and not line.startswith("#"):
+                    yield line.strip()
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+
+
+COMMANDS = (up, down, run)

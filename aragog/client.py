@@ -1,0 +1,127 @@
+"""
+aragog from a producer's own code: enqueue URLs, one or ten million, and see what became of each.
+
+    from aragog.client import Aragog
+
+    aragog = Aragog()                       # aragog.toml and the environment
+    for answer in aragog.enqueue(["https://example.com/a", "https://example.com/b"]):
+        print(answer.given, answer.fate, answer.why)
+
+It needs the broker and the Redis of the settings, nothing of the workers' code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Self
+
+import redis
+from celery import Celery
+
+from aragog.errors import ConfigError
+from aragog.pinlater.brokers import celery_settings
+from aragog.pipeline.bundles import PRIORITY_DEFAULT
+from aragog.pipeline.enqueue import Enqueued, Enqueuer, Wanted
+from aragog.pipeline.sending import CelerySender
+from aragog.pipeline.tally import Tally
+from aragog.pipeline.waiting import Waiting
+from aragog.settings import Settings, load_settings
+
+
+class Aragog:
+    """
+    A producer's connection. Safe to use from many threads; make a new one after a fork.
+
+    Args:
+        settings: None means `load_settings()`.
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self._settings = (settings or load_settings()).resolved()
+        broker, shared = self._settings.broker, self._settings.redis
+        self._redis = redis.Redis.from_url(shared.url, socket_timeout=10)
+        self._app = Celery("aragog-producer", set_as_current=False)
+        self._app.conf.update(
+            celery_settings(broker.url, broker.shards, broker.claim_timeout_s),
+            task_ignore_result=True,
+            broker_connection_timeout=5,
+        )
+        self._waiting = Waiting(self._redis, prefix=shared.prefix)
+        self._tally = Tally(self._redis, prefix=shared.prefix)
+        self._enqueuer = Enqueuer(
+            self._waiting,
+            CelerySender(self._app),
+            self._tally,
+            bundle_size=self._settings.pipeline.bundle_size,
+        )
+
+    def enqueue(
+        self,
+        urls: Iterable[str],
+        *,
+        priority: int = PRIORITY_DEFAULT,
+        run_after: int | None = None,
+        depth: int = 0,
+        refresh: bool = False,
+    ) -> list[Enqueued]:
+        """
+        What became of each URL, in order: accepted, already waiting, or invalid and why.
+
+        Args:
+            urls: in any spelling; up to some 100,000 at once, more by `enqueue_all`.
+            priority: 0 (most urgent) to 9.
+            run_after: not before this instant, milliseconds since the epoch.
+            depth: link hops to follow from each, within its registered domain.
+            refresh: fetch although it is stored already.
+
+        Raises:
+            BrokerUnavailable: what had not been accepted was not enqueued; call again with all.
+            ConfigError: `priority` or `depth` is out of bounds.
+        """
+        return list(
+            self.enqueue_all(
+                urls, priority=priority, run_after=run_after, depth=depth, refresh=refresh
+            )
+        )
+
+    def enqueue_all(
+        self,
+        urls: Iterable[str],
+        *,
+        priority: int = PRIORITY_DEFAULT,
+        run_after: int | None = None,
+        depth: int = 0,
+        refresh: bool = False,
+    ) -> Iterator[Enqueued]:
+        """The same in constant memory: URLs are taken, and answered, 1,000 at a time."""
+        if not 0 <= priority <= 9:
+            raise ConfigError(f"priority: must be 0 (most urgent) to 9, got {priority}")
+        if depth < 0:
+            raise ConfigError(f"depth: must be 0 or more, got {depth}")
+        wanted = Wanted(depth=depth, refresh=refresh, priority=priority, run_after_ms=run_after)
+        return self._enqueuer.enqueue(urls, wanted)
+
+    def waiting(self) -> int:
+        """How many URLs are on their way, accepted and neither stored nor given up."""
+        return self._waiting.count()
+
+    def tally(self) -> dict[str, int]:
+        """Counts of what happened so far: enqueued, fetched, refused, failed, stored, …"""
+        return self._tally.read()
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._app.close()
+        self._redis.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,226 @@
+"""
+The messages: bundles of URLs, as they travel between the stages, in JSON.
+
+A Celery message costs 1-3 ms of CPU whatever it carries, so one message carries up to
+`pipeline.bundle_size` URLs; within it each URL has its own outcome, retry and destiny. Bodies never
+travel: a message names their tokens in the spool.
+
+    tasks.fetch         FetchBundle    URLs to fetch
+    tasks.robots        RobotsBundle   origins whose rules are wanted, and URLs that wait for them
+    tasks.canonicalize  AnswerBundle   what each fetch came to
+    tasks.store         PageBundle     a token for what is to be written
+
+Every bundle says its `VERSION`; one that this code cannot read raises `InvalidMessage`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from aragog.errors import InvalidMessage
+from aragog.fetcher.outcome import Hop
+
+VERSION = 1
+
+# As in kombu's Redis transport and pinlater, 0 is the most urgent.
+PRIORITY_ONLINE = 2
+PRIORITY_DEFAULT = 5
+PRIORITY_REFRESH = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlJob:
+    """One URL on its way through `fetch`."""
+
+    url: str
+    """Normalized."""
+    depth: int = 0
+    """How many link hops may still be followed from it, within its registered domain."""
+    refresh: bool = False
+    """Fetch although it is stored already, conditionally where its validators are known."""
+    priority: int = PRIORITY_DEFAULT
+    attempt: int = 0
+    """Fetches that failed for a passing reason so far."""
+    slot_at_ms: int | None = None
+    """The slot that was reserved for it, by the limiter's clock."""
+    target: str | None = None
+    """Where to go on after a redirect that had to wait."""
+    hops: tuple[Hop, ...] = ()
+    """The redirects up to `target`."""
+
+    @property
+    def next_url(self) -> str:
+        """The URL to ask now: the redirect's target, if it stopped at one."""
+        return self.target or self.url
+
+    def wire(self) -> dict[str, Any]:
+        """As JSON; what has its default is left out."""
+        out: dict[str, Any] = {"url": self.url}
+        for name, default in _JOB_DEFAULTS.items():
+            value = getattr(self, name)
+            if value != default:
+                out[name] = value
+        if self.hops:
+            out["hops"] = [[h.url, h.status, h.target] for h in self.hops]
+        return out
+
+    @classmethod
+    def read(cls, wire: Mapping[str, Any]) -> Self:
+        """The job of its JSON; InvalidMessage when it is none."""
+        try:
+            given = dict(wire)
+            hops = tuple(Hop(u, s, t) for u, s, t in given.pop("hops", ()))
+            return cls(hops=hops, **given)
+        except (TypeError, ValueError) as error:
+            raise InvalidMessage("url job", str(error)) from error
+
+
+_JOB_DEFAULTS = {
+    f.name: f.default for f in dataclasses.fields(UrlJob) if f.name not in ("url", "hops")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FetchBundle:
+    """URLs to fetch."""
+
+    jobs: tuple[UrlJob, ...]
+
+    def wire(self) -> dict[str, Any]:
+        return {"v": VERSION, "urls": [job.wire() for job in self.jobs]}
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        return cls(tuple(UrlJob.read(job) for job in _opened(wire, "urls")))
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsBundle:
+    """Origins whose rules are wanted, and the URLs that wait for them (none in a refresh)."""
+
+    origins: tuple[str, ...]
+    jobs: tuple[UrlJob, ...] = ()
+    claimed: bool = False
+    """The sender holds the claims on refreshing these origins for this message."""
+
+    def wire(self) -> dict[str, Any]:
+        return {
+            "v": VERSION,
+            "origins": list(self.origins),
+            "urls": [job.wire() for job in self.jobs],
+            "claimed": self.claimed,
+        }
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        jobs = tuple(UrlJob.read(job) for job in _opened(wire, "urls"))
+        return cls(tuple(wire.get("origins", ())), jobs, bool(wire.get("claimed")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What one fetch came to, without its body."""
+
+    job: UrlJob
+    kind: str
+    """The outcome's class: Fetched, NotModified, Gone, …"""
+    final_url: str
+    status: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    hops: tuple[Hop, ...] = ()
+    fetched_at_ms: int = 0
+    total_ms: float = 0.0
+    address: str | None = None
+    content_type: str | None = None
+    why: str | None = None
+    truncated: bool = False
+    token: str | None = None
+    """Of the compressed body in the spool."""
+    body_hash: str | None = None
+    """SHA-256 of the body before compression, hex."""
+    body_bytes: int = 0
+
+    def wire(self) -> dict[str, Any]:
+        out: dict[str, Any] = {"job": self.job.wire(), "kind": self.kind}
+        for name, default in _ANSWER_DEFAULTS.items():
+            value = getattr(self, name)
+            if value != default:
+                out[name] = value
+        out["final_url"] = self.final_url
+        if self.hops:
+            out["hops"] = [[h.url, h.status, h.target] for h in self.hops]
+        return out
+
+    @classmethod
+    def read(cls, wire: Mapping[str, Any]) -> Self:
+        try:
+            given = dict(wire)
+            given["job"] = UrlJob.read(given["job"])
+            given["hops"] = tuple(Hop(u, s, t) for u, s, t in given.pop("hops", ()))
+            given["headers"] = tuple((k, v) for k, v in given.pop("headers", ()))
+            return cls(**given)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidMessage("answer", str(error)) from error
+
+
+_ANSWER_DEFAULTS = {
+    f.name: f.default
+    for f in dataclasses.fields(Answer)
+    if f.name not in ("job", "kind", "final_url", "hops")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerBundle:
+    """What each fetch of a bundle came to."""
+
+    answers: tuple[Answer, ...]
+
+    def wire(self) -> dict[str, Any]:
+        return {"v": VERSION, "answers": [a.wire() for a in self.answers]}
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        return cls(tuple(Answer.read(a) for a in _opened(wire, "answers")))
+
+
+@dataclass(frozen=True, slots=True)
+class PageBundle:
+    """What is to be written, as a token of the spool; the jobs, should the token have expired."""
+
+    token: str
+    jobs: tuple[UrlJob, ...]
+    bodies: tuple[str, ...] = field(default=())
+    """Body tokens to free when all is written."""
+
+    def wire(self) -> dict[str, Any]:
+        return {
+            "v": VERSION,
+            "token": self.token,
+            "bodies": list(self.bodies),
+            "urls": [job.wire() for job in self.jobs],
+        }
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        jobs = tuple(UrlJob.read(job) for job in _opened(wire, "urls"))
+        return cls(str(wire.get("token")), jobs, tuple(wire.get("bodies", ())))
+
+
+def in_bundles(jobs: Sequence[UrlJob], size: int) -> list[FetchBundle]:
+    """The jobs in bundles of at most `size`, in order."""
+    return [FetchBundle(tuple(jobs[i : i + size])) for i in range(0, len(jobs), size)]
+
+
+def _opened(wire: Any, name: str) -> Sequence[Any]:
+    """The list `name` of a message whose version this code reads."""
+    if not isinstance(wire, Mapping) or wire.get("v") != VERSION:
+        version = wire.get("v") if isinstance(wire, Mapping) else type(wire).__name__
+        raise InvalidMessage("bundle", f"version {version!r} is not {VERSION}")
+    items = wire.get(name)
+    if not isinstance(items, list):
+        raise InvalidMessage(f"bundle.{name}", "is not a list")
+    return items

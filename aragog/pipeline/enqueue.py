@@ -1,0 +1,136 @@
+"""
+How URLs come in: normalized, coalesced, dealt into bundles, sent to `fetch`.
+
+Safe to run twice: a URL that waits already is answered so and is not sent again. When the broker
+fails half-way, what was not sent is unmarked, and the error says nothing was lost that had been
+accepted: the caller enqueues the same URLs again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain, islice, zip_longest
+
+from aragog.errors import BrokerUnavailable, InvalidUrl
+from aragog.pipeline import tally
+from aragog.pipeline.bundles import PRIORITY_DEFAULT, UrlJob, in_bundles
+from aragog.pipeline.sending import FETCH, Send, Sender
+from aragog.pipeline.waiting import Waiting
+from aragog.urls import normalize
+from aragog.urls.domain import host
+
+CHUNK = 1000
+
+
+class Fate(StrEnum):
+    """What became of a URL that was to be enqueued."""
+
+    ACCEPTED = "accepted"
+    WAITING = "already waiting"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """The answer for one URL, in the order they were given."""
+
+    given: str
+    fate: Fate
+    url: str | None = None
+    """Normalized; None when it is invalid."""
+    why: str | None = None
+    """Why it is invalid."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """How the URLs of one call are to be fetched."""
+
+    depth: int = 0
+    """Link hops to follow from each, within its registered domain."""
+    refresh: bool = False
+    """Fetch although it is stored."""
+    priority: int = PRIORITY_DEFAULT
+    """0 (most urgent) to 9."""
+    run_after_ms: int | None = None
+    """Not before this instant, ms since the epoch."""
+
+
+class Enqueuer:
+    """Puts URLs on their way."""
+
+    def __init__(
+        self, waiting: Waiting, sender: Sender, counts: tally.Tally, *, bundle_size: int
+    ) -> None:
+        self._waiting = waiting
+        self._sender = sender
+        self._counts = counts
+        self._bundle_size = bundle_size
+
+    def enqueue(self, urls: Iterable[str], wanted: Wanted) -> Iterator[Enqueued]:
+        """
+        What became of each URL, in order, in constant memory: chunks of 1,000 at a time.
+
+        A chunk is sent when its first answer is taken, so consume the iterator.
+
+        Raises:
+            BrokerUnavailable: the chunk at hand was not accepted, or in part; those before it were.
+        """
+        given = iter(urls)
+        while chunk := list(islice(given, CHUNK)):
+            yield from self._enqueue_chunk(chunk, wanted)
+
+    def _enqueue_chunk(self, given: Sequence[str], wanted: Wanted) -> list[Enqueued]:
+        spelled = [_spelled(url) for url in given]
+        valid = list(dict.fromkeys(s for s in spelled if not isinstance(s, InvalidUrl)))
+        new = {url for url, is_new in zip(valid, self._waiting.mark(valid), strict=True) if is_new}
+        self._send(_dealt([url for url in valid if url in new]), wanted)
+        self._counts.add({tally.ENQUEUED: len(new)})
+        return [_answer(url, to, new) for url, to in zip(given, spelled, strict=True)]
+
+    def _send(self, urls: Sequence[str], wanted: Wanted) -> None:
+        jobs = [
+            UrlJob(url=u, depth=wanted.depth, refresh=wanted.refresh, priority=wanted.priority)
+            for u in urls
+        ]
+        bundles = in_bundles(jobs, self._bundle_size)
+        for number, bundle in enumerate(bundles):
+            try:
+                self._sender.send(Send(FETCH, bundle, wanted.run_after_ms, wanted.priority))
+            except BrokerUnavailable:
+                unsent = chain.from_iterable(b.jobs for b in bundles[number:])
+                self._waiting.clear([job.url for job in unsent])
+                raise
+        self._waiting.confirm(urls)
+
+
+def _spelled(url: str) -> str | InvalidUrl:
+    try:
+        return normalize(url)
+    except InvalidUrl as error:
+        return error
+
+
+def _answer(given: str, to: str | InvalidUrl, new: set[str]) -> Enqueued:
+    if isinstance(to, InvalidUrl):
+        return Enqueued(given, Fate.INVALID, why=to.why)
+    if to in new:
+        new.discard(to)  # a second spelling of it in the same chunk is already waiting
+        return Enqueued(given, Fate.ACCEPTED, to)
+    return Enqueued(given, Fate.WAITING, to)
+
+
+def _dealt(urls: Sequence[str]) -> list[str]:
+    """
+    The URLs with hosts alternating, the order within a host kept.
+
+    Lists often come sorted by host; a bundle of one host would wait for its slots one by one.
+    """
+    by_host: dict[str, list[str]] = defaultdict(list)
+    for url in urls:
+        by_host[host(url)].append(url)
+    rounds = zip_longest(*by_host.values())
+    return [url for one_round in rounds for url in one_round if url is not None]

@@ -1,0 +1,268 @@
+"""
+Fetch a bundle: robots rules, slots, the GETs, and where each URL goes next.
+
+Safe to run twice: a fetch that is repeated is asked for at its own slot, its body gets a new token,
+and the stages after it write the same thing again. Killed in the middle, the message comes back
+and nothing was announced; slots that were reserved pass unused.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+
+from aragog.errors import AragogError
+from aragog.fetcher.outcome import (
+    Busy,
+    Fetched,
+    Forbidden,
+    Outcome,
+    Redirected,
+    Refused,
+    Unreachable,
+)
+from aragog.pipeline import tally
+from aragog.pipeline.answers import answer_of, without_fetch
+from aragog.pipeline.bundles import Answer, AnswerBundle, FetchBundle, RobotsBundle, UrlJob
+from aragog.pipeline.gate import PoliteGate, SlotLost
+from aragog.pipeline.known import Known, split_known
+from aragog.pipeline.later import in_time
+from aragog.pipeline.retry import again
+from aragog.pipeline.sending import CANONICALIZE, ROBOTS, Send
+from aragog.pipeline.services import Services
+from aragog.politeness.robots_cache import State
+from aragog.politeness.slots import Ask, RateExceeded, Slot
+from aragog.urls.domain import origin
+from aragog.urlstore.compression import compress
+
+log = logging.getLogger(__name__)
+
+# A thread needs about this long from its wake-up to an open connection on a busy machine; the
+# limiter holds the request itself back until its slot.
+HEAD_START_MS = 30
+
+
+def fetch_bundle(bundle: FetchBundle, services: Services) -> list[Send]:
+    """
+    What is to be sent after fetching every URL of the bundle that may be fetched now.
+
+    Blocks for `politeness.wait_inline_ms` and one fetch deadline at most.
+
+    Raises:
+        TransientError: Redis or the store did not answer; the whole bundle runs again.
+    """
+    run = _Run(services)
+    run.fetch(run.with_slots(run.allowed(run.unknown(bundle.jobs))))
+    return run.sends()
+
+
+class _Run:
+    """One run of `fetch_bundle`: collects what becomes of each URL."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+        self.answers: list[Answer] = []
+        self.later: list[tuple[UrlJob, int]] = []
+        self.robots_first: list[UrlJob] = []
+        self.stale_origins: list[str] = []
+        self.followed: list[Send] = []
+        self.validators: dict[str, tuple[str | None, str | None]] = {}
+        self.counts: dict[str, int] = {}
+
+    def count(self, name: str, number: int = 1) -> None:
+        self.counts[name] = self.counts.get(name, 0) + number
+
+    def unknown(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
+        """The jobs that are to be fetched; those stored already are done with."""
+        known: Known = split_known(jobs, self.services)
+        self.validators = known.validators
+        self.count(tally.KNOWN, len(known.done))
+        self.services.waiting.clear([job.url for job in known.done])
+        return known.wanted
+
+    def allowed(self, jobs: Sequence[UrlJob]) -> list[tuple[UrlJob, float | None]]:
+        """The jobs that robots.txt allows, with their Crawl-delay; the others are answered."""
+        services = self.services
+        agent = services.settings.fetch.user_agent
+        vetted = [job for job in jobs if not self._forbidden(job)]
+        found = services.robots.get_many({origin(job.next_url) for job in vetted})
+        may: list[tuple[UrlJob, float | None]] = []
+        for job in vetted:
+            of = found[origin(job.next_url)]
+            if of.rules is None:
+                self.robots_first.append(job)
+                continue
+            if of.state is State.STALE:
+                self.stale_origins.append(origin(job.next_url))
+            if of.rules.allows(agent, job.next_url):
+                may.append((job, of.rules.crawl_delay_s(agent)))
+            elif of.unreachable:
+                why = f"robots.txt could not be had (status {of.status})"
+                answer = without_fetch(Unreachable, job, services, kind="robots", why=why)
+                self._fail(job, answer, of.retry_at_ms)
+            else:
+                why = of.rules.explain(agent, job.next_url)
+                self._done(without_fetch(Refused, job, services, why=why))
+        return may
+
+    def _forbidden(self, job: UrlJob) -> bool:
+        """True, and answered, where the URL alone says that it must not be fetched."""
+        why = self.services.fetcher.guard.vet_url(job.next_url)
+        if why is not None:
+            self._done(without_fetch(Forbidden, job, self.services, why=why))
+        return why is not None
+
+    def with_slots(self, jobs: Sequence[tuple[UrlJob, float | None]]) -> list[tuple[UrlJob, Slot]]:
+        """The jobs whose slot is near; the others come back when theirs is due."""
+        limiter = self.services.limiter
+        near: list[tuple[UrlJob, Slot]] = []
+        new: list[tuple[UrlJob, Ask]] = []
+        for job, delay_s in jobs:
+            key = limiter.key_for(job.next_url)
+            if job.slot_at_ms is not None and limiter.still_good(job.slot_at_ms, key):
+                self._near_or_later(job, limiter.resume(key, job.slot_at_ms, delay_s), near)
+            else:
+                new.append((job, Ask(key, delay_s)))
+        for (job, _), slot in zip(new, limiter.reserve([ask for _, ask in new]), strict=True):
+            self._near_or_later(job, slot, near)
+        return sorted(near, key=lambda pair: pair[1].at_us)
+
+    def _near_or_later(
+        self, job: UrlJob, slot: Slot | RateExceeded, near: list[tuple[UrlJob, Slot]]
+    ) -> None:
+        if isinstance(slot, RateExceeded):
+            self.later.append((replace(job, slot_at_ms=None), slot.free_at_ms))
+        elif slot.wait_ms > self.services.settings.politeness.wait_inline_ms + HEAD_START_MS:
+            self.later.append((replace(job, slot_at_ms=slot.at_ms), slot.at_ms))
+        else:
+            near.append((job, slot))
+
+    def fetch(self, jobs: Iterable[tuple[UrlJob, Slot]]) -> None:
+        """Every job at its slot, side by side; returns when all have come to something."""
+        services = self.services
+        started_s = services.clock.monotonic_s()
+        under_way: list[tuple[UrlJob, Slot, Future[Outcome]]] = []
+        for job, slot in jobs:
+            passed_ms = (services.clock.monotonic_s() - started_s) * 1000
+            services.clock.sleep_s((slot.wait_ms - HEAD_START_MS - passed_ms) / 1000)
+            under_way.append((job, slot, services.pool.submit(self._fetch_one, job, slot)))
+        fetched: list[tuple[UrlJob, Fetched]] = []
+        for job, slot, future in under_way:
+            outcome = future.result()
+            self._tell_limiter(slot, outcome)
+            if isinstance(outcome, Fetched):
+                fetched.append((job, outcome))
+            else:
+                self._sort(job, outcome)
+        self._keep(fetched)
+
+    def _fetch_one(self, job: UrlJob, slot: Slot) -> Outcome:
+        etag, modified = self.validators.get(job.url, (None, None))
+        with PoliteGate(self.services, slot) as gate:
+            try:
+                return self.services.fetcher.fetch(
+                    job.next_url,
+                    gate=gate,
+                    etag=etag,
+                    last_modified=modified,
+                    validators_url=job.url,
+                    hops=job.hops,
+                )
+            except SlotLost as lost:
+                # Its slot passed while the connection was being opened, and the next is far.
+                return Redirected(
+                    url=job.url, hops=job.hops, target=job.next_url, retry_at_ms=lost.retry_at_ms
+                )
+            except AragogError:
+                raise
+            except Exception as error:
+                # A defect of ours on one hostile answer must not take the bundle with it for ever.
+                log.exception("a fetch failed within aragog: %s", job.next_url)
+                return Unreachable(
+                    url=job.url,
+                    final_url=job.next_url,
+                    fetched_at_ms=self.services.clock.now_ms(),
+                    kind="internal",
+                    why=f"{type(error).__name__}: {error}",
+                )
+
+    def _tell_limiter(self, slot: Slot, outcome: Outcome) -> None:
+        """A domain that is busy is left alone by everybody; one that errs is asked more slowly."""
+        limiter = self.services.limiter
+        key = slot.key if not outcome.hops else limiter.key_for(outcome.final_url or outcome.url)
+        if isinstance(outcome, Busy):
+            pause_ms = int(self.services.settings.pipeline.retry_first_s * 1000)
+            limiter.push_back(key, outcome.retry_at_ms or outcome.fetched_at_ms + pause_ms)
+        ours = isinstance(outcome, Refused | Forbidden | Redirected)
+        if not ours:
+            limiter.report(key, ok=not isinstance(outcome, Busy | Unreachable))
+
+    def _sort(self, job: UrlJob, outcome: Outcome) -> None:
+        """Where a job goes whose fetch brought no body."""
+        if isinstance(outcome, Redirected):
+            target = outcome.target if outcome.hops else None
+            on = replace(job, target=target, hops=outcome.hops, slot_at_ms=outcome.retry_at_ms)
+            if outcome.retry_at_ms is None:
+                self.robots_first.append(on)
+            else:
+                self.later.append((on, outcome.retry_at_ms))
+        elif isinstance(outcome, Busy | Unreachable):
+            not_before = outcome.retry_at_ms if isinstance(outcome, Busy) else None
+            self._fail(job, answer_of(job, outcome), not_before)
+        else:
+            self._done(answer_of(job, outcome))
+
+    def _fail(self, job: UrlJob, answer: Answer, not_before_ms: int | None = None) -> None:
+        """Another attempt, or, when it has had enough, the answer as it is."""
+        services = self.services
+        following = again(
+            job,
+            services.settings.pipeline,
+            now_ms=services.clock.now_ms(),
+            not_before_ms=not_before_ms,
+            rng=services.rng,
+        )
+        if following is None:
+            self._done(answer)
+        else:
+            self.count(tally.RETRIED)
+            self.later.append(following)
+
+    def _done(self, answer: Answer) -> None:
+        names = {
+            "Refused": tally.REFUSED,
+            "Forbidden": tally.REFUSED,
+            "NotModified": tally.NOT_MODIFIED,
+        }
+        self.count(names.get(answer.kind, tally.FAILED))
+        self.answers.append(answer)
+
+    def _keep(self, fetched: Sequence[tuple[UrlJob, Fetched]]) -> None:
+        """Bodies into the spool, in one round trip; their answers carry the tokens."""
+        packed = [(job, outcome, compress(outcome.body)) for job, outcome in fetched]
+        tokens = self.services.spool.put_many([blob for _, _, blob in packed])
+        for (job, outcome, _), token in zip(packed, tokens, strict=True):
+            self.answers.append(answer_of(job, outcome, token))
+            self.count(tally.BYTES, outcome.wire_bytes)
+        self.count(tally.FETCHED, len(fetched))
+
+    def sends(self) -> list[Send]:
+        """All messages this run leads to."""
+        out: list[Send] = []
+        if self.answers:
+            out.append(Send(CANONICALIZE, AnswerBundle(tuple(self.answers))))
+        out += in_time(
+            self.later,
+            bundle_size=self.services.settings.pipeline.bundle_size,
+            span_ms=self.services.settings.politeness.wait_inline_ms,
+        )
+        if self.robots_first:
+            origins = dict.fromkeys(origin(job.next_url) for job in self.robots_first)
+            out.append(Send(ROBOTS, RobotsBundle(tuple(origins), tuple(self.robots_first))))
+        if stale := self.services.robots.claim_refresh(set(self.stale_origins)):
+            out.append(Send(ROBOTS, RobotsBundle(tuple(stale), claimed=True)))
+        self.count(tally.LATER, len(self.later))
+        self.services.tally.add(self.counts)
+        return out

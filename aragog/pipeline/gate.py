@@ -1,0 +1,100 @@
+"""
+The way to a domain: robots rules, then a slot. One gate for each URL that is fetched.
+
+`Gate` (aragog.fetcher.gate) is what the fetcher asks: `admit` for every redirect target, `depart`
+on the open connection just before a request is written, `departed` right after.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from aragog.fetcher.gate import Admission, Deny, Go, Later
+from aragog.pipeline.services import Services
+from aragog.politeness.limiter import Limiter
+from aragog.politeness.slots import Ask, RateExceeded, Slot
+from aragog.urls.domain import origin
+
+ROBOTS_PATH = "/robots.txt"
+
+
+class SlotLost(Exception):
+    """The slot passed before the request could be written; another is reserved, but not near."""
+
+    def __init__(self, retry_at_ms: int) -> None:
+        super().__init__(retry_at_ms)
+        self.retry_at_ms = retry_at_ms
+
+
+class PoliteGate:
+    """
+    Admits redirect targets and holds each request until its slot. Close it when the fetch is over.
+
+    Args:
+        services: robots cache, limiter, clock, settings.
+        slot: of the first request.
+    """
+
+    def __init__(self, services: Services, slot: Slot) -> None:
+        self._services = services
+        self._slot = slot
+
+    @property
+    def _limiter(self) -> Limiter:
+        return self._services.limiter
+
+    def admit(self, url: str) -> Admission:
+        """Whether the redirect target `url` may be asked; its slot is waited for in `depart`."""
+        of = origin(url)
+        found = self._services.robots.get_many([of])[of]
+        if found.rules is None:
+            return Later(None, "robots.txt of the redirect's target is not known yet")
+        agent = self._services.settings.fetch.user_agent
+        if not found.rules.allows(agent, url):
+            return Deny(found.rules.explain(agent, url))
+        return self._with_slot(url, found.rules.crawl_delay_s(agent))
+
+    def _with_slot(self, url: str, crawl_delay_s: float | None) -> Admission:
+        slot = self._limiter.reserve([Ask(self._limiter.key_for(url), crawl_delay_s)])[0]
+        if isinstance(slot, RateExceeded):
+            return Later(slot.free_at_ms, "its domain is booked out")
+        if slot.wait_ms > self._services.settings.politeness.wait_inline_ms:
+            return Later(slot.at_ms, "its slot is later")
+        self._limiter.finished(self._slot)
+        self._slot = slot
+        return Go()
+
+    def depart(self, url: str) -> None:  # noqa: ARG002 - the port's signature
+        """
+        Return when the request may be written.
+
+        Raises:
+            SlotLost: the slot has passed, and the next one is later than a task may wait.
+            LimiterUnavailable: its Redis does not answer.
+        """
+        inline_ms = self._services.settings.politeness.wait_inline_ms
+        while not self._limiter.depart(self._slot):
+            slot = self._limiter.reserve([Ask(self._slot.key, self._slot.interval_us / 1e6)])[0]
+            if isinstance(slot, RateExceeded):
+                raise SlotLost(slot.free_at_ms)
+            if slot.wait_ms > inline_ms:
+                raise SlotLost(slot.at_ms)
+            self._limiter.finished(self._slot)
+            self._slot = slot
+
+    def departed(self, url: str) -> None:  # noqa: ARG002 - the port's signature
+        """The request is written: the domain's next one counts from now."""
+        self._limiter.departed(self._slot)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._limiter.finished(self._slot)
+
+
+class RobotsGate(PoliteGate):
+    """The way to robots.txt itself: slots as for any request, no rules ("always allowed")."""
+
+    def admit(self, url: str) -> Admission:
+        return self._with_slot(url, None)

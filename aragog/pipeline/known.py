@@ -1,0 +1,50 @@
+"""What the store knows of URLs before they are fetched: whether at all, and their validators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aragog.pipeline.bundles import UrlJob
+from aragog.pipeline.services import Services
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A bundle's jobs, cut by what is stored."""
+
+    wanted: list[UrlJob]
+    """To be fetched."""
+    done: list[UrlJob]
+    """Stored already, and nobody asked for a refresh."""
+    validators: dict[str, tuple[str | None, str | None]]
+    """By URL, (ETag, Last-Modified) of what is stored, for a conditional request."""
+
+
+def split_known(jobs: Sequence[UrlJob], services: Services) -> Known:
+    """
+    One multi-get for the jobs that are at their beginning.
+
+    A URL counts as stored when a fetch of it has brought a page once; earlier failures do not keep
+    it out. A job in the middle of its redirects or attempts always goes on.
+    """
+    fresh = [job for job in jobs if not job.hops and (job.refresh or not job.attempt)]
+    records = services.store.get_many([job.url for job in fresh], fields=[])
+    known = Known([], [], {})
+    done: set[str] = set()
+    for job, record in zip(fresh, records, strict=True):
+        if record is None or not record.content_key:
+            continue
+        if not job.refresh:
+            done.add(job.url)
+            known.done.append(job)
+        elif record.canonical_url == job.url:
+            # Validators belong to the representation of this very URL; an alias has none.
+            etag, modified = record.facts.get("etag"), record.facts.get("last_modified")
+            known.validators[job.url] = (_text(etag), _text(modified))
+    known.wanted.extend(job for job in jobs if job.url not in done)
+    return known
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

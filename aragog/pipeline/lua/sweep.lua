@@ -1,0 +1,18 @@
+-- sweep: drop notes that no longer count, one step of a scan.
+--
+-- KEYS[1]  waiting  hash  url key -> when the note stops to count (s since the epoch)
+-- ARGV[1]  cursor of the scan, "0" at first
+--
+-- Returns {next cursor, notes dropped}. Safe to run at any time and twice; a step looks at about
+-- 500 notes.
+
+local now = tonumber(redis.call('TIME')[1])
+local page = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', 500)
+local dropped = 0
+for i = 1, #page[2], 2 do
+  if tonumber(page[2][i + 1]) <= now then
+    redis.call('HDEL', KEYS[1], page[2][i])
+    dropped = dropped + 1
+  end
+end
+return {page[1], dropped}

@@ -1,0 +1,199 @@
+"""
+From what was found out about a page to what is written, and its blob in the spool between the two.
+
+The blob is JSON: a bundle's pages with 185 links each take 0.5 ms to write and to read. Bodies stay
+in the spool under tokens of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from aragog.errors import InvalidMessage
+from aragog.pages.links import Link
+from aragog.pipeline.bundles import Answer
+from aragog.pipeline.reading import Reading, redirects_of
+from aragog.settings import Settings
+from aragog.urls.canonical import Decision
+from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
+from aragog.urlstore.refresh import Seen, next_due_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A write whose body is still in the spool."""
+
+    write: PageWrite
+    """Without content."""
+    token: str | None = None
+    """Of the body; None: there is none to keep."""
+    length_bytes: int = 0
+    meta: Mapping[str, str] = field(default_factory=dict)
+
+
+def page_write(answer: Answer, reading: Reading, decision: Decision, settings: Settings) -> Planned:
+    """What is written of a page that was read."""
+    keep = not (reading.noindex and settings.politeness.obey_noindex)
+    write = PageWrite(
+        url=answer.job.url,
+        final_url=answer.final_url,
+        canonical_url=decision.canonical_url,
+        provisional=decision.provisional,
+        canonical_reasons=decision.reasons,
+        also=_permanent(answer),
+        fetched_at_ms=answer.fetched_at_ms,
+        fields=reading.fields,
+        provenance=reading.provenance,
+        links=tuple(_out_link(link) for link in reading.links),
+        facts={
+            **facts(answer),
+            "page_type": reading.page_type,
+            "noindex": int(reading.noindex),
+            "nofollow": int(reading.nofollow),
+        },
+        due_at_ms=next_due_ms(_seen(answer, reading.page_type), settings.refresh),
+    )
+    return (
+        Planned(write, answer.token, answer.body_bytes, _meta(answer)) if keep else Planned(write)
+    )
+
+
+def failure_write(answer: Answer, settings: Settings) -> Planned:
+    """What is written of a fetch that brought no page, or none that could be read."""
+    return Planned(
+        PageWrite(
+            url=answer.job.url,
+            final_url=answer.final_url,
+            canonical_url=answer.job.url,
+            fetched_at_ms=answer.fetched_at_ms,
+            facts=facts(answer),
+            due_at_ms=next_due_ms(_seen(answer, None), settings.refresh),
+            gone=answer.kind == "Gone" and answer.status in (404, 410),
+        )
+    )
+
+
+def facts(answer: Answer) -> dict[str, Any]:
+    """What the fetch was like."""
+    headers = {name.lower(): value for name, value in reversed(answer.headers)}
+    found: dict[str, Any] = {
+        "outcome": answer.kind,
+        "status": answer.status,
+        "why": answer.why,
+        "fetched_at_ms": answer.fetched_at_ms,
+        "latency_ms": answer.total_ms,
+        "address": answer.address,
+        "content_type": answer.content_type,
+        "bytes": answer.body_bytes,
+        "truncated": int(answer.truncated),
+        "redirects": len(answer.hops),
+        "final_url": answer.final_url,
+        "attempts": answer.job.attempt + 1,
+    }
+    if answer.kind in ("Fetched", "NotModified"):
+        found |= {
+            n: headers.get(h) for n, h in (("etag", "etag"), ("last_modified", "last-modified"))
+        }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _permanent(answer: Answer) -> tuple[str, ...]:
+    """URLs on the way that permanent redirects made aliases, up to the first temporary one."""
+    aliases: list[str] = []
+    for hop in redirects_of(answer):
+        if not hop.permanent:
+            break
+        aliases.append(hop.url)
+    return tuple(url for url in aliases if url != answer.job.url)
+
+
+def _out_link(link: Link) -> OutLink:
+    rel = (("nofollow", link.nofollow), ("ugc", link.ugc), ("sponsored", link.sponsored))
+    return OutLink(link.url, link.text, " ".join(name for name, said in rel if said))
+
+
+def _meta(answer: Answer) -> dict[str, str]:
+    """What is kept beside the body: enough to serve it and to write a WARC record of it."""
+    return {
+        "url": answer.final_url,
+        "status": str(answer.status),
+        "fetched_at_ms": str(answer.fetched_at_ms),
+        "content_type": answer.content_type or "",
+        "headers": orjson.dumps(answer.headers).decode(),
+    }
+
+
+def _seen(answer: Answer, page_type: str | None) -> Seen:
+    return Seen(
+        outcome=answer.kind,
+        fetched_at_ms=answer.fetched_at_ms,
+        page_type=page_type,
+        headers=answer.headers,
+        body_hash=answer.body_hash,
+    )
+
+
+def to_blob(planned: Sequence[Planned]) -> bytes:
+    """The writes of a bundle for the spool."""
+    return orjson.dumps([_wire(one) for one in planned])
+
+
+def from_blob(blob: bytes) -> list[Planned]:
+    """
+    The writes again.
+
+    Raises:
+        InvalidMessage: written by a version that this code cannot read.
+    """
+    try:
+        return [_planned(wire) for wire in orjson.loads(blob)]
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidMessage("page blob", str(error)) from error
+
+
+def with_body(planned: Planned, body: bytes | None) -> PageWrite:
+    """The write with its body, as it came out of the spool."""
+    if body is None:
+        return planned.write
+    content = ContentWrite(body, length_bytes=planned.length_bytes, meta=planned.meta)
+    return replace(planned.write, content=content)
+
+
+def _wire(planned: Planned) -> dict[str, Any]:
+    write = planned.write
+    return {
+        "url": write.url,
+        "final_url": write.final_url,
+        "canonical_url": write.canonical_url,
+        "provisional": write.provisional,
+        "canonical_reasons": write.canonical_reasons,
+        "also": write.also,
+        "fetched_at_ms": write.fetched_at_ms,
+        "fields": {name: value.decode() for name, value in write.fields.items()},
+        "provenance": dict(write.provenance),
+        "links": None if write.links is None else [tuple(link) for link in write.links],
+        "facts": dict(write.facts),
+        "due_at_ms": write.due_at_ms,
+        "gone": write.gone,
+        "body": [planned.token, planned.length_bytes, dict(planned.meta)],
+    }
+
+
+def _planned(wire: dict[str, Any]) -> Planned:
+    token, length, meta = wire.pop("body")
+    links = wire.pop("links")
+    fields = {name: value.encode() for name, value in wire.pop("fields").items()}
+    write = PageWrite(
+        **{
+            **wire,
+            "canonical_reasons": tuple(wire["canonical_reasons"]),
+            "also": tuple(wire["also"]),
+        },
+        fields=fields,
+        links=None if links is None else [OutLink(*link) for link in links],
+    )
+    return Planned(write, token, length, meta)

@@ -1,0 +1,68 @@
+"""One fetched page read: document, evidence, links, Rich Pin. Pure; one parse serves them all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from aragog.pages import document, evidence, links, richpins
+from aragog.pages.links import Link
+from aragog.pipeline.bundles import Answer
+from aragog.urls import canonical
+from aragog.urls.canonical import Decision, Evidence, KnownPage, Redirect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a page says."""
+
+    evidence: Evidence
+    links: tuple[Link, ...]
+    fields: Mapping[str, bytes]
+    provenance: Mapping[str, str]
+    page_type: str
+    noindex: bool
+    nofollow: bool
+
+
+def read_page(answer: Answer, body: bytes, *, max_links: int) -> Reading:
+    """The reading of a body; broken markup gives less, never an error."""
+    page = document.parse(body, url=answer.final_url, content_type=answer.content_type)
+    robots = evidence.page_robots(page, answer.headers)
+    pin = richpins.extract_from(page)
+    fields, provenance = richpins.to_fields(pin)
+    return Reading(
+        evidence=evidence.collect(
+            page,
+            url=answer.job.url,
+            final_url=answer.final_url,
+            status=answer.status or 200,
+            redirects=redirects_of(answer),
+            headers=answer.headers,
+        ),
+        links=links.extract(page, limit=max_links),
+        fields=fields,
+        provenance=provenance,
+        page_type=pin.type,
+        noindex=robots.noindex,
+        nofollow=robots.nofollow,
+    )
+
+
+def redirects_of(answer: Answer) -> tuple[Redirect, ...]:
+    """The hops as evidence."""
+    return tuple(Redirect(hop.url, hop.target, hop.permanent) for hop in answer.hops)
+
+
+def candidates(found: Evidence) -> set[str]:
+    """URLs other than the page itself whose own story matters for the decision."""
+    named = {*found.link_header, *found.link_canonical, found.final_url}
+    named |= {found.og_url} if found.og_url else set()
+    named |= {found.meta_refresh[1]} if found.meta_refresh else set()
+    return named - {found.url}
+
+
+def decided(found: Evidence, known: Mapping[str, KnownPage]) -> Decision:
+    """The canonical URL, with what the store knows of the candidates."""
+    told = {url: known[url] for url in candidates(found) if url in known}
+    return canonical.decide(replace(found, known=told))

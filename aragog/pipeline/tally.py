@@ -1,0 +1,50 @@
+"""
+How many URLs came to what: counters for progress and metrics, one Redis hash.
+
+They are counts of events, not of URLs: a bundle that runs twice counts twice. What is still to be
+done is `Waiting.count`, which does not drift.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import cast
+
+import redis
+
+ENQUEUED = "enqueued"
+FETCHED = "fetched"
+NOT_MODIFIED = "not_modified"
+LATER = "later"
+RETRIED = "retried"
+REFUSED = "refused"
+FAILED = "failed"
+STORED = "stored"
+KNOWN = "known"
+ROBOTS = "robots"
+BYTES = "bytes"
+
+
+class Tally:
+    """Counters by name; they never fail a task: a count that cannot be kept is dropped."""
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._key = f"{prefix}tally"
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add to the counters, in one round trip."""
+        with contextlib.suppress(redis.RedisError), self._redis.pipeline(False) as pipe:
+            for name, count in counts.items():
+                if count:
+                    pipe.hincrby(self._key, name, count)
+            pipe.execute()
+
+    def read(self) -> dict[str, int]:
+        """All counters; empty when Redis does not answer."""
+        try:
+            found = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
+        except redis.RedisError:
+            return {}
+        return {name.decode(): int(number) for name, number in found.items()}

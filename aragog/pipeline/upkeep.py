@@ -1,0 +1,31 @@
+"""House-keeping, each step safe to repeat and to run beside itself."""
+
+from __future__ import annotations
+
+import logging
+
+from aragog.pipeline.services import Services
+
+log = logging.getLogger(__name__)
+
+# Journal rows one task folds; the rest waits for the next tick.
+FOLD_ROWS = 1000
+
+
+def fold_links(services: Services) -> None:
+    """Fold a stretch of the link journal into the inlinks' posting lists."""
+    services.store.fold_links(FOLD_ROWS)
+
+
+def sweep(services: Services) -> None:
+    """Drop notes of URLs whose messages were lost with a server, so that they may come again."""
+    dropped = services.waiting.sweep()
+    if dropped:
+        log.warning("%d URLs had waited for two days and were let go", dropped)
+
+
+def overrides(services: Services) -> None:
+    """Read the overrides file again if it has changed; a bad one is told and the last one kept."""
+    services.overrides.table()
+    if services.overrides.problem:
+        log.warning("overrides: %s", services.overrides.problem)

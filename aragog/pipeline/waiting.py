@@ -1,0 +1,83 @@
+"""
+Which URLs are on their way: asked for and not yet stored or given up.
+
+N callers for one URL make one fetch: a second enqueue while the first waits is answered "already
+waiting". A note is one hash entry of about 80 bytes in Redis. `mark` comes before the message is
+sent and counts for a minute only; `confirm`, after it was sent, makes it last: a producer that is
+killed between the two leaves nothing that would keep the URL out. A confirmed note stops to count
+after two days, so that a URL whose message was lost with the server can be asked for again.
+Marking, confirming and clearing twice is harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+
+import redis
+
+from aragog.errors import BrokerUnavailable
+from aragog.urls import url_key
+
+# Long enough to send a chunk of messages to a slow broker.
+UNCONFIRMED_S = 60
+# A slot is reserved at most `politeness.horizon_s` ahead (a day by default); twice that is safe.
+COUNTS_FOR_S = 172_800
+
+
+class Waiting:
+    """The notes. One round trip a call; every call raises `BrokerUnavailable`."""
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._key = f"{prefix}waiting"
+        lua = files("aragog.pipeline") / "lua"
+        self._mark = client.register_script((lua / "mark.lua").read_text())
+        self._confirm = client.register_script((lua / "confirm.lua").read_text())
+        self._sweep = client.register_script((lua / "sweep.lua").read_text())
+
+    def mark(self, urls: Sequence[str]) -> list[bool]:
+        """For each normalized URL: True when it was not waiting before. Atomic as a whole."""
+        if not urls:
+            return []
+        keys = [url_key(url) for url in urls]
+        with _our_errors():
+            answer = self._mark(keys=[self._key], args=[UNCONFIRMED_S, *keys])
+        return [flag == ord("1") for flag in answer]
+
+    def confirm(self, urls: Sequence[str]) -> None:
+        """The messages of these URLs are sent: their notes last until they are cleared."""
+        if urls:
+            with _our_errors():
+                self._confirm(keys=[self._key], args=[COUNTS_FOR_S, *map(url_key, urls)])
+
+    def clear(self, urls: Sequence[str]) -> None:
+        """The URLs wait no longer."""
+        if urls:
+            with _our_errors():
+                self._redis.hdel(self._key, *[url_key(url) for url in urls])
+
+    def count(self) -> int:
+        """How many URLs wait."""
+        with _our_errors():
+            return int(self._redis.hlen(self._key))
+
+    def sweep(self) -> int:
+        """Drop what no longer counts, in steps of about 500; how many there were."""
+        cursor, dropped = "0", 0
+        with _our_errors():
+            while True:
+                cursor, found = self._sweep(keys=[self._key], args=[cursor])
+                dropped += found
+                cursor = cursor.decode() if isinstance(cursor, bytes) else cursor
+                if cursor == "0":
+                    return int(dropped)
+
+
+@contextmanager
+def _our_errors() -> Iterator[None]:
+    try:
+        yield
+    except redis.RedisError as error:
+        raise BrokerUnavailable("waiting", str(error)) from error

@@ -1,0 +1,89 @@
+"""
+The demo web's server: `python -m aragog.standalone.demo.origin PORT`, on 127.0.0.1.
+
+One process answers for every host name of `sites`, by the Host header. It is no test double: it
+speaks HTTP/1.1 with keep-alive, ETag and 304, and misbehaves where the demo says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+from aragog.standalone.demo.sites import Page, Web, web
+
+RETRY_AFTER_S = 2
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers GET from the demo web."""
+
+    protocol_version = "HTTP/1.1"
+    pages: ClassVar[Web] = web()
+    busy: ClassVar[Counter[str]] = Counter()
+
+    def do_GET(self) -> None:
+        """Send the page of the host and path, or 404."""
+        host = (self.headers.get("Host") or "").partition(":")[0]
+        pages = self.pages.get(host, {})
+        page = pages.get(self.path)
+        if page is None and "?" in self.path:
+            page = pages.get(self.path.partition("?")[0])  # as shops do: unknown parameters
+        self._answer(host, page or Page(b"<h1>Not found</h1>", 404))
+
+    def _answer(self, host: str, page: Page) -> None:
+        if page.busy_times > self.busy[host + self.path]:
+            self.busy[host + self.path] += 1
+            self._send(429, b"later", "text/plain", {"Retry-After": str(RETRY_AFTER_S)})
+            return
+        etag = f'"{hashlib.sha256(page.body).hexdigest()[:16]}"'
+        if page.status == 200 and self.headers.get("If-None-Match") == etag:
+            self._send(304, b"", page.content_type, {"ETag": etag})
+            return
+        headers = dict(page.headers)
+        if page.status == 200 and page.body:
+            headers["ETag"] = etag
+        self._send(page.status, page.body, page.content_type, headers, page.declared_length)
+
+    def _send(
+        self,
+        status: int,
+        body: bytes,
+        content_type: str,
+        headers: dict[str, str],
+        declared_length: int | None = None,
+    ) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(declared_length or len(body)))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if declared_length:
+            self.close_connection = True
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as overridden
+        """Nothing: the log is the crawler's."""
+
+
+class Server(ThreadingHTTPServer):
+    """The demo origin; `server_port` is where it listens."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
+
+
+def main() -> None:
+    """Serve on the port of the command line until ended."""
+    with Server(int(sys.argv[1])) as server:
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,316 @@
+"""
+The pages of the demo web: host -> path -> answer. Pure; made from a few tables of words.
+
+Reserved names under `.test` (RFC 2606) that no resolver knows; the settings map them to loopback.
+
+    www.shop.test       products, JSON-LD with prices; canonical without tracking parameters
+    kitchen.test        recipes, microdata
+    news.test           articles, Open Graph; m.news.test is its mobile alias
+    travel.test         places and a movie house, RDFa and JSON-LD
+    apps.test           app pages with App Links
+    old.test            redirects, permanent and temporary, and a chain
+    private.test        robots.txt that closes /members/
+    busy.test           429 with Retry-After, twice, then a page
+    odd.test            binary, empty, wrong charset, 404, 500, half sent
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+HTML = "text/html; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An answer of the demo origin."""
+
+    body: bytes = b""
+    status: int = 200
+    content_type: str = HTML
+    headers: Mapping[str, str] = field(default_factory=dict)
+    declared_length: int | None = None
+    """A Content-Length that is not the body's, to be half sent."""
+    busy_times: int = 0
+    """Answer 429 so often before this."""
+
+
+Web = dict[str, dict[str, Page]]
+
+PRODUCTS = (
+    ("walnut-desk", "Walnut standing desk", "649.00", "EUR", "Oak & Iron", 4.6, 212),
+    ("linen-sofa", "Three-seat linen sofa", "1249.50", "EUR", "Nordhem", 4.2, 87),
+    ("brass-lamp", "Brass reading lamp", "89.90", "EUR", "Lumen", 4.8, 534),
+    ("wool-rug", "Hand-woven wool rug", "329.00", "EUR", "Atlas", 4.4, 61),
+    ("oak-shelf", "Oak wall shelf", "119.00", "EUR", "Oak & Iron", 4.1, 145),
+    ("clay-vase", "Terracotta clay vase", "39.00", "EUR", "Casa", 4.9, 308),
+    ("felt-chair", "Felt lounge chair", "459.00", "EUR", "Nordhem", 4.0, 29),
+    ("cork-stool", "Cork stool", "74.50", "EUR", "Casa", 4.5, 118),
+)
+RECIPES = (
+    ("lentil-soup", "Red lentil soup", "PT15M", "PT30M", 4, "red lentils|carrots|cumin|lemon"),
+    ("shakshuka", "Shakshuka", "PT10M", "PT25M", 2, "eggs|tomatoes|peppers|paprika"),
+    ("apple-tart", "Apple tart", "PT30M", "PT45M", 8, "apples|butter|flour|sugar"),
+    ("miso-ramen", "Miso ramen", "PT20M", "PT1H10M", 4, "miso|noodles|stock|spring onion"),
+    ("focaccia", "Rosemary focaccia", "PT25M", "PT20M", 6, "flour|yeast|olive oil|rosemary"),
+    ("dal-tadka", "Dal tadka", "PT10M", "PT40M", 4, "yellow lentils|ghee|garlic|cumin seeds"),
+)
+ARTICLES = (
+    ("city-bees", "The bees that moved to the city", "Mara Lindt", "2026-03-04T08:00:00+01:00"),
+    ("night-trains", "Night trains are back", "Jonas Ferrer", "2026-04-18T06:30:00+02:00"),
+    ("paper-maps", "Why paper maps still sell", "Mara Lindt", "2026-05-02T12:00:00+02:00"),
+    ("cold-water", "A winter of cold water", "Ines Okafor", "2026-02-11T07:45:00+01:00"),
+    ("repair-cafes", "Inside the repair cafés", "Jonas Ferrer", "2026-06-21T09:15:00+02:00"),
+    ("quiet-streets", "Quieter streets, slower cars", "Ines Okafor", "2026-07-09T10:00:00+02:00"),
+)
+PLACES = (
+    ("harbour-baths", "Harbour Baths", "Kai 4", "Aarhus", "DK", 56.1629, 10.2177),
+    ("glass-house", "The Glass House", "Parkweg 12", "Graz", "AT", 47.0707, 15.4395),
+    ("tin-mine", "Old Tin Mine", "Mine Road 1", "St Just", "GB", 50.1247, -5.6798),
+)
+APPS = (
+    ("trail-notes", "Trail Notes", "310633997", "test.trailnotes", "Travel"),
+    ("bread-timer", "Bread Timer", "310633998", "test.breadtimer", "Food"),
+)
+FILLER = (
+    "Everything on this page was made by hand and is shown here in full. "
+    "Measurements are given to the nearest centimetre, times to the nearest minute. "
+    "Readers have asked for more detail, and more detail there is. "
+)
+
+
+def web() -> Web:
+    """The whole demo web."""
+    return {
+        "www.shop.test": _shop(),
+        "kitchen.test": _kitchen(),
+        "news.test": _news(),
+        "m.news.test": _mobile_news(),
+        "travel.test": _travel(),
+        "apps.test": _apps(),
+        "old.test": _old(),
+        "private.test": _private(),
+        "busy.test": _busy(),
+        "odd.test": _odd(),
+    }
+
+
+def seeds() -> list[str]:
+    """What the first run enqueues: every page, some under other spellings, and some that fail."""
+    found = [
+        f"http://{host}{path}"
+        for host, pages in web().items()
+        for path in pages
+        if path != "/robots.txt"
+    ]
+    return [
+        *found,
+        "HTTP://WWW.Shop.Test:80/p/walnut-desk?utm_source=letter",
+        "http://www.shop.test/p/brass-lamp?sessionid=8f14e45fceea167a5a36dedd4bea2543",
+        "http://kitchen.test/./r/../r/shakshuka#comments",
+        "http://odd.test/nothing-here",
+        "http://nobody-lives-here.test.invalid/",
+    ]
+
+
+def _html(title: str, head: str, body: str, links: str = "", lang: str = "en") -> Page:
+    return Page(
+        f"""<!doctype html>
+<html lang="{lang}"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="description" content="{title}: made by hand, shown in full.">
+{head}</head>
+<body><nav>{links}</nav><main><h1>{title}</h1>
+{body}
+<p>{FILLER * 6}</p></main><footer><a href="/about" rel="nofollow">About</a></footer></body></html>
+""".encode()
+    )
+
+
+def _ld(data: object) -> str:
+    return f'<script type="application/ld+json">{json.dumps(data)}</script>\n'
+
+
+def _og(**tags: str) -> str:
+    return "".join(
+        f'<meta property="{name.replace("_", ":")}" content="{value}">\n'
+        for name, value in tags.items()
+    )
+
+
+def _index(title: str, paths: list[tuple[str, str]]) -> Page:
+    links = "\n".join(f'<a href="{path}">{text}</a>' for path, text in paths)
+    return _html(title, _og(og_type="website", og_title=title), f"<p>{FILLER}</p>", links)
+
+
+def _shop() -> dict[str, Page]:
+    pages = {"/": _index("The Shop", [(f"/p/{p[0]}", p[1]) for p in PRODUCTS])}
+    for slug, name, price, currency, brand, rating, count in PRODUCTS:
+        url = f"http://www.shop.test/p/{slug}"
+        data = {
+            "@context": "https://schema.org",
+            "@type": "Product",
+            "name": name,
+            "brand": {"@type": "Brand", "name": brand},
+            "image": [f"http://www.shop.test/img/{slug}-large.jpg"],
+            "offers": {
+                "@type": "Offer",
+                "price": price,
+                "priceCurrency": currency,
+                "availability": "https://schema.org/InStock",
+            },
+            "aggregateRating": {
+                "@type": "AggregateRating",
+                "ratingValue": rating,
+                "reviewCount": count,
+            },
+        }
+        head = f'<link rel="canonical" href="{url}">\n' + _ld(data)
+        links = "".join(f'<a href="/p/{p[0]}?ref=also">{p[1]}</a> ' for p in PRODUCTS)
+        pages[f"/p/{slug}"] = _html(name, head, f"<p>{FILLER * 10}</p>", links)
+        pages[f"/p/{slug}?colour=oak"] = pages[f"/p/{slug}"]
+    return pages
+
+
+def _kitchen() -> dict[str, Page]:
+    pages = {"/": _index("The Kitchen", [(f"/r/{r[0]}", r[1]) for r in RECIPES])}
+    for slug, name, prep, cook, serves, ingredients in RECIPES:
+        items = "".join(
+            f'<li itemprop="recipeIngredient">{100 + 20 * n} g {one}</li>'
+            for n, one in enumerate(ingredients.split("|"))
+        )
+        body = f"""<div itemscope itemtype="https://schema.org/Recipe">
+<h2 itemprop="name">{name}</h2><img itemprop="image" src="/img/{slug}.jpg" alt="">
+<time itemprop="prepTime" datetime="{prep}"></time>
+<time itemprop="cookTime" datetime="{cook}"></time>
+<span itemprop="recipeYield">{serves} servings</span><ul>{items}</ul>
+<ol itemprop="recipeInstructions">
+<li>Chop everything.</li><li>Cook it slowly.</li><li>Eat.</li></ol>
+</div>"""
+        head = _og(og_type="article", og_title=name, og_image=f"http://kitchen.test/img/{slug}.jpg")
+        pages[f"/r/{slug}"] = _html(name, head, body, '<a href="/">All recipes</a>')
+    return pages
+
+
+def _news() -> dict[str, Page]:
+    pages = {"/": _index("The News", [(f"/{a[0]}", a[1]) for a in ARTICLES])}
+    for slug, title, author, published in ARTICLES:
+        url = f"http://news.test/{slug}"
+        head = _og(
+            og_type="article",
+            og_title=title,
+            og_url=url,
+            og_site_name="The News",
+            og_image=f"http://news.test/img/{slug}.jpg",
+            article_published_time=published,
+            article_author=author,
+        )
+        head += f'<link rel="canonical" href="{url}">\n<link rel="amphtml" href="{url}/amp">\n'
+        links = "".join(f'<a href="/{a[0]}">{a[1]}</a> ' for a in ARTICLES)
+        pages[f"/{slug}"] = _html(title, head, f"<p>{FILLER * 12}</p>", links)
+    return pages
+
+
+def _mobile_news() -> dict[str, Page]:
+    """The mobile site declares the other as canonical; the registered domain is the same."""
+    return {path: page for path, page in _news().items() if path != "/"}
+
+
+def _travel() -> dict[str, Page]:
+    pages = {"/": _index("Travel", [(f"/{p[0]}", p[1]) for p in PLACES])}
+    for slug, name, street, city, country, lat, lon in PLACES:
+        data = {
+            "@context": "http://schema.org",
+            "@graph": [
+                {
+                    "@type": "TouristAttraction",
+                    "name": name,
+                    "address": {
+                        "@type": "PostalAddress",
+                        "streetAddress": street,
+                        "addressLocality": city,
+                        "addressCountry": country,
+                    },
+                    "geo": {"@type": "GeoCoordinates", "latitude": lat, "longitude": lon},
+                }
+            ],
+        }
+        pages[f"/{slug}"] = _html(name, _ld(data), f"<p>{FILLER * 4}</p>")
+    movie = {
+        "@context": "https://schema.org",
+        "@type": "Movie",
+        "name": "The Long Harbour",
+        "director": {"@type": "Person", "name": "Signe Holm"},
+        "duration": "PT1H52M",
+        "dateCreated": "2025-09-12",
+    }
+    pages["/cinema/the-long-harbour"] = _html("The Long Harbour", _ld(movie), f"<p>{FILLER}</p>")
+    return pages
+
+
+def _apps() -> dict[str, Page]:
+    pages = {"/": _index("Apps", [(f"/{a[0]}", a[1]) for a in APPS])}
+    for slug, name, ios, package, category in APPS:
+        head = _og(
+            og_title=name,
+            al_ios_app_name=name,
+            al_ios_app_store_id=ios,
+            al_android_package=package,
+            al_android_app_name=name,
+        )
+        data = {
+            "@context": "https://schema.org",
+            "@type": "MobileApplication",
+            "name": name,
+            "applicationCategory": category,
+            "operatingSystem": "iOS, Android",
+            "offers": {"@type": "Offer", "price": "0", "priceCurrency": "USD"},
+        }
+        pages[f"/{slug}"] = _html(name, head + _ld(data), f"<p>{FILLER}</p>")
+    return pages
+
+
+def _moved(to: str, status: int = 301) -> Page:
+    return Page(b"moved", status, "text/plain", {"Location": to})
+
+
+def _old() -> dict[str, Page]:
+    moved = {f"/{a[0]}.html": _moved(f"http://news.test/{a[0]}") for a in ARTICLES}
+    return {
+        **moved,
+        "/today": _moved("http://news.test/night-trains", 302),
+        "/chain/1": _moved("/chain/2"),
+        "/chain/2": _moved("http://old.test/chain/3", 308),
+        "/chain/3": _moved("http://kitchen.test/r/focaccia"),
+        "/loop/1": _moved("/loop/2"),
+        "/loop/2": _moved("/loop/1"),
+    }
+
+
+def _private() -> dict[str, Page]:
+    robots = b"User-agent: *\nDisallow: /members/\nAllow: /members/join$\nCrawl-delay: 0.5\n"
+    return {
+        "/robots.txt": Page(robots, content_type="text/plain"),
+        "/": _html("The Club", "", '<a href="/members/list">Members</a>'),
+        "/members/join": _html("Join the Club", "", f"<p>{FILLER}</p>"),
+        "/members/list": _html("Members", "", "<p>Not for everybody.</p>"),
+        "/members/minutes": _html("Minutes", "", "<p>Not for everybody.</p>"),
+    }
+
+
+def _busy() -> dict[str, Page]:
+    page = _html("Worth the wait", "", f"<p>{FILLER}</p>")
+    return {"/worth-the-wait": Page(page.body, busy_times=2)}
+
+
+def _odd() -> dict[str, Page]:
+    latin = "<!doctype html><title>Grüße aus Köln</title><p>Ein Gruß".encode("latin-1")
+    return {
+        "/binary": Page(bytes(range(256)) * 8, content_type="application/octet-stream"),
+        "/empty": Page(b""),
+        "/latin": Page(latin, content_type="text/html"),
+        "/broken": Page(b"<p>an error", 500),
+        "/gone": Page(b"<p>gone", 410),
+        "/half": Page(b"<title>Half a page</title><p>and then", declared_length=5000),
+    }

@@ -1,0 +1,87 @@
+"""What a running crawl shows: a live table on a terminal, else a plain line every few seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from aragog.client import Aragog
+from aragog.pipeline import tally
+
+LINE_EVERY_S = 3.0
+SHOWN = (
+    (tally.FETCHED, "fetched"),
+    (tally.NOT_MODIFIED, "not modified"),
+    (tally.STORED, "stored"),
+    (tally.REFUSED, "refused"),
+    (tally.FAILED, "failed"),
+    (tally.RETRIED, "tried again"),
+    (tally.KNOWN, "known already"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Counts since the start of the crawl."""
+
+    counts: dict[str, int]
+    waiting: int
+    elapsed_s: float
+
+    def line(self) -> str:
+        """One line of plain text."""
+        parts = [f"{self.counts.get(name, 0)} {text}" for name, text in SHOWN]
+        rate = self.counts.get(tally.STORED, 0) / max(self.elapsed_s, 0.001)
+        return f"{self.elapsed_s:6.1f}s  {self.waiting} waiting, {', '.join(parts)}, {rate:.1f}/s"
+
+    def table(self) -> Table:
+        """The same as a table."""
+        table = Table(box=None, pad_edge=False)
+        for heading in ("", "URLs", "per second"):
+            table.add_column(heading, justify="right" if heading else "left")
+        table.add_row("waiting", str(self.waiting), "")
+        for name, text in SHOWN:
+            count = self.counts.get(name, 0)
+            table.add_row(text, str(count), f"{count / max(self.elapsed_s, 0.001):.1f}")
+        return table
+
+
+def watch(
+    client: Aragog, before: dict[str, int], console: Console, tick: Callable[[], bool]
+) -> Snapshot:
+    """
+    Show the counts until nothing waits any more, or until `tick` answers False.
+
+    Args:
+        client: whose counts are shown.
+        before: the counters at the start, subtracted from what is shown.
+        console: on a terminal a live table, else lines.
+        tick: called four times a second; the supervisor's check.
+    """
+    started_s = time.monotonic()
+
+    def now() -> Snapshot:
+        counts = {k: v - before.get(k, 0) for k, v in client.tally().items()}
+        return Snapshot(counts, client.waiting(), time.monotonic() - started_s)
+
+    snapshot = now()
+    if not console.is_terminal:
+        told_s = 0.0
+        while tick() and snapshot.waiting:
+            time.sleep(0.25)
+            snapshot = now()
+            if snapshot.elapsed_s - told_s >= LINE_EVERY_S:
+                told_s = snapshot.elapsed_s
+                console.print(snapshot.line(), highlight=False)
+        return snapshot
+    with Live(snapshot.table(), console=console, refresh_per_second=4) as live:
+        while tick() and snapshot.waiting:
+            time.sleep(0.25)
+            snapshot = now()
+            live.update(snapshot.table())
+    return snapshot

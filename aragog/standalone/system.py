@@ -1,0 +1,116 @@
+"""
+The standalone system: which processes it has, and what they are told.
+
+    redis     the private redis-server (only where redis.url or broker.url was left empty)
+    fetch, robots, canonicalize, store   Celery workers, one for each role
+    beat      the schedule
+    http      the read API
+    flower    the dashboard
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from aragog.errors import ConfigError
+from aragog.settings import Settings
+from aragog.standalone.redis_server import RedisServer
+from aragog.standalone.supervisor import Child, Supervisor
+
+SERVERS, WORKERS, FRONT = 0, 1, 2
+# A warm shutdown waits for the bundle at hand: slots, deadline, and a little.
+WORKER_STOP_S = 45.0
+ROLES = ("fetch", "robots", "canonicalize", "store")
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """The children's environment: ours, with the data folder made absolute."""
+    return {
+        **os.environ,
+        "ARAGOG_DATA_DIR": str(settings.data_dir.absolute()),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def check_ports(settings: Settings) -> None:
+    """
+    Nobody else listens where we want to.
+
+    Raises:
+        ConfigError: names every port in use with its setting.
+    """
+    serving = settings.serving
+    problems = []
+    for name in ("http_port", "flower_port"):
+        port = getattr(serving, name)
+        with contextlib.closing(socket.socket()) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((serving.host, port))
+            except OSError as error:
+                problems.append(
+                    f"serving.{name}: port {port} on {serving.host} is in use ({error.strerror}); "
+                    f"set ARAGOG_SERVING__{name.upper()} to a free one"
+                )
+    if problems:
+        raise ConfigError(*problems)
+
+
+def start(
+    supervisor: Supervisor, settings: Settings, *, front: Sequence[str] = ("beat", "http", "flower")
+) -> None:
+    """
+    Start every process, the redis-server first, and return once it answers.
+
+    The supervisor holds the data folder already (`acquire`). `front` names what feeds and shows.
+
+    Raises:
+        ConfigError: a port is taken, or the redis-server does not come up.
+    """
+    if "flower" in front:
+        check_ports(settings)
+    data_dir = settings.data_dir.absolute()
+    if settings.private_redis:
+        server = RedisServer(data_dir / "redis", persistent=True, socket=settings.redis_socket)
+        server.folder.mkdir(parents=True, exist_ok=True)
+        server.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        child = supervisor.start(Child("redis", server.command(), SERVERS, 20.0))
+        server.process = child.process
+        server.wait_until_ready(60.0)
+    for role in ROLES:
+        supervisor.start(Child(role, worker_command(role), WORKERS, WORKER_STOP_S))
+    commands = {
+        "beat": beat_command(data_dir),
+        "http": [sys.executable, "-m", "aragog.cli", "serve"],
+        "flower": flower_command(settings),
+    }
+    for name in front:
+        supervisor.start(Child(name, commands[name], FRONT))
+
+
+def celery(*arguments: str) -> list[str]:
+    """A Celery command line for the app of the workers."""
+    return [sys.executable, "-m", "celery", "-A", "workers.app", *arguments]
+
+
+def worker_command(role: str) -> list[str]:
+    """The command line of a worker of that role; the roles are those of workers/roles.py."""
+    return [sys.executable, "-m", "workers", role]
+
+
+def beat_command(data_dir: Path) -> list[str]:
+    """Beat keeps its state in the data folder; a lost state only makes a tick early."""
+    return celery("beat", "--schedule", str(data_dir / "run" / "beat"), "--loglevel", "WARNING")
+
+
+def flower_command(settings: Settings) -> list[str]:
+    """Flower on its port, this machine only unless told otherwise."""
+    serving = settings.serving
+    return celery(
+        "flower", f"--address={serving.host}", f"--port={serving.flower_port}", "--logging=warning"
+    )

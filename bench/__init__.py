@@ -1,0 +1,1 @@
+"""Benchmarks; each is a command that anybody can run."""

@@ -1,0 +1,85 @@
+"""
+Pages like those of the web: about 57 KB of HTML, 150-200 links, metadata in the head.
+
+Made from a seed, so that every run crawls the same bytes. Text is words of a Zipf-like draw, so
+that it compresses about as real prose does (4-5x).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+
+HOSTS = 250
+PAGES_PER_HOST = 2
+TARGET_BYTES = 57_000
+
+_SYLLABLES = (
+    ["an", "be", "co", "da", "el", "fi", "go", "ha", "in", "jo", "ka", "lu", "me", "no", "or", "pa", "qui", "ra", "se", "ti", "un", "va", "we", "xi", "yo", "ze"]
+)
+
+
+def host(number: int) -> str:
+    """The name of a host; each is a registered domain of its own."""
+    return f"site{number:03d}.test"
+
+
+def paths() -> list[tuple[str, str]]:
+    """(host, path) of every page."""
+    return [(host(h), f"/page/{p}") for h in range(HOSTS) for p in range(PAGES_PER_HOST)]
+
+
+def page(at: str, path: str, port: int) -> bytes:
+    """One page."""
+    rng = random.Random(f"{at}{path}")
+    words = ["".join(rng.choices(_SYLLABLES, k=rng.randint(1, 4))) for _ in range(1500)]
+    weights = [1 / (n + 3) for n in range(len(words))]
+
+    def prose(count: int) -> str:
+        return " ".join(rng.choices(words, weights, k=count)).capitalize()
+
+    here = f"http://{at}:{port}{path}"
+    title = prose(7)
+    data = {
+        "@context": "https://schema.org",
+        "@type": "Article",
+        "headline": title,
+        "author": {"@type": "Person", "name": prose(2).title()},
+        "datePublished": "2026-05-0%dT10:00:00+02:00" % rng.randint(1, 9),
+        "image": f"http://{at}:{port}/img/{rng.randint(1, 999)}.jpg",
+    }
+    head = f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="description" content="{prose(25)}">
+<link rel="canonical" href="{here}">
+<meta property="og:title" content="{title}"><meta property="og:type" content="article">
+<meta property="og:image" content="{data["image"]}"><meta property="og:url" content="{here}">
+<script type="application/ld+json">{json.dumps(data)}</script>
+<style>{"".join(f".c{n} {{ margin: {n}px; color: #{n:06x} }}" for n in range(60))}</style>
+</head><body>"""
+    links = [_link(rng, at, port, prose) for _ in range(rng.randint(150, 200))]
+    nav = "<ul class='menu'>" + "".join(f"<li>{link}</li>" for link in links[:60]) + "</ul>"
+    parts = [head, nav, f"<main><h1>{title}</h1>"]
+    rest = iter(links[60:])
+    size = sum(map(len, parts))
+    while size < TARGET_BYTES - 200:
+        inside = "".join(f" {link} " for _, link in zip(range(3), rest, strict=False))
+        part = f"<div class='c{rng.randint(0, 59)}'><p>{prose(rng.randint(30, 90))}{inside}</p></div>\n"
+        parts.append(part)
+        size += len(part)
+    parts += list(rest)
+    return "".join([*parts, "</main></body></html>"]).encode()
+
+
+def _link(rng: random.Random, at: str, port: int, prose) -> str:
+    slug = "-".join(prose(4).lower().split())
+    kind = rng.random()
+    if kind < 0.6:
+        href = f"/{slug}"
+    elif kind < 0.75:
+        href = f"/search?q={slug}&amp;page={rng.randint(1, 9)}&amp;utm_source=nav"
+    elif kind < 0.85:
+        href = f"http://{at}:{port}/{slug}#part{rng.randint(1, 9)}"
+    else:
+        href = f"http://{host(rng.randrange(HOSTS))}:{port}/{slug}/"
+    return f'<a class="link" href="{href}">{prose(rng.randint(1, 5))}</a>'

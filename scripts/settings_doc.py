@@ -1,0 +1,70 @@
+"""Write docs/settings.md from aragog/settings.py: `python scripts/settings_doc.py`."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "docs" / "settings.md"
+HEAD = """# Settings
+
+Made from `aragog/settings.py` by `python scripts/settings_doc.py`.
+
+Settings are read from the TOML file that `ARAGOG_SETTINGS` names, else from `aragog.toml` in the
+current folder; the environment wins over the file. `fetch.user_agent` is `user_agent` in the
+section `[fetch]` of the file, and `ARAGOG_FETCH__USER_AGENT` in the environment; lists are
+separated by commas there, tables are `name=value` pairs. Every problem is told at once, and nothing
+starts with an unknown key, a wrong type or a value out of bounds.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    tree = ast.parse((ROOT / "aragog" / "settings.py").read_text())
+    classes = {c.name: c for c in tree.body if isinstance(c, ast.ClassDef)}
+    top = [row for row in _fields(classes["Settings"]) if not row[1].endswith("Settings")]
+    parts = [HEAD, "## Top level\n", _table(top)]
+    for name, kind, _, _ in _fields(classes["Settings"]):
+        if kind.endswith("Settings"):
+            section = classes[kind]
+            parts += [f"## [{name}]\n", f"{ast.get_docstring(section)}\n", _table(_fields(section))]
+    return "\n".join(parts)
+
+
+def _fields(section: ast.ClassDef) -> list[tuple[str, str, str, str]]:
+    """(name, type, default, meaning) of each field."""
+    rows = []
+    for at, node in enumerate(section.body):
+        if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
+            continue
+        default = ast.unparse(node.value) if node.value else ""
+        if default.startswith("field("):
+            default = "{}"
+        following = section.body[at + 1] if at + 1 < len(section.body) else None
+        meaning = ""
+        if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
+            meaning = str(following.value.value)
+        rows.append((node.target.id, ast.unparse(node.annotation), default, meaning))
+    return rows
+
+
+def _table(rows: list[tuple[str, str, str, str]]) -> str:
+    lines = ["| setting | default | meaning |", "| --- | --- | --- |"]
+    for name, _, default, meaning in rows:
+        text = " ".join(meaning.split()).replace("|", "\\|")
+        lines.append(f"| `{name}` | {_shown(default)} | {text} |")
+    return "\n".join(lines) + "\n"
+
+
+def _shown(default: str) -> str:
+    """A default as an operator would write it."""
+    text = default.removeprefix("Path('").removesuffix("')") if "Path" in default else default
+    empty = text in ("", "''", "()", "{}", "None")
+    return "empty" if empty else f"`{text.strip(chr(39))}`"
+
+
+if __name__ == "__main__":
+    TARGET.write_text(page())
+    sys.stdout.write(f"{TARGET.relative_to(ROOT)} written\n")

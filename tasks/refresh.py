@@ -1,0 +1,14 @@
+"""Enqueue what is due. Safe to run twice and side by side: see aragog.pipeline.refresh."""
+
+from __future__ import annotations
+
+from aragog.pipeline.refresh import enqueue_due
+from aragog.pipeline.sending import REFRESH_DUE
+from tasks.policy import stage
+from workers.services import services
+
+
+@stage(REFRESH_DUE)
+def refresh_due() -> None:
+    """Claim URLs that are due and enqueue them behind new ones."""
+    enqueue_due(services())

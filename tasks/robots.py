@@ -1,0 +1,23 @@
+"""Learn the rules of origins. Safe to run twice: see aragog.pipeline.robots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aragog.pipeline.bundles import RobotsBundle
+from aragog.pipeline.robots import expiring, robots_bundle
+from aragog.pipeline.sending import ROBOTS, ROBOTS_EXPIRING
+from tasks.policy import stage
+from workers.services import send_all, services
+
+
+@stage(ROBOTS)
+def robots(message: dict[str, Any]) -> None:
+    """Fetch robots.txt of the origins, then send on the URLs that waited for it."""
+    send_all(robots_bundle(RobotsBundle.read(message), services()))
+
+
+@stage(ROBOTS_EXPIRING)
+def robots_expiring() -> None:
+    """Refresh rules that are in use and about to be a day old."""
+    send_all(expiring(services(), limit=500))

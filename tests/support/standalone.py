@@ -1,0 +1,109 @@
+"""The standalone system in a temporary folder, with the demo web in front of it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from aragog.client import Aragog
+from aragog.settings import Settings, load_settings
+from aragog.standalone import system
+from aragog.standalone.demo.settings import web
+from aragog.standalone.supervisor import Supervisor
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@dataclass
+class Standalone:
+    """A running system and the way to it."""
+
+    folder: Path
+    environ: dict[str, str]
+    settings: Settings
+    supervisor: Supervisor
+
+    def child(self, name: str):
+        """The child of that name."""
+        return next(c for c in self.supervisor.children if c.name == name)
+
+    def aragog(self, *arguments: str, **options) -> subprocess.CompletedProcess[str]:
+        """`aragog …` as a user would call it."""
+        argv = [sys.executable, "-m", "aragog.cli", *arguments]
+        return subprocess.run(
+            argv, env=self.environ, capture_output=True, text=True, timeout=60, **options
+        )
+
+    def finish(self, client: Aragog, *, within_s: float = 150) -> None:
+        """Wait until nothing waits any more; children that died are started again meanwhile."""
+        until_s = time.monotonic() + within_s
+        while client.waiting():
+            self.supervisor.check()
+            if time.monotonic() > until_s:
+                pytest.fail(f"{client.waiting()} URLs still wait; {client.tally()}\n{self.logs()}")
+            time.sleep(0.1)
+
+    def logs(self) -> str:
+        """The end of every child's log."""
+        logs = sorted((self.folder / "logs").glob("*.log"))
+        return "\n".join(f"== {p.name}\n{p.read_text(errors='replace')[-2000:]}" for p in logs)
+
+
+@contextmanager
+def standalone(
+    environ: dict[str, str], *, front: tuple[str, ...] = ("beat",), folder: Path | None = None
+) -> Iterator[Standalone]:
+    """Run the system with these ARAGOG_ variables, in a folder of its own unless one is given."""
+    with tempfile.TemporaryDirectory(prefix="ar") as made:
+        data_dir = folder or Path(made)
+        ours = {k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")}
+        full = {
+            **ours,
+            **environ,
+            "ARAGOG_DATA_DIR": str(data_dir),
+            "ARAGOG_SETTINGS": "",
+            "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
+            "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
+        }
+        settings = load_settings(environ=full)
+        supervisor = Supervisor(data_dir, {**full, "PYTHONUNBUFFERED": "1"})
+        supervisor.acquire()
+        try:
+            system.start(supervisor, settings, front=front)
+            yield Standalone(data_dir, full, settings, supervisor)
+        finally:
+            supervisor.stop()
+
+
+@pytest.fixture(scope="session")
+def demo_web() -> Iterator[dict[str, str]]:
+    """The demo web, running; the environment that leads to it."""
+    with web() as environ:
+        yield environ
+
+
+@pytest.fixture(scope="module")
+def crawled(demo_web: dict[str, str]) -> Iterator[Standalone]:
+    """The standalone system with the whole demo web fetched and stored; read API and Flower run."""
+    from aragog.standalone.demo.sites import seeds
+
+    with standalone(demo_web, front=("beat", "http", "flower")) as system_:
+        with Aragog(system_.settings) as client:
+            client.enqueue(seeds(), depth=1)
+            system_.finish(client)
+        yield system_

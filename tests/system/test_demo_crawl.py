@@ -1,0 +1,156 @@
+"""The main job from outside: the demo web fetched, canonicalized, stored and served."""
+
+import json
+import time
+import urllib.error
+import urllib.request
+from urllib.parse import quote
+
+import pytest
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+
+def show(system, url, *options):
+    told = system.aragog("show", url, "--json", *options)
+    assert told.returncode == 0, told.stderr
+    return json.loads(told.stdout)
+
+
+def http(system, path):
+    port = system.settings.serving.http_port
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+        return json.loads(answer.read())
+
+
+def test_a_product_is_served_by_any_spelling_of_its_url(crawled):
+    for spelling in (
+        "http://www.shop.test/p/walnut-desk",
+        "HTTP://WWW.Shop.Test:80/p/walnut-desk?utm_source=letter#top",
+        "http://www.shop.test/p/walnut-desk?colour=oak",
+    ):
+        found = show(crawled, spelling)
+
+        assert found["canonical_url"] == "http://www.shop.test/p/walnut-desk"
+        assert found["fields"]["product.price"] == "649.00"
+
+
+def test_a_moved_page_is_an_alias_of_where_it_went(crawled):
+    found = show(crawled, "http://old.test/city-bees.html")
+
+    assert found["canonical_url"] == "http://news.test/city-bees"
+    assert "http://old.test/city-bees.html" in found["aliases"]
+
+
+def test_a_chain_of_permanent_redirects_ends_at_its_page(crawled):
+    assert (
+        show(crawled, "http://old.test/chain/1")["canonical_url"]
+        == "http://kitchen.test/r/focaccia"
+    )
+
+
+def test_a_temporary_redirect_makes_no_alias(crawled):
+    assert show(crawled, "http://old.test/today")["canonical_url"] == "http://old.test/today"
+
+
+def test_what_robots_txt_closes_is_refused_and_says_which_line(crawled):
+    facts = show(crawled, "http://private.test/members/list")["facts"]
+
+    assert facts["outcome"] == "Refused"
+    assert "Disallow: /members/" in facts["why"]
+    assert show(crawled, "http://private.test/members/join")["facts"]["outcome"] == "Fetched"
+
+
+def test_a_busy_host_is_asked_again_until_it_answers(crawled):
+    facts = show(crawled, "http://busy.test/worth-the-wait")["facts"]
+
+    assert facts["outcome"] == "Fetched"
+    assert facts["attempts"] == 3
+
+
+@pytest.mark.parametrize(
+    ("url", "outcome"),
+    [
+        ("http://odd.test/binary", "Unreadable"),
+        ("http://odd.test/gone", "Gone"),
+        ("http://odd.test/nothing-here", "Gone"),
+        ("http://odd.test/broken", "Unreachable"),
+        ("http://old.test/loop/1", "Unreachable"),
+        ("http://nobody-lives-here.test.invalid/", "Unreachable"),
+    ],
+)
+def test_what_brings_no_page_has_an_outcome_in_the_store(crawled, url, outcome):
+    facts = show(crawled, url)["facts"]
+
+    assert facts["outcome"] == outcome
+    assert facts["why"]
+
+
+def test_a_half_sent_page_is_stored_and_marked(crawled):
+    found = show(crawled, "http://odd.test/half")
+
+    assert found["facts"]["outcome"] == "Fetched"
+    assert found["facts"]["truncated"] == 1
+
+
+def test_content_comes_back_as_it_was_sent(crawled):
+    from aragog.standalone.demo.sites import web
+
+    told = crawled.aragog("content", "http://kitchen.test/r/dal-tadka")
+
+    assert told.stdout.encode() == web()["kitchen.test"]["/r/dal-tadka"].body
+
+
+def test_inlinks_are_folded_from_the_journal(crawled):
+    until_s = time.monotonic() + 60
+    links: list[str] = []
+    while "http://news.test/" not in links and time.monotonic() < until_s:
+        time.sleep(0.5)
+        told = crawled.aragog("links", "http://news.test/paper-maps", "--in")
+        links = [line.split("\t")[0] for line in told.stdout.splitlines()]
+
+    assert "http://news.test/" in links
+    assert "http://news.test/city-bees" in links
+
+
+def test_outlinks_carry_their_text(crawled):
+    told = crawled.aragog("links", "http://kitchen.test/")
+
+    assert "http://kitchen.test/r/shakshuka\tShakshuka" in told.stdout.splitlines()
+
+
+def test_the_read_api_answers_for_any_spelling(crawled):
+    url = quote("HTTP://www.SHOP.test/p/clay-vase?utm_campaign=x", safe="")
+    found = http(crawled, f"/v1/urls?url={url}&fields=product.price,product.currency")
+
+    assert found["canonical_url"] == "http://www.shop.test/p/clay-vase"
+    assert found["fields"]["product.price"] == "39.00"
+    assert set(found["fields"]) <= {"product.price", "product.currency"}
+
+
+def test_the_read_api_says_what_is_wrong(crawled):
+    for path, status in (("/v1/urls?url=nonsense", 400), ("/v1/urls?url=http://no.test/", 404)):
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            http(crawled, path)
+        assert caught.value.code == status
+        assert json.loads(caught.value.read())["error"]
+
+
+def test_flower_shows_the_workers(crawled):
+    port = crawled.settings.serving.flower_port
+    until_s = time.monotonic() + 60
+    page = ""
+    while "canonicalize@" not in page and time.monotonic() < until_s:
+        time.sleep(0.5)
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/workers", timeout=10) as answer:
+                page = answer.read().decode()
+        except (urllib.error.URLError, TimeoutError):
+            continue
+
+    for role in ("fetch", "robots", "canonicalize", "store"):
+        assert f"{role}@" in page
+
+
+def test_nothing_ended_in_a_traceback(crawled):
+    assert "Traceback" not in crawled.logs()

@@ -1,0 +1,78 @@
+"""What is written down and what the code does are the same thing."""
+
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPTS = sorted(ROOT.glob("aragog/**/lua/*.lua"))
+
+
+def test_docs_settings_is_what_the_code_says():
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        made = importlib.import_module("settings_doc").page()
+    finally:
+        sys.path.pop(0)
+
+    assert (ROOT / "docs" / "settings.md").read_text() == made
+
+
+def test_every_entry_of_the_schedule_names_a_registered_task():
+    from beat_schedule import beat_schedule
+    from workers.app import app
+
+    app.loader.import_default_modules()
+
+    assert {entry["task"] for entry in beat_schedule.values()} <= set(app.tasks)
+
+
+def test_every_task_has_its_own_queue_and_every_queue_a_worker():
+    from aragog.pipeline.sending import QUEUE_OF, QUEUES
+    from workers.app import app
+    from workers.roles import ROLES
+
+    app.loader.import_default_modules()
+    ours = {name for name in app.tasks if name.startswith("aragog.")}
+
+    assert ours == set(QUEUE_OF)
+    assert {queue for role in ROLES.values() for queue in role.queues} == set(QUEUES)
+
+
+def test_tasks_are_acknowledged_late_and_take_json_only():
+    from workers.app import app
+
+    app.loader.import_default_modules()
+
+    for name in [n for n in app.tasks if n.startswith("aragog.")]:
+        assert app.tasks[name].acks_late
+        assert app.tasks[name].reject_on_worker_lost
+    assert list(app.conf.accept_content) == ["json"]
+    assert app.conf.worker_prefetch_multiplier == 1
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_a_lua_script_says_what_it_is_given_and_what_it_returns(script):
+    head = "\n".join(line for line in script.read_text().splitlines()[:40] if line.startswith("--"))
+
+    assert re.search(r"KEYS\[1", head)
+    assert re.search(r"[Rr]eturn|answer", head)
+
+
+def test_the_lock_names_versions_and_hashes_and_no_address():
+    for lock in ("requirements.lock", "bench/requirements.lock"):
+        text = (ROOT / lock).read_text()
+
+        assert "://" not in text
+        assert text.count("--hash=sha256:") > 100
+
+
+def test_make_help_names_both_commands():
+    told = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert "make run" in told.stdout
+    assert "make test" in told.stdout

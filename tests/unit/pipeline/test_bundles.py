@@ -1,0 +1,86 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.errors import InvalidMessage
+from aragog.fetcher.outcome import Hop
+from aragog.pipeline.bundles import (
+    Answer,
+    AnswerBundle,
+    FetchBundle,
+    PageBundle,
+    RobotsBundle,
+    UrlJob,
+    in_bundles,
+)
+
+hops = st.builds(Hop, st.text(), st.sampled_from([301, 302, 307, 308]), st.text())
+jobs = st.builds(
+    UrlJob,
+    url=st.text(),
+    depth=st.integers(0, 9),
+    refresh=st.booleans(),
+    priority=st.integers(0, 9),
+    attempt=st.integers(0, 9),
+    slot_at_ms=st.none() | st.integers(0, 2**50),
+    target=st.none() | st.text(),
+    hops=st.lists(hops, max_size=3).map(tuple),
+)
+answers = st.builds(
+    Answer,
+    job=jobs,
+    kind=st.sampled_from(["Fetched", "Gone"]),
+    final_url=st.text(),
+    status=st.none() | st.integers(100, 599),
+    headers=st.lists(st.tuples(st.text(), st.text()), max_size=3).map(tuple),
+    hops=st.lists(hops, max_size=3).map(tuple),
+    fetched_at_ms=st.integers(0, 2**50),
+    token=st.none() | st.text(),
+)
+
+
+def through_json(message):
+    return type(message).read(json.loads(json.dumps(message.wire())))
+
+
+@given(st.lists(jobs, max_size=4).map(tuple))
+def test_jobs_come_out_of_json_as_they_went_in(found):
+    assert through_json(FetchBundle(found)) == FetchBundle(found)
+    assert through_json(RobotsBundle(("http://a",), found, True)) == RobotsBundle(
+        ("http://a",), found, True
+    )
+    assert through_json(PageBundle("t", found, ("b",))) == PageBundle("t", found, ("b",))
+
+
+@given(st.lists(answers, max_size=3).map(tuple))
+def test_answers_come_out_of_json_as_they_went_in(found):
+    assert through_json(AnswerBundle(found)) == AnswerBundle(found)
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        None,
+        [],
+        {},
+        {"v": 2, "urls": []},
+        {"v": 1},
+        {"v": 1, "urls": "x"},
+        {"v": 1, "urls": [{}]},
+        {"v": 1, "urls": [{"url": "http://a/", "from_the_future": 1}]},
+        {"v": 1, "urls": [None]},
+    ],
+)
+def test_a_message_that_this_version_cannot_read_is_refused(wire):
+    with pytest.raises(InvalidMessage):
+        FetchBundle.read(wire)
+
+
+@given(st.lists(jobs), st.integers(1, 30))
+def test_bundles_hold_every_job_once_and_in_order(found, size):
+    bundles = in_bundles(found, size)
+
+    assert [job for bundle in bundles for job in bundle.jobs] == found
+    assert all(0 < len(bundle.jobs) <= size for bundle in bundles)

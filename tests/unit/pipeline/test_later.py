@@ -1,0 +1,38 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.pipeline.bundles import UrlJob
+from aragog.pipeline.later import in_time
+
+timed = st.lists(
+    st.tuples(
+        st.builds(UrlJob, url=st.text(max_size=5), priority=st.integers(0, 9)),
+        st.integers(0, 20_000),
+    )
+)
+
+
+@given(timed, st.integers(1, 30), st.integers(0, 3000))
+def test_no_job_is_lost_and_none_is_sent_for_later_than_its_time(jobs, size, span_ms):
+    sends = in_time(jobs, bundle_size=size, span_ms=span_ms)
+
+    sent = [(job, send) for send in sends for job in send.message.jobs]
+    assert sorted(job.url for job, _ in sent) == sorted(job.url for job, _ in jobs)
+    due = {}
+    for job, at_ms in jobs:
+        due.setdefault(id(job), []).append(at_ms)
+    for job, send in sent:
+        assert any(send.at_ms <= at_ms <= send.at_ms + span_ms for at_ms in due[id(job)])
+
+
+@given(timed, st.integers(1, 30), st.integers(0, 3000))
+def test_a_bundle_is_bounded_and_as_urgent_as_its_most_urgent_job(jobs, size, span_ms):
+    for send in in_time(jobs, bundle_size=size, span_ms=span_ms):
+        assert 0 < len(send.message.jobs) <= size
+        assert send.priority == min(job.priority for job in send.message.jobs)
+
+
+def test_ten_slots_of_one_second_share_a_message():
+    jobs = [(UrlJob(url=f"http://a/{n}"), 5000 + 100 * n) for n in range(10)]
+
+    assert len(in_time(jobs, bundle_size=25, span_ms=1000)) == 1

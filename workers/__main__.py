@@ -1,0 +1,23 @@
+"""`python -m workers ROLE`: a worker of that role, as `celery -A workers.app worker` would run."""
+
+from __future__ import annotations
+
+import sys
+
+from workers.app import app
+from workers.roles import ROLES
+
+
+def main() -> int:
+    """Run until told to stop."""
+    role = sys.argv[1] if len(sys.argv) > 1 else ""
+    if role not in ROLES:
+        sys.stderr.write(f"usage: python -m workers {{{'|'.join(ROLES)}}} [celery options]\n")
+        return 2
+    options = ["--hostname", f"{role}@%h", "--loglevel", "WARNING", *ROLES[role].options()]
+    app.worker_main(["worker", *options, *sys.argv[2:]])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,13 @@
+"""
+The Celery app: `celery -A workers.app worker -Q fetch`, as with any Celery project.
+
+Settings come from aragog.toml and the environment (docs/settings.md), Celery's own from
+celeryconfig.py.
+"""
+
+from __future__ import annotations
+
+from celery import Celery
+
+app = Celery("aragog")
+app.config_from_object("celeryconfig")

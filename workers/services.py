@@ -1,0 +1,45 @@
+"""
+The services of this process, connected on first use: after the fork, never before it.
+
+Sockets and SQLite connections do not survive a fork, so a prefork child connects for itself. The
+process id is checked at each call, which costs 0.1 µs.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from aragog.bootstrap import connect
+from aragog.pipeline.sending import CelerySender, Send
+from aragog.pipeline.services import Services
+from aragog.settings import load_settings
+from workers.app import app
+
+_lock = threading.Lock()
+_connected: dict[int, Services] = {}
+
+
+def services() -> Services:
+    """
+    The connected services.
+
+    Raises:
+        ConfigError: the settings cannot be used.
+        TransientError: something that they name does not answer.
+    """
+    found = _connected.get(os.getpid())
+    if found is None:
+        with _lock:
+            found = _connected.get(os.getpid())
+            if found is None:
+                _connected.clear()  # the parent's: not ours to use, nor to close
+                found = connect(load_settings(), CelerySender(app))
+                _connected[os.getpid()] = found
+    return found
+
+
+def send_all(messages: list[Send]) -> None:
+    """Send what a stage returned. On BrokerUnavailable the task runs again and sends it all."""
+    for message in messages:
+        services().sender.send(message)
