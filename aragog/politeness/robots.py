@@ -72,7 +72,10 @@ class RobotsRules:
             return True
         if self._whole is not None:
             return self._whole[0]
-        rule = self._matcher(self._group(user_agent)).best(path)
+        matcher = self._matcher(self._group(user_agent))
+        if matcher.too_costly(path):
+            return False
+        rule = matcher.best(path)
         return rule is None or rule.allow
 
     def explain(self, user_agent: str, url: str) -> str:
@@ -85,7 +88,10 @@ class RobotsRules:
         group = self._group(user_agent)
         if group not in self._lines.rules:
             return f"allowed: no group of robots.txt is for {product_token(user_agent)} or *"
-        rule = self._matcher(group).best(path)
+        matcher = self._matcher(group)
+        if matcher.too_costly(path):
+            return "refused: the path is too long for that many wildcards in robots.txt"
+        rule = matcher.best(path)
         if rule is None:
             return f"allowed: no rule of the group for {group} matches"
         return f"{_verdict(rule.allow)} by robots.txt {rule} (group for {group})"

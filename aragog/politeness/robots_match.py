@@ -21,6 +21,14 @@ _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
+# Up to so many rules with wildcards, trying each is faster than an index.
+FEW = 24
+
+# Characters of the path times characters of the patterns. Ordinary hostile files come to some 10^8
+# and milliseconds; this bound is 2 to 4 seconds.
+MAX_WORK = 50_000_000_000
+
+
 class _Wild(NamedTuple):
     """A rule that is more than a prefix."""
 
@@ -41,24 +49,41 @@ class Matcher:
         rules: in the order of the file; of two that say the same the first is named.
     """
 
-    __slots__ = ("_lengths", "_prefixes", "_wild")
+    __slots__ = ("_by_gram", "_grams", "_lengths", "_others", "_prefixes", "_work")
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._prefixes: dict[str, Rule] = {}
-        wild: list[_Wild] = []
+        wild: dict[tuple[bool, str], _Wild] = {}
         for rule in rules:
             if "*" in rule.pattern or rule.pattern.endswith("$"):
-                wild.append(_wild(rule, rule.pattern))
+                wild.setdefault((rule.allow, rule.pattern), _wild(rule, rule.pattern))
             else:
                 known = self._prefixes.setdefault(rule.pattern, rule)
                 if rule.allow and not known.allow:
                     self._prefixes[rule.pattern] = rule
-            if rule.allow:
-                wild += _directory_of_index(rule)
-            elif (plain := decoded(rule.pattern)) != rule.pattern:
-                wild.append(_wild(rule, plain))
+            if also := _other_form(rule):
+                wild.setdefault((rule.allow, rule.pattern + " too"), also)
         self._lengths = sorted({len(prefix) for prefix in self._prefixes})
-        self._wild = sorted(wild, key=lambda w: (-w.priority, not w.allow))
+        self._work = sum(len(pattern) for _, pattern in wild)
+        self._index(sorted(wild.values(), key=_order))
+
+    def _index(self, wild: list[_Wild]) -> None:
+        """
+        Files with hundreds of wildcards are asked by what the path has in it: a rule can only match
+        a path that has one certain trigram of the rule's longest literal part.
+        """
+        self._by_gram: dict[str, list[_Wild]] = {}
+        self._others: list[_Wild] = wild
+        if len(wild) > FEW:
+            self._others = [w for w in wild if len(w.needle) < 3]
+            for w in wild:
+                if len(w.needle) >= 3:
+                    self._by_gram.setdefault(_rarest(w.needle, self._by_gram), []).append(w)
+        self._grams = frozenset(self._by_gram)
+
+    def too_costly(self, path: str) -> bool:
+        """True for a path so long, against so many wildcards, that deciding could take minutes."""
+        return len(path) * self._work > MAX_WORK
 
     def best(self, path: str) -> Rule | None:
         """
@@ -83,7 +108,7 @@ class Matcher:
         found = self._longest_prefix(path, kinds)
         priority = len(found.pattern) if found else 0
         allow = found.allow if found else False
-        for wild in [w for w in self._wild if w.needle in path]:
+        for wild in self._candidates(path):
             if wild.priority < priority or (
                 wild.priority == priority and (allow or not wild.allow)
             ):
@@ -91,6 +116,15 @@ class Matcher:
             if wild.allow in kinds and _matches(path, wild):
                 return wild.rule
         return found
+
+    def _candidates(self, path: str) -> list[_Wild]:
+        """Rules with wildcards whose longest part is in the path, the one that wins first."""
+        if not self._grams:
+            return [w for w in self._others if w.needle in path]
+        found = self._others.copy()
+        for gram in self._grams & {path[at : at + 3] for at in range(len(path) - 2)}:
+            found += self._by_gram[gram]
+        return sorted([w for w in found if w.needle in path], key=_order)
 
     def _longest_prefix(self, path: str, kinds: tuple[bool, ...]) -> Rule | None:
         prefixes, lengths = self._prefixes, self._lengths
@@ -114,12 +148,27 @@ def _wild(rule: Rule, pattern: str, priority: int = 0) -> _Wild:
     return _Wild(priority or len(rule.pattern), rule.allow, needle, parts, anchored, rule)
 
 
-def _directory_of_index(rule: Rule) -> list[_Wild]:
-    """`Allow: /a/index.html` allows `/a/` as well, as in Google's parser."""
+def _order(wild: _Wild) -> tuple[int, bool, int]:
+    return (-wild.priority, not wild.allow, wild.rule.line)
+
+
+def _rarest(needle: str, by_gram: dict[str, list[_Wild]]) -> str:
+    """A trigram of `needle`, from its end, that the fewest rules are filed under."""
+    end = len(needle)
+    grams = [needle[at : at + 3] for at in range(max(0, end - 10), end - 2)]
+    return min(grams, key=lambda gram: len(by_gram.get(gram, ())))
+
+
+def _other_form(rule: Rule) -> _Wild | None:
+    """What else a rule closes or opens, if anything: see `best` and Google's parser."""
+    if not rule.allow:
+        plain = decoded(rule.pattern)
+        return _wild(rule, plain) if plain != rule.pattern else None
+    # `Allow: /a/index.html` opens `/a/` as well.
     slash = rule.pattern.rfind("/")
     if slash < 0 or not rule.pattern.startswith("/index.htm", slash):
-        return []
-    return [_wild(rule, rule.pattern[: slash + 1] + "$", slash + 2)]
+        return None
+    return _wild(rule, rule.pattern[: slash + 1] + "$", slash + 2)
 
 
 def _matches(path: str, wild: _Wild) -> bool:

@@ -1,0 +1,66 @@
+"""
+Fuzz the robots.txt parser: `target` takes any bytes and must not raise.
+
+With atheris installed, `python tests/fuzz/fuzz_robots.py -max_total_time=60` runs it under its
+engine; without, the same command runs a bounded slice of mutated seeds.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+
+from aragog.politeness.robots import RobotsRules, rules_for_status
+
+SEEDS = (
+    b"User-agent: *\nDisallow: /a*b$\nAllow: /a/index.html\nCrawl-delay: 1.5\n",
+    b"\xef\xbb\xbfUSER-AGENT: bot/1\r\rDisallow /x%2a%C3\xa9\r\nSitemap: https://a.test/\r",
+    b"Disalow: /\nUser agent: *\nDisallow: ******$$$\n#\0\nAllow: /%7E\n",
+)
+AGENT = "bot/1.0 (+https://a.test)"
+
+
+def target(data: bytes) -> None:
+    """The first line is the path, the rest the file."""
+    path, _, body = data.partition(b"\n")
+    url = "https://a.test/" + path.decode("utf-8", "replace")
+    rules = RobotsRules.parse(body)
+    allowed = rules.allows(AGENT, url)
+    said = rules.explain(AGENT, url)
+    if said.startswith("allowed") is not allowed:
+        raise AssertionError(said)
+    rules.crawl_delay_s(AGENT)
+    tuple(rules.sitemaps)
+    rules_for_status(len(body) % 700, body)
+
+
+def mutations(seed: int, count: int) -> list[bytes]:
+    """`count` inputs made from the seeds: cut, joined, repeated, with bytes exchanged."""
+    rng = random.Random(seed)
+    found = []
+    for _ in range(count):
+        data = bytearray(b"x%41*\n" + rng.choice(SEEDS) * rng.randint(1, 3))
+        for _ in range(rng.randint(0, 12)):
+            at = rng.randrange(len(data))
+            if rng.random() < 0.5:
+                data[at] = rng.randrange(256)
+            else:
+                data[at:at] = rng.choice(SEEDS)[: rng.randint(1, 30)]
+        found.append(bytes(data))
+    return found
+
+
+def main() -> None:
+    try:
+        import atheris
+    except ImportError:
+        for data in mutations(seed=random.randrange(2**32), count=20_000):
+            target(data)
+        return
+    atheris.instrument_all()
+    atheris.Setup(sys.argv, target)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

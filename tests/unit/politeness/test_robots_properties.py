@@ -1,0 +1,81 @@
+"""Whatever the bytes: no exception, and the same answer as a slow reading of the definition."""
+
+from __future__ import annotations
+
+import pickle
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aragog.politeness.robots import RobotsRules, rules_for_status
+from aragog.politeness.robots_lines import Rule, escaped
+from aragog.politeness.robots_match import Matcher, decoded
+
+PIECES = st.sampled_from(
+    "User-agent: |Allow: |Disallow: |Crawl-delay: |Sitemap: |a|b|*|/|$|%41|%2f|%2A|\u00e9|\n|\r|\r\n"
+    "|#|:| |\t|\0|?|index.html".split("|")
+)
+FILES = st.lists(PIECES, max_size=60).map("".join).map(str.encode) | st.binary(max_size=300)
+PATTERNS = st.text("ab*$/", min_size=1, max_size=8)
+PATHS = st.text("ab$/", max_size=10).map("/".__add__)
+
+
+@given(FILES, st.text(max_size=20), st.text(max_size=40))
+def test_no_input_raises(body: bytes, agent: str, url: str):
+    rules = RobotsRules.parse(body)
+
+    verdict = rules.allows(agent, url)
+
+    assert rules.explain(agent, url).startswith("allowed" if verdict else "refused")
+    assert (rules.crawl_delay_s(agent) or 0) >= 0
+    assert pickle.loads(pickle.dumps(rules)).allows(agent, url) is verdict
+
+
+@given(st.none() | st.integers(0, 999), FILES)
+def test_any_status_gives_rules(status: int | None, body: bytes):
+    rules_for_status(status, body).allows("a", "https://site.test/")
+
+
+@given(FILES)
+def test_a_byte_order_mark_and_other_line_ends_change_nothing(body: bytes):
+    body = b"\n" + body.replace(b"\r", b"\n")
+    plain = RobotsRules.parse(body)
+
+    for other in (b"\xef\xbb\xbf" + body, body.replace(b"\n", b"\r"), body.replace(b"\n", b"\r\n")):
+        again = RobotsRules.parse(other)
+        for path in ("/", "/a", "/b/index.html"):
+            url = "https://site.test" + path
+            assert again.explain("a", url) == plain.explain("a", url)
+
+
+def slow_match(pattern: str, path: str) -> bool:
+    end = pattern.endswith("$")
+    parts = (pattern[:-1] if end else pattern).split("*")
+    return re.match(".*".join(map(re.escape, parts)) + (r"\Z" if end else ""), path) is not None
+
+
+@given(st.lists(st.tuples(st.booleans(), PATTERNS), max_size=40), PATHS)
+@settings(max_examples=300)
+def test_the_matcher_agrees_with_the_definition(pairs: list[tuple[bool, str]], path: str):
+    rules = [Rule(allow, pattern, line) for line, (allow, pattern) in enumerate(pairs, 1)]
+    matching = [r for r in rules if slow_match(r.pattern, path)]
+    expected = max(matching, key=lambda r: (len(r.pattern), r.allow, -r.line), default=None)
+
+    found = Matcher(rules).best(path)
+
+    if expected is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert (found.allow, len(found.pattern)) == (expected.allow, len(expected.pattern))
+
+
+@given(st.binary(max_size=60))
+def test_escaping_and_decoding_twice_is_once(value: bytes):
+    once = escaped(value)
+
+    assert escaped(once.encode()) == once
+    assert once.isascii()
+    # Decoding may uncover a further escape (%2541), which is another URL and stays.
+    assert len(decoded(once)) <= len(once)
