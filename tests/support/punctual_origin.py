@@ -59,6 +59,9 @@ def serve() -> None:
         os.nice(-10)  # only root may
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     listener.setblocking(False)
+    with contextlib.suppress(OSError):
+        # Accepted connections inherit it; set on them it would miss bytes that are there already.
+        listener.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     print(listener.getsockname()[1], flush=True)
     poll, open_, seen = select.epoll(), {}, []
     poll.register(listener.fileno(), select.EPOLLIN)
@@ -67,8 +70,6 @@ def serve() -> None:
             if number == listener.fileno():
                 with contextlib.suppress(BlockingIOError):
                     connection, _ = listener.accept()
-                    with contextlib.suppress(OSError):
-                        connection.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                     open_[connection.fileno()] = connection
                     poll.register(connection.fileno(), select.EPOLLIN)
