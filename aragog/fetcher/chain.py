@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, assert_never, cast
 
-from aragog.clock import Clock
-from aragog.errors import ConfigError
-from aragog.fetcher.adapter import PinnedAdapter
 from aragog.fetcher.answer import Answer
-from aragog.fetcher.body import Bounds
 from aragog.fetcher.cookies import Cookies
-from aragog.fetcher.decoders import ACCEPT_ENCODING
 from aragog.fetcher.faults import Barred, Broken, Excess, NoPage, Postponed
 from aragog.fetcher.gate import Deny, Gate, Go, Later
 from aragog.fetcher.head import Head
@@ -31,51 +26,16 @@ from aragog.fetcher.outcome import (
     Unreachable,
     Unreadable,
 )
-from aragog.fetcher.ports import Guard
+from aragog.fetcher.plan import Plan
 from aragog.fetcher.redirects import as_sent, location_of, target_of
-from aragog.fetcher.request import PoliteRequest, basic
+from aragog.fetcher.request import PoliteRequest
 from aragog.fetcher.retry_after import retry_at_ms
-from aragog.fetcher.user_agent import user_agent
-from aragog.settings import FetchSettings
-
-ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 # Client errors that pass: request timeout, misdirected connection, too early (RFC 9110, 8470).
 NOT_YET = frozenset({408, 421, 425})
 
-# Never sent on to another host than the first of a chain.
-PRIVATE_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
-
 
 _Made = TypeVar("_Made")
-
-
-class Plan:
-    """What all fetches of one Fetcher have in common."""
-
-    def __init__(
-        self, settings: FetchSettings, guard: Guard, adapter: PinnedAdapter, clock: Clock
-    ) -> None:
-        self.settings = settings
-        self.guard = guard
-        self.adapter = adapter
-        self.clock = clock
-        self.bounds = Bounds(settings.max_wire_bytes, settings.max_body_bytes)
-        self.headers = {
-            "User-Agent": user_agent(settings),
-            "Accept": ACCEPT,
-            "Accept-Encoding": ACCEPT_ENCODING,
-        }
-        own = {name.lower() for name in settings.headers}
-        if bad := [n for n, v in settings.headers.items() if not f"{n}{v}".isprintable()]:
-            raise ConfigError(f"fetch.headers: {bad[0]!r} holds a control character; remove it")
-        self.headers = {k: v for k, v in self.headers.items() if k.lower() not in own}
-        self.headers.update(settings.headers)
-        self.public_headers = {
-            name: value
-            for name, value in self.headers.items()
-            if name.lower() not in PRIVATE_HEADERS
-        }
 
 
 class Chain:
@@ -157,13 +117,8 @@ class Chain:
         return answer
 
     def _headers(self) -> dict[str, str]:
-        """Everything but Host; what is private stays with the host it is for."""
-        plan, host = self._plan, host_of(self._url)
-        at_home = host == host_of(self._first_url)
-        headers = dict(plan.headers if at_home else plan.public_headers)
-        if plan.settings.basic_auth and host in plan.settings.basic_auth:
-            user, _, password = plan.settings.basic_auth[host].partition(":")
-            headers["Authorization"] = basic(user, password)
+        """Everything but Host."""
+        headers = self._plan.headers_for(self._url, self._first_url)
         if self._cookies is not None and (cookie := self._cookies.header(self._spelling)):
             headers["Cookie"] = cookie
         etag, last_modified = self._validators
@@ -285,9 +240,3 @@ class Chain:
 def _one_line(value: str | None) -> str | None:
     """A header's value from outside: nothing in it may begin another header."""
     return value if value is None or value.isprintable() else None
-
-
-def host_of(url: str) -> str:
-    """The host of a normalized URL, without port."""
-    authority = url.partition("://")[2].partition("/")[0].partition("?")[0].rpartition("@")[2]
-    return authority if authority.endswith("]") else authority.partition(":")[0]

@@ -18,10 +18,11 @@ import requests
 from aragog.clock import Clock, SystemClock
 from aragog.fetcher import ports
 from aragog.fetcher.adapter import PinnedAdapter
-from aragog.fetcher.chain import Chain, Plan
+from aragog.fetcher.chain import Chain
 from aragog.fetcher.gate import Gate, OpenGate
 from aragog.fetcher.guard import Guard
 from aragog.fetcher.outcome import Hop, Outcome
+from aragog.fetcher.plan import Plan
 from aragog.fetcher.user_agent import user_agent
 from aragog.settings import FetchSettings
 from aragog.urls import normalize

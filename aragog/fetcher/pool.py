@@ -22,7 +22,7 @@ class Pool:
         max_idle_per_peer: more are closed at once.
     """
 
-    def __init__(self, clock: Clock, *, max_idle: int = 64, max_idle_per_peer: int = 2) -> None:
+    def __init__(self, clock: Clock, *, max_idle: int = 64, max_idle_per_peer: int = 4) -> None:
         self._clock = clock
         self._max_idle = max_idle
         self._max_per_peer = max_idle_per_peer

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import ssl
 
 import certifi
 
 
+@functools.cache
 def tls_context(*, verify: bool = True) -> ssl.SSLContext:
-    """A client context; trusts certifi's roots, the system's, and OpenSSL's `SSL_CERT_FILE`."""
+    """
+    A client context; trusts certifi's roots, the system's, and OpenSSL's `SSL_CERT_FILE`.
+
+    Loading them takes some 30 ms, so there is one for the whole process.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_alpn_protocols(["http/1.1"])
     if verify:

@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
+from aragog.fetcher.adapter import PinnedAdapter
 from aragog.fetcher.faults import Broken
+from aragog.fetcher.guard import Guard
 from aragog.fetcher.media import content_type_of, refused_by_look, refused_by_type
 from aragog.fetcher.pace import Pace
+from aragog.fetcher.plan import Plan
 from aragog.fetcher.proxy import Proxy
 from aragog.fetcher.request import Target
 from aragog.fetcher.retry_after import MAX_RETRY_AFTER_S, retry_at_ms
@@ -210,3 +213,39 @@ def test_a_proxy_that_cannot_be_used_is_a_config_error(url):
 
 def test_a_proxy_url_carries_its_credentials():
     assert Proxy("http://user:p%40ss@proxy:8080").authorization == "Basic dXNlcjpwQHNz"
+
+
+def _plan(**settings) -> Plan:
+    made = FetchSettings(**settings)
+    guard = Guard(made)
+    return Plan(made, guard, PinnedAdapter(made, guard), ManualClock())
+
+
+@pytest.mark.parametrize(
+    ("url", "first_url", "private"),
+    [
+        ("http://a.test/x", "http://a.test/", True),
+        ("http://a.test:8080/x", "http://a.test/", True),
+        ("https://a.test/x", "http://a.test/", True),
+        ("http://a.test/x", "https://a.test/", False),
+        ("http://b.test/x", "http://a.test/", False),
+        ("http://b.a.test/x", "http://a.test/", False),
+    ],
+)
+def test_private_headers_stay_with_their_host_and_its_tls(url, first_url, private):
+    plan = _plan(headers={"cookie": "a=1", "X-Team": "t"}, basic_auth={"a.test": "user:pw"})
+
+    sent = plan.headers_for(url, first_url)
+
+    assert ("cookie" in sent, "Authorization" in sent, "X-Team" in sent) == (private, private, True)
+
+
+def test_own_headers_replace_the_usual_ones():
+    sent = _plan(headers={"accept": "*/*"}).headers_for("http://a.test/", "http://a.test/")
+
+    assert [v for k, v in sent.items() if k.lower() == "accept"] == ["*/*"]
+
+
+def test_a_header_that_would_begin_another_is_a_config_error():
+    with pytest.raises(ConfigError, match="'X-A' holds a control character"):
+        _plan(headers={"X-A": "b\r\nX-B: c"})

@@ -1,0 +1,91 @@
+"""Kept connections: alive, young, few."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from aragog.clock import ManualClock
+from aragog.fetcher.connection import Connection, Peer
+from aragog.fetcher.pool import IDLE_S, Pool
+
+HERE = Peer("http", "a.test", 80)
+THERE = Peer("http", "b.test", 80)
+
+
+@pytest.fixture
+def ends():
+    """The far ends of the connections made by `connection`."""
+    made: list[socket.socket] = []
+    yield made
+    for sock in made:
+        sock.close()
+
+
+def connection(ends: list[socket.socket], peer: Peer = HERE) -> Connection:
+    near, far = socket.socketpair()
+    ends.append(far)
+    return Connection(near, peer, "127.0.0.1", 1.0)
+
+
+def test_the_last_one_given_is_the_first_one_taken(ends):
+    pool = Pool(ManualClock())
+    first, second = connection(ends), connection(ends)
+    pool.give(first)
+    pool.give(second)
+
+    assert pool.take(THERE) is None
+    assert [pool.take(HERE), pool.take(HERE), pool.take(HERE)] == [second, first, None]
+    for one in (first, second):
+        one.close()
+
+
+def test_one_whose_other_end_closed_or_spoke_is_not_handed_out(ends):
+    pool = Pool(ManualClock())
+    pool.give(connection(ends))
+    pool.give(connection(ends))
+    ends[0].close()
+    ends[1].sendall(b"HTTP/1.1 408 Request Timeout\r\n\r\n")
+
+    assert pool.take(HERE) is None
+
+
+def test_one_that_was_idle_too_long_is_not_handed_out(ends):
+    clock = ManualClock()
+    pool = Pool(clock)
+    pool.give(connection(ends))
+
+    clock.sleep_s(IDLE_S)
+
+    assert pool.take(HERE) is None
+    assert ends[0].recv(1) == b""
+
+
+def test_past_its_size_the_peer_that_was_idle_longest_loses_one(ends):
+    pool = Pool(ManualClock(), max_idle=2)
+    pool.give(connection(ends, THERE))
+    pool.give(connection(ends))
+    pool.give(connection(ends))
+
+    assert pool.take(THERE) is None
+    pool.close()
+    assert [end.recv(1) for end in ends] == [b"", b"", b""]
+
+
+def test_one_peer_keeps_only_a_few(ends):
+    pool = Pool(ManualClock(), max_idle_per_peer=1)
+    pool.give(connection(ends))
+    pool.give(connection(ends))
+
+    assert ends[1].recv(1) == b""
+    pool.close()
+
+
+def test_a_closed_pool_keeps_nothing(ends):
+    pool = Pool(ManualClock())
+    pool.close()
+
+    pool.give(connection(ends))
+
+    assert ends[0].recv(1) == b""
