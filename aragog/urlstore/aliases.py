@@ -8,7 +8,7 @@ its home cell by cell with the timestamps it has, so it may be moved twice and i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 
 import orjson
@@ -19,6 +19,7 @@ from aragog.urlstore.keys import content_key
 from aragog.urlstore.linking import Linking, LinksWrite
 from aragog.urlstore.nodes import Nodes, alias_of, facts_of, node_id, text
 from aragog.urlstore.ports import ContentStore
+from aragog.urlstore.records import Fact
 from aragog.zen.codec import IN, after, due_key, edge_key, edge_prefix
 from aragog.zen.tables import Cell, Put, Row, Tables
 
@@ -101,6 +102,7 @@ class Aliases:
         if alias in (facts.get("url"), facts.get("final_url")):
             brought = int(facts.get("fetched_at_ms") or 0)
             part = {c: cell for c, cell in row.items() if cell.at_ms == brought}
+            part.setdefault(nodes.FACTS, _first_facts(facts, own, brought))
             self._move(home, part, alias, own, now_ms)
             self._move_links(home, alias, now_ms)
         key = edge_key(node_id(home), IN, ALIAS, 0, node_id(alias))
@@ -135,30 +137,28 @@ class Aliases:
 
     def _move(self, source: str, own: Row, home: str, there: Row, now_ms: int) -> None:
         """Cells of one node to another: first put there, then deleted here."""
-        puts: list[Put] = []
-        gone: dict[bytes, int] = {}
-        for column, cell in own.items():
-            if column.startswith(_MOVES) or column == nodes.FACTS:
-                puts.append(("n", node_id(home), {column: cell.value}, cell.at_ms))
-                gone[column] = cell.at_ms
-        if nodes.PROVENANCE in own:
-            puts.append(_provenance(own[nodes.PROVENANCE], there.get(nodes.PROVENANCE), home))
-            gone[nodes.PROVENANCE] = own[nodes.PROVENANCE].at_ms
-        if puts and nodes.URL not in there:
-            at_ms = max(put[3] for put in puts)
-            puts.append(("n", node_id(home), {nodes.URL: home.encode()}, at_ms))
+        moved = {c: cell for c, cell in own.items() if c.startswith(_MOVES) or c == nodes.FACTS}
+        puts: list[Put] = [("n", node_id(home), {c: v}, at) for c, (v, at) in moved.items()]
+        if moved:
+            last_ms = max(cell.at_ms for cell in moved.values())
+            shown = {nodes.SENTINEL: b"1", nodes.URL: home.encode()}
+            puts.append(("n", node_id(home), shown, last_ms))
             self._tables.write([host_put(home, now_ms)])
+        if nodes.PROVENANCE in own:
+            moved[nodes.PROVENANCE] = own[nodes.PROVENANCE]
+            puts.append(_provenance(own[nodes.PROVENANCE], there.get(nodes.PROVENANCE), home))
         if nodes.CONTENT_KEY in own:
+            moved |= {column: own[column] for column in nodes.CONTENT if column in own}
             puts += self._copy_content(own, home, there)
-            gone |= dict.fromkeys(nodes.CONTENT, own[nodes.CONTENT_KEY].at_ms)
-        if nodes.SENTINEL in own:
-            puts.append(("n", node_id(home), {nodes.SENTINEL: b"1"}, own[nodes.SENTINEL].at_ms))
-            gone[nodes.SENTINEL] = own[nodes.SENTINEL].at_ms
+        if not moved:
+            return
+        floor_ms = int(text(there, nodes.MOVED) or -1) + 1
+        puts = [(table, row, cells, max(at, floor_ms)) for table, row, cells, at in puts]
         puts.append(("n", node_id(home), {nodes.VERSION: b"%x" % now_ms}, now_ms))
         self._tables.write(puts)
-        self._table.delete_many(
-            [(node_id(source), [column], at_ms) for column, at_ms in gone.items()]
-        )
+        last_ms = max(cell.at_ms for cell in moved.values())
+        self._table.put(node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms)
+        self._table.delete_many([(node_id(source), [c], cell.at_ms) for c, cell in moved.items()])
         if nodes.CONTENT_KEY in own:
             self._content.delete(own[nodes.CONTENT_KEY].value.decode())
 
@@ -185,6 +185,13 @@ class Aliases:
         if lines:
             self._linking.write([LinksWrite(home, both[source].at_ms, lines)], now_ms)
             self._linking.write([LinksWrite(source, now_ms, lambda _: b"")], now_ms)
+
+
+def _first_facts(facts: Mapping[str, Fact], own: Row, brought_ms: int) -> Cell:
+    """Facts of the fetch that brought a page, where later failures have overwritten them."""
+    kept = {name: facts[name] for name in ("url", "final_url", "fetched_at_ms")}
+    kept["status"] = facts_of(own, nodes.OWN).get("status")
+    return Cell(orjson.dumps(kept), brought_ms)
 
 
 def _provenance(own: Cell, there: Cell | None, home: str) -> Put:

@@ -14,7 +14,7 @@ from aragog.urlstore import nodes
 from aragog.urlstore.nodes import node_id, text
 from aragog.urlstore.records import Due
 from aragog.zen.codec import BUCKETS, due_key, read_due_key
-from aragog.zen.tables import Put, Row, Tables
+from aragog.zen.tables import Put, Row, Tables, newest_ms
 
 _URL = b"i:u"
 _CLAIM = b"i:c"
@@ -99,7 +99,7 @@ class DueIndex:
             if _URL in row and text(known.get(its, {}), nodes.DUE) == str(due_at_ms):
                 good.append((key, row))
             elif _URL not in row or row[_URL].at_ms < now_ms - _YOUNG_MS:
-                waste.append((key, None, now_ms))
+                waste.append((key, None, newest_ms(row)))
         checks = [
             (key, _CLAIM, row[_CLAIM].value if _CLAIM in row else None, claim) for key, row in good
         ]

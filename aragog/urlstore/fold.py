@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import orjson
 
@@ -32,7 +32,7 @@ from aragog.urlstore.postings import CAME, STAYED, WENT, pack
 from aragog.urlstore.records import FoldReport
 from aragog.urlstore.segments import LARGE_LINES, Segments, piece_column
 from aragog.zen.codec import BUCKETS
-from aragog.zen.tables import Tables
+from aragog.zen.tables import Tables, newest_ms
 
 GRACE_MS = 600_000
 """How long an entry may wait for its page's cell to be written; then its writer is dead."""
@@ -88,6 +88,22 @@ class Folder:
             for key, _ in self._journal.scan(bytes([bucket]), bytes([bucket + 1]), limit=1)
         ]
         return max(0, self._clock.now_ms() - min(oldest)) if oldest else 0
+
+    def mend_lists(self, step: Callable[[], None]) -> Iterator[str]:
+        """Walk all posting lists, make counts and rows agree; tell each thing that was wrong."""
+        for target in self._segments.targets(step):
+            problem = self._segments.problem(target)
+            lock = self._take_lock() if problem else None
+            if problem and lock:
+                try:
+                    plan = self._plan()
+                    if plan["rows"]:
+                        # Its pieces must all be there before a list can say that it holds them.
+                        self._execute(plan)
+                    self._segments.rebuild(target, plan["number"], self._clock.now_ms())
+                finally:
+                    self._journal.check_and_put(_STATE, _LOCK, lock, FREE)
+                yield problem
 
     def _take_lock(self) -> bytes | None:
         now_ms = self._clock.now_ms()
@@ -157,8 +173,7 @@ class Folder:
             merged = self._write_pieces(plan["number"], pieces, nets)
             links = sum(map(len, pieces.values()))
             report = FoldReport(len(keys), links, len(pieces), merged, 0, plan["left"])
-        now_ms = self._clock.now_ms()
-        self._journal.delete_many([(key, None, now_ms) for key in found])
+        self._journal.delete_many([(key, None, newest_ms(row)) for key, row in found.items()])
         self._replace_plan(plan, {"number": plan["number"], "rows": []})
         return report
 

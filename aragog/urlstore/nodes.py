@@ -16,6 +16,7 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:version` | a random word, new with each write |
 | `s:removed` | `removed` or `taken down`; its timestamp says when |
 | `s:was:<field>` | JSON of the last values of a field that has a history |
+| `s:moved` | how old what was moved away from here may be; what comes back is newer |
 | `s:lock` | of a conditional write; written by check_and_put alone |
 """
 
@@ -46,6 +47,7 @@ CONTENT_ENCODING = b"s:cenc"
 DUE = b"s:due"
 VERSION = b"s:version"
 REMOVED = b"s:removed"
+MOVED = b"s:moved"
 LOCK = b"s:lock"
 
 CONTENT = (CONTENT_KEY, CONTENT_HASH, CONTENT_LENGTH, CONTENT_ENCODING)

@@ -14,7 +14,7 @@ stands in its page's cell did; one that was overtaken, or whose writer died, did
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import zstandard
@@ -96,7 +96,7 @@ def unpack(data: bytes) -> Outlinks:
     return Outlinks(int.from_bytes(data[2:10]), changes, data[body:])
 
 
-def to_lines(links: Iterable[tuple[str, str, str]]) -> bytes:
+def to_lines(links: Sequence[tuple[str, str, str]]) -> bytes:
     """(target, text, rel) each, joined; the first of several links to one target stays."""
     seen: dict[str, str] = {}
     for url, text, rel in links:

@@ -13,7 +13,7 @@ for nothing. A segment is named at random and entered in the head when all of it
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -30,8 +30,8 @@ from aragog.urlstore.postings import (
     spill,
     unpack,
 )
-from aragog.zen.codec import after
-from aragog.zen.tables import Row, Tables
+from aragog.zen.codec import ID_BYTES, after
+from aragog.zen.tables import Row, Tables, newest_ms
 
 INLINE_LINES = 256
 CHUNK_LINES = 512
@@ -43,6 +43,7 @@ _MANY_BYTES = 16_384
 _HEAD = b"l:h"
 _CHUNK = b"l:v"
 _PIECE = b"l:p"
+_SEGMENT = b"\x01"
 
 
 def piece_column(number: int) -> bytes:
@@ -136,6 +137,44 @@ class Segments:
                 merged += 1
         return merged
 
+    def targets(self, step: Callable[[], None]) -> Iterator[bytes]:
+        """Every target that has a row, once; `step` is called for each row."""
+        last = b""
+        with closing(self._table.scan(b"", None)) as rows:
+            for key, _ in rows:
+                step()
+                if key[:ID_BYTES] != last:
+                    last = key[:ID_BYTES]
+                    yield last
+
+    def problem(self, target: bytes) -> str | None:
+        """What is wrong with a list; None when nothing is. Reads all of it."""
+        head = Head.of(self._table.get(target))
+        names = {segment.name for segment in head.segments}
+        start = target + _SEGMENT
+        with closing(self._table.scan(start, after(start))) as rows:
+            if any(key[ID_BYTES + 1 : ID_BYTES + 9] not in names for key, _ in rows):
+                return "segment that no head names"
+        if self.count([target]) != sum(1 for _ in self.lines(target)):
+            return "inlinks counted wrongly"
+        return None
+
+    def rebuild(self, target: bytes, number: int, now_ms: int) -> None:
+        """Write a list anew as one segment with its true count; drop what belongs to nothing."""
+        head = Head.of(self._table.get(target))
+        name = os.urandom(8)
+        self._table.put(target, {_HEAD: replace(head, writing=name).pack()}, at_ms=now_ms)
+        count = self._write(target, name, self.lines(target), now_ms)
+        new = Head(number, (Segment(name, count, count),))
+        self._table.put(target, {_HEAD: new.pack()}, at_ms=now_ms)
+        start = target + _SEGMENT
+        with closing(self._table.scan(start, after(start))) as rows:
+            waste = [
+                (key, None, newest_ms(row)) for key, row in rows if key[ID_BYTES + 1 :][:8] != name
+            ]
+        self._table.delete_many(waste)
+        self._drop_pieces(target, self._table.get(target))
+
     def _merge(self, target: bytes, row: Row, number: int, now_ms: int) -> None:
         head = Head.of(row)
         net, lines = _recent(row, head)
@@ -148,13 +187,12 @@ class Segments:
             self._table.put(target, {_HEAD: new.pack()}, at_ms=now_ms)
         else:
             self._spill(target, head, Piece(net, lines), number, now_ms)
-        gone = [column for column in row if column.startswith(_PIECE)]
-        self._table.delete(target, gone, at_ms=now_ms)
+        self._drop_pieces(target, row)
 
     def _spill(self, target: bytes, head: Head, piece: Piece, number: int, now_ms: int) -> None:
         """Make `piece` a segment, together with the newest ones that are not much larger."""
         if head.writing:
-            self._drop(target, head.writing, now_ms)
+            self._drop(target, head.writing)
         name = os.urandom(8)
         self._table.put(target, {_HEAD: replace(head, writing=name).pack()}, at_ms=now_ms)
         count = spill([s.lines for s in head.segments], len(piece.lines))
@@ -169,7 +207,7 @@ class Segments:
         new = Head(number, (*kept, Segment(name, written, net)))
         self._table.put(target, {_HEAD: new.pack()}, at_ms=now_ms)
         for segment in old:
-            self._drop(target, segment.name, now_ms)
+            self._drop(target, segment.name)
 
     def _write(self, target: bytes, name: bytes, lines: Iterable[bytes], now_ms: int) -> int:
         written = 0
@@ -200,10 +238,15 @@ class Segments:
             for _, row in rows:
                 yield from unpack(row[_CHUNK].value).lines
 
-    def _drop(self, target: bytes, name: bytes, now_ms: int) -> None:
+    def _drop_pieces(self, target: bytes, row: Row) -> None:
+        pieces = {column: cell for column, cell in row.items() if column.startswith(_PIECE)}
+        if pieces:
+            self._table.delete(target, list(pieces), at_ms=newest_ms(pieces))
+
+    def _drop(self, target: bytes, name: bytes) -> None:
         start = _chunk_key(target, name)
         with closing(self._table.scan(start, after(start))) as rows:
-            batch = [(key, None, now_ms) for key, _ in rows]
+            batch = [(key, None, newest_ms(row)) for key, row in rows]
         self._table.delete_many(batch)
 
 
@@ -226,4 +269,4 @@ def _recent(row: Row, head: Head) -> Piece:
 
 
 def _chunk_key(target: bytes, name: bytes, source: bytes = b"") -> bytes:
-    return target + b"\x01" + name + source
+    return target + _SEGMENT + name + source

@@ -314,7 +314,7 @@ class UrlStore:
 
     def add_links(self, url: str, links: Sequence[OutLink]) -> None:
         """Add outlinks; those to the same targets are replaced. Targets are normalized here."""
-        fresh = to_lines((normalize(link.url), link.text, link.rel) for link in links)
+        fresh = to_lines([(normalize(link.url), link.text, link.rel) for link in links])
         home, now_ms = self.resolve(url), self._now_ms()
         self._linking.write([LinksWrite(home, now_ms, with_links(fresh))], now_ms)
 

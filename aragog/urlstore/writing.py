@@ -205,7 +205,7 @@ class PageWriter:
         for plan in plans:
             at_ms = plan.page.fetched_at_ms
             if plan.cells:
-                if nodes.URL not in plan.row:
+                if nodes.SENTINEL not in plan.row:
                     indexes.append(host_put(plan.home, now_ms))
                 rows.append(("n", node_id(plan.home), plan.cells, at_ms))
             edges += [alias_edge(alias, plan.home, now_ms) for alias in plan.aliases]

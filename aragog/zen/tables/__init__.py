@@ -29,6 +29,16 @@ class Cell(NamedTuple):
 
 Row = dict[bytes, Cell]
 
+
+def newest_ms(row: Row) -> int:
+    """
+    The timestamp that a delete of what was read needs.
+
+    Not the time: rows may be stamped by another machine, whose clock is ahead of this one.
+    """
+    return max(cell.at_ms for cell in row.values())
+
+
 # Every table, and the families it has.
 TABLES: Mapping[str, tuple[str, ...]] = {
     "n": ("m", "s", "c"),  # nodes: fields, system, counts

@@ -1,0 +1,191 @@
+"""
+Mending what interrupted writes left behind.
+
+Reads already see through all of it: an index hit is checked at its node, content against its hash.
+Repair walks everything once and makes index, alias, content, count and due rows agree with the
+nodes, which are the truth. It may run beside the workers: what is younger than a grace may still
+be completed by its writer and is left alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from aragog.clock import Clock
+from aragog.urlstore import nodes
+from aragog.urlstore.aliases import ALIAS, Aliases, alias_edge
+from aragog.urlstore.compression import content_hash
+from aragog.urlstore.due import DueIndex, due_put
+from aragog.urlstore.fold import Folder
+from aragog.urlstore.hosts import host_put
+from aragog.urlstore.nodes import alias_of, node_id, text
+from aragog.urlstore.ports import ContentStore
+from aragog.zen.codec import ID_BYTES, IN, read_due_key, read_edge_key
+from aragog.zen.tables import Put, Row, Tables, newest_ms
+
+GRACE_S = 600.0
+_TELL_EVERY = 256
+
+Progress = Callable[[str, int], None]
+"""Called with what is being walked and how many rows of it are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What was found and mended."""
+
+    walked: dict[str, int] = field(default_factory=dict)
+    """Rows by table, and `content` for objects."""
+    mended: dict[str, int] = field(default_factory=dict)
+    """By what was wrong; empty: nothing was."""
+
+
+class Repair:
+    """One walk over everything; memory grows with what is wrong alone."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        content: ContentStore,
+        aliases: Aliases,
+        folder: Folder,
+        clock: Clock,
+        *,
+        grace_s: float = GRACE_S,
+    ) -> None:
+        self._tables = tables
+        self._content = content
+        self._aliases = aliases
+        self._folder = folder
+        self._due = DueIndex(tables)
+        self._clock = clock
+        self._grace_s = grace_s
+        self._mended: Counter[str] = Counter()
+        self._walked: Counter[str] = Counter()
+
+    def run(self, progress: Progress | None = None) -> RepairReport:
+        """Walk nodes, then each index, then content, then posting lists."""
+        steps: list[tuple[str, Callable[[bytes, Row], None]]] = [
+            ("n", self._node),
+            ("d", self._due_row),
+            ("h", self._host_row),
+            ("e", self._edge),
+        ]
+        for table, mend in steps:
+            for key, row in self._tables[table].scan(b"", None):
+                mend(key, row)
+                self._step(table, progress)
+        self._objects(progress)
+        self._lists(progress)
+        return RepairReport(dict(self._walked), dict(self._mended))
+
+    def _step(self, name: str, progress: Progress | None) -> None:
+        self._walked[name] += 1
+        if progress and self._walked[name] % _TELL_EVERY == 0:
+            progress(name, self._walked[name])
+
+    def _node(self, key: bytes, row: Row) -> None:
+        url = text(row, nodes.URL)
+        if url is None or node_id(url) != key:
+            if nodes.SENTINEL not in row and not self._young(row):
+                self._drop("n", key, row, "node without a URL")
+            return
+        removed = text(row, nodes.REMOVED)
+        if removed and removed.encode() == nodes.TAKEN_DOWN:
+            return
+        home = alias_of(row, url)
+        shown = home is not None or nodes.SENTINEL in row
+        if shown and not self._tables["h"].get(host_put(url, 0)[1]):
+            self._put(host_put(url, self._now_ms()), "host row missing")
+        if home is not None:
+            self._alias(url, home, row)
+            return
+        due = text(row, nodes.DUE)
+        if due and not self._tables["d"].get(due_put(url, int(due), 0)[1]):
+            self._put(due_put(url, int(due), self._now_ms()), "due row missing")
+        self._object_of(url, row)
+
+    def _alias(self, url: str, home: str, row: Row) -> None:
+        edge = alias_edge(url, home, self._now_ms())
+        if not self._tables["e"].get(edge[1]):
+            self._put(edge, "alias edge missing")
+        its_own = nodes.SENTINEL in row or text(row, nodes.DUE)
+        if its_own and not self._young(row):
+            self._aliases.settle(url, self._now_ms())
+            self._mended["alias with data of its own"] += 1
+
+    def _object_of(self, url: str, row: Row) -> None:
+        key = text(row, nodes.CONTENT_KEY)
+        if key is None:
+            return
+        stored = self._content.get(key)
+        if stored is not None and content_hash(stored[0]) == text(row, nodes.CONTENT_HASH):
+            return
+        fresh = self._tables["n"].get(node_id(url), nodes.CONTENT)
+        if fresh.get(nodes.CONTENT_HASH) != row.get(nodes.CONTENT_HASH) or self._young(fresh):
+            return
+        at_ms = row[nodes.CONTENT_KEY].at_ms
+        self._tables["n"].delete(node_id(url), nodes.CONTENT, at_ms=at_ms)
+        # Nothing to read is better than something wrong; the next fetch brings it back.
+        self._due.schedule(url, self._now_ms(), self._now_ms())
+        self._mended["content missing or damaged"] += 1
+
+    def _due_row(self, key: bytes, row: Row) -> None:
+        due_at_ms, its = read_due_key(key)
+        node = self._tables["n"].get(its, [nodes.DUE])
+        if text(node, nodes.DUE) != str(due_at_ms) and not self._young(row):
+            self._drop("d", key, row, "due row without its node")
+
+    def _host_row(self, key: bytes, row: Row) -> None:
+        if not self._tables["n"].get(key[-ID_BYTES:], [nodes.URL]) and not self._young(row):
+            self._drop("h", key, row, "host row without its node")
+
+    def _edge(self, key: bytes, row: Row) -> None:
+        home_id, direction, edge_type, _, alias_id = read_edge_key(key)
+        if direction != IN or edge_type != ALIAS or self._young(row):
+            return
+        node = self._tables["n"].get(alias_id, [nodes.URL, nodes.CANONICAL])
+        url = text(node, nodes.URL)
+        home = alias_of(node, url) if url else None
+        if home is None or node_id(home) != home_id:
+            self._drop("e", key, row, "alias edge without its pointer")
+
+    def _objects(self, progress: Progress | None) -> None:
+        suspects = []
+        for key in self._content.keys(""):
+            self._step("content", progress)
+            if not self._points_to(key):
+                suspects.append(key)
+        if suspects:
+            # Data come before their pointer: give a writer the time to set it.
+            self._clock.sleep_s(self._grace_s)
+        for key in suspects:
+            if not self._points_to(key):
+                self._content.delete(key)
+                self._mended["content that nothing points to"] += 1
+
+    def _points_to(self, key: str) -> bool:
+        # A content key begins with the id of its node: both are cut from one hash.
+        node = self._tables["n"].get(bytes.fromhex(key)[:ID_BYTES], [nodes.CONTENT_KEY])
+        return text(node, nodes.CONTENT_KEY) == key
+
+    def _lists(self, progress: Progress | None) -> None:
+        for problem in self._folder.mend_lists(lambda: self._step("l", progress)):
+            self._mended[problem] += 1
+
+    def _young(self, row: Row) -> bool:
+        limit_ms = self._now_ms() - self._grace_s * 1000
+        return any(cell.at_ms > limit_ms for cell in row.values())
+
+    def _put(self, put: Put, problem: str) -> None:
+        self._tables.write([put])
+        self._mended[problem] += 1
+
+    def _drop(self, table: str, key: bytes, row: Row, problem: str) -> None:
+        self._tables[table].delete(key, at_ms=newest_ms(row))
+        self._mended[problem] += 1
+
+    def _now_ms(self) -> int:
+        return self._clock.now_ms()

@@ -1,0 +1,220 @@
+"""Aliases on every engine: merging in any order, undoing, provisional ones, chains and circles."""
+
+from itertools import permutations
+
+import pytest
+
+from tests.support.stores import NOW_MS, body, page
+
+A, B, C, D = (f"http://{x}.example/" for x in "abcd")
+
+
+def test_what_an_alias_had_moves_with_its_timestamps(a_stand):
+    store = a_stand.store
+    store.write_pages(
+        [page(A, NOW_MS - 9, fields={"t": b"old"}, content=body("a"), links=[C], due_at_ms=NOW_MS)]
+    )
+    store.put(B, {"t": b"new"}, at_ms=NOW_MS - 5)
+    store.put(A, {"only": b"1"}, at_ms=NOW_MS - 7, provenance={"only": "team"})
+
+    store.merge_alias(A, B, at_ms=NOW_MS)
+
+    record = store.get(A, info=True)
+    assert record.canonical_url == B
+    assert record.fields == {"t": b"new", "only": b"1"}
+    assert record.info["only"].at_ms == NOW_MS - 7
+    assert record.info["only"].provenance == "team"
+    assert store.content(B).body == b"a"
+    assert [link.url for link in store.outlinks(B).items] == [C]
+    assert store.aliases(B) == [A]
+    assert store.claim_due(NOW_MS + 99, 10, 5) == []
+    assert len(list(a_stand.content.keys())) == 1
+    a_stand.fold()
+    assert a_stand.sources(C) == [B]
+
+
+@pytest.mark.parametrize("order", list(permutations("ABX")) + [tuple("ABXABX")])
+def test_merging_twice_and_in_any_order_ends_the_same(a_stand, order):
+    store = a_stand.store
+    store.put(A, {"f": b"a", "a": b"1"}, at_ms=NOW_MS - 5)
+    store.put(B, {"f": b"b", "b": b"1"}, at_ms=NOW_MS - 4)
+    store.put(C, {"f": b"c", "c": b"1"}, at_ms=NOW_MS - 6)
+    steps = {
+        "A": lambda: store.merge_alias(A, C, at_ms=NOW_MS - 2),
+        "B": lambda: store.merge_alias(B, C, at_ms=NOW_MS - 1),
+        "X": lambda: store.merge_alias(A, D, at_ms=NOW_MS - 3),
+    }
+
+    for step in order:
+        a_stand.clock.advance_ms(1)
+        steps[step]()
+
+    assert store.resolve(A) == store.resolve(B) == C
+    assert set(store.aliases(C)) == {A, B}
+    assert store.aliases(D) == []
+    fields = store.get(A).fields
+    assert fields["f"] == b"b"
+    assert fields["b"] == fields["c"] == b"1"
+
+
+def test_every_write_through_an_alias_goes_to_its_home(a_stand):
+    store = a_stand.store
+    store.merge_alias(A, B)
+
+    store.put(A, {"f": b"1"})
+    store.put_content(A, b"body")
+    store.add_links(A, [])
+    store.schedule(A, NOW_MS + 5)
+
+    assert store.get(B).fields == {"f": b"1"}
+    assert store.content(B).body == b"body"
+    assert [due.url for due in store.claim_due(NOW_MS + 9, 5, 5)] == [B]
+
+
+def test_links_to_an_alias_are_links_to_its_home_until_it_is_undone(a_stand):
+    store = a_stand.store
+    store.write_pages([page(C, links=[A, B]), page(D, links=[A])])
+    a_stand.fold()
+    store.merge_alias(A, B)
+
+    merged = store.inlinks(B).items
+    assert [(link.target, link.url) for link in merged] == [(B, C), (A, C), (A, D)]
+    assert a_stand.sources(A) == [C, C, D]
+    assert store.count_inlinks(A) == 3
+    store.undo_alias(A)
+
+    assert a_stand.sources(A) == [C, D]
+    assert a_stand.sources(B) == [C]
+    assert store.count_inlinks(B) == 1
+
+
+def test_undoing_gives_back_what_the_alias_had_brought(a_stand):
+    store = a_stand.store
+    store.write_pages(
+        [
+            page(
+                A,
+                canonical_url=B,
+                provisional=True,
+                fields={"t": b"1"},
+                content=body("x"),
+                links=[C],
+            )
+        ]
+    )
+    store.put(B, {"team": b"2"}, at_ms=NOW_MS - 5)
+    assert store.get(A).provisional
+
+    store.undo_alias(A)
+
+    assert store.get(A).canonical_url == A
+    assert store.get(A).fields == {"t": b"1"}
+    assert store.content(A).body == b"x"
+    assert [link.url for link in store.outlinks(A).items] == [C]
+    assert store.aliases(B) == []
+    assert store.content(B) is None
+    assert store.outlinks(B).items == []
+
+
+def test_older_evidence_does_not_bring_back_what_was_undone(a_stand):
+    store = a_stand.store
+    bundle = [page(A, NOW_MS - 5, canonical_url=B, fields={"t": b"1"})]
+    store.write_pages(bundle)
+    store.undo_alias(A)
+
+    store.write_pages(bundle)
+
+    assert store.resolve(A) == A
+    assert store.aliases(B) == []
+
+
+def test_a_provisional_alias_is_confirmed_by_the_fetch_of_its_home(a_stand):
+    store = a_stand.store
+    store.write_pages([page(A, canonical_url=B, provisional=True, fields={"t": b"1"})])
+    assert store.get(A).provisional
+
+    store.write_pages([page(B, NOW_MS + 5, fields={"t": b"2"})])
+
+    assert store.resolve(A) == B
+    assert not store.get(A).provisional
+
+
+@pytest.mark.parametrize("dead", [True, False])
+def test_a_provisional_alias_is_undone_when_its_home_disappoints(a_stand, dead):
+    store = a_stand.store
+    store.write_pages(
+        [page(A, canonical_url=B, provisional=True, fields={"t": b"1"}, content=body("x"))]
+    )
+    a_stand.clock.advance_ms(10)
+
+    if dead:
+        fetched = page(B, NOW_MS + 5, facts={"status": 404, "outcome": "Gone"}, gone=True)
+    else:
+        fetched = page(B, NOW_MS + 5, final_url=C, canonical_url=C, fields={"t": b"3"})
+    store.write_pages([fetched])
+
+    assert store.resolve(A) == A
+    assert store.get(A).fields == {"t": b"1"}
+    assert store.content(A).body == b"x"
+    assert store.resolve(B) == (B if dead else C)
+
+
+def test_a_settled_alias_outlives_a_failure_of_its_home(a_stand):
+    store = a_stand.store
+    store.write_pages([page(A, canonical_url=B, fields={"t": b"1"})])
+
+    store.write_pages([page(B, NOW_MS + 5, facts={"status": 404}, gone=True)])
+
+    assert store.resolve(A) == B
+
+
+def test_a_failure_says_nothing_of_identity(a_stand):
+    store = a_stand.store
+    store.write_pages([page(A, canonical_url=B, fields={"t": b"1"})])
+
+    store.write_pages([page(A, NOW_MS + 5, facts={"outcome": "Unreachable"})])
+
+    assert store.resolve(A) == B
+    assert store.get(A).fields == {"t": b"1"}
+
+
+def test_a_page_that_says_it_stands_for_itself_is_no_alias_any_more(a_stand):
+    store = a_stand.store
+    store.write_pages([page(A, canonical_url=B, fields={"t": b"1"})])
+
+    store.write_pages([page(A, NOW_MS + 5, fields={"t": b"2"})])
+
+    assert store.get(A).canonical_url == A
+    assert store.get(A).fields == {"t": b"2"}
+    assert store.aliases(B) == []
+
+
+def test_chains_are_followed(a_stand):
+    store = a_stand.store
+    store.put(D, {"f": b"1"})
+    for alias, home in [(A, B), (B, C), (C, D)]:
+        store.merge_alias(alias, home)
+
+    assert store.resolve(A) == D
+    assert store.get(A).fields == {"f": b"1"}
+    assert sorted(store.aliases(D)) == [A, B, C]
+
+
+def test_a_circle_has_one_home_whoever_is_asked(a_stand):
+    store = a_stand.store
+    store.put(A, {"f": b"1"})
+    store.merge_alias(A, B, at_ms=NOW_MS)
+    store.merge_alias(B, A, at_ms=NOW_MS)
+
+    homes = {store.resolve(A), store.resolve(B)}
+
+    assert len(homes) == 1
+    assert store.get(A).fields == store.get(B).fields == {"f": b"1"}
+
+
+def test_redirect_sources_become_aliases_of_the_page(a_stand):
+    store = a_stand.store
+    store.write_pages([page(A, final_url=C, also=(B,), canonical_url=D, fields={"t": b"1"})])
+
+    assert sorted(store.aliases(D)) == [A, B, C]
+    assert store.get(B).fields == {"t": b"1"}

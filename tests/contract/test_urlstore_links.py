@@ -1,0 +1,198 @@
+"""Links from both ends, on every engine: random histories against a naive model."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from aragog.errors import BadInput
+from aragog.settings import StoreSettings
+from aragog.urlstore import fold, segments
+from aragog.urlstore.records import OutLink
+from tests.support.stores import NOW_MS, page, stand
+
+A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
+
+
+def test_outlinks_come_in_the_order_of_the_page_with_text_and_rel(a_stand):
+    links = [
+        OutLink(C, "see", "nofollow ugc"),
+        OutLink(A),
+        OutLink(B, "tab\tand\nbreak"),
+        OutLink(C, "twice"),
+    ]
+    a_stand.store.write_pages([page(A)])
+    a_stand.store.add_links(A, links)
+
+    first = a_stand.store.outlinks(A, limit=2)
+    rest = a_stand.store.outlinks(A, limit=2, cursor=first.cursor)
+
+    assert [(link.url, link.text, link.rel) for link in first.items + rest.items] == [
+        (C, "see", "nofollow ugc"),
+        (A, "", ""),
+        (B, "tab and break", ""),
+    ]
+    assert rest.cursor is None
+
+
+def test_a_changed_page_removes_its_old_links(a_stand):
+    a_stand.store.write_pages([page(A, NOW_MS, links=[B, C])])
+    a_stand.fold()
+    a_stand.store.write_pages([page(A, NOW_MS + 1, links=[C])])
+
+    assert a_stand.sources(B) == [A]
+    a_stand.fold()
+
+    assert a_stand.sources(B) == []
+    assert a_stand.sources(C) == [A]
+    assert a_stand.store.count_inlinks(B) == 0
+
+
+def test_links_of_none_leave_those_of_before(a_stand):
+    a_stand.store.write_pages([page(A, NOW_MS, links=[B])])
+
+    a_stand.store.write_pages([page(A, NOW_MS + 1, fields={"x": b""})])
+
+    assert [link.url for link in a_stand.store.outlinks(A).items] == [B]
+
+
+def test_another_text_shows_and_counts_once(a_stand):
+    for i, text in enumerate(["one", "two"]):
+        a_stand.clock.advance_ms(1)
+        a_stand.store.add_links(A, [OutLink(B, text)])
+        if not i:
+            a_stand.fold()
+    a_stand.fold()
+
+    assert [(link.url, link.text) for link in a_stand.store.inlinks(B).items] == [(A, "two")]
+    assert a_stand.store.count_inlinks(B) == 1
+
+
+def test_the_lag_is_the_age_of_what_waits(a_stand):
+    assert a_stand.store.fold_lag_ms() == 0
+    a_stand.store.write_pages([page(A, links=[B])])
+    a_stand.clock.advance_ms(5000)
+
+    assert 4990 <= a_stand.store.fold_lag_ms() <= 5000
+    a_stand.fold()
+    assert a_stand.store.fold_lag_ms() == 0
+
+
+def test_only_one_folds_at_a_time_and_a_dead_ones_lock_runs_out(a_stand):
+    folder = fold.Folder(a_stand.tables, a_stand.clock)
+    a_stand.store.write_pages([page(A, links=[B])])
+    assert folder._take_lock()
+
+    assert a_stand.store.fold_links(10).journal_rows == 0
+    # Tables stamp and locks expire by the same clock.
+    a_stand.clock.advance_ms(fold.LOCK_MS + 1)
+    assert a_stand.store.fold_links(10).journal_rows == 1
+
+
+def test_inlinks_from_the_same_site_may_be_left_out(tables):
+    here = stand(tables, StoreSettings(inlinks="external"))
+    here.store.write_pages([page(A, links=[B, "http://x.a.example/"]), page(B, links=[C])])
+    here.fold()
+
+    assert here.sources(B) == [A]
+    assert here.sources("http://x.a.example/") == []
+    assert len(here.store.outlinks(A).items) == 2
+
+
+def test_inlinks_may_be_left_out_altogether(tables):
+    here = stand(tables, StoreSettings(inlinks="none"))
+    here.store.write_pages([page(A, links=[B])])
+
+    assert not list(tables["j"].scan(b"", None))
+
+
+def test_a_hub_is_read_and_counted_whole(a_stand, monkeypatch):
+    monkeypatch.setattr(segments, "INLINE_LINES", 8)
+    monkeypatch.setattr(segments, "CHUNK_LINES", 5)
+    monkeypatch.setattr(segments, "_MANY_PIECES", 2)
+    expected = set()
+    for start in range(0, 120, 12):
+        urls = [f"http://s.example/{i:03d}" for i in range(start, start + 12)]
+        a_stand.store.write_pages([page(u, NOW_MS + start, links=[A]) for u in urls])
+        expected |= set(urls)
+        if start % 24:
+            gone = sorted(expected)[:: start // 2]
+            a_stand.store.write_pages([page(u, NOW_MS + 1000 + start, links=[]) for u in gone])
+            expected -= set(gone)
+        a_stand.fold()
+
+    assert a_stand.sources(A) == sorted(expected)
+    assert a_stand.store.count_inlinks(A) == len(expected)
+    rows = [key for key, _ in a_stand.tables["l"].scan(b"", None)]
+    assert len(rows) > 5
+
+
+def test_a_made_up_cursor_is_refused(a_stand):
+    a_stand.store.write_pages([page(A, links=[B])])
+
+    with pytest.raises(BadInput):
+        a_stand.store.outlinks(A, cursor="x")
+
+
+PAGES = [f"http://{x}.example/" for x in "abcdef"]
+STEP = st.one_of(
+    st.tuples(
+        st.just("write"),
+        st.sampled_from(PAGES),
+        st.integers(0, 30),
+        st.lists(st.sampled_from(PAGES), max_size=6, unique=True),
+    ),
+    st.tuples(st.just("fold"), st.integers(1, 40)),
+    st.tuples(st.just("add"), st.sampled_from(PAGES), st.sampled_from(PAGES)),
+    st.tuples(st.just("drop"), st.sampled_from(PAGES), st.sampled_from(PAGES)),
+    st.tuples(st.just("remove"), st.sampled_from(PAGES)),
+)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(STEP, max_size=30))
+def test_after_any_history_lists_and_counts_are_those_of_a_naive_model(quick_tables, history):
+    here = stand(quick_tables())
+    links: dict[str, set[str]] = {}
+    newest: dict[str, int] = {}
+    small = {"INLINE_LINES": 2, "CHUNK_LINES": 2, "_MANY_PIECES": 1, "LARGE_LINES": 1}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in small.items():
+            patch.setattr(segments, name, value)
+        patch.setattr(fold, "_CHECK_EVERY", 1)
+        for step in history:
+            here.clock.advance_ms(1000)
+            now = here.clock.now_ms()
+            if step[0] == "write":
+                _, url, age, targets = step
+                at = now - 1000 * age
+                if at > newest.get(url, 0):
+                    newest[url] = at
+                    links[url] = set(targets)
+                here.store.write_pages([page(url, at, links=targets)])
+            elif step[0] == "fold":
+                here.store.fold_links(step[1])
+            elif step[0] == "add":
+                here.store.add_links(step[1], [OutLink(step[2])])
+                links[step[1]] = links.get(step[1], set()) | {step[2]}
+                newest[step[1]] = max(now, newest.get(step[1], 0))
+            elif step[0] == "drop":
+                here.store.remove_links(step[1], [step[2]])
+                if step[2] in links.get(step[1], set()):
+                    links[step[1]] = links[step[1]] - {step[2]}
+                    newest[step[1]] = max(now, newest.get(step[1], 0))
+            else:
+                here.store.remove(step[1])
+                links[step[1]] = set()
+                newest[step[1]] = max(now, newest.get(step[1], 0))
+        here.fold()
+
+        for target in PAGES:
+            sources = sorted(url for url, its in links.items() if target in its)
+            assert here.sources(target) == sources
+            assert here.store.count_inlinks(target) == len(sources)
+        for url in PAGES:
+            assert {x.url for x in here.store.outlinks(url).items} == links.get(url, set())
+        assert not [key for key, _ in here.tables["j"].scan(b"", b"\xff")]
+        assert here.store.repair().mended.keys() <= {"due row missing"}

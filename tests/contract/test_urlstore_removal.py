@@ -1,0 +1,87 @@
+"""Removing and taking down, on every engine."""
+
+import pytest
+
+from aragog.errors import BadInput, TakenDown
+from tests.support.stores import NOW_MS, body, page
+
+A, B, C = "http://a.example/", "http://www.a.example/x", "http://c.example/"
+
+
+def full(url, at_ms=NOW_MS, **more):
+    return page(
+        url, at_ms, fields={"t": b"1"}, content=body(url), links=[C], due_at_ms=NOW_MS + 5, **more
+    )
+
+
+def test_a_removed_page_is_gone_and_comes_back_with_a_later_fetch(a_stand):
+    store = a_stand.store
+    store.write_pages([full(A)])
+    a_stand.clock.advance_ms(5)
+
+    store.remove(A)
+    (late,) = store.write_pages([full(A)])
+
+    assert late.stale
+    assert store.get(A) is None
+    assert store.content(A) is None
+    assert store.outlinks(A).items == []
+    assert store.claim_due(NOW_MS + 99, 5, 5) == []
+    assert list(a_stand.content.keys()) == []
+    a_stand.fold()
+    assert a_stand.sources(C) == []
+    store.write_pages([full(A, NOW_MS + 10)])
+    assert store.get(A).fields == {"t": b"1"}
+
+
+def test_a_page_taken_down_is_gone_with_its_aliases_for_good(a_stand):
+    store = a_stand.store
+    store.write_pages([full(B, canonical_url=A)])
+    a_stand.clock.advance_ms(5)
+
+    assert store.take_down(url=B) == 2
+    (refused,) = store.write_pages([full(A, NOW_MS + 100)])
+
+    assert refused.stale
+    assert store.get(A) is None
+    assert store.get(B) is None
+    assert store.aliases(A) == []
+    assert store.list_host("a.example").items == []
+    with pytest.raises(TakenDown):
+        store.put(B, {"f": b"1"})
+    for table in "edho":
+        assert all(table == "o" and key for key, _ in a_stand.tables[table].scan(b"", None)), table
+
+
+def test_a_takedown_can_be_lifted(a_stand):
+    store = a_stand.store
+    store.write_pages([full(A)])
+    store.take_down(url=A)
+    a_stand.clock.advance_ms(5)
+
+    store.lift_takedown(A)
+    a_stand.clock.advance_ms(5)
+    store.put(A, {"f": b"1"})
+
+    assert store.get(A).fields == {"f": b"1"}
+
+
+def test_a_host_and_a_domain_are_taken_down_whole(a_stand):
+    store = a_stand.store
+    near, other = "http://notwww.a.example/", "http://xa.example/"
+    store.write_pages([full(u) for u in (A, B, C, near, other)])
+
+    assert store.take_down(host="www.a.example") == 1
+    assert store.get(B) is None
+    assert store.get(A) is not None
+    a_stand.clock.advance_ms(5)
+    assert store.take_down(domain="a.example") == 2
+
+    assert [u for u in (A, B, C, near, other) if store.get(u)] == [C, other]
+
+
+def test_one_thing_at_a_time_is_taken_down(a_stand):
+    with pytest.raises(BadInput):
+        a_stand.store.take_down()
+    with pytest.raises(BadInput):
+        a_stand.store.take_down(url=A, host="a.example")
