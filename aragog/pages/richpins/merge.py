@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aragog.pages.richpins import (
@@ -75,10 +75,7 @@ def pin_of(sources: Sources) -> RichPin:
     """The Rich Pin of a page."""
     kind, nodes = _subject(sources)
     typed = {kind.name: kind.read(sources, nodes)} if kind else {}
-    if kind is None or (kind.name == "article" and not nodes):
-        found = unmarked.recipe_of(sources)
-        if found is not None:
-            kind, typed = _KINDS[0], {"recipe": found}
+    kind, typed = _with_shown_recipe(sources, kind, typed)
     subject = nodes or (_other_subject(sources) if kind is None else [])
     facts = page.read(sources, subject, name_properties=kind.names if kind else _KINDS[0].names)
     ledger, document = sources.ledger, sources.document
@@ -106,6 +103,28 @@ def pin_of(sources: Sources) -> RichPin:
         problems=(*document.problems, *sources.graph.problems)[:MAX_PROBLEMS],
         **typed,
     )
+
+
+def _with_shown_recipe(
+    sources: Sources, kind: _Kind | None, typed: dict[str, Any]
+) -> tuple[_Kind | None, dict[str, Any]]:
+    """What people see of a recipe, where the markup says nothing or not all of it."""
+    if kind is None or kind.name in {"article", "product", "video"}:
+        shown = unmarked.recipe_of(sources) if kind is None or kind.name == "article" else None
+        return (_KINDS[0], {**typed, "recipe": shown}) if shown else (kind, typed)
+    marked = typed.get("recipe")
+    if marked is None or (marked.ingredients and marked.instructions):
+        return kind, typed
+    shown = unmarked.read(sources)
+    if not marked.ingredients and shown.ingredients:
+        marked = replace(
+            marked, ingredients=shown.ingredients, ingredient_groups=shown.ingredient_groups
+        )
+    if not marked.instructions and shown.instructions:
+        marked = replace(
+            marked, instructions=shown.instructions, instruction_groups=shown.instruction_groups
+        )
+    return kind, {"recipe": marked}
 
 
 def _subject(sources: Sources) -> tuple[_Kind | None, list[Node]]:

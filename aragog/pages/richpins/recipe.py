@@ -196,9 +196,17 @@ def _collect_node(
         _collect(inner, groups, section, depth + 1)
         return
     found = lines(own) if isinstance(own, str) else []
+    if found and name and not node.is_a(_SECTIONS) and _adds_something(name, found[0]):
+        steps.append(name)
     if not found and name:
         found = lines(str(node.first("name")))
     steps.extend(_without_numbers(found))
+
+
+def _adds_something(name: str, said: str) -> bool:
+    """True when a step's name is not its number, nor its text or the start of it."""
+    start = name.rstrip(".…: ").lower()
+    return not (_STEP_HEADING.fullmatch(name) or said.lower().startswith(start))
 
 
 _SECTIONS = frozenset({"howtosection", "itemlist"})

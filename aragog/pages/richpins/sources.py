@@ -69,6 +69,10 @@ class Sources:
         if text:
             yield Candidate(text, "html", query)
 
+    def shown(self, heading: str) -> Iterator[Candidate]:
+        """Something that stands under a heading of the page, whatever it is."""
+        yield Candidate(heading, "html", f"under {heading!r}")
+
     def absolute(self, text: str) -> str | None:
         """A URL as the page means it, absolute but otherwise as written; None if not http(s)."""
         text = text.strip()
