@@ -57,12 +57,13 @@ def kind_of(broker_url: str) -> Kind:
 
 
 def celery_settings(
-    broker_url: str, shards: Sequence[str] = (), *, claim_timeout_s: float = 60.0
+    broker_url: str, shards: Sequence[str] = (), claim_timeout_s: float = 60.0
 ) -> dict[str, Any]:
     """
     Celery's settings for a broker, by Celery's own names.
 
     Args:
+        broker_url: as in `broker.url`.
         shards: further Redis servers for jobs (`redis://…`, `unix://…`); pinlater only.
         claim_timeout_s: after which a killed worker's jobs run again; pinlater only.
 
@@ -84,17 +85,11 @@ def celery_settings(
 
 
 def _pinlater(shards: tuple[str, ...], claim_timeout_s: float) -> dict[str, Any]:
-    return {
-        "broker_transport_options": {"shards": shards, "claim_timeout_s": claim_timeout_s},
-        # A retried publish would be a second job.
-        "task_publish_retry": False,
-    }
+    return {"broker_transport_options": {"shards": shards, "claim_timeout_s": claim_timeout_s}}
 
 
 def _redis(_shards: tuple[str, ...], _claim_timeout_s: float) -> dict[str, Any]:
-    return {
-        "broker_transport_options": {"visibility_timeout": 3600, "priority_steps": [*range(10)]}
-    }
+    return {"broker_transport_options": {"visibility_timeout": 3600}}
 
 
 def _rabbitmq(_shards: tuple[str, ...], _claim_timeout_s: float) -> dict[str, Any]:
