@@ -13,8 +13,32 @@ from aragog.politeness.robots_lines import Rule, escaped
 from aragog.politeness.robots_match import Matcher, decoded
 
 PIECES = st.sampled_from(
-    "User-agent: |Allow: |Disallow: |Crawl-delay: |Sitemap: |a|b|*|/|$|%41|%2f|%2A|\u00e9|\n|\r|\r\n"
-    "|#|:| |\t|\0|?|index.html".split("|")
+    [
+        "User-agent: ",
+        "Allow: ",
+        "Disallow: ",
+        "Crawl-delay: ",
+        "Sitemap: ",
+        "a",
+        "b",
+        "*",
+        "/",
+        "$",
+        "%41",
+        "%2f",
+        "%2A",
+        "é",
+        "\n",
+        "\r",
+        "\r\n",
+        "#",
+        ":",
+        " ",
+        "\t",
+        "\x00",
+        "?",
+        "index.html",
+    ]
 )
 FILES = st.lists(PIECES, max_size=60).map("".join).map(str.encode) | st.binary(max_size=300)
 PATTERNS = st.text("ab*$/", min_size=1, max_size=8)
