@@ -24,6 +24,7 @@ _PATH_SESSION = re.compile(r"(?i)(?<!\.);jsessionid=[^/;]*")
 """Never behind a dot: what is left must not become a dot segment."""
 _ASP_NET_SESSION = re.compile(r"/\((?:[A-Za-z]\([0-9a-z]{24}\))+\)(?=/)|/\([0-9a-z]{24}\)(?=/)")
 """ASP.NET's cookieless session, a path segment such as `(S(lit3py55t21z5v55vlm25s55))`."""
+_TRAILING_DOT = re.compile(r"(?<=[^.])\.(?=:[0-9]*\Z|\Z)")
 
 
 def _escape(byte: int) -> str:
@@ -71,9 +72,8 @@ def no_userinfo(authority: str) -> str:
 
 def no_trailing_dot(authority: str) -> str:
     """
-    An authority whose host has no dots at its end; a host of dots alone stays as it is.
+    An authority whose host does not end in the dot of the DNS root.
 
-    What is left may be an IPv4 spelling that the dots had hidden, so it must be parsed again.
+    Two dots are no such thing: that name can mean nothing, and stays as the standard leaves it.
     """
-    host, colon, port = authority.partition(":")
-    return (host.rstrip(".") or host) + colon + port
+    return _TRAILING_DOT.sub("", authority)
