@@ -84,7 +84,10 @@ class Chain:
                 if (outcome := self._follow(answer.head, location)) is not None:
                     return outcome
         except Broken as fault:
-            return self._made(Unreachable, kind=fault.kind, why=fault.why)
+            # A 200 whose body never came must not look like an empty page, or like a robots.txt
+            # without rules.
+            told: dict[str, Any] = {} if fault.kind == "redirect" else {"status": None}
+            return self._made(Unreachable, kind=fault.kind, why=fault.why, **told)
         except Excess as fault:
             return self._made(TooLarge, why=fault.why)
         except NoPage as fault:
@@ -226,15 +229,14 @@ class Chain:
                 "tls": answer.tls,
             }
             timing = Timing(answer.dns_ms, answer.connect_ms, answer.first_byte_ms, timing.total_ms)
-        return kind(
-            url=self._first_url,
-            final_url=self._url,
-            hops=self._hops,
-            fetched_at_ms=self._began_at_ms,
-            timing=timing,
-            **seen,
-            **more,
-        )
+        facts: dict[str, Any] = {
+            "url": self._first_url,
+            "final_url": self._url,
+            "hops": self._hops,
+            "fetched_at_ms": self._began_at_ms,
+            "timing": timing,
+        }
+        return kind(**(facts | seen | more))
 
 
 def _one_line(value: str | None) -> str | None:

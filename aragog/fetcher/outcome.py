@@ -60,7 +60,7 @@ class Attempt:
     hops: tuple[Hop, ...] = ()
     fetched_at_ms: int = 0
     status: int | None = None
-    """Of the last answer; None when there was none."""
+    """Of the last answer; None when there was none, or it broke off before it could be used."""
     headers: Headers = ()
     """Of the last answer, names as sent, in order."""
     address: str | None = None

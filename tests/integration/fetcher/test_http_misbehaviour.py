@@ -34,6 +34,7 @@ def test_no_usable_answer_is_unreachable_and_says_why(origin, fetcher_with, path
 
     assert isinstance(outcome, o.Unreachable)
     assert (outcome.kind, why in outcome.why) == (kind, True), outcome.why
+    assert (outcome.status is None) == (kind not in ("redirect", "status"))
 
 
 @pytest.mark.parametrize(
