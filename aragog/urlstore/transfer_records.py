@@ -1,0 +1,221 @@
+"""
+One URL as it travels between a UrlStore and a file, and its line of JSON. Pure.
+
+    {"url": "https://a.example/", "fields": {"title": "A page"}, "at_ms": {"title": 1700000000000}}
+
+| key | holds |
+|---|---|
+| `url` | any spelling; the only key that must be there |
+| `fields` | name to text |
+| `fields_base64` | name to bytes that are no UTF-8, in base64 |
+| `at_ms` | when the values were true: one number for all, or name to number; without: now |
+| `provenance` | name to where it was found |
+| `canonical_url` | this URL is an alias of that one; with `canonical_at_ms` and `provisional` |
+| `due_at_ms` | when to fetch it again |
+| `links` | list of [url, text, rel] |
+| `facts`, `content_key`, `content_hash`, `content_bytes` | given by an export, left by an import |
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from aragog.urlstore.records import Fact, OutLink
+
+MAX_AT_MS = 253_402_300_800_000
+"""The year 10,000: more is seconds or microseconds taken for milliseconds."""
+
+_TEXTS = ("canonical_url", "content_key", "content_hash")
+_NUMBERS = ("canonical_at_ms", "due_at_ms", "content_bytes")
+
+
+class BadRecord(ValueError):
+    """A line that cannot be taken, and why; never leaves the transfer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlRecord:
+    """What a file says of one URL."""
+
+    url: str
+    fields: Mapping[str, bytes] = field(default_factory=dict)
+    at_ms: Mapping[str, int] = field(default_factory=dict)
+    """Of each field; one that is not there has the time of the import."""
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    canonical_url: str | None = None
+    """Another URL, of which this one is an alias; None: it stands for itself."""
+    canonical_at_ms: int | None = None
+    provisional: bool = False
+    due_at_ms: int | None = None
+    links: Sequence[OutLink] | None = None
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    content_key: str | None = None
+    content_hash: str | None = None
+    content_bytes: int | None = None
+
+    @property
+    def weight_bytes(self) -> int:
+        """About what it takes in memory."""
+        return 500 + sum(map(len, self.fields.values())) + 200 * len(self.links or ())
+
+
+_KEYS = {*UrlRecord.__dataclass_fields__, "fields_base64"}
+
+
+def to_json(record: UrlRecord) -> bytes:
+    """The record as one line, with its newline."""
+    texts, others = _split(record.fields)
+    tables = {
+        "fields": texts,
+        "fields_base64": others,
+        "at_ms": dict(record.at_ms),
+        "provenance": dict(record.provenance),
+        "facts": dict(record.facts),
+    }
+    told: dict[str, Any] = {"url": record.url}
+    told |= {name: table for name, table in tables.items() if table}
+    for name in (*_TEXTS, *_NUMBERS):
+        value = getattr(record, name)
+        if value is not None:
+            told[name] = value
+    if record.provisional:
+        told["provisional"] = True
+    if record.links is not None:
+        told["links"] = [list(link) for link in record.links]
+    return orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def from_json(line: bytes) -> UrlRecord:
+    """
+    The record of a line; whatever `to_json` wrote, and less.
+
+    Raises:
+        BadRecord: no JSON object, an unknown key, a value of a wrong type.
+    """
+    try:
+        told = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise BadRecord(f"is not JSON: {error}") from None
+    if not isinstance(told, dict):
+        raise BadRecord("is not a JSON object")
+    return from_mapping(told)
+
+
+def from_mapping(told: dict[str, Any]) -> UrlRecord:
+    """The record of a table of plain values; see `from_json`."""
+    unknown = told.keys() - _KEYS
+    if unknown:
+        raise BadRecord(f"{', '.join(sorted(map(repr, unknown)))}: no such key")
+    url = told.get("url")
+    if not isinstance(url, str) or not url:
+        raise BadRecord("url: is missing" if url is None else "url: must be a string")
+    fields = _fields(told)
+    given: dict[str, Any] = {name: _typed(told, name, str, "a string") for name in _TEXTS}
+    given |= {name: _instant(name, told.get(name)) for name in _NUMBERS}
+    return UrlRecord(
+        url=url,
+        fields=fields,
+        at_ms=_times(told.get("at_ms"), fields),
+        provenance=_table(told, "provenance", str, "strings"),
+        provisional=bool(_typed(told, "provisional", bool, "true or false")),
+        links=_links(told.get("links")),
+        facts=_typed(told, "facts", dict, "an object") or {},
+        **given,
+    )
+
+
+def _split(fields: Mapping[str, bytes]) -> tuple[dict[str, str], dict[str, str]]:
+    """Values that are text, and the others in base64."""
+    texts, others = {}, {}
+    for name, value in fields.items():
+        try:
+            texts[name] = value.decode()
+        except UnicodeDecodeError:
+            others[name] = base64.b64encode(value).decode()
+    return texts, others
+
+
+def _fields(told: Mapping[str, Any]) -> dict[str, bytes]:
+    texts = _typed(told, "fields", dict, "an object") or {}
+    fields = {name: _bytes(name, value) for name, value in texts.items()}
+    for name, value in _table(told, "fields_base64", str, "strings").items():
+        try:
+            fields[name] = base64.b64decode(value, validate=True)
+        except (binascii.Error, ValueError):
+            raise BadRecord(f"fields_base64.{name}: is not base64") from None
+    return fields
+
+
+def _bytes(name: str, value: object) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        try:
+            return value.encode()
+        except UnicodeEncodeError:
+            raise BadRecord(f"fields.{name}: holds half a surrogate pair") from None
+    raise BadRecord(f"fields.{name}: must be a string, got {type(value).__name__}")
+
+
+def _times(told: object, fields: Mapping[str, bytes]) -> dict[str, int]:
+    if told is None:
+        return {}
+    if isinstance(told, dict):
+        return {str(name): _known_instant(f"at_ms.{name}", value) for name, value in told.items()}
+    at_ms = _known_instant("at_ms", told)
+    return dict.fromkeys(fields, at_ms)
+
+
+def _known_instant(name: str, value: object) -> int:
+    instant = _instant(name, value)
+    if instant is None:
+        raise BadRecord(f"{name}: must be a number")
+    return instant
+
+
+def _instant(name: str, value: object) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadRecord(f"{name}: must be a whole number, got {value!r:.80}")
+    if not 0 <= value <= MAX_AT_MS:
+        raise BadRecord(f"{name}: {value} is out of range; instants are milliseconds since 1970")
+    return value
+
+
+def _links(told: object) -> tuple[OutLink, ...] | None:
+    if told is None:
+        return None
+    if not isinstance(told, list | tuple):
+        raise BadRecord("links: must be a list")
+    links = []
+    for link in told:
+        parts = [link] if isinstance(link, str) else link
+        if (
+            not isinstance(parts, list | tuple)
+            or not 1 <= len(parts) <= 3
+            or not all(isinstance(part, str) for part in parts)
+        ):
+            raise BadRecord("links: each must be a URL or [url, text, rel]")
+        links.append(OutLink(*parts))
+    return tuple(links)
+
+
+def _table(told: Mapping[str, Any], name: str, kind: type, shown: str) -> dict[str, Any]:
+    table = _typed(told, name, dict, "an object") or {}
+    if not all(isinstance(value, kind) for value in table.values()):
+        raise BadRecord(f"{name}: its values must be {shown}")
+    return dict(table)
+
+
+def _typed(told: Mapping[str, Any], name: str, kind: type, shown: str) -> Any:
+    value = told.get(name)
+    if value is not None and not isinstance(value, kind):
+        raise BadRecord(f"{name}: must be {shown}, got {value!r:.80}")
+    return value

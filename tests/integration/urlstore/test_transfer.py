@@ -1,0 +1,439 @@
+"""The UrlStore into files and back, on every engine."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import subprocess
+import sys
+import tracemalloc
+
+import orjson
+import pytest
+import zstandard
+from warcio.archiveiterator import ArchiveIterator
+from warcio.cli import main as warcio
+
+from aragog.clock import ManualClock
+from aragog.errors import ConfigError, StoreUnavailable
+from aragog.settings import StoreSettings
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.records import OutLink
+from aragog.urlstore.store import UrlStore
+from aragog.urlstore.transfer import (
+    JsonLinesSink,
+    export_urls,
+    import_urls,
+    open_to_read,
+    open_to_write,
+    read_json_lines,
+)
+from aragog.urlstore.transfer_copy import copy_content, copy_tables
+from aragog.urlstore.transfer_parquet import ParquetSink, read_parquet
+from aragog.urlstore.transfer_records import BadRecord, from_json
+from aragog.urlstore.transfer_warc import export_warc
+from aragog.urlstore.transfer_write import BulkWriter
+from aragog.zen.tables import TABLES
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.stores import NOW_MS, Stand, stand
+
+A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
+
+
+def writer(its: Stand) -> BulkWriter:
+    return BulkWriter(its.store, its.tables, StoreSettings(), its.clock)
+
+
+def import_lines(its: Stand, *lines: bytes, after=0, batch=500):
+    problems = []
+    report = import_urls(
+        read_json_lines(io.BytesIO(b"\n".join(lines)), after=after),
+        writer(its),
+        on_problem=lambda number, why: problems.append((number, why)),
+        batch=batch,
+    )
+    return report, problems
+
+
+def exported(its: Stand, **options):
+    stream = io.BytesIO()
+    report = export_urls(its.tables, JsonLinesSink(stream), **options)
+    return report, [orjson.loads(line) for line in stream.getvalue().splitlines()]
+
+
+@pytest.fixture
+def filled(a_stand):
+    """A store with a page of everything, an alias and a URL taken down."""
+    store = a_stand.store
+    store.put(A, {"title": b"A page", "raw": b"\xff\x00"}, at_ms=5000, provenance={"title": "team"})
+    store.put(B, {"title": "Grüße".encode()}, at_ms=6000)
+    store.add_links(A, [OutLink(B, "to B", "nofollow"), OutLink(C)])
+    store.schedule(B, NOW_MS + 1000)
+    store.merge_alias(C, A, at_ms=7000, provisional=True)
+    return a_stand
+
+
+def test_an_import_is_read_back(a_stand):
+    report, problems = import_lines(
+        a_stand,
+        b'{"url": "HTTP://A.example:80/", "fields": {"title": "t"}, "at_ms": 5000, "provenance": {"title": "team"}}',
+        b'{"url": "http://b.example/", "due_at_ms": %d}' % (NOW_MS + 5),
+        b'{"url": "http://c.example/", "canonical_url": "http://a.example/", "fields": {"note": "n"}}',
+    )
+
+    assert problems == []
+    assert (report.last_number, report.written, report.problems) == (3, 3, 0)
+    record = a_stand.store.get(A, info=True)
+    assert record.fields == {"title": b"t", "note": b"n"}
+    assert (record.info["title"].at_ms, record.info["title"].provenance) == (5000, "team")
+    assert a_stand.store.get(C).canonical_url == A
+    assert a_stand.store.get(B).due_at_ms == NOW_MS + 5
+    assert [due.url for due in a_stand.store.claim_due(NOW_MS + 5, 10, 60)] == [B]
+    assert a_stand.store.list_host("b.example").items == [B]
+
+
+def test_importing_twice_or_in_another_order_changes_nothing(a_stand):
+    lines = [
+        b'{"url": "http://a.example/", "fields": {"title": "new"}, "at_ms": 6000}',
+        b'{"url": "http://a.example/", "fields": {"title": "old"}, "at_ms": 5000}',
+        b'{"url": "http://c.example/", "canonical_url": "http://a.example/", "canonical_at_ms": 6500}',
+    ]
+    import_lines(a_stand, *lines)
+    import_lines(a_stand, *lines[::-1], batch=1)
+
+    assert a_stand.store.get(A).fields == {"title": b"new"}
+    assert a_stand.store.aliases(A) == [C]
+
+
+def test_bad_lines_are_told_by_number_and_stop_nothing(a_stand):
+    report, problems = import_lines(
+        a_stand,
+        b'{"url": "http://a.example/", "fields": {"title": "t"}}',
+        b"{nonsense",
+        b"",
+        b'{"url": "mailto:x@y"}',
+        b'{"url": "http://b.example/", "fields": {"_": "t"}}',
+        b'{"url": "http://b.example/", "links": ["not a url"]}',
+        b'{"url": "http://b.example/"}',
+        batch=2,
+    )
+
+    assert [number for number, _ in problems] == [2, 4, 5, 6]
+    assert (report.last_number, report.written, report.problems) == (7, 2, 4)
+    assert a_stand.store.get(B) is not None
+
+
+def test_an_import_goes_on_after_the_line_it_told(a_stand):
+    lines = [b'{"url": "http://a.example/%d"}' % n for n in range(10)]
+
+    report, _ = import_lines(a_stand, *lines, after=7)
+
+    assert (report.last_number, report.written) == (10, 3)
+    assert a_stand.store.get("http://a.example/6") is None
+
+
+def test_what_was_taken_down_is_not_imported(a_stand):
+    a_stand.store.put(A, {"title": b"t"})
+    a_stand.store.take_down(url=A)
+
+    report, problems = import_lines(a_stand, b'{"url": "http://a.example/", "fields": {"x": "1"}}')
+
+    assert report.written == 0
+    assert problems == [(1, "http://a.example/ was taken down")]
+
+
+def test_the_history_of_a_field_grows_within_one_batch(a_stand):
+    import_lines(
+        a_stand,
+        *(
+            b'{"url": "http://a.example/", "fields": {"product.price": "%d"}, "at_ms": %d}' % (n, n)
+            for n in range(1, 5)
+        ),
+    )
+
+    assert a_stand.store.history(A, "product.price") == [(b"%d" % n, n) for n in range(4, 0, -1)]
+
+
+def test_a_store_that_fails_ends_the_import_at_a_known_line():
+    done = []
+
+    class Failing(BulkWriter):
+        def write(self, records, on_problem):
+            if records[0][0] > 4:
+                raise StoreUnavailable("there", "away")
+            return super().write(records, on_problem)
+
+    its = stand(MemoryTables(ManualClock()))
+    lines = b"\n".join(b'{"url": "http://a.example/%d"}' % n for n in range(10))
+    with pytest.raises(StoreUnavailable):
+        import_urls(
+            read_json_lines(io.BytesIO(lines)),
+            Failing(its.store, its.tables, StoreSettings(), its.clock),
+            on_problem=lambda *_: None,
+            on_progress=done.append,
+            batch=2,
+        )
+    assert done == [2, 4]
+
+
+def test_an_export_tells_everything(filled):
+    report, lines = exported(filled, links_of=filled.store)
+
+    by_url = {line["url"]: line for line in lines}
+    assert (report.records, report.cursor) == (3, None)
+    assert by_url[A]["fields"] == {"title": "A page"}
+    assert by_url[A]["fields_base64"] == {"raw": "/wA="}
+    assert by_url[A]["at_ms"] == {"title": 5000, "raw": 5000}
+    assert by_url[A]["provenance"] == {"title": "team"}
+    assert sorted(by_url[A]["links"]) == [[B, "to B", "nofollow"], [C, "", ""]]
+    assert by_url[B]["due_at_ms"] == NOW_MS + 1000
+    assert by_url[C] == {
+        "url": C, "canonical_url": A, "canonical_at_ms": 7000, "provisional": True,
+    }  # fmt: skip
+
+
+def test_an_export_imported_is_the_same_store(filled):
+    _, lines = exported(filled, links_of=filled.store)
+    other = stand(MemoryTables(ManualClock()))
+
+    _, problems = import_lines(other, *map(orjson.dumps, lines))
+
+    assert problems == []
+    assert sorted(exported(other, links_of=other.store)[1], key=lambda line: line["url"]) == sorted(
+        lines, key=lambda line: line["url"]
+    )
+
+
+def test_an_export_goes_on_at_its_cursor(a_stand):
+    import_lines(a_stand, *(b'{"url": "http://a.example/%d"}' % n for n in range(25)))
+    found, cursor = [], None
+
+    while True:
+        report, lines = exported(a_stand, limit=4, cursor=cursor)
+        found += [line["url"] for line in lines]
+        cursor = report.cursor
+        if cursor is None:
+            break
+
+    assert sorted(found) == sorted(f"http://a.example/{n}" for n in range(25))
+
+
+def test_an_export_may_be_of_some_urls_and_some_fields(filled):
+    _, lines = exported(filled, urls=[B, A], fields=["title"], aliases=False)
+
+    assert [(line["url"], line["fields"]) for line in lines] == [
+        (B, {"title": "Grüße"}), (A, {"title": "A page"}),
+    ]  # fmt: skip
+
+
+def test_parquet_takes_and_gives_what_json_does(filled, tmp_path):
+    path = tmp_path / "urls.parquet"
+    sink = ParquetSink(path)
+    export_urls(filled.tables, sink, links_of=filled.store)
+    sink.close()
+    _, lines = exported(filled, links_of=filled.store)
+
+    assert [record for _, record in read_parquet(path)] == [
+        from_json(orjson.dumps(x)) for x in lines
+    ]
+    assert [number for number, _ in read_parquet(path, after=1)] == [2, 3]
+
+
+def test_plain_parquet_columns_become_fields(a_stand, tmp_path):
+    pyarrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
+    path = tmp_path / "plain.parquet"
+    columns = {
+        "url": [A, B, "nonsense", None],
+        "title": ["one", None, "x", "y"],
+        "price": [9.5, 10.0, None, None],
+        "in_stock": [True, None, None, None],
+    }
+    parquet.write_table(pyarrow.table(columns), path)
+    problems = []
+
+    report = import_urls(
+        read_parquet(path), writer(a_stand), on_problem=lambda number, why: problems.append(number)
+    )
+
+    assert (report.written, problems) == (2, [3, 4])
+    assert a_stand.store.get(A).fields == {"title": b"one", "price": b"9.5", "in_stock": b"true"}
+    assert a_stand.store.get(B).fields == {"price": b"10.0"}
+
+
+def test_what_is_no_parquet_file_is_a_config_error(tmp_path):
+    (tmp_path / "x.parquet").write_text("no")
+
+    with pytest.raises(ConfigError, match="cannot be read as Parquet"):
+        list(read_parquet(tmp_path / "x.parquet"))
+    with pytest.raises(ConfigError, match="cannot be read"):
+        list(read_parquet(tmp_path / "absent.parquet"))
+
+
+def test_without_pyarrow_the_extra_is_named(tmp_path):
+    code = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "from pathlib import Path\n"
+        "from aragog.urlstore.transfer_parquet import ParquetSink\n"
+        "ParquetSink(Path('x'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert "ConfigError: Parquet needs pyarrow: pip install 'aragog[parquet]'" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.gz", "x.jsonl.zst"])
+def test_files_are_packed_by_their_names_and_may_be_added_to(tmp_path, name):
+    path = tmp_path / name
+    for part in (b'{"url": "http://a.example/"}\n', b'{"url": "http://b.example/"}\n'):
+        file = open_to_write(path, append=True)
+        file.write(part)
+        file.close()
+
+    with open_to_read(path) as file:
+        found = [record.url for _, record in read_json_lines(file)]
+    assert found == [A, B]
+    unpacked = {"": lambda x: x, "l": lambda x: x, "z": gzip.decompress, "t": lambda x: zstandard.ZstdDecompressor().decompressobj().decompress(x)}  # fmt: skip
+    assert unpacked[name[-1]](path.read_bytes()).startswith(b'{"url"')
+
+
+def test_a_line_without_end_is_told_and_left(monkeypatch):
+    monkeypatch.setattr("aragog.urlstore.transfer.MAX_LINE_BYTES", 1 << 20)
+    stream = io.BytesIO(b'{"url": "' + b"x" * (3 << 20) + b'"}\n{"url": "http://a.example/"}')
+
+    (first, problem), (second, record) = read_json_lines(stream)
+
+    assert (first, second, record.url) == (1, 2, A)
+    assert isinstance(problem, BadRecord)
+    assert "longer than 1 MiB" in str(problem)
+
+
+def test_an_export_and_an_import_of_many_take_little_memory():
+    its, other = (stand(MemoryTables(ManualClock())) for _ in "12")
+    lines = (
+        b'{"url": "http://a.example/%d", "fields": {"t": "%s"}}\n' % (n, b"x" * 1000)
+        for n in range(5000)
+    )
+    import_urls(read_json_lines(io.BytesIO(b"".join(lines))), writer(its), on_problem=print)
+
+    class Nowhere(io.RawIOBase):
+        def write(self, data):
+            return len(data)
+
+    tracemalloc.start()
+    export_urls(its.tables, JsonLinesSink(Nowhere()))
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak_bytes < 15_000_000
+    assert other.store.get(A) is None
+
+
+def test_a_copy_of_all_tables_and_content_is_the_same_store(filled):
+    filled.store.put_content(A, b"<html>", {"content_type": "text/html"}, at_ms=5000)
+    filled.fold()
+    tables, content, told = MemoryTables(ManualClock()), MemoryContent(), []
+
+    copied = copy_tables(filled.tables, tables, on_progress=lambda *at: told.append(at))
+    copy_content(filled.content, content)
+
+    copy = UrlStore(tables, content, StoreSettings(), filled.clock)
+    assert exported(Stand(copy, tables, content, filled.clock))[1] == exported(filled)[1]
+    assert copy.content(A).body == b"<html>"
+    assert [link.url for link in copy.inlinks(B).items] == [A]
+    assert copied == told[-1][2] == sum(len(list(filled.tables[n].scan(b"", None))) for n in TABLES)
+    assert copy_tables(filled.tables, tables, after=told[-1][:2]) == 0
+
+
+def test_content_as_warc_passes_the_check_and_reads_back(a_stand, tmp_path, capsys):
+    headers = [["Content-Type", "text/html"], ["Content-Encoding", "gzip"], ["ETag", '"x"']]
+    meta = {
+        "status": "200", "fetched_at_ms": str(NOW_MS), "content_type": "text/html",
+        "headers": json.dumps(headers),
+    }  # fmt: skip
+    a_stand.store.put_content(A, b"<html>same", meta)
+    a_stand.store.put_content(B, b"<html>same", meta)
+    a_stand.store.put_content(C, b"plain", {"content_type": "text/plain"})
+
+    report = export_warc(a_stand.tables, a_stand.content, tmp_path / "crawl")
+
+    assert (report.records, report.problems, report.cursor) == (3, 0, None)
+    assert [path.name for path in report.files] == ["crawl-00000.warc.gz"]
+    with pytest.raises(SystemExit) as ended:
+        warcio(["check", "-v", str(report.files[0])])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.count("digest pass") == 3
+    found = {}
+    with report.files[0].open("rb") as file:
+        for record in ArchiveIterator(file):
+            if record.rec_type != "warcinfo":
+                body = record.content_stream().read()
+                found[record.rec_headers["WARC-Target-URI"]] = (record.rec_type, body, record)
+    assert sorted((found[A][0], found[B][0])) == ["response", "revisit"]
+    whole = found[A] if found[A][0] == "response" else found[B]
+    again = found[B] if whole is found[A] else found[A]
+    assert whole[1] == b"<html>same"
+    assert whole[2].http_headers["X-Crawler-Content-Encoding"] == "gzip"
+    assert whole[2].http_headers["Content-Length"] == "10"
+    assert whole[2].rec_headers["WARC-Date"] == "2023-11-14T22:13:20Z"
+    assert (
+        again[2].rec_headers["WARC-Refers-To-Target-URI"] == whole[2].rec_headers["WARC-Target-URI"]
+    )
+    assert again[2].http_headers["ETag"] == '"x"'
+    assert found[C][:2] == ("resource", b"plain")
+
+
+def test_a_check_that_found_no_change_is_a_revisit(tmp_path):
+    its = stand(MemoryTables(ManualClock()))
+    meta = {"status": "200", "fetched_at_ms": "5000", "headers": '[["ETag", "x"], ["Server", "s"]]'}
+    its.store.put_content(A, b"body", meta, at_ms=5000)
+    facts = {"outcome": "NotModified", "fetched_at_ms": 5000, "attempted_at_ms": 9000}
+    key = next(iter(its.tables["n"].scan(b"", None)))[0]
+    its.tables["n"].put(key, {b"s:facts": orjson.dumps(facts)}, at_ms=9000)
+
+    report = export_warc(its.tables, its.content, tmp_path / "x")
+
+    with pytest.raises(SystemExit) as ended:
+        warcio(["check", str(report.files[0])])
+    assert ended.value.code == 0
+    with report.files[0].open("rb") as file:
+        *_, last = (
+            (r.rec_type, r.rec_headers["WARC-Profile"], r.rec_headers["WARC-Date"], r.http_headers and r.http_headers.to_str())
+            for r in ArchiveIterator(file)
+        )  # fmt: skip
+    assert last[0] == "revisit"
+    assert last[1].endswith("/server-not-modified")
+    assert last[2] == "1970-01-01T00:00:09Z"
+    assert last[3] == "HTTP/1.1 304 Not Modified\r\nETag: x\r\n"
+
+
+def test_warc_files_are_of_bounded_size_and_go_on(tmp_path):
+    its = stand(MemoryTables(ManualClock()))
+    for n in range(12):
+        its.store.put_content(f"http://a.example/{n}", bytes([n]) * 100, {})
+
+    first = export_warc(its.tables, its.content, tmp_path / "x", limit=7, max_file_bytes=1500)
+    second = export_warc(
+        its.tables, its.content, tmp_path / "x", cursor=first.cursor, first_file=len(first.files)
+    )
+
+    assert len(first.files) > 1
+    assert (first.records, second.records, second.cursor) == (7, 5, None)
+    with pytest.raises(ConfigError, match="cannot be written: File exists"):
+        export_warc(its.tables, its.content, tmp_path / "x")
+
+
+def test_content_that_is_gone_or_damaged_is_told_and_left(tmp_path):
+    its, told = stand(MemoryTables(ManualClock())), []
+    for url in (A, B, C):
+        its.store.put_content(url, url.encode(), {})
+    keys = {url: its.store.get(url).content_key for url in (A, B)}
+    its.content.delete(keys[A])
+    its.content.put(keys[B], b"else", {})
+
+    report = export_warc(
+        its.tables, its.content, tmp_path / "x", on_problem=lambda url, why: told.append(url)
+    )
+
+    assert (report.records, report.problems) == (1, 2)
+    assert sorted(told) == [A, B]

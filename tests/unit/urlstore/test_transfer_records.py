@@ -1,0 +1,78 @@
+"""A record and its line of JSON."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.urlstore.records import OutLink
+from aragog.urlstore.transfer_records import MAX_AT_MS, BadRecord, UrlRecord, from_json, to_json
+
+# JSON has no half surrogate pairs.
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+AT_MS = st.integers(0, MAX_AT_MS)
+RECORDS = st.builds(
+    UrlRecord,
+    url=TEXT.filter(bool),
+    fields=st.dictionaries(TEXT, st.binary(max_size=30) | TEXT.map(str.encode), max_size=4),
+    at_ms=st.dictionaries(TEXT, AT_MS, max_size=4),
+    provenance=st.dictionaries(TEXT, TEXT, max_size=3),
+    canonical_url=st.none() | TEXT,
+    canonical_at_ms=st.none() | AT_MS,
+    provisional=st.booleans(),
+    due_at_ms=st.none() | AT_MS,
+    links=st.none() | st.lists(st.builds(OutLink, TEXT, TEXT, TEXT), max_size=3).map(tuple),
+    facts=st.dictionaries(TEXT, TEXT | st.integers(-(2**53), 2**53) | st.none(), max_size=3),
+    content_key=st.none() | TEXT,
+    content_bytes=st.none() | AT_MS,
+)
+
+
+@given(RECORDS)
+def test_a_record_survives_its_line(record):
+    line = to_json(record)
+
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    assert from_json(line) == record
+
+
+@given(st.binary(max_size=60) | st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+       lambda inner: st.dictionaries(st.sampled_from(["url", "fields", "fields_base64", "at_ms", "links", "facts", "due_at_ms", "x"]), inner) | st.lists(inner)).map(lambda v: __import__("json").dumps(v).encode()))  # fmt: skip
+def test_any_line_is_a_record_or_a_bad_one(line):
+    with contextlib.suppress(BadRecord):
+        from_json(line)
+
+
+def test_one_time_stands_for_all_fields():
+    record = from_json(b'{"url": "u", "fields": {"a": "1", "b": "2"}, "at_ms": 5}')
+
+    assert record.at_ms == {"a": 5, "b": 5}
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"{", "is not JSON"),
+        (b"[]", "is not a JSON object"),
+        (b"{}", "url: is missing"),
+        (b'{"url": 5}', "url: must be a string"),
+        (b'{"url": "u", "title": "t", "urls": 1}', "'title', 'urls': no such key"),
+        (b'{"url": "u", "fields": {"a": 5}}', "fields.a: must be a string, got int"),
+        (b'{"url": "u", "fields_base64": {"a": "?"}}', "fields_base64.a: is not base64"),
+        (b'{"url": "u", "at_ms": "now"}', "at_ms: must be a whole number, got 'now'"),
+        (b'{"url": "u", "at_ms": {"a": null}}', "at_ms.a: must be a number"),
+        (b'{"url": "u", "due_at_ms": 1e3}', "due_at_ms: must be a whole number"),
+        (b'{"url": "u", "due_at_ms": 1700000000000000}', "out of range; instants are milliseconds"),
+        (b'{"url": "u", "links": [["a", 1]]}', "links: each must be a URL or"),
+        (b'{"url": "u", "provenance": {"a": 1}}', "provenance: its values must be strings"),
+        (b'{"url": "u", "provisional": "yes"}', "provisional: must be true or false"),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_told(line, why):
+    with pytest.raises(BadRecord) as caught:
+        from_json(line)
+    assert why in str(caught.value)
