@@ -252,7 +252,7 @@ def _entries(node: LexborNode, kind: str) -> list[str]:
         return [row for row in rows if row]
     found: list[str] = []
     for item in node.css("li,dd")[: 2 * _MAX_ENTRIES]:
-        if item.css_first("li") is not None:
+        if len(item.css("li")) > 1:  # a query finds the element itself too
             continue
         if kind == "steps":
             found.extend(lines_of(item))
@@ -311,7 +311,7 @@ def _by_class(sources: Sources, kind: str, name: str) -> _Section | None:
             _add(section, _entries(each, kind))
         if best is None or section.count > best.count:
             best = section
-        if not lists and name and node.css_first('[class*="ingredient" i]') is not None:
+        if not lists and name and len(node.css('[class*="ingredient" i]')) > 1:
             continue
         text = squeeze(node.text(separator=" "))
         if not lists and 2 < len(text) < (200 if kind == "ingredients" else 2_000):
