@@ -1,0 +1,295 @@
+"""
+`queue`: what an operator does to queues, as a click group to be mounted into a program's own.
+
+The program puts an object with `broker_url` and `shards` into click's context (`Place`). Every
+command prints a table, or JSON with `--json`, and ends with a message and code 1 on an error.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from aragog.pinlater.admin import SETTINGS, Admin, count_of
+from aragog.pinlater.job import JobInfo, QueueStatus, State
+
+
+class Place(Protocol):
+    """Where the queues are; the context object of the program that mounts this group."""
+
+    @property
+    def broker_url(self) -> str:
+        """A `pinlater://` URL."""
+
+    @property
+    def shards(self) -> Sequence[str]:
+        """Further Redis URLs."""
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
+queue_name = click.argument("queue_name", metavar="QUEUE")
+STATES = click.Choice([s.lower() for s in State])
+
+
+def _admin(context: click.Context) -> Admin:
+    place: Place = context.obj
+    return Admin.connect(place.broker_url, place.shards)
+
+
+def _print_json(what: Any) -> None:
+    click.echo(json.dumps(what, indent=2, default=str))
+
+
+@click.group()
+def queue() -> None:
+    """Look at queues, pause and limit them, retry what failed."""
+
+
+@queue.command("list")
+@as_json
+@click.pass_context
+def list_(context: click.Context, as_json: bool) -> None:
+    """All queues with their jobs by state."""
+    statuses = _admin(context).statuses()
+    if as_json:
+        _print_json([status_as_dict(s) for s in statuses])
+        return
+    table = Table("queue", box=None, header_style="bold")
+    for column in ("due", "later", "running", "succeeded", "failed", "oldest due", "rate/s"):
+        table.add_column(column, justify="right")
+    table.add_column("")
+    for s in statuses:
+        table.add_row(s.queue, *_cells(s), _remarks(s))
+    Console().print(table)
+
+
+def _cells(status: QueueStatus) -> list[str]:
+    z = status.sizes
+    rate = "" if status.rate_per_s is None else f"{status.rate_per_s:g}"
+    counts = (z.due, z.later, z.running, z.succeeded, z.failed)
+    return [*(f"{n:,}" for n in counts), _span(z.oldest_due_ms), rate]
+
+
+def _remarks(status: QueueStatus) -> str:
+    said = ["paused"] if status.paused else []
+    if status.missing_shards:
+        said.append(f"without shards {', '.join(status.missing_shards)}")
+    return ", ".join(said)
+
+
+def _span(ms: int) -> str:
+    seconds = ms / 1000
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.1f} s" if ms else ""
+
+
+def status_as_dict(status: QueueStatus) -> dict[str, Any]:
+    """A queue's status as it is printed in JSON."""
+    return {
+        "queue": status.queue,
+        "paused": status.paused,
+        "rate_per_s": status.rate_per_s,
+        **asdict(status.sizes),
+        "settings": dict(status.settings),
+        "stats": dict(status.stats),
+        "missing_shards": list(status.missing_shards),
+    }
+
+
+@queue.command()
+@queue_name
+@as_json
+@click.pass_context
+def show(context: click.Context, queue_name: str, as_json: bool) -> None:
+    """One queue: sizes by priority, settings, counters."""
+    status = _admin(context).status(queue_name)
+    if as_json:
+        _print_json(status_as_dict(status))
+        return
+    table = Table(box=None, show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    for name, cell in zip(
+        ("due", "later", "running", "succeeded", "failed", "oldest due", "rate/s"),
+        _cells(status),
+        strict=True,
+    ):
+        table.add_row(name, cell)
+    waiting = ", ".join(f"{p}: {n:,}" for p, n in enumerate(status.sizes.by_priority) if n)
+    table.add_row("by priority", waiting)
+    for name, value in sorted(status.settings.items()):
+        table.add_row(name, f"{value:g}  ({SETTINGS.get(name, 'unknown to this version')})")
+    table.add_row(
+        "since its start", ", ".join(f"{k} {v:,}" for k, v in sorted(status.stats.items()))
+    )
+    table.add_row("", _remarks(status))
+    Console().print(table)
+
+
+def _done(as_json: bool, sentence: str, **facts: object) -> None:
+    if as_json:
+        _print_json(facts)
+    else:
+        click.echo(sentence)
+
+
+@queue.command()
+@queue_name
+@as_json
+@click.pass_context
+def pause(context: click.Context, queue_name: str, as_json: bool) -> None:
+    """Hand out nothing; jobs are still taken."""
+    _admin(context).pause(queue_name)
+    _done(as_json, f"{queue_name} is paused", queue=queue_name, paused=True)
+
+
+@queue.command()
+@queue_name
+@as_json
+@click.pass_context
+def resume(context: click.Context, queue_name: str, as_json: bool) -> None:
+    """Hand out jobs again."""
+    _admin(context).resume(queue_name)
+    _done(as_json, f"{queue_name} goes on", queue=queue_name, paused=False)
+
+
+@queue.command()
+@queue_name
+@click.argument("rate", metavar="PER_SECOND|none")
+@click.option("--burst", type=float, help="Jobs at once after a pause.")
+@as_json
+@click.pass_context
+def limit(
+    context: click.Context, queue_name: str, rate: str, burst: float | None, as_json: bool
+) -> None:
+    """Hand out at most so many jobs a second, over all workers."""
+    try:
+        per_s = None if rate == "none" else float(rate)
+    except ValueError:
+        raise click.BadParameter(f"{rate!r} is neither a number nor none") from None
+    _admin(context).limit(queue_name, per_s, burst)
+    told = "no limit" if per_s is None else f"at most {per_s:g} jobs/s"
+    _done(as_json, f"{queue_name}: {told}", queue=queue_name, rate_per_s=per_s)
+
+
+@queue.command()
+@queue_name
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@as_json
+@click.pass_context
+def purge(context: click.Context, queue_name: str, yes: bool, as_json: bool) -> None:
+    """Delete all waiting jobs."""
+    admin = _admin(context)
+    waiting = admin.status(queue_name).sizes.pending
+    if not yes:
+        click.confirm(f"Delete {waiting:,} waiting jobs of {queue_name}?", abort=True, err=True)
+    with _bar(f"purging {queue_name}", waiting) as step:
+        count = admin.purge(queue_name, progress=step)
+    _done(as_json, f"{count:,} jobs deleted", queue=queue_name, deleted=count)
+
+
+@queue.command()
+@queue_name
+@click.option("--state", type=STATES, default="failed", show_default=True)
+@click.option(
+    "-n", "--limit", "most", type=click.IntRange(1, 100_000), default=50, show_default=True
+)
+@as_json
+@click.pass_context
+def jobs(context: click.Context, queue_name: str, state: str, most: int, as_json: bool) -> None:
+    """Jobs of one state."""
+    found = _admin(context).jobs(queue_name, State(state.upper()), limit=most)
+    if as_json:
+        _print_json([job_as_dict(job) for job in found])
+        return
+    table = Table(
+        "job", "what", "key", "priority", "attempts", "when", "worker", "problem", box=None
+    )
+    for job in found:
+        when = datetime.fromtimestamp(job.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        table.add_row(
+            job.job_id, job.name, job.key, str(job.priority), str(job.attempts), when,
+            job.worker, job.problem,
+        )  # fmt: skip
+    Console().print(table)
+
+
+def job_as_dict(job: JobInfo) -> dict[str, Any]:
+    """A job as it is printed in JSON; its body as text, as far as it is text."""
+    return asdict(job) | {"body": job.body.decode("utf-8", "replace")}
+
+
+@queue.command()
+@queue_name
+@click.argument("ids", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="All that are failed now.")
+@as_json
+@click.pass_context
+def retry(
+    context: click.Context, queue_name: str, ids: tuple[str, ...], every: bool, as_json: bool
+) -> None:
+    """Run failed jobs again, by id or all."""
+    _one_of(ids, every)
+    admin = _admin(context)
+    with _bar(f"retrying {queue_name}", _total(admin, queue_name, ids, State.FAILED)) as step:
+        count = admin.retry(queue_name, ids, progress=step)
+    _done(as_json, f"{count:,} jobs wait again", queue=queue_name, retried=count)
+
+
+@queue.command()
+@queue_name
+@click.argument("ids", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="All of the state.")
+@click.option("--state", type=STATES, default="failed", show_default=True)
+@as_json
+@click.pass_context
+def delete(  # noqa: PLR0917 - click passes them by name
+    context: click.Context,
+    queue_name: str,
+    ids: tuple[str, ...],
+    every: bool,
+    state: str,
+    as_json: bool,
+) -> None:
+    """Forget jobs that are not running, by id or all."""
+    _one_of(ids, every)
+    admin, which = _admin(context), State(state.upper())
+    with _bar(f"deleting of {queue_name}", _total(admin, queue_name, ids, which)) as step:
+        count = admin.delete(queue_name, which, ids, progress=step)
+    _done(as_json, f"{count:,} jobs deleted", queue=queue_name, deleted=count)
+
+
+def _one_of(ids: tuple[str, ...], every: bool) -> None:
+    if bool(ids) == every:
+        raise click.UsageError("name jobs by id, or give --all")
+
+
+def _total(admin: Admin, queue_name: str, ids: tuple[str, ...], state: State) -> int:
+    return 0 if ids else count_of(admin.status(queue_name).sizes, state)
+
+
+@contextmanager
+def _bar(what: str, total: int) -> Iterator[Any]:
+    """A progress bar on the error output, where there is a person and enough to do."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    hidden = total < 1000 or not sys.stderr.isatty()
+    with Progress(*columns, console=Console(stderr=True), disable=hidden, transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda count: bar.advance(task, count)

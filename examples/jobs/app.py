@@ -1,0 +1,36 @@
+"""
+Two kinds of jobs. Each is a function and a section of jobs.toml.
+
+Start a worker, then enqueue (a Redis on its usual port is expected; BROKER names another):
+
+    celery -A examples.jobs.app worker -Q images,mail
+    python -m examples.jobs.enqueue
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from celery import Celery
+
+import aragog.pinlater  # noqa: F401  registers pinlater://
+from aragog.pinlater.jobs import JobTypes
+
+app = Celery("jobs", broker=os.environ.get("BROKER", "pinlater://localhost:6379/0"))
+jobs = JobTypes.from_toml(app, Path(__file__).with_name("jobs.toml"))
+
+
+@jobs.job
+def resize(path: str, width: int) -> None:
+    """Fails for pictures that are not there (yet): the job waits, and runs again."""
+    picture = Path(path)
+    small = picture.with_suffix(f".{width}{picture.suffix}")
+    small.write_bytes(picture.read_bytes()[:width])
+
+
+@jobs.job
+def greet(name: str, into: str) -> None:
+    """Appends a greeting; run twice it greets twice, which is all right for a greeting."""
+    with Path(into).open("a", encoding="utf-8") as file:
+        file.write(f"Hello, {name}!\n")
