@@ -21,7 +21,7 @@ from aragog.urlstore.nodes import Nodes, alias_of, facts_of, node_id, text
 from aragog.urlstore.ports import ContentStore
 from aragog.urlstore.records import Fact
 from aragog.zen.codec import IN, after, due_key, edge_key, edge_prefix
-from aragog.zen.tables import Cell, Put, Row, Tables
+from aragog.zen.tables import Cell, Put, Row, Tables, newest_ms
 
 ALIAS = 1
 """The edge type; an alias's score is always 0, so that merging twice makes one edge."""
@@ -71,49 +71,68 @@ class Aliases:
         self.settle(alias, now_ms)
 
     def settle(self, alias: str, now_ms: int) -> None:
-        """Move to its home whatever an alias has of its own: fields, content, links, due row."""
+        """Move to its home whatever an alias has of its own: content, links, due row, fields."""
         home, row = self._nodes.follow([alias], None)[alias]
         own = self._table.get(node_id(alias))
         if home == alias:
             return
-        if nodes.SENTINEL in own:
-            self._move(alias, own, home, row, now_ms)
         self._move_links(alias, home, now_ms)
         due = text(own, nodes.DUE)
         if due:
-            self._table.put(node_id(alias), {nodes.DUE: b""}, at_ms=now_ms)
             self._tables["d"].delete(due_key(node_id(alias), int(due)), at_ms=now_ms)
+            self._table.put(node_id(alias), {nodes.DUE: b""}, at_ms=now_ms)
+        if nodes.SENTINEL in own:
+            self._move(alias, own, home, row, now_ms)
+
+    def has_own(self, alias: str, row: Row) -> bool:
+        """Is there anything for `settle` to move?"""
+        if nodes.SENTINEL in row or text(row, nodes.DUE):
+            return True
+        return bool(self._linking.read([alias])[alias].lines)
 
     def undo(self, alias: str, now_ms: int) -> None:
         """
         Let a URL stand for itself again; what its fetch had brought to its home comes back.
 
-        Evidence older than this does not make it an alias again.
+        Evidence older than this does not make it an alias again. Killed in the middle and run
+        again it goes on: the node says which home it is leaving until all is done.
         """
         own = self._table.get(node_id(alias))
-        home = alias_of(own, alias)
+        leaving = text(own, nodes.LEAVING)
+        home = leaving or alias_of(own, alias)
         if home is None:
             return
+        if not leaving:
+            self._table.put(node_id(alias), {nodes.LEAVING: home.encode()}, at_ms=now_ms)
         at_ms = max(now_ms, own[nodes.CANONICAL].at_ms + 1)
         pointer = {nodes.CANONICAL: alias.encode(), nodes.PROVISIONAL: b""}
         self._table.put(node_id(alias), pointer, at_ms=at_ms)
-        row = self._table.get(node_id(home))
-        facts = facts_of(row)
-        if alias in (facts.get("url"), facts.get("final_url")):
-            brought = int(facts.get("fetched_at_ms") or 0)
-            part = {c: cell for c, cell in row.items() if cell.at_ms == brought}
-            part.setdefault(nodes.FACTS, _first_facts(facts, own, brought))
-            self._move(home, part, alias, own, now_ms)
-            self._move_links(home, alias, now_ms)
+        self._give_back(alias, own, home, now_ms)
         key = edge_key(node_id(home), IN, ALIAS, 0, node_id(alias))
         self._edges.delete(key, at_ms=now_ms)
+        self._table.put(node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
+
+    def _give_back(self, alias: str, own: Row, home: str, now_ms: int) -> None:
+        row = self._table.get(node_id(home))
+        facts = facts_of(row)
+        if alias not in (facts.get("url"), facts.get("final_url")):
+            return
+        brought = int(facts.get("fetched_at_ms") or 0)
+        part = {c: cell for c, cell in row.items() if cell.at_ms == brought}
+        if not part:
+            return
+        part.setdefault(nodes.FACTS, _first_facts(facts, own, brought))
+        self._move_links(home, alias, now_ms)
+        self._move(home, part, alias, own, now_ms)
 
     def disappoint(self, url: str, now_ms: int) -> list[str]:
         """Undo the aliases that trusted `url` before it was fetched; which they were."""
         undone = []
-        for alias in self.of(url, deep=False):
-            row = self._table.get(node_id(alias), [nodes.CANONICAL, nodes.PROVISIONAL])
-            if text(row, nodes.PROVISIONAL) and alias_of(row, alias) == url:
+        columns = [nodes.CANONICAL, nodes.PROVISIONAL, nodes.LEAVING]
+        for alias in self._edges_of(url):
+            row = self._table.get(node_id(alias), columns)
+            trusts = text(row, nodes.PROVISIONAL) and alias_of(row, alias) == url
+            if trusts or text(row, nodes.LEAVING) == url:
                 self.undo(alias, now_ms)
                 undone.append(alias)
         return undone
@@ -123,17 +142,21 @@ class Aliases:
         yield from self._of(home, {home}, nodes.MAX_HOPS if deep else 1)
 
     def _of(self, home: str, seen: set[str], hops: int) -> Iterator[str]:
+        for alias in self._edges_of(home):
+            its = self._table.get(node_id(alias), [nodes.CANONICAL])
+            if alias in seen or alias_of(its, alias) != home:
+                continue
+            yield alias
+            if hops > 1:
+                seen.add(alias)
+                yield from self._of(alias, seen, hops - 1)
+
+    def _edges_of(self, home: str) -> Iterator[str]:
+        """What the edges say, unchecked."""
         prefix = edge_prefix(node_id(home), IN, ALIAS)
         with closing(self._edges.scan(prefix, after(prefix))) as rows:
             for _, row in rows:
-                alias = row[_URL].value.decode()
-                its = self._table.get(node_id(alias), [nodes.CANONICAL])
-                if alias in seen or alias_of(its, alias) != home:
-                    continue
-                yield alias
-                if hops > 1:
-                    seen.add(alias)
-                    yield from self._of(alias, seen, hops - 1)
+                yield row[_URL].value.decode()
 
     def _move(self, source: str, own: Row, home: str, there: Row, now_ms: int) -> None:
         """Cells of one node to another: first put there, then deleted here."""
@@ -158,9 +181,13 @@ class Aliases:
         self._tables.write(puts)
         last_ms = max(cell.at_ms for cell in moved.values())
         self._table.put(node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms)
+        # These two go last: as long as they are there, a second run finds what is left.
+        last = {c: moved.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved}
         self._table.delete_many([(node_id(source), [c], cell.at_ms) for c, cell in moved.items()])
         if nodes.CONTENT_KEY in own:
             self._content.delete(own[nodes.CONTENT_KEY].value.decode())
+        if last:
+            self._table.delete(node_id(source), list(last), at_ms=newest_ms(last))
 
     def _copy_content(self, own: Row, home: str, there: Row) -> list[Put]:
         """The object under the home's key, and the pointer to it; nothing if home's is newer."""
@@ -179,8 +206,6 @@ class Aliases:
     def _move_links(self, source: str, home: str, now_ms: int) -> None:
         """Outlinks go where the page goes, unless newer ones are there."""
         both = self._linking.read([source, home])
-        if not both[source].squeezed:
-            return
         lines = both[source].lines
         if lines:
             self._linking.write([LinksWrite(home, both[source].at_ms, lines)], now_ms)

@@ -95,6 +95,10 @@ class Repair:
         removed = text(row, nodes.REMOVED)
         if removed and removed.encode() == nodes.TAKEN_DOWN:
             return
+        if text(row, nodes.LEAVING) and not self._young(row):
+            self._aliases.undo(url, self._now_ms())
+            self._mended["alias half undone"] += 1
+            return
         home = alias_of(row, url)
         shown = home is not None or nodes.SENTINEL in row
         if shown and not self._tables["h"].get(host_put(url, 0)[1]):
@@ -111,8 +115,7 @@ class Repair:
         edge = alias_edge(url, home, self._now_ms())
         if not self._tables["e"].get(edge[1]):
             self._put(edge, "alias edge missing")
-        its_own = nodes.SENTINEL in row or text(row, nodes.DUE)
-        if its_own and not self._young(row):
+        if not self._young(row) and self._aliases.has_own(url, row):
             self._aliases.settle(url, self._now_ms())
             self._mended["alias with data of its own"] += 1
 

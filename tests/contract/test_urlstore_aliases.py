@@ -33,7 +33,7 @@ def test_what_an_alias_had_moves_with_its_timestamps(a_stand):
     assert a_stand.sources(C) == [B]
 
 
-@pytest.mark.parametrize("order", list(permutations("ABX")) + [tuple("ABXABX")])
+@pytest.mark.parametrize("order", [*permutations("ABX"), tuple("ABXABX")])
 def test_merging_twice_and_in_any_order_ends_the_same(a_stand, order):
     store = a_stand.store
     store.put(A, {"f": b"a", "a": b"1"}, at_ms=NOW_MS - 5)

@@ -1,0 +1,200 @@
+"""Killed between any two writes, and run again: nothing is lost, doubled or shown wrong."""
+
+import pytest
+
+from aragog.clock import ManualClock
+from aragog.settings import StoreSettings
+from aragog.urlstore import fold, segments
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.records import OutLink
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.faults import Fuse, MortalContent, MortalTables, every_kill_point
+from tests.support.stores import NOW_MS, Stand, body, page
+
+A, B, C, D, E = (f"http://{x}.example/" for x in "abcde")
+URLS = [A, B, C, D, E]
+
+
+def world(fuse: Fuse) -> Stand:
+    clock = ManualClock(NOW_MS)
+    tables = MortalTables(MemoryTables(clock), fuse)
+    content = MortalContent(MemoryContent(), fuse)
+    store = UrlStore(tables, content, StoreSettings(), clock)
+    return Stand(store, tables, content, clock)
+
+
+def before(here):
+    """What was there before anything was killed."""
+    here.store.write_pages(
+        [
+            page(A, fields={"t": b"a0"}, content=body("a0"), links=[B, C], due_at_ms=NOW_MS + 7),
+            page(D, canonical_url=E, provisional=True, fields={"t": b"d0"}, content=body("d0"), links=[A]),
+            page(C, fields={"t": b"c0", "c": b"1"}, content=body("c0"), links=[B, D], due_at_ms=NOW_MS + 8),
+        ]
+    )
+    here.fold()
+    here.clock.advance_ms(100_000)
+
+
+def write_a_bundle(here):
+    at = NOW_MS + 50_000
+    here.store.write_pages(
+        [
+            page(A, at, final_url=B, fields={"t": b"b1", "product.price": b"4"}, content=body("b1"), links=[C, E], due_at_ms=at + 7),
+            page(C, at, canonical_url=B, fields={"t": b"c1"}, links=[A]),
+            page(E, at, facts={"status": 404}, gone=True),
+        ]
+    )
+
+
+def fold_them(here):
+    here.store.fold_links(1000)
+
+
+def merge(here):
+    here.store.merge_alias(A, C, at_ms=NOW_MS + 60_000)
+    here.store.merge_alias(C, B, at_ms=NOW_MS + 60_001)
+
+
+def undo(here):
+    here.store.undo_alias(D)
+
+
+def remove(here):
+    here.store.remove(A)
+    here.store.take_down(url=D)
+
+
+def edit(here):
+    here.store.put(A, {"x": b"1", "product.price": b"1"}, at_ms=NOW_MS + 50_000)
+    here.store.put_content(A, b"new", at_ms=NOW_MS + 50_000)
+    here.store.schedule(A, NOW_MS + 99)
+    here.store.add_links(A, [OutLink(E)])
+    here.store.remove_links(A, [B])
+
+
+def mend(here):
+    here.store.repair(grace_s=1)
+
+
+STEPS = {f.__name__: f for f in (write_a_bundle, merge, undo, remove, edit)}
+
+
+def shown(here):
+    """All that a reader can see, but versions."""
+    seen = {}
+    for url in URLS:
+        record = here.store.get(url, info=True)
+        content = here.store.content(url)
+        seen[url] = (
+            record
+            and (record.canonical_url, record.fields, record.info, record.facts, record.due_at_ms),
+            content and content.body,
+            sorted(here.store.aliases(url)),
+            here.sources(url),
+            here.store.count_inlinks(url),
+            [link.url for link in here.store.outlinks(url).items],
+        )
+    return seen
+
+
+def settled(here):
+    """What is shown when all upkeep has run, long after."""
+    here.clock.advance_ms(2 * fold.GRACE_MS)
+    here.fold()
+    here.store.repair()
+    here.fold()
+    return shown(here)
+
+
+def consistent(here):
+    """What must hold however little of the last write was done."""
+    for url in URLS:
+        record = here.store.get(url)
+        content = here.store.content(url)
+        assert content is None or record is not None
+        assert here.store.count_inlinks(url) == len(here.sources(url))
+        for alias in here.store.aliases(url):
+            assert here.store.resolve(alias) == here.store.resolve(url)
+        for link in here.store.inlinks(url).items:
+            targets = {out.url for out in here.store.outlinks(link.url).items}
+            assert link.target in targets
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    for name, value in {"INLINE_LINES": 1, "CHUNK_LINES": 1, "_MANY_PIECES": 1, "LARGE_LINES": 0}.items():
+        monkeypatch.setattr(segments, name, value)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_killed_anywhere_and_run_again_it_ends_as_if_never_killed(name):
+    step = STEPS[name]
+    unharmed = world(Fuse())
+    before(unharmed)
+    step(unharmed)
+    expected = settled(unharmed)
+    worlds: list[Stand] = []
+
+    def act(fuse):
+        left, fuse.left = fuse.left, None
+        here = world(fuse)
+        worlds.append(here)
+        before(here)
+        fuse.left = left
+        step(here)
+
+    points = 0
+    for point in every_kill_point(act):
+        points += 1
+        here = worlds[-1]
+        step(here)
+        assert settled(here) == expected, f"killed before write {point}"
+    assert points > 3
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_killed_anywhere_and_never_run_again_repair_leaves_nothing_wrong(name):
+    step = STEPS[name]
+    worlds: list[Stand] = []
+
+    def act(fuse):
+        left, fuse.left = fuse.left, None
+        here = world(fuse)
+        worlds.append(here)
+        before(here)
+        fuse.left = left
+        step(here)
+
+    for _ in every_kill_point(act):
+        here = worlds[-1]
+        here.clock.advance_ms(2 * fold.GRACE_MS)
+        here.fold()
+        here.store.repair()
+        here.fold()
+        consistent(here)
+        here.clock.advance_ms(2 * fold.GRACE_MS)
+        assert here.store.repair().mended == {}
+
+
+@pytest.mark.parametrize("step", [fold_them, mend])
+def test_upkeep_killed_anywhere_and_run_again_ends_the_same(step):
+    unharmed = world(Fuse())
+    before(unharmed)
+    write_a_bundle(unharmed)
+    step(unharmed)
+    expected = settled(unharmed)
+    worlds: list[Stand] = []
+
+    def act(fuse):
+        left, fuse.left = fuse.left, None
+        here = world(fuse)
+        worlds.append(here)
+        before(here)
+        write_a_bundle(here)
+        fuse.left = left
+        step(here)
+
+    for point in every_kill_point(act):
+        assert settled(worlds[-1]) == expected, f"killed before write {point}"
