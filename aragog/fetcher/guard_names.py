@@ -43,21 +43,24 @@ _LOCAL = {
     "home": "private networks, never delegated",
     "lan": "private networks, never delegated",
     "intranet": "private networks, never delegated",
+    "private": "private networks, never delegated",
+    "svc": "services of a Kubernetes cluster",
+    "consul": "services of a Consul cluster",
 }
 
 # Public names whose every subdomain leads to loopback, or that change their answer between two
 # questions (rebinding). Kept because they need no resolver to be known.
 _LOOPBACK_SERVICES = frozenset(
     (
-        "1u.ms", "fuf.me", "lacolhost.com", "lcl.host", "localh.st", "localdomain.pw",
+        "1u.ms", "bugbounty.dod.network", "fuf.me", "lacolhost.com", "lcl.host", "localh.st", "localdomain.pw",
         "localtest.me", "lvh.me", "rbndr.us", "rebind.it", "rebind.network", "smackaho.st",
-        "spoofed.burpcollaborator.net", "traefik.me", "vcap.me", "127-0-0-1.org.uk",
+        "spoofed.burpcollaborator.net", "traefik.me", "vcap.me", "127-0-0-1.org.uk", "xip.io",
     )
 )  # fmt: skip
 
 # Names under these resolve to the address that they carry.
 _WILDCARD_SERVICES = frozenset(
-    ("nip.io", "sslip.io", "xip.io", "backname.io", "ipq.co", "xip.lhjmmc.cn", "ip.addr.tools")
+    ("nip.io", "sslip.io", "backname.io", "ipq.co", "xip.lhjmmc.cn", "ip.addr.tools")
 )
 
 _DOTTED = re.compile(r"(?:^|[.-])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})(?=$|[.-])")

@@ -60,7 +60,7 @@ GUARD = Guard(lookup=no_dns)
         # wildcard DNS
         "http://127.0.0.1.nip.io/", "http://a.127-0-0-1.nip.io/", "http://7f000001.nip.io/",
         "http://app-10-0-0-1.sslip.io/", "http://--1.sslip.io/", "http://fd00--1.sslip.io/",
-        "http://169.254.169.254.nip.io/", "http://x.localtest.me/", "http://lvh.me/",
+        "http://169.254.169.254.nip.io/", "http://x.localtest.me/", "http://www.example.org.1ynrnhl.xip.io/", "http://kubernetes.default.svc/", "http://lvh.me/",
         "http://7f000001.08080808.rbndr.us/", "http://make-1.2.3.4-rebind-127.0.0.1-rr.1u.ms/",
         # credentials, ports, schemes
         "http://user@example.com/", "http://user:pw@example.com/", "http://example.com@127.0.0.1/",
