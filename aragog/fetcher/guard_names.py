@@ -52,9 +52,10 @@ _LOCAL = {
 # questions (rebinding). Kept because they need no resolver to be known.
 _LOOPBACK_SERVICES = frozenset(
     (
-        "1u.ms", "bugbounty.dod.network", "fuf.me", "lacolhost.com", "lcl.host", "localh.st", "localdomain.pw",
-        "localtest.me", "lvh.me", "rbndr.us", "rebind.it", "rebind.network", "smackaho.st",
-        "spoofed.burpcollaborator.net", "traefik.me", "vcap.me", "127-0-0-1.org.uk", "xip.io",
+        "1u.ms", "bugbounty.dod.network", "fuf.me", "lacolhost.com", "lcl.host", "localh.st",
+        "localdomain.pw", "localtest.me", "lvh.me", "rbndr.us", "rebind.it", "rebind.network",
+        "smackaho.st", "spoofed.burpcollaborator.net", "traefik.me", "vcap.me", "127-0-0-1.org.uk",
+        "xip.io",
     )
 )  # fmt: skip
 
