@@ -5,6 +5,7 @@ pytest_plugins = [
     "tests.support.s3_server",
     "tests.support.origin",
     "tests.support.punctual_origin",
+    "tests.support.rabbitmq",
     "tests.support.redis_server",
     "tests.support.standalone",
     "tests.support.tables",

@@ -58,7 +58,7 @@ def test_tasks_end_in_the_state_they_deserve(staffed):
     assert (sizes.succeeded, sizes.failed) == (2, 6)
     assert failed["boom"].problem == "ValueError: as asked"
     assert (notes.count("boom"), notes.count("moody"), notes.count("suicide")) == (1, 3, 3)
-    assert notes.count("attempt 3") == 1
+    assert notes.count("attempt 2") == 2
     assert failed["moody"].problem == "ValueError: not in the mood"
     assert failed["suicide"].problem.startswith("WorkerLostError")
     assert failed["refuse"].problem == "rejected: as asked"

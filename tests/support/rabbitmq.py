@@ -1,0 +1,107 @@
+"""A private RabbitMQ node for tests, on free loopback ports, in a temporary folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+class RabbitMQ:
+    """One node with an epmd of its own; everything it writes is in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port, self._dist_port, self._epmd_port = free_port(), free_port(), free_port()
+        self._epmd: subprocess.Popen[bytes] | None = None
+        self._node: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"amqp://guest:guest@127.0.0.1:{self.port}//"
+
+    def start(self, timeout_s: float = 60.0) -> Self:
+        plugins = self.folder / "plugins"
+        plugins.write_text("[].")
+        config = self.folder / "rabbitmq.conf"
+        config.write_text(f"listeners.tcp.default = 127.0.0.1:{self.port}\n")
+        env = os.environ | {
+            "HOME": str(self.folder),
+            "ERL_EPMD_PORT": str(self._epmd_port),
+            "RABBITMQ_NODENAME": f"t{self.port}@localhost",
+            "RABBITMQ_CONFIG_FILE": str(config),
+            "RABBITMQ_DIST_PORT": str(self._dist_port),
+            "RABBITMQ_MNESIA_BASE": str(self.folder / "mnesia"),
+            "RABBITMQ_LOG_BASE": str(self.folder / "log"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(plugins),
+            "RABBITMQ_PID_FILE": str(self.folder / "pid"),
+        }
+        epmd = shutil.which("epmd")
+        assert epmd, "epmd belongs to Erlang, and so to rabbitmq-server"
+        # Ours, and found before the node would start one that outlives it.
+        self._epmd = subprocess.Popen(
+            [epmd, "-address", "127.0.0.1", "-port", str(self._epmd_port)], env=env
+        )
+        with (self.folder / "out").open("ab") as out:
+            self._node = subprocess.Popen(
+                [str(SERVER)], env=env, stdout=out, stderr=out, start_new_session=True
+            )
+        self._wait(timeout_s)
+        return self
+
+    def _wait(self, timeout_s: float) -> None:
+        until = time.monotonic() + timeout_s
+        while time.monotonic() < until and self._node is not None and self._node.poll() is None:
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(("127.0.0.1", self.port), 1),
+            ):
+                return
+            time.sleep(0.1)
+        said = (self.folder / "out").read_text(errors="replace")[-2000:]
+        self.stop()
+        raise AssertionError(f"RabbitMQ did not start: {said}")
+
+    def stop(self) -> None:
+        """End the node and its epmd, both ours; what they wrote is thrown away anyway."""
+        if self._node is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._node.pid, signal.SIGKILL)
+            self._node.wait()
+        if self._epmd is not None:
+            self._epmd.kill()
+            self._epmd.wait()
+
+
+@pytest.fixture(scope="session")
+def rabbitmq() -> Iterator[RabbitMQ]:
+    """One node for the whole run."""
+    if not SERVER.exists():
+        reason = "rabbitmq-server is not installed"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with tempfile.TemporaryDirectory(prefix="ar") as folder:
+        node = RabbitMQ(Path(folder))
+        try:
+            yield node.start()
+        finally:
+            node.stop()
