@@ -366,6 +366,8 @@ class Limiter:
 
     def _sleep_until(self, node: LimiterNode, at_us: float) -> None:
         """Return when the server's clock shows `at_us` for certain."""
+        if not node.clock.known:
+            node.ask_time()
         while (left_us := at_us - node.clock.earliest_us(stopwatch_us())) > 0:
             self._clock.sleep_s(left_us / 1e6)
 

@@ -18,6 +18,7 @@ NOISE_MS = 2.0
 def test_many_workers_keep_the_interval_of_a_domain_and_use_its_rate(punctual_origin):
     environ = {
         "ARAGOG_FETCH__HOST_MAP": f"*.test=127.0.0.1:{punctual_origin.port}",
+        "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
         "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
         "ARAGOG_POLITENESS__QPS": str(QPS),
     }
