@@ -39,8 +39,9 @@ EVERYTHING = ("*/*",)
 
 def content_type_of(values: Sequence[str]) -> str | None:
     """The Content-Type that counts: the last that names a type (Fetch, "extract a MIME type")."""
-    usable = (v for v in reversed(values) if "/" in media_type(v) and media_type(v) != "*/*")
-    return next(usable, None)
+    said = (part.strip(" \t") for value in values for part in value.split(","))
+    usable = [part for part in said if "/" in media_type(part) and media_type(part) != "*/*"]
+    return usable[-1] if usable else None
 
 
 def media_type(content_type: str) -> str:
@@ -63,8 +64,9 @@ def refused_by_look(first: bytes, content_type: str | None, allowed: Sequence[st
     """
     Why these first bytes are no page; None when they may be one.
 
-    A declared text type is refused only for what is certainly something else; a missing type also
-    for bytes that no text holds.
+    A declared text type is refused only for what is certainly something else: a known format, or
+    many bytes that no text holds. A missing type, or `text/plain`, what servers say when they do
+    not know, is refused for any such byte.
     """
     if "*/*" in allowed or first.startswith(_TEXT_BOMS):
         return None
@@ -74,10 +76,28 @@ def refused_by_look(first: bytes, content_type: str | None, allowed: Sequence[st
     if found is not None and refused_by_type(found, allowed):
         claimed = f" although it claims {media_type(content_type)}" if content_type else ""
         return f"the content is {found}{claimed}"
-    if content_type is None and _has_binary(first):
-        return "no content type, and the content is binary"
+    name = media_type(content_type or "")
+    if name in ("", "text/plain") and _has_binary(first) and not _may_be_utf16(first):
+        return "the content is binary, and no type says what it is"
+    if _is_mostly_binary(first):
+        return f"the content is binary although it claims {name}"
     return None
 
 
 def _has_binary(first: bytes) -> bool:
     return bool(first.translate(None, _NOT_BINARY))
+
+
+def _is_mostly_binary(first: bytes) -> bool:
+    """
+    Compressed data holds a tenth of such bytes, text none, a damaged page a few.
+
+    Zeros say nothing: UTF-16 is full of them.
+    """
+    return 20 * len(first.translate(None, _NOT_BINARY + b"\0")) > len(first)
+
+
+def _may_be_utf16(first: bytes) -> bool:
+    """Latin text in UTF-16 without a BOM: every other byte is zero, and only those."""
+    zeros = first.count(0)
+    return 10 * zeros > 3 * len(first) and zeros in (first[::2].count(0), first[1::2].count(0))

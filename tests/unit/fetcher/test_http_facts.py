@@ -67,6 +67,7 @@ ALLOWED = ("text/html", "application/json")
         (["text/html", "text/plain"], "text/plain"),
         (["text/html", "garbage"], "text/html"),
         (["text/html", "*/*"], "text/html"),
+        (["text/html, text/html; charset=utf-8"], "text/html; charset=utf-8"),
     ],
 )
 def test_the_last_usable_content_type_counts(values, expected):
@@ -91,7 +92,11 @@ def test_types_are_compared_without_parameters_and_case():
         (b"%PDF-1.4", None, True),
         (b"\x89PNG\r\n\x1a\n", "text/html", True),
         (b"\0\1\2\3", None, True),
-        (b"\0\1\2\3", "text/html", False),
+        (b"\0\1\2\3", "text/html", True),
+        (b"<p>a stray \x01 in a long enough paragraph of text", "text/html", False),
+        (b"a stray \x01 in a long enough paragraph of text", "text/plain", True),
+        ("<html>".encode("utf-16-le"), "text/html", False),
+        ("plain text".encode("utf-16-be"), "text/plain", False),
         (b"\xff\xfe<\0h\0", None, False),
         (b"BMW is a car", "text/html", False),
         (b"BM\0\0\0\0", "text/html", True),
