@@ -194,9 +194,9 @@ def test_time_spent_at_the_gate_is_not_taken_from_the_deadline(origin, fetcher_w
 
     class Slow(Recorder):
         def depart(self, url: str) -> None:
-            pause.wait(0.4)
+            pause.wait(1.2)
 
-    outcome = fetcher_with(deadline_s=0.3).fetch(origin.url("/"), gate=Slow(origin))
+    outcome = fetcher_with(deadline_s=1.0).fetch(origin.url("/"), gate=Slow(origin))
 
     assert isinstance(outcome, o.Fetched)
 

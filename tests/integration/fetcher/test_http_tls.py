@@ -62,7 +62,9 @@ def test_a_slow_handshake_ends(fetcher_with):
 
 
 def test_plain_http_where_tls_is_expected_is_unreachable(origin, fetcher_with):
-    fetcher = fetcher_with(tls=client_context(), host_map={HOST: origin.address})
+    fetcher = fetcher_with(
+        tls=client_context(), host_map={HOST: origin.address}, connect_timeout_s=0.5
+    )
 
     outcome = fetcher.fetch(f"https://{HOST}:{origin.port}/")
 
