@@ -1,15 +1,24 @@
 """URLs: spelling (normalize), site (domain), identity (canonical), keys. Pure."""
 
+from aragog.urls.explanation import Step, explain
 from aragog.urls.keys import url_key
 from aragog.urls.link_header import Link
 from aragog.urls.link_header import parse as parse_link_header
-from aragog.urls.normalize import NORMALIZATION_VERSION, normalize, normalize_many
+from aragog.urls.normalize import (
+    NORMALIZATION_VERSION,
+    normalize,
+    normalize_many,
+    use_site_rules,
+)
 
 __all__ = [
     "NORMALIZATION_VERSION",
     "Link",
+    "Step",
+    "explain",
     "normalize",
     "normalize_many",
     "parse_link_header",
     "url_key",
+    "use_site_rules",
 ]

@@ -20,7 +20,7 @@ from aragog.urls.query import QueryRules, SiteRule, packaged_rules
 NORMALIZATION_VERSION = 1
 """Stored with what was keyed by a normalized URL; grows when any URL may come out differently."""
 
-_TO_DO = re.compile(r"[%?;(\[\]\\^`{|}]")
+_TO_DO = re.compile(r"[%;(\[\]\\^`{|}]")
 """What in a parsed path or query may need a step."""
 _HAS_SCHEME = re.compile(r"[\x00-\x20]*[A-Za-z][A-Za-z0-9+.\-]*:")
 
@@ -83,14 +83,24 @@ def _finish(href: str, url: str) -> str:
     fragment = href.find("#", slash)
     if fragment > 0:
         href = href[:fragment]
-    if _TO_DO.search(href, slash) is None:
+    path_end = href.find("?", slash)
+    if _TO_DO.search(href, slash) is not None:
+        href, path_end = _respelled(href, slash, path_end)
+    if path_end < 0:
         return href
-    path, question, query = href[slash:].partition("?")
-    front = href[:slash] + steps.no_session(steps.escapes(path))
-    if not question:
-        return front
-    query = _rules.tidy(steps.escapes(query), _host(href[start:slash]))
-    return f"{front}?{query}" if query else front
+    query = href[path_end + 1 :]
+    tidy = _rules.tidy(query, _host(href[start:slash]))
+    if tidy == query and tidy:
+        return href
+    return f"{href[:path_end]}?{tidy}" if tidy else href[:path_end]
+
+
+def _respelled(href: str, slash: int, path_end: int) -> tuple[str, int]:
+    """`href` with its escapes normal and no session in the path, and where its path now ends."""
+    rest = steps.escapes(href[slash:])
+    path, question, query = rest.partition("?")
+    front = href[:slash] + steps.no_session(path)
+    return front + question + query, len(front) if path_end > 0 else -1
 
 
 def _host(authority: str) -> str:

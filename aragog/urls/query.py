@@ -21,8 +21,8 @@ from aragog.errors import ConfigError
 
 _CACHED_NAMES = 8_192
 _CACHED_HOSTS = 16_384
-_MAX_CACHED_CHARS = 255
-"""Longer names and hosts are judged anew each time: hostile ones must not fill the memory."""
+_MAX_CACHED_CHARS = 512
+"""Longer queries and hosts are judged anew each time: hostile ones must not fill the memory."""
 
 _SPLIT: Callable[[str], tuple[str, str, str]] = methodcaller("partition", "=")
 _PATH_STYLE_SESSION = re.compile(r"(?i);jsessionid=[^&;]*")
@@ -38,6 +38,9 @@ class SiteRule:
     drop: frozenset[str] = frozenset()
     sort: bool = True
     """False: the order of the parameters means something."""
+
+
+_Judge = Callable[[str], re.Pattern[str] | None]
 
 
 class QueryRules:
@@ -83,21 +86,31 @@ class QueryRules:
         """The rule of the longest listed host that is `host` or above it."""
         return self._site(host) if len(host) <= _MAX_CACHED_CHARS else self._find_site(host)
 
-    def keep(self, query: str, site: SiteRule | None = None) -> list[str]:
+    def tidy(self, query: str, host: str) -> str:
+        """`query` (escapes already normal) without what goes, sorted unless the site says no."""
+        kept = self.keep(query, host)
+        if len(kept) > 1:
+            site = self.site(host)
+            if site is None or site.sort:
+                in_order(kept)
+        return "&".join(kept)
+
+    def keep(self, query: str, host: str) -> list[str]:
         """The parameters of `query`, as written, that stay; empty ones never do."""
         if ";" in query:
             query = _PATH_STYLE_SESSION.sub("", query)
-        return [piece for piece in query.split("&") if piece and self._stays(piece, site)]
-
-    def tidy(self, query: str, host: str) -> str:
-        """`query` (escapes already normal) without what goes, sorted unless the site says no."""
         site = self.site(host)
-        kept = self.keep(query, site)
-        if len(kept) > 1 and (site is None or site.sort):
-            in_order(kept)
-        return "&".join(kept)
+        judge = self._verdict if len(query) <= _MAX_CACHED_CHARS else self._judge
+        pieces = query.split("&")
+        if site is None:
+            for piece in pieces:
+                if not piece or judge(piece.partition("=")[0]) is not None:
+                    break
+            else:
+                return pieces
+        return [piece for piece in pieces if piece and self._stays(piece, site, judge)]
 
-    def _stays(self, piece: str, site: SiteRule | None) -> bool:
+    def _stays(self, piece: str, site: SiteRule | None, judge: _Judge) -> bool:
         name, _, value = piece.partition("=")
         if site is not None:
             low = name.lower()
@@ -105,11 +118,8 @@ class QueryRules:
                 return True
             if low in site.drop:
                 return False
-        short = len(name) <= _MAX_CACHED_CHARS
-        verdict = self._verdict(name) if short else self._judge(name)
-        if verdict is None:
-            return True
-        return verdict.match(value) is None
+        leaving = judge(name)
+        return leaving is None or leaving.match(value) is None
 
     def _judge(self, name: str) -> re.Pattern[str] | None:
         """The values with which a parameter of that name goes; None when it always stays."""
@@ -138,7 +148,9 @@ def in_order(parameters: list[str]) -> None:
     A parameter without `=` stands before the same name with an empty value, so the order never
     depends on how the parameters came.
     """
-    if any("%" in p or "+" in p for p in parameters):
+    names = [parameter.partition("=")[0] for parameter in parameters]
+    all_names = "&".join(names)
+    if "%" in all_names or "+" in all_names or len(set(names)) < len(names):
         parameters.sort(key=_decoded)
     else:
         parameters.sort(key=_SPLIT)
