@@ -102,8 +102,7 @@ class _Collector:
         for decoder in self._decoders:
             piece = decoder.feed(piece, self._bounds.max_body_bytes - self._size)
             if decoder.overflowed:
-                self._keep(piece)
-                return self._overflow()
+                return self._overflow(piece, inner=decoder is not self._decoders[-1])
         room = self._bounds.max_body_bytes - self._size
         if len(piece) > room:
             self._keep(piece[:room])
@@ -123,8 +122,10 @@ class _Collector:
             first = self._out[0] if self._out else b""
             look((first if len(first) >= PEEK_BYTES else b"".join(self._out))[:PEEK_BYTES])
 
-    def _overflow(self) -> str:
+    def _overflow(self, piece: bytes, *, inner: bool) -> str:
+        """Past the cap in one coding; `inner` when another one is still to be undone."""
         limit = self._bounds.max_body_bytes
-        if limit > BOMB_RATIO * self._wire:
+        if inner or limit > BOMB_RATIO * self._wire:
             raise Excess(f"a bomb: {self._wire} bytes decode to more than {limit}")
+        self._keep(piece)
         return f"cut at {limit} bytes"

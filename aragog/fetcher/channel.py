@@ -18,6 +18,10 @@ MAX_INTERIM = 16
 # A chunk-size line: 16 hex digits and room for extensions, which are skipped.
 MAX_CHUNK_LINE_BYTES = 4096
 
+# Each chunk costs us some 3 µs; ten thousand that hold next to nothing are meant to.
+MANY_CHUNKS = 10_000
+LEAST_MEAN_CHUNK_BYTES = 32
+
 
 class Channel:
     """
@@ -144,7 +148,11 @@ def _exactly(channel: Channel, length: int, what: str) -> Iterator[bytes]:
 
 
 def _chunks(channel: Channel) -> Iterator[bytes]:
+    number = total = 0
     while size := _chunk_size(channel):
+        number, total = number + 1, total + size
+        if number > MANY_CHUNKS and total < number * LEAST_MEAN_CHUNK_BYTES:
+            raise Broken("protocol", f"{number} chunks of {total / number:.0f} bytes on average")
         yield from _exactly(channel, size, "a chunk promised")
         if channel.line(2) != b"":
             raise Broken("protocol", "a chunk that does not end where it should")

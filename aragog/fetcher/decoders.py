@@ -26,6 +26,9 @@ ZSTD_WINDOW_BYTES = 8 << 20
 # Four bytes of zstd can stand for 128 KiB, and its binding has no output limit: feed it little.
 ZSTD_PIECE_BYTES = 512
 
+# Parts of one stream: bgzip makes one for each 64 KB, an attacker one for each 20 bytes.
+MAX_PARTS = 1000
+
 
 class Decoder(Protocol):
     """One coding."""
@@ -49,8 +52,7 @@ class _Gzip:
         self.overflowed = False
         self._inflate = zlib.decompressobj(wbits=31)
         self._held = b""
-        self._later = False
-        """True past the first member, where junk is possible."""
+        self._members = 1
         self._begun = False
         """True once the member under way has brought something."""
 
@@ -63,10 +65,10 @@ class _Gzip:
             try:
                 piece = self._inflate.decompress(data, room + 1)
             except zlib.error as error:
-                if self._later and not self._begun:
+                if self._members > 1 and not self._begun:
                     break
                 raise NoPage(f"{self.name}: {error}") from error
-            self._begun = self._begun or bool(piece) or not self._later
+            self._begun = self._begun or bool(piece) or self._members == 1
             out.append(piece[:room])
             if len(piece) > room:
                 self.overflowed = True
@@ -82,7 +84,10 @@ class _Gzip:
             return False
         if not data.startswith(GZIP_MAGIC):
             return False
-        self._inflate, self._later, self._begun = zlib.decompressobj(wbits=31), True, False
+        self._members += 1
+        if self._members > MAX_PARTS:
+            raise NoPage(f"more than {MAX_PARTS} gzip members")
+        self._inflate, self._begun = zlib.decompressobj(wbits=31), False
         return True
 
     def missing(self) -> str | None:
@@ -196,6 +201,7 @@ class _Zstd:
         self.overflowed = False
         self._context = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES)
         self._frame = self._context.decompressobj(write_size=65_536)
+        self._frames = 1
         self._started = False
 
     def feed(self, data: bytes, room: int) -> bytes:
@@ -203,6 +209,9 @@ class _Zstd:
         at = 0
         while at < len(data):
             if self._frame.eof:
+                self._frames += 1
+                if self._frames > MAX_PARTS:
+                    raise NoPage(f"more than {MAX_PARTS} zstd frames")
                 self._frame = self._context.decompressobj(write_size=65_536)
             chunk = data[at : at + ZSTD_PIECE_BYTES]
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import zlib
 
 import brotli
@@ -91,6 +92,14 @@ def test_several_members_and_frames_are_joined():
     assert decode(zstandard.compress(b"a") + zstandard.compress(b"b"), "zstd").data == b"ab"
 
 
+@pytest.mark.parametrize(
+    ("coding", "code"), [("gzip", gzip.compress), ("zstd", zstandard.compress)]
+)
+def test_a_stream_of_countless_parts_is_refused(coding, code):
+    with pytest.raises(NoPage, match="more than 1000"):
+        decode(code(b"a") * 1001, coding, size=100_000)
+
+
 def test_codings_on_top_of_each_other_are_undone_in_order():
     assert decode(gzip.compress(brotli.compress(TEXT)), "br", "gzip").data == TEXT
     assert decode(gzip.compress(gzip.compress(TEXT)), "gzip", "gzip").data == TEXT
@@ -127,6 +136,13 @@ def test_a_large_page_is_cut_at_its_cap(coding, code):
     assert body.data == text[:100_000]
     assert body.truncated_why == "cut at 100000 bytes"
     assert not body.drained
+
+
+def test_a_coding_under_another_that_is_past_the_cap_is_no_body():
+    noise = random.Random(1).randbytes(50_000)
+
+    with pytest.raises(Excess):
+        decode(gzip.compress(gzip.compress(noise)), "gzip", "gzip", bounds=Bounds(10**6, 10_000))
 
 
 def test_a_body_is_cut_at_its_cap_on_the_wire():

@@ -65,6 +65,13 @@ def test_chunks_that_are_none_are_refused(data, kind):
     assert caught.value.kind == kind
 
 
+def test_countless_tiny_chunks_are_refused():
+    with pytest.raises(Broken, match="10001 chunks of 1 bytes"):
+        read(b"1\r\nx\r\n" * 10_001, CHUNKED)
+    many = (b"40\r\n" + b"x" * 64 + b"\r\n") * 11_000 + b"0\r\n\r\n"
+    assert len(read(many, CHUNKED)) == 64 * 11_000
+
+
 def test_a_length_is_kept_to_the_byte():
     assert read(b"hello world", Framing("length", 5)) == b"hello"
     with pytest.raises(Broken, match="closed 4 bytes before the 9"):
