@@ -115,7 +115,10 @@ class FetchSettings:
     allowed_networks: tuple[str, ...] = ()
     """Networks that may be reached although they are not global, such as `127.0.0.0/8`."""
     host_map: Mapping[str, str] = field(default_factory=dict)
-    """Host name, or `*.suffix`, to `address:port`, as curl's --resolve; for tests and the demo."""
+    """
+    Host name, or `*.suffix`, to `address:port`, as curl's --resolve, for tests and the demo. An entry
+    is the permission to reach that address, for that name alone.
+    """
     proxy: str = ""
     """Proxy for every fetch (`http://…`); the guard vets the target all the same."""
     headers: Mapping[str, str] = field(default_factory=dict)

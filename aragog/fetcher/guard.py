@@ -114,7 +114,7 @@ class Guard:
         """
         host = _plain(host)
         if (mapped := self._mapped(host)) is not None:
-            return self._vet_mapped(host, mapped, port)
+            return self._vet_mapped(mapped, port)
         if port not in self._ports:
             return Denied(_port_why(port))
         if why := self._vet_host(host):
@@ -219,11 +219,14 @@ class Guard:
                 return found
         return None
 
-    def _vet_mapped(self, host: str, to: tuple[IP, int | None], port: int) -> Resolution:
+    def _vet_mapped(self, to: tuple[IP, int | None], port: int) -> Resolution:
         """A mapping says where, `allowed_networks` says whether: one setting grants, not two."""
+        """
+        The operator named host and address together: that is the permission, for this host alone.
+
+        Were a network to be allowed for it as well, every URL could lead there.
+        """
         address, mapped_port = to
-        if why := self.vet_address(str(address)):
-            return Denied(f"{host} is mapped to {why}; fetch.allowed_networks does not allow it")
         return Vetted(((str(address), mapped_port or port),))
 
     def _is_allowed(self, ip: IP) -> bool:

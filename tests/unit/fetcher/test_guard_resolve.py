@@ -151,11 +151,13 @@ def test_a_mapped_host_connects_to_its_address_and_port():
     assert rule.vet_url("http://a.test:8001/") == "port 8001 is not in fetch.allowed_ports"
 
 
-def test_a_mapping_needs_its_network_allowed():
-    found = guard(host_map={"a.test": "127.0.0.1:8001"}).resolve("a.test", 80)
+def test_a_mapping_is_the_permission_for_its_host_and_for_no_other():
+    rule = guard(host_map={"a.test": "127.0.0.1:8001"})
 
-    assert isinstance(found, Denied)
-    assert "fetch.allowed_networks" in found.why
+    assert rule.resolve("a.test", 80) == Vetted((("127.0.0.1", 8001),))
+    assert isinstance(rule.resolve("127.0.0.1", 80), Denied)
+    assert isinstance(rule.resolve("b.a.test", 80), Denied | Unresolved)
+    assert rule.vet_url("http://localhost/")
 
 
 def test_a_mapping_to_a_global_address_needs_nothing():
