@@ -169,7 +169,7 @@ def _crawl(
                 console.print(f"invalid: {answer.given[:200]!r}: {answer.why}", markup=False)
         console.print(", ".join(f"{fates[fate]} {fate.value}" for fate in Fate), highlight=False)
         snapshot = watch(client, before, console, tick)
-    console.print(snapshot.line(), highlight=False)
+    console.print(snapshot.line(), highlight=False, soft_wrap=True)
     if snapshot.waiting:
         console.print(f"{snapshot.waiting} URLs still wait; they stay for the next run")
     console.print(_addresses(settings), highlight=False)

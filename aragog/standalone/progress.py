@@ -77,7 +77,7 @@ def watch(
             snapshot = now()
             if snapshot.elapsed_s - told_s >= LINE_EVERY_S:
                 told_s = snapshot.elapsed_s
-                console.print(snapshot.line(), highlight=False)
+                console.print(snapshot.line(), highlight=False, soft_wrap=True)
         return snapshot
     with Live(snapshot.table(), console=console, refresh_per_second=4) as live:
         while tick() and snapshot.waiting:

@@ -1,4 +1,4 @@
-"""The origin of the benchmark: `python -m bench.crawl.origin PORT`; HTTP/1.1, keep-alive, 127.0.0.1."""
+"""The benchmark's origin: `python -m bench.crawl.origin PORT`; HTTP/1.1, keep-alive, loopback."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ def answers(port: int) -> dict[tuple[bytes, bytes], bytes]:
     """Everything it can say, whole, by host and path."""
     found = {}
     for host, path in paths():
-        body = page(host, path, port)
-        head = f"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(body)}\r\n\r\n"
-        found[host.encode(), path.encode()] = head.encode() + body
-        robots = (
-            f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(ROBOTS)}\r\n\r\n"
+        found[host.encode(), path.encode()] = answer(
+            "text/html; charset=utf-8", page(host, path, port)
         )
-        found[host.encode(), b"/robots.txt"] = robots.encode() + ROBOTS
+        found[host.encode(), b"/robots.txt"] = answer("text/plain", ROBOTS)
     return found
+
+
+def answer(kind: str, body: bytes) -> bytes:
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
 
 
 class Connection(asyncio.Protocol):
@@ -39,7 +41,7 @@ class Connection(asyncio.Protocol):
             head, self.buffer = self.buffer.split(b"\r\n\r\n", 1)
             lines = head.split(b"\r\n")
             path = lines[0].split(b" ")[1]
-            host = next((l[5:].strip() for l in lines if l[:5].lower() == b"host:"), b"")
+            host = next((x[5:].strip() for x in lines if x[:5].lower() == b"host:"), b"")
             missing = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
             self.transport.write(self.known.get((host.split(b":")[0], path), missing))
 

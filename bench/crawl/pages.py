@@ -14,9 +14,7 @@ HOSTS = 250
 PAGES_PER_HOST = 2
 TARGET_BYTES = 57_000
 
-_SYLLABLES = (
-    ["an", "be", "co", "da", "el", "fi", "go", "ha", "in", "jo", "ka", "lu", "me", "no", "or", "pa", "qui", "ra", "se", "ti", "un", "va", "we", "xi", "yo", "ze"]
-)
+_SYLLABLES = ["an", "be", "co", "da", "el", "fi", "go", "ha", "in", "jo", "ka", "lu", "me", "no", "or", "pa", "qui", "ra", "se", "ti", "un", "va", "we", "xi", "yo", "ze"]
 
 
 def host(number: int) -> str:
@@ -45,7 +43,7 @@ def page(at: str, path: str, port: int) -> bytes:
         "@type": "Article",
         "headline": title,
         "author": {"@type": "Person", "name": prose(2).title()},
-        "datePublished": "2026-05-0%dT10:00:00+02:00" % rng.randint(1, 9),
+        "datePublished": f"2026-05-0{rng.randint(1, 9)}T10:00:00+02:00",
         "image": f"http://{at}:{port}/img/{rng.randint(1, 999)}.jpg",
     }
     head = f"""<!doctype html>
@@ -64,7 +62,8 @@ def page(at: str, path: str, port: int) -> bytes:
     size = sum(map(len, parts))
     while size < TARGET_BYTES - 200:
         inside = "".join(f" {link} " for _, link in zip(range(3), rest, strict=False))
-        part = f"<div class='c{rng.randint(0, 59)}'><p>{prose(rng.randint(30, 90))}{inside}</p></div>\n"
+        text = prose(rng.randint(30, 90))
+        part = f"<div class='c{rng.randint(0, 59)}'><p>{text}{inside}</p></div>\n"
         parts.append(part)
         size += len(part)
     parts += list(rest)

@@ -140,6 +140,11 @@ class KeySpace(CellTable):
     ) -> bool:
         return self._table.check_and_put(self._prefix + row, column, expected, value)
 
+    def check_and_put_many(
+        self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]]
+    ) -> list[bool]:
+        return self._table.check_and_put_many([(self._prefix + row, *rest) for row, *rest in items])
+
     def incr(self, row: bytes, column: bytes, delta: int) -> int:
         return self._table.incr(self._prefix + row, column, delta)
 

@@ -46,7 +46,13 @@ class Standalone:
         """`aragog …` as a user would call it."""
         argv = [sys.executable, "-m", "aragog.cli", *arguments]
         return subprocess.run(
-            argv, env=self.environ, capture_output=True, text=True, timeout=60, **options
+            argv,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            **options,
         )
 
     def finish(self, client: Aragog, *, within_s: float = 150) -> None:

@@ -29,8 +29,21 @@ def before(here):
     here.store.write_pages(
         [
             page(A, fields={"t": b"a0"}, content=body("a0"), links=[B, C], due_at_ms=NOW_MS + 7),
-            page(D, canonical_url=E, provisional=True, fields={"t": b"d0"}, content=body("d0"), links=[A]),
-            page(C, fields={"t": b"c0", "c": b"1"}, content=body("c0"), links=[B, D], due_at_ms=NOW_MS + 8),
+            page(
+                D,
+                canonical_url=E,
+                provisional=True,
+                fields={"t": b"d0"},
+                content=body("d0"),
+                links=[A],
+            ),
+            page(
+                C,
+                fields={"t": b"c0", "c": b"1"},
+                content=body("c0"),
+                links=[B, D],
+                due_at_ms=NOW_MS + 8,
+            ),
         ]
     )
     here.fold()
@@ -41,7 +54,15 @@ def write_a_bundle(here):
     at = NOW_MS + 50_000
     here.store.write_pages(
         [
-            page(A, at, final_url=B, fields={"t": b"b1", "product.price": b"4"}, content=body("b1"), links=[C, E], due_at_ms=at + 7),
+            page(
+                A,
+                at,
+                final_url=B,
+                fields={"t": b"b1", "product.price": b"4"},
+                content=body("b1"),
+                links=[C, E],
+                due_at_ms=at + 7,
+            ),
             page(C, at, canonical_url=B, fields={"t": b"c1"}, links=[A]),
             page(E, at, facts={"status": 404}, gone=True),
         ]
@@ -124,7 +145,12 @@ def consistent(here):
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    for name, value in {"INLINE_LINES": 1, "CHUNK_LINES": 1, "_MANY_PIECES": 1, "LARGE_LINES": 0}.items():
+    for name, value in {
+        "INLINE_LINES": 1,
+        "CHUNK_LINES": 1,
+        "_MANY_PIECES": 1,
+        "LARGE_LINES": 0,
+    }.items():
         monkeypatch.setattr(segments, name, value)
 
 
