@@ -1,0 +1,289 @@
+"""
+The job layer beside kombu's own Redis transport, in one run, on a private redis-server.
+
+    python -m bench.pinlater [throughput] [scheduled] [lateness] [raw] [--jobs N] [--tasks N]
+
+Ratios mean something; the rest depends on the machine and on who else uses it.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+import redis
+from celery import Celery
+from rich.console import Console
+from rich.table import Table
+
+import aragog.pinlater  # noqa: F401
+from aragog.pinlater.address import of_socket
+from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.pinlater.envelope import to_job
+from aragog.pinlater.job import NewJob
+from aragog.pinlater.shard import RedisShard
+from aragog.standalone.redis_server import RedisServer
+
+ROOT = Path(__file__).parents[1]
+console = Console()
+
+app = Celery("bench", broker=os.environ.get("BENCH_BROKER", "memory://"), set_as_current=False)
+app.conf.update(
+    task_acks_late=True,
+    task_reject_on_worker_lost=True,
+    task_ignore_result=True,
+    worker_prefetch_multiplier=int(os.environ.get("BENCH_PREFETCH", "4")),
+    broker_connection_retry_on_startup=True,
+)
+
+
+@app.task(name="noop")
+def noop():
+    pass
+
+
+@app.task(name="late")
+def late(due_s):
+    with redis_of().pipeline() as pipe:
+        pipe.rpush("late", time.time() - due_s).execute()
+
+
+def redis_of(client=[]):  # noqa: B006
+    if not client:
+        client.append(redis.Redis.from_url(os.environ["BENCH_NOTES"]))
+    return client[0]
+
+
+@contextlib.contextmanager
+def server():
+    with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def worker(broker, *args, notes="", prefetch=4):
+    env = os.environ | {
+        "BENCH_BROKER": broker, "BENCH_NOTES": notes, "PYTHONPATH": str(ROOT),
+        "BENCH_PREFETCH": str(prefetch), "C_FORCE_ROOT": "1",
+    }  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-m", "celery", "-A", "bench.pinlater", "worker",
+         "-l", "ERROR", "--without-gossip", "--without-mingle", *args],
+        env=env, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        yield psutil.Process(process.pid)
+    finally:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(60)
+        process.kill()
+
+
+def brokers(found):
+    return {"redis": f"redis+socket://{found.socket}", "pinlater": of_socket(found.socket)}
+
+
+def envelope_of_a_noop():
+    with Celery("e", broker="memory://") as one, one.connection() as connection:
+        one.send_task("noop", queue="x", connection=connection)
+        channel = connection.default_channel
+        return channel._get("x")
+
+
+def fill(found, name, count):
+    """`count` no-ops waiting, by the fastest way."""
+    message = envelope_of_a_noop()
+    if name == "pinlater":
+        job = to_job(message, priority=0, now=None)
+        Cluster(connect_shards([found.url])).enqueue("celery", [job] * count)
+        return
+    with redis.Redis.from_url(found.url) as client, client.pipeline(transaction=False) as pipe:
+        for i in range(count):
+            message["properties"]["delivery_tag"] = str(i)
+            pipe.lpush("celery", json.dumps(message))
+        pipe.execute()
+
+
+def left(found, name):
+    if name == "pinlater":
+        sizes = RedisShard(redis.Redis.from_url(found.url)).sizes("celery")
+        return sizes.pending + sizes.running
+    with redis.Redis.from_url(found.url) as client:
+        return client.llen("celery") + client.hlen("unacked")
+
+
+def drain(found, name, count, *args):
+    """Seconds and main-process CPU seconds for the middle 80 % of `count` waiting no-ops."""
+    fill(found, name, count)
+    with worker(brokers(found)[name], *args) as process:
+        marks = {}
+        while True:
+            now = left(found, name)
+            for mark in (0.9, 0.1):
+                if mark not in marks and now <= count * mark:
+                    marks[mark] = now, time.monotonic(), sum(process.cpu_times()[:2])
+            if 0.1 in marks:
+                break
+            time.sleep(0.02)
+    (a, t0, c0), (b, t1, c1) = marks[0.9], marks[0.1]
+    return (a - b) / (t1 - t0), (c1 - c0) / (a - b) * 1e6
+
+
+def throughput(count):
+    table = Table("pool", "redis:// /s", "pinlater:// /s", "ratio", "main CPU µs a task")
+    pools = {"prefork -c2": ("-P", "prefork", "-c2"), "threads -c4": ("-P", "threads", "-c4")}
+    for pool, args in pools.items():
+        found = {"redis": [], "pinlater": []}
+        for round_ in range(2):
+            for name in ("redis", "pinlater") if round_ % 2 == 0 else ("pinlater", "redis"):
+                with server() as one:
+                    found[name].append(drain(one, name, count, *args))
+        (r, rc), (p, pc) = (max(found["redis"]), max(found["pinlater"]))
+        table.add_row(pool, f"{r:,.0f}", f"{p:,.0f}", f"{p / r:.2f}", f"{rc:.0f} / {pc:.0f}")
+    console.print(f"no-op tasks, {count:,} waiting, better of two runs each", table)
+
+
+def scheduled(count):
+    with server() as one:
+        client = redis.Redis.from_url(one.url)
+        message = envelope_of_a_noop()
+        job = to_job(message, priority=0, now=None)
+        waiting = NewJob(job.body, delay_ms=3_600_000, name=job.name, key=job.key)
+        cluster = Cluster(connect_shards([one.url], socket_timeout_s=30))
+        with worker(brokers(one)["pinlater"], "-P", "threads", "-c2") as process:
+            while not client.keys("*wake") and not client.pubsub_channels():
+                if client.info("clients")["blocked_clients"]:
+                    break
+                time.sleep(0.1)
+            time.sleep(1)
+            memory_before, rss_before = (
+                client.info("memory")["used_memory"],
+                process.memory_info().rss,
+            )
+            began = time.monotonic()
+            for _ in range(0, count, 10_000):
+                cluster.enqueue("celery", [waiting] * 10_000)
+            took = time.monotonic() - began
+            time.sleep(3)
+            memory, rss = client.info("memory")["used_memory"], process.memory_info().rss
+        each = (memory - memory_before) / count
+        table = Table(
+            "jobs",
+            "worker RSS before",
+            "growth",
+            "Redis bytes a job",
+            "beyond its body",
+            "enqueued /s",
+        )
+        table.add_row(
+            f"{count:,}", f"{rss_before / 2**20:.1f} MiB", f"{(rss - rss_before) / 2**20:.1f} MiB",
+            f"{each:,.0f}", f"{each - len(job.body):,.0f} (body {len(job.body)})", f"{count / took:,.0f}",
+        )  # fmt: skip
+        console.print("jobs due in an hour, a worker waiting", table)
+
+
+def lateness(count, span_s=15.0, head_s=4.0):
+    with server() as one:
+        os.environ["BENCH_NOTES"] = one.url
+        client = redis.Redis.from_url(one.url)
+        producer = Celery("p", broker=brokers(one)["pinlater"], set_as_current=False)
+        with worker(brokers(one)["pinlater"], "-P", "threads", "-c4", notes=one.url, prefetch=16):
+            cluster = Cluster(connect_shards([one.url]))
+            now = time.time()
+            due = [now + head_s + span_s * i / count for i in range(count)]
+            jobs = []
+            with Celery("e", broker="memory://") as e, e.connection() as connection:
+                for at in due:
+                    e.send_task("late", (at,), queue="x", connection=connection)
+                channel = connection.default_channel
+                messages = [channel._get("x") for _ in due]
+            for at, message in zip(due, messages, strict=True):
+                job = to_job(message, priority=0, now=datetime.now(UTC))
+                jobs.append((at, job))
+            # In small parts: a delay counts from when the server takes it.
+            for start in range(0, count, 200):
+                sent = time.time()
+                part = [
+                    NewJob(j.body, delay_ms=max(0, round((at - sent) * 1000)), name=j.name)
+                    for at, j in jobs[start : start + 200]
+                ]
+                cluster.enqueue("celery", part)
+            until = time.monotonic() + head_s + span_s + 30
+            while client.llen("late") < count and time.monotonic() < until:
+                time.sleep(0.2)
+        producer.close()
+        ms = sorted(float(x) * 1000 for x in client.lrange("late", 0, -1))
+        table = Table("jobs", "over", "p50 ms", "p99 ms", "max ms")
+        table.add_row(
+            f"{len(ms):,}", f"{span_s:.0f} s", f"{ms[len(ms) // 2]:.1f}",
+            f"{ms[int(len(ms) * 0.99)]:.1f}", f"{ms[-1]:.1f}",
+        )  # fmt: skip
+        console.print("lateness, threads -c4", table)
+
+
+def raw(count=40_000, batch=100):
+    with server() as one:
+        client = redis.Redis.from_url(one.url)
+        shard = RedisShard(client)
+        body = b"x" * 900
+        table = Table("what", "/s", "Redis CPU µs each")
+
+        def row(what, act):
+            cpu, began = server_cpu(client), time.monotonic()
+            act()
+            took = time.monotonic() - began
+            table.add_row(
+                what, f"{count / took:,.0f}", f"{(server_cpu(client) - cpu) / count * 1e6:.1f}"
+            )
+
+        def enqueue():
+            for _ in range(0, count, 1000):
+                shard.enqueue("q", [NewJob(body)] * 1000)
+
+        def claim_and_ack():
+            while claims := shard.claim("q", limit=batch, timeout_ms=60_000, worker="w").claims:
+                shard.ack("q", [(c.job_id, c.token) for c in claims])
+
+        row("enqueue, 1,000 a round trip", enqueue)
+        row(f"claim and ack, {batch} a round trip", claim_and_ack)
+        benchmark = subprocess.run(
+            ["redis-benchmark", "-s", str(one.socket), "-t", "ping_mbulk,lpush", "-d", "900", "-n", "50000", "--csv"],
+            capture_output=True, text=True, check=False,
+        ).stdout  # fmt: skip
+        for line in benchmark.splitlines()[1:]:
+            name, rate = line.replace('"', "").split(",")[:2]
+            table.add_row(f"redis-benchmark {name}, 50 clients", f"{float(rate):,.0f}", "")
+        console.print("one shard, 900 B bodies, one Python client", table)
+
+
+def server_cpu(client):
+    info = client.info("cpu")
+    return info["used_cpu_user"] + info["used_cpu_sys"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", default=["raw", "scheduled", "lateness", "throughput"])
+    parser.add_argument("--jobs", type=int, default=100_000, help="scheduled jobs")
+    parser.add_argument("--tasks", type=int, default=2500, help="no-op tasks a run")
+    parser.add_argument("--due", type=int, default=5000, help="jobs due over 15 s")
+    options = parser.parse_args()
+    for part in options.parts:
+        {
+            "raw": raw,
+            "scheduled": lambda: scheduled(options.jobs),
+            "lateness": lambda: lateness(options.due),
+            "throughput": lambda: throughput(options.tasks),
+        }[part]()
+
+
+if __name__ == "__main__":
+    main()
