@@ -1,7 +1,7 @@
 """
 A private HBase with its Thrift 1 gateway: for the tests, and for whoever wants to try it.
 
-    python -m deploy.hbase.server --folder var/hbase --port 9090
+    python -m deploy.hbase --folder var/hbase --port 9090
 
 runs one in the foreground until Ctrl-C or SIGTERM; its data stays in the folder. It needs a Java of
 version 17 or newer, and Maven once, to bring the jars (117 MB) into the cache folder. One JVM holds
@@ -248,7 +248,3 @@ def main() -> None:
             stopped.wait()
     except CannotStart as error:
         raise SystemExit(f"hbase: {error}") from None
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """
 A private S3 server (versitygw, Apache 2.0): for the tests, and for whoever wants to try it.
 
-    python -m deploy.s3.server --folder var/s3 --port 9000 --bucket aragog
+    python -m deploy.s3 --folder var/s3 --port 9000 --bucket aragog
 
 runs one in the foreground until Ctrl-C or SIGTERM and serves the folder's sub-folders as buckets.
 It needs Go once, to build the binary into the cache folder (about a minute, 80 MB).
@@ -166,7 +166,3 @@ def main() -> None:
             stopped.wait()
     except CannotStart as error:
         raise SystemExit(f"s3: {error}") from None
-
-
-if __name__ == "__main__":
-    main()

@@ -12,20 +12,17 @@ This holds bytes; which URL an object belongs to, and whether it is the newest, 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from aragog.settings import ContentSettings
 from aragog.urlstore.content.folder import FolderContent
 from aragog.urlstore.content.framing import StoredContent, check_key
 from aragog.urlstore.content.memory import MemoryContent
-
-if TYPE_CHECKING:
-    from aragog.urlstore.content.s3 import S3Content
+from aragog.urlstore.ports import ContentStore
 
 __all__ = ["FolderContent", "MemoryContent", "StoredContent", "check_key", "open_content"]
 
 
-def open_content(settings: ContentSettings, data_dir: Path) -> FolderContent | S3Content:
+def open_content(settings: ContentSettings, data_dir: Path) -> ContentStore:
     """
     The content store that `settings` name; a folder's is `data_dir`/content.
 

@@ -26,12 +26,14 @@ from typing import Any
 from aragog.errors import BadInput, ConfigError, CorruptRow, StoreUnavailable
 from aragog.settings import StoreSettings
 from aragog.zen.tables import TABLES, Cell, CellTable, Row, Tables, refuse_empty
-from aragog.zen.tables.hbase_connection import thrift_api
+from aragog.zen.tables.hbase_connection import call_many, thrift_api
 from aragog.zen.tables.hbase_pool import HBasePool
 from aragog.zen.tables.hbase_schema import families, problems, table_name
 
 MAX_BATCH_ROWS = 500
 MAX_BATCH_BYTES = 4 << 20
+# Answers are small, so a gateway never waits for us to read them while we wait for it.
+MAX_CHECKS_ON_THE_WAY = 100
 FIRST_PAGE_ROWS = 64
 MAX_PAGE_ROWS = 1024
 MAX_PAGE_BYTES = 1 << 20
@@ -138,6 +140,17 @@ class HBaseTable(CellTable):
         )
         return done
 
+    def check_and_put_many(
+        self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]]
+    ) -> list[bool]:
+        for _, column, expected, value in items:
+            refuse_empty(column, expected, value)
+        done: list[bool] = []
+        for at in range(0, len(items), MAX_CHECKS_ON_THE_WAY):
+            some = items[at : at + MAX_CHECKS_ON_THE_WAY]
+            done += self._pool.run(partial(self._checks, some), repeatable=False)
+        return done
+
     def incr(self, row: bytes, column: bytes, delta: int) -> int:
         try:
             count: int = self._pool.call(
@@ -148,6 +161,22 @@ class HBaseTable(CellTable):
                 raise CorruptRow(self._name.decode(), row.hex(), "not a counter") from error
             raise
         return count
+
+    def _checks(
+        self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]], client: Any
+    ) -> list[bool]:
+        calls = [
+            {
+                "tableName": self._name,
+                "row": row,
+                "column": column,
+                "value": expected,
+                "mput": thrift_api.Mutation(column=column, value=value),
+                "attributes": {},
+            }
+            for row, column, expected, value in items
+        ]
+        return call_many(client, "checkAndPut", calls)
 
     def _send(self, at_ms: int, rows: Mapping[bytes, list[thrift_api.Mutation]]) -> None:
         """All puts or all deletes of one time, in batches of bounded size."""

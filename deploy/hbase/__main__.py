@@ -1,0 +1,5 @@
+"""`python -m deploy.hbase`: HBase in the foreground."""
+
+from deploy.hbase.server import main
+
+main()
