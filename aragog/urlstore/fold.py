@@ -193,20 +193,21 @@ class Folder:
 def by_target(entries: Sequence[Entry]) -> tuple[dict[bytes, list[bytes]], dict[bytes, int]]:
     """Posting lines and their net by target. The hot loop: 0.3 µs a link."""
     pieces: dict[bytes, list[bytes]] = defaultdict(list)
-    nets: dict[bytes, int] = defaultdict(int)
+    others: dict[bytes, int] = defaultdict(int)
     for entry in entries:
+        # Additions are nearly all there is: they are counted at the end, by the lines' number.
         start = b"%s\t%013d\t" % (entry.source.encode(), entry.at_ms)
         came = start + CAME + b"\t"
         for line in lines_of(entry.added):
             target, _, rest = line.partition(b"\t")
             pieces[target].append(came + rest)
-            nets[target] += 1
         stayed = start + STAYED + b"\t"
         for line in lines_of(entry.changed):
             target, _, rest = line.partition(b"\t")
             pieces[target].append(stayed + rest)
+            others[target] += 1
         went = start + WENT + b"\t\t"
         for target in lines_of(entry.removed):
             pieces[target].append(went)
-            nets[target] -= 1
-    return pieces, nets
+            others[target] += 2
+    return pieces, {target: len(lines) - others.get(target, 0) for target, lines in pieces.items()}

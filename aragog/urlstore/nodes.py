@@ -65,6 +65,7 @@ node_id = lru_cache(maxsize=65_536)(url_key)
 """The key of a normalized URL's node. Cached: the links of a site repeat."""
 
 
+@lru_cache(maxsize=4096)
 def field_column(field: str) -> bytes:
     """The cell of a field."""
     return b"m:" + field.encode()

@@ -21,7 +21,7 @@ from aragog.urlstore.outlinks import squeeze, unsqueeze
 from aragog.urlstore.records import LinkRecord
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_SQUEEZE_PAST_BYTES = 400
+_SQUEEZE_PAST_BYTES = 800
 """Below, zstd's own cost is more than what it saves."""
 
 CAME, STAYED, WENT = b"+", b"~", b"-"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import orjson
 
@@ -12,6 +13,7 @@ from aragog.urlstore.records import FieldInfo, Record
 from aragog.zen.tables import Row
 
 BASE = (
+    nodes.OWN,
     nodes.SENTINEL,
     nodes.URL,
     nodes.CANONICAL,
@@ -27,14 +29,17 @@ BASE = (
 """What every read asks for."""
 
 
-def columns_of(fields: Sequence[str] | None, *, info: bool) -> list[bytes] | None:
+def columns_of(fields: Sequence[str] | None, *, info: bool) -> tuple[bytes, ...] | None:
     """The cells to read for a record; None means all."""
-    if fields is None:
-        return None
+    return None if fields is None else _columns(tuple(fields), info)
+
+
+@lru_cache(maxsize=1024)
+def _columns(fields: tuple[str, ...], info: bool) -> tuple[bytes, ...]:
     columns = [*BASE, *[b"m:" + field.encode() for field in fields]]
     if info:
         columns += [nodes.PROVENANCE, *map(from_column, fields)]
-    return columns
+    return tuple(columns)
 
 
 def record_of(
@@ -58,21 +63,21 @@ def record_of(
         }
     else:
         found = {f: cell.value for f in fields if (cell := row.get(field_column(f)))}
-    facts = row.get(nodes.FACTS)
-    length = text(row, nodes.CONTENT_LENGTH)
-    due = text(row, nodes.DUE)
+    get = row.get
+    version, key, digest = get(nodes.VERSION), get(nodes.CONTENT_KEY), get(nodes.CONTENT_HASH)
+    facts, length, due = get(nodes.FACTS), get(nodes.CONTENT_LENGTH), get(nodes.DUE)
     return Record(
-        url=asked,
-        canonical_url=home,
-        fields=found,
-        facts=orjson.loads(facts.value) if facts else {},
-        version=text(row, nodes.VERSION) or "",
-        content_key=text(row, nodes.CONTENT_KEY),
-        content_hash=text(row, nodes.CONTENT_HASH),
-        content_bytes=int(length) if length else None,
-        due_at_ms=int(due) if due else None,
-        info=_info(row, found) if info else {},
-        provisional=bool(alias and text(alias, nodes.PROVISIONAL)) and nodes.OWN not in row,
+        asked,
+        home,
+        found,
+        orjson.loads(facts[0]) if facts else {},
+        version[0].decode() if version else "",
+        key[0].decode() if key else None,
+        digest[0].decode() if digest else None,
+        int(length[0]) if length else None,
+        int(due[0]) if due and due[0] else None,
+        _info(row, found) if info else {},
+        alias is not None and bool(text(alias, nodes.PROVISIONAL)) and nodes.OWN not in row,
     )
 
 

@@ -1,49 +1,82 @@
 """
-A whole row in one value: a table of contents as JSON, then the cells' bytes. Pure.
+A whole row in one value. Pure.
 
-    4 bytes   length of the table, big-endian
-    table     {"m:title": [at_ms, offset, length], …}, columns as Latin-1 so that any byte passes
-    bytes     the values; offsets count from here
+    2 bytes   n, the number of cells; all integers are big-endian
+    4 bytes   length of the shape
+    shape     the columns, sorted, as a JSON list; Latin-1, so that any byte passes
+    n * 8     at_ms of each cell
+    n+1 * 4   where each value begins and the last one ends, from the end of this
+    bytes     the values
 
-Reading a few cells of a row touches only those: 4 µs for 6 of 25.
+Rows of one kind have one shape, so where a column stands is looked up by shape and not read anew:
+13 of 29 cells in 5 µs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from struct import Struct
 
 import orjson
 
 from aragog.zen.tables import Cell, Row
 
+_HEAD = Struct(">HI")
+_new = tuple.__new__
+
 
 def pack(row: Row) -> bytes:
-    """The row as one value."""
-    offset = 0
-    table = {}
-    for column, (value, at_ms) in row.items():
-        table[column.decode("latin-1")] = (at_ms, offset, len(value))
-        offset += len(value)
-    head = orjson.dumps(table)
-    return b"".join([len(head).to_bytes(4), head, *[cell[0] for cell in row.values()]])
+    """The row as one value; at most 65,535 cells."""
+    columns = sorted(row)
+    shape = _shape(tuple(columns))
+    cells = [row[column] for column in columns]
+    values = [cell[0] for cell in cells]
+    ends = accumulate(map(len, values), initial=0)
+    numbers = _numbers(len(cells)).pack(*[cell[1] for cell in cells], *ends)
+    return b"".join([_HEAD.pack(len(cells), len(shape)), shape, numbers, *values])
 
 
 def unpack(data: bytes, columns: Sequence[bytes] | None = None) -> Row:
     """The cells of `columns` that are there; all of them for None."""
-    body = 4 + int.from_bytes(data[:4])
-    table = orjson.loads(data[4:body])
-    row: Row = {}
-    if columns is None:
-        for name, (at_ms, offset, length) in table.items():
-            start = body + offset
-            row[name.encode("latin-1")] = Cell(data[start : start + length], at_ms)
-        return row
-    for column in columns:
-        entry = table.get(column.decode("latin-1"))
-        if entry is not None:
-            start = body + entry[1]
-            row[column] = Cell(data[start : start + entry[2]], entry[0])
-    return row
+    count, length = _HEAD.unpack_from(data)
+    start = _HEAD.size + length
+    shape = data[_HEAD.size : start]
+    packed = _numbers(count)
+    numbers = packed.unpack_from(data, start)
+    start += packed.size
+    where = _where(shape) if columns is None else _some(shape, tuple(columns))
+    # tuple.__new__ takes half the time of Cell(…), in the hottest loop of all reading.
+    return {
+        column: _new(
+            Cell, (data[start + numbers[count + i] : start + numbers[count + i + 1]], numbers[i])
+        )
+        for column, i in where
+    }
+
+
+@lru_cache(maxsize=1024)
+def _numbers(count: int) -> Struct:
+    return Struct(f">{count}q{count + 1}I")
+
+
+@lru_cache(maxsize=4096)
+def _shape(columns: tuple[bytes, ...]) -> bytes:
+    return orjson.dumps([column.decode("latin-1") for column in columns])
+
+
+@lru_cache(maxsize=4096)
+def _where(shape: bytes) -> tuple[tuple[bytes, int], ...]:
+    """Each column of a shape and its number."""
+    return tuple((name.encode("latin-1"), i) for i, name in enumerate(orjson.loads(shape)))
+
+
+@lru_cache(maxsize=4096)
+def _some(shape: bytes, columns: tuple[bytes, ...]) -> tuple[tuple[bytes, int], ...]:
+    """The same of `columns` alone; readers ask for the same few sets again and again."""
+    there = dict(_where(shape))
+    return tuple((column, there[column]) for column in columns if column in there)
 
 
 def merged(row: Row, cells: Mapping[bytes, bytes], at_ms: int) -> Row:

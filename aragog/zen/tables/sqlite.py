@@ -10,6 +10,7 @@ is written together of one node is one transaction.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -38,8 +39,11 @@ class SqliteTable(CellTable):
         self._clock = clock
 
     def get(self, row: bytes, columns: Sequence[bytes] | None = None) -> Row:
-        with self._shards.reading(row[0]) as db:
-            return self._layout.get(db, row, columns)
+        # The hot path: no context manager, it would cost as much as the rest of this method.
+        try:
+            return self._layout.get(self._shards.connection(row[0]), row, columns)
+        except sqlite3.Error as error:
+            raise self._shards.translated(error) from error
 
     def get_many(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None

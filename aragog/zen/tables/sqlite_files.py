@@ -46,16 +46,16 @@ class Shards:
     def reading(self, first_byte: int) -> Iterator[sqlite3.Connection]:
         """A connection to the file of `first_byte`; each statement sees what is committed."""
         try:
-            yield self._connection(first_byte % self.count)
+            yield self.connection(first_byte)
         except sqlite3.Error as error:
-            raise _ours(error, self._folder) from error
+            raise self.translated(error) from error
 
     @contextmanager
     def writing(self, first_byte: int) -> Iterator[sqlite3.Connection]:
         """The same inside one transaction: committed at the end, undone when the block raises."""
         number = first_byte % self.count
         try:
-            db = self._connection(number)
+            db = self.connection(number)
             # IMMEDIATE: a plain BEGIN that writes later fails at once when another has written.
             db.execute("BEGIN IMMEDIATE")
             try:
@@ -66,7 +66,7 @@ class Shards:
                     db.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            raise _ours(error, self._folder) from error
+            raise self.translated(error) from error
         self._after_write(number)
 
     def create(self) -> None:
@@ -81,7 +81,9 @@ class Shards:
             self._checkpoints = None
         self._mine.close()
 
-    def _connection(self, number: int) -> sqlite3.Connection:
+    def connection(self, first_byte: int) -> sqlite3.Connection:
+        """A connection to the file of `first_byte` for this thread; its errors are sqlite3's."""
+        number = first_byte % self.count
         mine = self._mine.of_this_process()
         db = mine.get(number)
         if db is None:
@@ -97,8 +99,12 @@ class Shards:
                     checkpoints = self._checkpoints = _Checkpoints(self._paths)
         checkpoints.written[number] = True
         if checkpoints.behind[number]:
-            self._connection(number).execute("PRAGMA wal_checkpoint(RESTART)")
+            self.connection(number).execute("PRAGMA wal_checkpoint(RESTART)")
             checkpoints.behind[number] = False
+
+    def translated(self, error: sqlite3.Error) -> Exception:
+        """The error that tells who must act."""
+        return _ours(error, self._folder)
 
     def _check_folder(self) -> None:
         try:

@@ -1,0 +1,242 @@
+"""
+What the UrlStore costs, with the bare engine beside it in the same run.
+
+    python -m bench.urlstore [--engine sqlite|hbase] [--scale 1.0]
+
+CPU is this process's alone; on HBase the gateway's and the server's come on top. `bare` does the
+least that the engine can do for the same cells: no normalization, no aliases, no records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from aragog.settings import StoreSettings
+from aragog.urlstore.compression import compress
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.nodes import node_id
+from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables import Tables
+from aragog.zen.tables.sqlite import SqliteTables
+
+BUNDLE = 25
+NOW_MS = 1_700_000_000_000
+FIELDS = ["title", "description", "og.image", "site_name"]
+COLUMNS = [b"m:" + field.encode() for field in FIELDS]
+
+
+class BareSqlite:
+    """A file, a table of cells, three statements."""
+
+    def __init__(self, folder: Path) -> None:
+        self.db = sqlite3.connect(folder / "bare.db", isolation_level=None)
+        self.db.execute("PRAGMA journal_mode=WAL")
+        self.db.execute("PRAGMA synchronous=NORMAL")
+        self.db.execute(
+            "CREATE TABLE t (row BLOB, col BLOB, value BLOB, PRIMARY KEY (row, col)) WITHOUT ROWID"
+        )
+
+    def fill(self, keys: list[bytes]) -> None:
+        """As many cells a row as a page's node has."""
+        names = [*COLUMNS, *(b"m:og.%d" % i for i in range(11)), *(b"s:%d" % i for i in range(14))]
+        rows = [(key, name, os.urandom(40)) for key in keys for name in names]
+        self.db.execute("BEGIN")
+        self.db.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+        self.db.execute("COMMIT")
+
+    def get(self, key: bytes) -> dict[bytes, bytes]:
+        sql = "SELECT col, value FROM t WHERE row=? AND col IN (?, ?, ?, ?)"
+        return dict(self.db.execute(sql, (key, *COLUMNS)).fetchall())
+
+    def get_many(self, keys: list[bytes]) -> list[dict[bytes, bytes]]:
+        return [self.get(key) for key in keys]
+
+    def put(self, key: bytes, cells: dict[bytes, bytes]) -> None:
+        sql = "INSERT INTO t VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value=excluded.value"
+        self.db.execute("BEGIN IMMEDIATE")
+        self.db.executemany(sql, [(key, column, value) for column, value in cells.items()])
+        self.db.execute("COMMIT")
+
+
+@contextmanager
+def sqlite_engine() -> Iterator[tuple[Tables, BareSqlite]]:
+    folder = Path(tempfile.mkdtemp(prefix="aragog-bench-"))
+    tables = SqliteTables(folder / "tables")
+    tables.create()
+    yield tables, BareSqlite(folder)
+    tables.close()
+    shutil.rmtree(folder)
+
+
+# name: a context manager that gives empty tables, and the bare engine with four methods:
+# fill(keys), get(key), get_many(keys), put(key, cells).
+ENGINES = {"sqlite": sqlite_engine}
+
+
+def pages_of(count: int, seed: int = 1) -> list[PageWrite]:
+    """Pages of some sites: 185 links each, two thirds of them the site's own, 15 fields."""
+    rng = random.Random(seed)
+    pages = []
+    for number in range(count):
+        site = f"https://www.site{number // 40}.example"
+        nav = [OutLink(f"{site}/section/{i}", f"Section {i}") for i in range(45)]
+        near = [
+            OutLink(
+                f"{site}/articles/{rng.randrange(400)}/some-words-of-a-title", f"Some words {i}"
+            )
+            for i in range(95)
+        ]
+        far = [
+            OutLink(
+                f"https://other{rng.randrange(900)}.example/page/{rng.randrange(9)}",
+                "Elsewhere",
+                "nofollow",
+            )
+            for _ in range(45)
+        ]
+        url = f"{site}/articles/{number % 40}/some-words-of-a-title"
+        fields = {name: f"{name} of {url}".encode() for name in FIELDS}
+        fields |= {f"og.{i}": b"a value of some length, as they are" for i in range(11)}
+        content = ContentWrite(
+            compress(rng.randbytes(9000)), "zstd", 57_000, {"content-type": "text/html"}
+        )
+        pages.append(
+            PageWrite(
+                url=url, final_url=url, canonical_url=url, fetched_at_ms=NOW_MS + number,
+                fields=fields, provenance=dict.fromkeys(fields, "og"), links=nav + near + far,
+                content=content, due_at_ms=NOW_MS + 86_400_000,
+                facts={"status": 200, "outcome": "Fetched", "etag": '"x"', "latency_ms": 81.5},
+            )
+        )  # fmt: skip
+    return pages
+
+
+class Row:
+    """A line of the table."""
+
+    def __init__(self, name: str, per: str, units: int) -> None:
+        self.name, self.per, self.units = name, per, units
+
+    def run(self, act: Callable[[], object]) -> tuple[float, float]:
+        wall, cpu = time.perf_counter(), time.process_time()
+        act()
+        self.wall_us = (time.perf_counter() - wall) / self.units * 1e6
+        self.cpu_us = (time.process_time() - cpu) / self.units * 1e6
+        return self.wall_us, self.cpu_us
+
+
+def measure(name: str, per: str, units: int, act: Callable[[], object], note: str = "") -> float:
+    row = Row(name, per, units)
+    wall, cpu = row.run(act)
+    print(f"{name:46} {wall:10.1f} {cpu:10.1f}  us a {per:10} {note}", flush=True)
+    return wall
+
+
+def ratio(
+    name: str, per: str, units: int, ours: Callable[[], object], bare: Callable[[], object]
+) -> None:
+    """Both, three times in turn; the middle ones."""
+    times: dict[str, list[tuple[float, float]]] = {"ours": [], "bare": []}
+    for _ in range(3):
+        times["bare"].append(Row(name, per, units).run(bare))
+        times["ours"].append(Row(name, per, units).run(ours))
+    wall, cpu = (statistics.median(t[i] for t in times["ours"]) for i in (0, 1))
+    bare_cpu = statistics.median(t[1] for t in times["bare"])
+    print(
+        f"{name:46} {wall:10.1f} {cpu:10.1f}  us a {per:10} bare {bare_cpu:.1f} CPU, "
+        f"{cpu / bare_cpu:.2f}x",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--engine", choices=sorted(ENGINES), default="sqlite")
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--import-urls", type=int, default=20_000)
+    given = parser.parse_args()
+    with ENGINES[given.engine]() as (tables, bare):
+        run(tables, bare, given.engine, given.scale, given.import_urls)
+
+
+def run(tables: Tables, bare, engine: str, scale: float, import_urls: int) -> None:
+    store = UrlStore(tables, MemoryContent(), StoreSettings())
+    pages = pages_of(int(1000 * scale))
+    urls = [page.url for page in pages]
+    print(
+        f"{engine}: {len(pages)} pages of 185 links and 15 fields\n{'':46} {'wall':>10} {'cpu':>10}"
+    )
+
+    def write(some: list[PageWrite]) -> None:
+        for at in range(0, len(some), BUNDLE):
+            store.write_pages(some[at : at + BUNDLE])
+
+    measure("store stage, links and all", "page", len(pages), lambda: write(pages))
+    measure("the same again (nothing changed)", "page", len(pages), lambda: write(pages))
+    measure("fold of their links", "page", len(pages), lambda: fold(store))
+    linkless = [replace(page, links=None) for page in pages_of(len(pages), seed=2)]
+    measure("store stage without links", "page", len(pages), lambda: write(linkless))
+    bare.fill([node_id(url) for url in urls])
+    sample = random.Random(3).choices(urls, k=2000 if engine == "sqlite" else 300)
+    ids = [node_id(url) for url in sample]
+    ratio(
+        "get, 4 fields", "URL", len(sample),
+        lambda: [store.get(url, FIELDS) for url in sample],
+        lambda: [bare.get(key) for key in ids],
+    )  # fmt: skip
+    hundreds = [sample[at : at + 100] for at in range(0, len(sample), 100)]
+    ratio(
+        "get_many of 100, 4 fields", "URL", len(sample),
+        lambda: [store.get_many(some, FIELDS) for some in hundreds],
+        lambda: [bare.get_many([node_id(url) for url in some]) for some in hundreds],
+    )  # fmt: skip
+    few = sample[: len(sample) // 4]
+    three = {"a": b"1", "b": b"2", "c": b"3"}
+    cells = {b"m:" + name.encode(): value for name, value in three.items()}
+    ratio(
+        "put, 3 fields", "URL", len(few),
+        lambda: [store.put(url, three) for url in few],
+        lambda: [bare.put(node_id(url), cells) for url in few],
+    )  # fmt: skip
+    targets = [f"https://www.site{i % 25}.example/section/{i % 45}" for i in range(200)]
+    measure("20 inlinks", "call", len(targets), lambda: [store.inlinks(t, 20) for t in targets])
+    measure(
+        "count of inlinks", "call", len(targets), lambda: [store.count_inlinks(t) for t in targets]
+    )
+    rows = [
+        (f"https://import{i % 997}.example/p/{i}", {"title": b"A title of a page"})
+        for i in range(import_urls)
+    ]
+    measure("import, 1 field", "URL", len(rows), lambda: bulk(store, rows), f"of {import_urls}")
+
+
+def fold(store: UrlStore) -> None:
+    while store.fold_links(1000).journal_rows:
+        pass
+
+
+def bulk(store: UrlStore, rows: list[tuple[str, dict[str, bytes]]]) -> None:
+    pages = [
+        PageWrite(url=url, final_url=url, canonical_url=url, fetched_at_ms=NOW_MS, fields=fields)
+        for url, fields in rows
+    ]
+    for at in range(0, len(pages), 1000):
+        store.write_pages(pages[at : at + 1000])
+
+
+if __name__ == "__main__":
+    main()
