@@ -73,7 +73,8 @@ class Graph:
         self.nodes: list[Node] = []
         self.problems: list[str] = []
         self._by_id: dict[str, Node] = {}
-        self._merged: set[int] = set()
+        self._by_type: dict[str, list[int]] = {}
+        self._indexed = 0
 
     def full(self) -> bool:
         """True when no more nodes are taken; said once in `problems`."""
@@ -124,7 +125,17 @@ class Graph:
 
     def of_types(self, types: frozenset[str]) -> Iterator[Node]:
         """All nodes of one of `types` (lower case), at any depth, in order."""
-        return (node for node in self.nodes if node.types and node.is_a(types))
+        if self._indexed != len(self.nodes):
+            self._index()
+        found = {place for name in types & self._by_type.keys() for place in self._by_type[name]}
+        return (self.nodes[place] for place in sorted(found))
+
+    def _index(self) -> None:
+        self._by_type = {}
+        self._indexed = len(self.nodes)
+        for place, node in enumerate(self.nodes):
+            for name in node.types:
+                self._by_type.setdefault(name.lower(), []).append(place)
 
 
 def _says_something(node: Node) -> bool:

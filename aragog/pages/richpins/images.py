@@ -13,6 +13,7 @@ from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.sources import Sources
 
 MAX_IMAGES = 20
+PRESENTABLE_PIXELS = 400
 SMALL_PIXELS = 200
 """A declared side under this is an icon, taken only when there is nothing else."""
 
@@ -129,6 +130,12 @@ def _is_icon(image: Image) -> bool:
     if sides and max(sides) < SMALL_PIXELS:
         return True
     return bool(_ICON.search(image.url.partition("://")[2].partition("/")[2].partition("?")[0]))
+
+
+def is_presentable(image: Image) -> bool:
+    """True unless it is an icon or declared to be too small to stand for a page."""
+    sides = [side for side in (image.width, image.height) if side]
+    return not _is_icon(image) and (not sides or max(sides) >= PRESENTABLE_PIXELS)
 
 
 def _sized(image: Image) -> Image:

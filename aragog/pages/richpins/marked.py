@@ -199,8 +199,8 @@ class _Walk:
         if attributes.get("datetime"):
             return [(attributes["datetime"] or "").strip()]
         if tag in {"img", "source"}:
-            lazy = attributes.get("data-src") or attributes.get("data-lazy-src")
-            return [lazy] if lazy else []
+            lazy = (attributes.get(name) for name in ("data-src", "data-lazy-src", "href"))
+            return [found for found in lazy if found][:1]
         if name in _MULTILINE:
             return lines_of(mark.element)
         text = squeeze(mark.element.text())

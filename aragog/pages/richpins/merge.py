@@ -77,7 +77,12 @@ def pin_of(sources: Sources) -> RichPin:
     typed = {kind.name: kind.read(sources, nodes)} if kind else {}
     kind, typed = _with_shown_recipe(sources, kind, typed)
     subject = nodes or (_other_subject(sources) if kind is None else [])
-    facts = page.read(sources, subject, name_properties=kind.names if kind else _KINDS[0].names)
+    facts = page.read(
+        sources,
+        subject,
+        name_properties=kind.names if kind else _KINDS[0].names,
+        prefers_shared_image=kind is None or kind.name in {"article", "video"},
+    )
     ledger, document = sources.ledger, sources.document
     return RichPin(
         type=kind.name if kind else "page",

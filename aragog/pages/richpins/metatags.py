@@ -9,6 +9,9 @@ from collections.abc import Iterable
 
 from aragog.pages.document import Attributes
 
+_DOTTED = ("dc:", "dcterms:", "dcterm:")
+"""Dublin Core is written with a dot or a colon."""
+
 MAX_CONTENTS = 100
 """Of one name."""
 
@@ -38,7 +41,8 @@ class MetaTags:
             if not content or content.isspace():
                 continue
             for key in ("property", "name"):
-                for name in (attributes.get(key) or "").lower().split():
+                for said in (attributes.get(key) or "").lower().split():
+                    name = said.replace(":", ".", 1) if said.startswith(_DOTTED) else said
                     contents = self._contents.setdefault(name, [])
                     if len(contents) < MAX_CONTENTS:
                         contents.append((content.strip(), number))

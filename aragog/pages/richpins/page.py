@@ -7,18 +7,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from selectolax.lexbor import LexborNode
+
+from aragog.errors import InvalidUrl
+from aragog.pages.document import squeeze
 from aragog.pages.richpins import dates, images, values
 from aragog.pages.richpins.dates import Moment
 from aragog.pages.richpins.graph import Node
 from aragog.pages.richpins.images import Image
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.sources import Sources
+from aragog.urls.domain import registered_domain
 
 _SITE_TYPES = frozenset({"website"})
 _PAGE_TYPES = frozenset(
     {"webpage", "itempage", "articlepage", "aboutpage", "collectionpage", "faqpage", "recipepage"}
 )
-_TITLE_CUTS = re.compile(r"\s+[|\-–—·•:»]\s+|\s*\|\s*")
+_TITLE_CUTS = re.compile(r"\s+[|\-–—·•:»│›~]\s+|\s*[|│]\s*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +45,23 @@ class Page:
     oembed_url: str | None
 
 
-def read(sources: Sources, nodes: list[Node], *, name_properties: tuple[str, ...]) -> Page:
+def read(
+    sources: Sources,
+    nodes: list[Node],
+    *,
+    name_properties: tuple[str, ...],
+    prefers_shared_image: bool,
+) -> Page:
     """
     The common facts of a page about `nodes` (most trusted first; none for an unmarked page).
 
-    `name_properties` are the properties that name such a thing, best first.
+    `name_properties` are the properties that name such a thing, best first. With
+    `prefers_shared_image` the image that the page offers for sharing goes before larger ones of the
+    markup: those of an article are as often its author or a later picture.
     """
     pages = list(sources.graph.of_types(_PAGE_TYPES))
     site_name = _site_name(sources, nodes)
-    image, candidates = _images(sources, nodes, pages)
+    image, candidates = _images(sources, nodes, pages, shared_first=prefers_shared_image)
     return Page(
         title=_title(sources, nodes, name_properties, site_name),
         description=_description(sources, nodes, pages),
@@ -73,34 +86,57 @@ def _title(
         yield from sources.scalars(nodes, *properties)
         yield from sources.meta("og:title", "twitter:title")
         yield from sources.meta("dc.title", "dcterms.title", "citation_title", "title")
-        yield from sources.element("h1")
-        if sources.document.title:
-            yield Candidate(sources.document.title, "html", "title")
+        yield from sources.meta("parsely-title", "sailthru.title")
+        heading = next(sources.element("h1"), None)
+        shown = sources.document.title
+        if heading is not None and shown and _bare(heading.value) in _bare(shown):
+            yield heading
+        if shown:
+            yield Candidate(shown, "html", "title")
+        if heading is not None:
+            yield heading
 
     title = sources.ledger.pick("page.title", values.text, candidates(), expected="a title")
     where = sources.ledger.provenance.get("page.title")
-    if title and where and where.syntax not in {"json-ld", "microdata", "rdfa"}:
-        return without_site(title, site_name)
+    if not title or not where:
+        return None
+    title = without_site(title, {*filter(None, [site_name]), *own_names(sources)})
+    if where.syntax in {"json-ld", "microdata", "rdfa"}:
+        return title
+    heading = next(sources.element("h1"), None)
+    parts = [part for part in _TITLE_CUTS.split(title) if part]
+    if heading is not None and len(parts) > 1 and _bare(heading.value) == _bare(parts[0]):
+        return parts[0].strip()
     return title
 
 
-def without_site(title: str, site_name: str | None) -> str:
+def without_site(title: str, site_names: set[str]) -> str:
     """A title without the site's name behind or before a dash, bar or dot."""
-    if not site_name:
-        return title
-    parts = list(_TITLE_CUTS.finditer(title))
-    if parts:
-        site = _bare(site_name)
-        first, last = parts[0], parts[-1]
-        if _bare(title[last.end() :]) == site and last.start() > 0:
+    cuts = list(_TITLE_CUTS.finditer(title))
+    if cuts and site_names:
+        sites = {_bare(name) for name in site_names}
+        first, last = cuts[0], cuts[-1]
+        if _bare(title[last.end() :]) in sites and last.start() > 0:
             return title[: last.start()].strip()
-        if _bare(title[: first.start()]) == site and first.end() < len(title):
+        if _bare(title[: first.start()]) in sites and first.end() < len(title):
             return title[first.end() :].strip()
     return title
 
 
+def own_names(sources: Sources) -> tuple[str, ...]:
+    """The host in the two ways that a site may be called after it: `example`, `example.com`."""
+    try:
+        domain = registered_domain(sources.document.url)
+    except InvalidUrl:
+        return ()
+    return domain.partition(".")[0], domain
+
+
 def _bare(text: str) -> str:
-    return re.sub(r"\W+|\.(?:com|org|net|co|de|fr|uk|io)$", "", text.lower())
+    return _NOT_LETTERS.sub("", text.lower().replace("&", "and"))
+
+
+_NOT_LETTERS = re.compile(r"[\W_]+")
 
 
 def _description(sources: Sources, nodes: list[Node], pages: list[Node]) -> str | None:
@@ -146,8 +182,29 @@ def _site_name(sources: Sources, nodes: list[Node]) -> str | None:
         yield from sources.scalars(nodes, "publisher")
         yield from sources.meta("dc.publisher", "dcterms.publisher", "publisher")
         yield from sources.meta("al:ios:app_name", "al:android:app_name", "twitter:app:name:iphone")
+        yield from _named_like_the_host(sources)
 
-    return sources.ledger.pick("page.site_name", values.name, candidates(), expected="a name")
+    name = sources.ledger.pick("page.site_name", values.name, candidates(), expected="a name")
+    return _without_slogan(sources, name) if name else None
+
+
+def _named_like_the_host(sources: Sources) -> Iterator[Candidate]:
+    """The part of a title that is the host's name in other letters: `Bong Eats` of bongeats.com."""
+    own = {_bare(name) for name in own_names(sources)}
+    for where, text in (
+        ("title", sources.document.title),
+        ("og:title", sources.metas.first("og:title")),
+    ):
+        for part in _TITLE_CUTS.split(text or ""):
+            if _bare(part) in own:
+                yield Candidate(part.strip(), "html", where)
+
+
+def _without_slogan(sources: Sources, name: str) -> str:
+    """`Baker by Nature - A Baking Blog` is called as its host is, without the rest."""
+    own = {_bare(each) for each in own_names(sources)}
+    parts = [part.strip() for part in _TITLE_CUTS.split(name) if part.strip()]
+    return next((part for part in parts if _bare(part) in own), name)
 
 
 def _language(sources: Sources, nodes: list[Node]) -> str | None:
@@ -176,12 +233,50 @@ def _authors(sources: Sources, nodes: list[Node], pages: list[Node]) -> tuple[st
             "og:article:author", "book:author", "twitter:data1" if _labelled(sources) else "author",
         )  # fmt: skip
         yield from sources.lists(pages, "author", "creator")
-        yield from sources.element('[rel~="author"]')
-        yield from sources.element(
-            '[class*="author-name" i],[class~="author" i],[class~="byline" i]'
-        )
 
-    return sources.ledger.pick("page.authors", _person_names, candidates(), expected="a name") or ()
+    return (
+        sources.ledger.pick(
+            "page.authors",
+            _person_names,
+            candidates(),
+            otherwise=_bylines(sources),
+            expected="a name",
+        )
+        or ()
+    )
+
+
+def _bylines(sources: Sources) -> Iterator[Candidate]:
+    """Names in elements that are called author or byline, outside of comments."""
+    for count, node in enumerate(sources.document.tree.css(_BYLINES)):
+        if count >= _MAX_BYLINES:
+            return
+        text = squeeze(node.text())
+        named = _BYLINE.fullmatch(text) if len(text) <= _TOO_LONG_FOR_A_NAME else None
+        if named and not _is_in_comments(node):
+            yield Candidate(named[1], "html", f"{node.tag} of class or rel author")
+
+
+_BYLINES = '[rel~="author"],[class*="byline" i],[class*="author" i]'
+_MAX_BYLINES = 30
+_BYLINE = re.compile(
+    r"(?i:(?:written |posted |published |recipe )?by:?\s+|von\s+|por\s+|par\s+|di\s+|door\s+|av\s+)?"
+    r"([^\W\d_a-z][\w.’'\-]*(?:\s+(?:(?:de|van|von|der|la|del|di|da|el|al|bin|ter|&|and)\s+)*"
+    r"[^\W\d_a-z][\w.’'\-]*){1,3})(?:\s*[|,–·•\-].*)?"
+)
+
+
+def _is_in_comments(node: LexborNode) -> bool:
+    at: LexborNode | None = node
+    for _ in range(8):
+        if at is None or at.tag in {"body", "html"}:
+            return False
+        attributes = at.attributes
+        named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
+        if "comment" in named or "review" in named or "related" in named:
+            return True
+        at = at.parent
+    return False
 
 
 def _labelled(sources: Sources) -> bool:
@@ -207,10 +302,14 @@ def _metas_at_once(sources: Sources, *names: str) -> Iterator[Candidate]:
 
 
 def _images(
-    sources: Sources, nodes: list[Node], pages: list[Node]
+    sources: Sources, nodes: list[Node], pages: list[Node], *, shared_first: bool
 ) -> tuple[Image | None, tuple[Image, ...]]:
-    offered = _offered(sources, nodes)
-    image, everything = _best_of(sources, offered)
+    image, everything = _best_of(sources, _offered(sources, nodes))
+    shared = [each for each, _ in images.from_open_graph(sources)] if shared_first else []
+    own = images.best(shared)
+    if own is not None and own is not image and images.is_presentable(own):
+        image = own
+        sources.ledger.note("page.image", Candidate(own.url, "opengraph", "og:image"))
     if image is None:
         image, everything = _best_of(sources, _offered_by_the_page(sources, pages))
     return image, everything
@@ -224,9 +323,7 @@ def _offered(sources: Sources, nodes: list[Node]) -> Iterator[tuple[Image, Candi
         yield from ((image, found) for image in images.read(found.value, sources))
 
 
-def _offered_by_the_page(
-    sources: Sources, pages: list[Node]
-) -> Iterator[tuple[Image, Candidate]]:
+def _offered_by_the_page(sources: Sources, pages: list[Node]) -> Iterator[tuple[Image, Candidate]]:
     for found in sources.lists(pages, "primaryimageofpage", "image", "thumbnailurl"):
         yield from ((image, found) for image in images.read(found.value, sources))
     for link in sources.document.link_elements:
@@ -266,10 +363,19 @@ def _published_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Mom
             "video:release_date", "book:release_date", "published_date", "release_date",
         )  # fmt: skip
         yield from sources.scalars(pages, "datepublished")
-        for node in sources.document.tree.css("time[datetime]")[:3]:
-            yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
 
-    return sources.ledger.pick("page.published_at", dates.moment, candidates(), expected="a date")
+    return sources.ledger.pick(
+        "page.published_at",
+        dates.moment,
+        candidates(),
+        otherwise=_shown_times(sources),
+        expected="a date",
+    )
+
+
+def _shown_times(sources: Sources) -> Iterator[Candidate]:
+    for node in sources.document.tree.css("time[datetime]")[:3]:
+        yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
 
 
 def _modified_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Moment | None:

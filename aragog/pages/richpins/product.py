@@ -162,6 +162,8 @@ def _offers(nodes: list[Node]) -> Iterator[Node]:
     """The offers of products, of their variants, and inside aggregate offers."""
     left = MAX_OFFERS
     for node in nodes:
+        if node.role == "itemoffered" and node.parent is not None:
+            yield node.parent
         for holder in [node, *_nodes(node.all("hasvariant", "model"))]:
             for offer in _nodes(holder.all("offers", "offer")):
                 left -= 1

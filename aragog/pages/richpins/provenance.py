@@ -67,13 +67,26 @@ class Ledger:
         read: Callable[[Any], T | None],
         candidates: Iterable[Candidate],
         *,
+        otherwise: Iterable[Candidate] = (),
         expected: str = "a value",
     ) -> T | None:
         """
         The first candidate that `read` understands; the others that differ become conflicts.
 
-        `read` answers None for what is not `expected`, and that candidate is dropped.
+        `read` answers None for what is not `expected`, and that candidate is dropped. `otherwise`
+        holds candidates that cost more to find than they are worth beside others: they are only
+        asked for when there is nothing else.
         """
+        chosen = self._first(field, read, candidates, expected)
+        return self._first(field, read, otherwise, expected) if chosen is None else chosen
+
+    def _first(
+        self,
+        field: str,
+        read: Callable[[Any], T | None],
+        candidates: Iterable[Candidate],
+        expected: str,
+    ) -> T | None:
         chosen: T | None = None
         conflicts = 0
         for candidate in candidates:

@@ -27,8 +27,7 @@ class Sources:
         body, graph = document.body, self.graph
         # A search in the bytes is far cheaper than a query for what is not there.
         if b"ld+json" in body:
-            scripts = document.tree.css('script[type*="ld+json" i]')
-            jsonld.read([script.text() for script in scripts], graph)
+            jsonld.read(list(_scripts(document)), graph)
         if b"itemprop" in body or b"itemscope" in body:
             marked.read_microdata(document.tree, graph)
         if b"typeof" in body:
@@ -88,6 +87,12 @@ class Sources:
         text = text.replace(" ", "%20").translate({9: None, 10: None, 13: None})
         host = text.partition("://")[2]
         return text if host and host[0] not in "/?#" else None
+
+
+def _scripts(document: Document) -> Iterator[str]:
+    for script in document.tree.css("script[type]"):
+        if "ld+json" in (script.attributes.get("type") or "").lower():
+            yield script.text()
 
 
 def by_trust(nodes: Iterable[Node]) -> list[Node]:
