@@ -2,16 +2,16 @@
 The engine under requests: an adapter that speaks HTTP/1.1 over connections pinned by the guard.
 
 Mounted on a `requests.Session` it makes any request of that session safe: the host is resolved
-once, every address vetted, and the socket opened to a vetted one. `Fetcher` hands it a
-`PoliteRequest`, which also carries the fetch's pace and the moments at which its gate wants to be
-asked.
+once, every address vetted, and the socket opened to a vetted one. `Fetcher` calls `exchange` with
+a `PoliteRequest`, which also carries the fetch's pace and the moments at which its gate wants to
+be asked.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, assert_never
 
 import requests
@@ -19,14 +19,16 @@ from requests.adapters import BaseAdapter
 
 from aragog.clock import Clock, SystemClock
 from aragog.fetcher.answer import Answer
+from aragog.fetcher.body import Bounds
 from aragog.fetcher.connection import Address, Connection, Peer, connect
-from aragog.fetcher.faults import Barred, Broken, Excess, Fault, NoPage, Postponed
+from aragog.fetcher.faults import Barred, Broken, Postponed
 from aragog.fetcher.guard import Denied, Unresolved, Vetted
 from aragog.fetcher.pace import Pace
 from aragog.fetcher.pool import Pool
 from aragog.fetcher.ports import Guard
 from aragog.fetcher.proxy import Proxy
 from aragog.fetcher.request import PoliteRequest, Target
+from aragog.fetcher.requests_errors import as_requests_says
 from aragog.fetcher.tls import tls_context
 from aragog.fetcher.user_agent import has_contact, is_loopback, missing_contact
 from aragog.settings import FetchSettings
@@ -56,6 +58,7 @@ class PinnedAdapter(BaseAdapter):
         self._guard = guard
         self._clock = clock or SystemClock()
         self._tls = tls
+        self._bounds = Bounds(settings.max_wire_bytes, settings.max_body_bytes)
         self._anonymous = not has_contact(settings)
         self._proxy = Proxy(settings.proxy) if settings.proxy else None
         self._pool = Pool(self._clock, max_idle=4 * settings.concurrency)
@@ -73,16 +76,14 @@ class PinnedAdapter(BaseAdapter):
         The answer to `request`, its body unread when `stream`.
 
         Raises:
-            requests.RequestException: for a plain request; for a `PoliteRequest` the `Fault`.
+            requests.RequestException: no answer, or none that is allowed.
         """
-        if isinstance(request, PoliteRequest):
-            return self.exchange(request)
-        with _as_requests_says(request):
+        with as_requests_says(request):
             why = self._guard.vet_url(request.url or "")
             if why is not None:
                 raise Barred(why)
-            response = self.exchange(self._polite(request))
-            response.request = request
+            polite = request if isinstance(request, PoliteRequest) else self._polite(request)
+            response = self.exchange(polite).as_response(request, self._bounds)
             if not stream:
                 _ = response.content
             return response
@@ -103,7 +104,7 @@ class PinnedAdapter(BaseAdapter):
             min_bytes_per_s=settings.min_bytes_per_s,
         )
 
-    def exchange(self, request: PoliteRequest) -> requests.Response:
+    def exchange(self, request: PoliteRequest) -> Answer:
         """
         Send `request`, read the head of its answer.
 
@@ -129,7 +130,7 @@ class PinnedAdapter(BaseAdapter):
         *,
         dns_ms: float | None,
         kept: bool,
-    ) -> requests.Response:
+    ) -> Answer:
         pace = request.pace
         try:
             connection.timed_by(pace)
@@ -154,7 +155,7 @@ class PinnedAdapter(BaseAdapter):
         answer.dns_ms = dns_ms
         answer.connect_ms = None if kept else connection.connect_ms
         answer.first_byte_ms = (pace.now_s() - sent_s) * 1000
-        return answer.as_response(request)
+        return answer
 
     def _connect(self, peer: Peer, target: Target, pace: Pace) -> tuple[Connection, float]:
         """A new connection, and how many milliseconds the name took."""
@@ -207,25 +208,3 @@ def vetted(guard: Guard, host: str, port: int) -> Sequence[Address]:
             raise Broken("dns", why)
         case _:
             assert_never(found)
-
-
-@contextlib.contextmanager
-def _as_requests_says(request: requests.PreparedRequest) -> Iterator[None]:
-    """Faults as the exceptions that users of requests expect."""
-    try:
-        yield
-    except Fault as fault:
-        raise _their_error(fault)(fault.why, request=request) from fault
-
-
-def _their_error(fault: Fault) -> type[requests.RequestException]:
-    if isinstance(fault, Barred):
-        return requests.exceptions.InvalidURL
-    if isinstance(fault, Excess):
-        return requests.exceptions.InvalidHeader
-    if isinstance(fault, NoPage):
-        return requests.exceptions.ContentDecodingError
-    kind = fault.kind if isinstance(fault, Broken) else ""
-    if kind == "timeout":
-        return requests.exceptions.Timeout
-    return requests.exceptions.SSLError if kind == "tls" else requests.exceptions.ConnectionError

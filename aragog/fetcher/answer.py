@@ -15,13 +15,12 @@ from aragog.fetcher.faults import Broken, Fault
 from aragog.fetcher.framing import Framing, framing_of
 from aragog.fetcher.head import Head
 from aragog.fetcher.pace import Pace
+from aragog.fetcher.requests_errors import as_requests_says
 
 # The body of an answer that is not wanted is read to its end when it is this short, because that
 # is cheaper than a new connection.
 DRAIN_BYTES = 16_384
 DRAIN_S = 0.25
-
-NO_BOUNDS = Bounds(1 << 62, 1 << 62)
 
 
 class Answer:
@@ -52,6 +51,8 @@ class Answer:
         self._pace = pace
         self._give_back = give_back
         self._framing: Framing | None = None
+        self._request: requests.PreparedRequest | None = None
+        self._bounds = Bounds(0, 0)
 
     @property
     def framing(self) -> Framing:
@@ -113,14 +114,15 @@ class Answer:
         else:
             connection.close()
 
-    def as_response(self, request: requests.PreparedRequest) -> requests.Response:
-        """The same as requests' own value."""
+    def as_response(self, request: requests.PreparedRequest, bounds: Bounds) -> requests.Response:
+        """The same as requests' own value; a body beyond `bounds`, or cut, raises when read."""
         response = requests.Response()
         response.status_code = self.head.status
         response.reason = self.head.reason
         response.url = request.url or ""
         response.request = request
         response.raw = self
+        self._request, self._bounds = request, bounds
         response.headers = CaseInsensitiveDict(
             (name, ", ".join(values)) for name, values in self.head.fields.items()
         )
@@ -132,7 +134,11 @@ class Answer:
         """The decoded body in one piece, for `Response.content` and `iter_content`."""
         del amt, decode_content
         if self._connection is not None:
-            yield self.read_body(NO_BOUNDS).data
+            with as_requests_says(self._request):
+                body = self.read_body(self._bounds)
+                if body.truncated_why:
+                    raise Broken("reset", body.truncated_why)
+            yield body.data
 
     def close(self) -> None:
         self._let_go(reusable=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, assert_never, cast
+from typing import Any, TypeVar, assert_never
 
 from aragog.fetcher.answer import Answer
 from aragog.fetcher.cookies import Cookies
@@ -112,8 +112,7 @@ class Chain:
             depart=lambda: self._gate.depart(url),
             departed=lambda: self._gate.departed(url),
         )
-        answer = cast("Answer", self._plan.adapter.send(request, stream=True).raw)
-        self._answer = answer
+        answer = self._answer = self._plan.adapter.exchange(request)
         self._asked.add(self._spelling)
         if self._cookies is not None:
             self._cookies.learn(self._spelling, answer.head)

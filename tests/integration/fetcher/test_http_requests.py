@@ -289,6 +289,13 @@ def test_a_plain_requests_session_over_the_adapter_is_guarded_too(origin, fetche
             session.get("http://10.0.0.1:8080/")
         with pytest.raises(requests.exceptions.ConnectionError):
             session.get(origin.url("/garbage"))
+        with pytest.raises(requests.exceptions.ConnectionError, match="Content-Length promised"):
+            session.get(origin.url("/cut"))
+        with pytest.raises(requests.exceptions.InvalidHeader, match="bomb"):
+            session.get(origin.url("/bomb/gzip"))
+        with pytest.raises(requests.exceptions.ConnectionError, match="only GET"):
+            session.post(origin.url("/"), data=b"x")
+        assert session.get(origin.url("/chain/2")).url == origin.url("/chain/0")
 
 
 def test_many_threads_share_one_fetcher(origin, fetcher):
