@@ -19,6 +19,7 @@ import signal
 import socket
 import string
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -234,9 +235,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("var/hbase"), help="data and logs")
     parser.add_argument("--port", type=int, action="append", help="of a gateway; may be repeated")
     options = parser.parse_args()
-    stopped = threading.Event()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, lambda *_: stopped.set())
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     started_s = time.monotonic()
     try:
         with HBaseServer(options.folder, ports=tuple(options.port or [9090])) as server:
@@ -245,6 +244,8 @@ def main() -> None:
             print("  ARAGOG_STORE__ENGINE=hbase "
                   f"ARAGOG_STORE__HBASE_GATEWAYS={','.join(server.gateways)}")  # fmt: skip
             print("Ctrl-C stops it.", flush=True)
-            stopped.wait()
+            threading.Event().wait()
+    except KeyboardInterrupt:
+        return
     except CannotStart as error:
         raise SystemExit(f"hbase: {error}") from None

@@ -15,6 +15,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.error
@@ -152,9 +153,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=9000)
     parser.add_argument("--bucket", default="aragog", help="made if missing")
     options = parser.parse_args()
-    stopped = threading.Event()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, lambda *_: stopped.set())
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         with S3Server(options.folder, port=options.port) as server:
             server.create_bucket(options.bucket)
@@ -163,6 +162,8 @@ def main() -> None:
                   f"ARAGOG_CONTENT__ENGINE=s3 ARAGOG_CONTENT__S3_BUCKET={options.bucket} "
                   f"ARAGOG_CONTENT__S3_ENDPOINT={server.endpoint}")  # fmt: skip
             print("Ctrl-C stops it.", flush=True)
-            stopped.wait()
+            threading.Event().wait()
+    except KeyboardInterrupt:
+        return
     except CannotStart as error:
         raise SystemExit(f"s3: {error}") from None
