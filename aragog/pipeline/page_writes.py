@@ -48,7 +48,7 @@ def page_write(answer: Answer, reading: Reading, decision: Decision, settings: S
         fetched_at_ms=answer.fetched_at_ms,
         fields=reading.fields,
         provenance=reading.provenance,
-        links=tuple(_out_link(link) for link in reading.links),
+        links=list(map(_out_link, reading.links)),
         facts={
             **facts(answer),
             "page_type": reading.page_type,
@@ -112,6 +112,8 @@ def _permanent(answer: Answer) -> tuple[str, ...]:
 
 
 def _out_link(link: Link) -> OutLink:
+    if not (link.nofollow or link.ugc or link.sponsored):
+        return OutLink(link.url, link.text)
     rel = (("nofollow", link.nofollow), ("ugc", link.ugc), ("sponsored", link.sponsored))
     return OutLink(link.url, link.text, " ".join(name for name, said in rel if said))
 
@@ -175,7 +177,7 @@ def _wire(planned: Planned) -> dict[str, Any]:
         "fetched_at_ms": write.fetched_at_ms,
         "fields": {name: value.decode() for name, value in write.fields.items()},
         "provenance": dict(write.provenance),
-        "links": None if write.links is None else [tuple(link) for link in write.links],
+        "links": None if write.links is None else list(map(tuple, write.links)),
         "facts": dict(write.facts),
         "due_at_ms": write.due_at_ms,
         "gone": write.gone,
@@ -194,6 +196,6 @@ def _planned(wire: dict[str, Any]) -> Planned:
             "also": tuple(wire["also"]),
         },
         fields=fields,
-        links=None if links is None else [OutLink(*link) for link in links],
+        links=None if links is None else list(map(OutLink._make, links)),
     )
     return Planned(write, token, length, meta)

@@ -14,7 +14,34 @@ HOSTS = 250
 PAGES_PER_HOST = 2
 TARGET_BYTES = 57_000
 
-_SYLLABLES = ["an", "be", "co", "da", "el", "fi", "go", "ha", "in", "jo", "ka", "lu", "me", "no", "or", "pa", "qui", "ra", "se", "ti", "un", "va", "we", "xi", "yo", "ze"]
+_SYLLABLES = [
+    "an",
+    "be",
+    "co",
+    "da",
+    "el",
+    "fi",
+    "go",
+    "ha",
+    "in",
+    "jo",
+    "ka",
+    "lu",
+    "me",
+    "no",
+    "or",
+    "pa",
+    "qui",
+    "ra",
+    "se",
+    "ti",
+    "un",
+    "va",
+    "we",
+    "xi",
+    "yo",
+    "ze",
+]
 
 
 def host(number: int) -> str:
@@ -55,7 +82,10 @@ def page(at: str, path: str, port: int) -> bytes:
 <script type="application/ld+json">{json.dumps(data)}</script>
 <style>{"".join(f".c{n} {{ margin: {n}px; color: #{n:06x} }}" for n in range(60))}</style>
 </head><body>"""
-    links = [_link(rng, at, port, prose) for _ in range(rng.randint(150, 200))]
+    # As on real sites: the menu is the same on every page of a host, and targets recur.
+    menu = random.Random(at)
+    links = [_link(menu, at, port, prose) for _ in range(60)]
+    links += [_link(rng, at, port, prose) for _ in range(rng.randint(90, 140))]
     nav = "<ul class='menu'>" + "".join(f"<li>{link}</li>" for link in links[:60]) + "</ul>"
     parts = [head, nav, f"<main><h1>{title}</h1>"]
     rest = iter(links[60:])
@@ -71,14 +101,18 @@ def page(at: str, path: str, port: int) -> bytes:
 
 
 def _link(rng: random.Random, at: str, port: int, prose) -> str:
-    slug = "-".join(prose(4).lower().split())
-    kind = rng.random()
+    kind, number = rng.random(), rng.randint(1, 400)
     if kind < 0.6:
-        href = f"/{slug}"
+        href = f"/articles/{number}/{_slug(number)}"
     elif kind < 0.75:
-        href = f"/search?q={slug}&amp;page={rng.randint(1, 9)}&amp;utm_source=nav"
+        href = f"/search?q={_slug(number)}&amp;page={rng.randint(1, 9)}&amp;utm_source=nav"
     elif kind < 0.85:
-        href = f"http://{at}:{port}/{slug}#part{rng.randint(1, 9)}"
+        href = f"http://{at}:{port}/topics/{_slug(number)}#part{rng.randint(1, 9)}"
     else:
-        href = f"http://{host(rng.randrange(HOSTS))}:{port}/{slug}/"
+        href = f"http://{host(rng.randrange(HOSTS))}:{port}/page/{number % 2}"
     return f'<a class="link" href="{href}">{prose(rng.randint(1, 5))}</a>'
+
+
+def _slug(number: int) -> str:
+    rng = random.Random(number)
+    return "-".join("".join(rng.choices(_SYLLABLES, k=3)) for _ in range(4))
