@@ -24,6 +24,7 @@ from aragog.pinlater.book import TAG, ClaimBook, book_for
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.intake import Intake, Waiter
 from aragog.pinlater.job import Claimed, Sizes, State
+from aragog.pinlater.publishing import JobBatch
 from aragog.pinlater.shard import MAX_BATCH, RedisShard
 
 logger = logging.getLogger(__name__)
@@ -95,8 +96,6 @@ class Channel(stock.Channel):
     shards: Sequence[str] = ()
     claim_timeout_s = 60.0
     max_claim_s = 86_400.0
-    # Pipelines of kombu's own batches go to one server only.
-    supports_batch_publish = False
 
     from_transport_options: tuple[str, ...] = (  # type: ignore[assignment]
         *stock.Channel.from_transport_options,
@@ -149,7 +148,14 @@ class Channel(stock.Channel):
             return
         priority = self._get_message_priority(message)
         job = envelope.to_job(message, priority=priority, now=datetime.now(UTC))
-        answers.note(self.cluster.enqueue(queue, [job])[0])
+        batch = kwargs.get("_publish_batch")
+        if batch is not None:
+            batch.put(queue, job)
+        else:
+            answers.note(self.cluster.enqueue(queue, [job])[0])
+
+    def create_publish_batch(self, max_size: int) -> JobBatch:
+        return JobBatch(self, max_size)
 
     # Consuming
 

@@ -134,11 +134,12 @@ class MemoryShard:
         q.tokens, q.filled_at_ms = min(burst, before + passed_ms * rate / 1000), now_ms
         return q.tokens
 
-    def _held(self, q: _Queue, job_id: str, token: int) -> _Job | None:
+    @staticmethod
+    def _held(q: _Queue, job_id: str, token: int, *, stale: int = 1) -> _Job | None:
         job = q.jobs.get(job_id)
         if job and job.state is State.RUNNING and job.token == token:
             return job
-        q.stats["stale"] += 1
+        q.stats["stale"] += stale
         return None
 
     def ack(self, queue: str, held: Sequence[Hold]) -> list[bool]:
@@ -188,7 +189,7 @@ class MemoryShard:
     def extend(self, queue: str, held: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
         q, answers = self._queues[queue], []
         for job_id, token in held:
-            job = self._held(q, job_id, token)
+            job = self._held(q, job_id, token, stale=0)
             if job:
                 job.at_ms = self._clock.now_ms() + timeout_ms
             answers.append(job is not None)

@@ -23,8 +23,7 @@ class Transport(stock.Transport):
 
     Channel = Channel
     can_parse_url = True
-    supports_batch_publish = False
-    implements = stock.Transport.implements.extend(batch_publish=False)
+    supports_batch_publish = True
     connection_errors = (*stock.Transport.connection_errors, BrokerUnavailable)
 
     client: Any

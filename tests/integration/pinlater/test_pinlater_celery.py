@@ -146,6 +146,23 @@ def test_a_unique_task_is_answered_that_it_is_already_there(staffed):
     assert staffed.notes() == ["once", "once done", "again"]
 
 
+def test_a_batch_of_tasks_is_published_together_and_each_is_due_in_its_time(staffed):
+    with (
+        answers.heard() as told,
+        staffed.app.producer_pool.acquire(block=True) as producer,
+        producer.batch() as batch,
+    ):
+        for i in range(30):
+            staffed.app.send_task("say", (str(i),), producer=producer, countdown=0.5 * (i % 2))
+        before = list(told)
+        batch.flush()
+
+    eventually(lambda: len(staffed.notes()) == 30)
+    assert before == []
+    assert len({answer.job_id for answer in told}) == 30
+    assert staffed.shard.stats("celery")["enqueued"] == 30
+
+
 def test_a_backlog_of_the_stock_transport_is_worked_off(staffed):
     with make(f"redis+socket://{staffed.server.socket}") as stock:
         for i in range(3):
