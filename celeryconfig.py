@@ -31,7 +31,8 @@ result_serializer = "json"
 # At least once: a message is done with when its task is, and comes back when its worker is lost.
 task_acks_late = True
 task_reject_on_worker_lost = True
-task_acks_on_failure_or_timeout = False
+task_acks_on_failure = False
+task_acks_on_timeout = False
 # What a stage finds out goes to the next stage or the store; nobody waits for results.
 task_ignore_result = True
 # A bundle is seconds of work: one in hand, one more at the door.

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TypeVar
+from urllib.parse import urlsplit
 
 import redis
 
 from aragog.clock import Clock, SystemClock
+from aragog.dashboard.parts import Parts
 from aragog.fetcher.guard import Guard
 from aragog.fetcher.http import Fetcher
+from aragog.pinlater.address import redis_urls
+from aragog.pinlater.admin import Admin
+from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.enqueue import Enqueuer
 from aragog.pipeline.sending import Sender
 from aragog.pipeline.services import Services
@@ -30,6 +39,8 @@ FETCH_THREADS = 64
 # RFC 9309: at least five redirects (2.3.1.2), and the first 500 KiB count (2.5).
 ROBOTS_REDIRECTS = 5
 ROBOTS_BYTES = 512_000
+
+T = TypeVar("T")
 
 
 def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -> Services:
@@ -94,8 +105,7 @@ def for_robots(fetch: FetchSettings) -> FetchSettings:
         fetch,
         content_types=("*/*",),
         max_redirects=ROBOTS_REDIRECTS,
-        max_body_bytes=ROBOTS_BYTES,
-        max_wire_bytes=ROBOTS_BYTES,
+        max_body_bytes=ROBOTS_BYTES,  # the rest is cut off; a cap on the wire would refuse it whole
     )
 
 
@@ -120,3 +130,53 @@ def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
         engine.create()
     content = open_content(settings.content, settings.data_dir)
     return UrlStore(engine, content, settings.store, clock or SystemClock())
+
+
+def parts(settings: Settings, *, clock: Clock | None = None) -> Parts:
+    """What can be looked at, for the dashboard and `explain`; nothing is connected yet."""
+    settings = settings.resolved()
+    clock = clock or SystemClock()
+    client = redis_client(settings)
+    broker = settings.broker
+    pinlater = kind_of(broker.url) == "pinlater"
+    return Parts(
+        user_agent=settings.fetch.user_agent,
+        clock=clock,
+        tally=Tally(client, prefix=settings.redis.prefix),
+        waiting=Waiting(client, prefix=settings.redis.prefix),
+        guard=Guard(settings.fetch),
+        robots=robots_cache(settings, clock),
+        limiter=_once(lambda: limiter(settings, Overrides(settings.politeness.overrides_file))),
+        store=_once(lambda: url_store(settings, clock)),
+        admin=Admin.connect(broker.url, broker.shards) if pinlater else None,
+        servers=_servers(settings, redis_urls(broker.url) if pinlater else ()),
+        folder=settings.data_dir.absolute() if settings.store.engine == "sqlite" else None,
+    )
+
+
+def _once(make: Callable[[], T]) -> Callable[[], T]:
+    """`make`, called until it succeeds once; its result from then on."""
+    lock, made = threading.Lock(), cache(make)
+
+    def get() -> T:
+        with lock:
+            return made()
+
+    return get
+
+
+def _servers(settings: Settings, broker: tuple[str, ...]) -> dict[str, redis.Redis]:
+    """Every Redis server that the settings name, once, without its password in the name."""
+    named = (
+        settings.redis.url,
+        *settings.politeness.limiter_urls,
+        *broker,
+        *settings.broker.shards,
+    )
+    found: dict[str, redis.Redis] = {}
+    for url in named:
+        place = urlsplit(url)
+        name = place.path if place.scheme == "unix" else place.netloc.rpartition("@")[2]
+        if name not in found:
+            found[name] = redis.Redis.from_url(url, socket_timeout=2)
+    return found

@@ -26,8 +26,8 @@ from aragog.fetcher.outcome import (
 from aragog.pipeline import tally
 from aragog.pipeline.answers import answer_of, without_fetch
 from aragog.pipeline.bundles import Answer, AnswerBundle, FetchBundle, RobotsBundle, UrlJob
-from aragog.pipeline.gate import PoliteGate, SlotLost
-from aragog.pipeline.known import Known, split_known
+from aragog.pipeline.gate import PoliteGate
+from aragog.pipeline.known import Copy, Known, split_known
 from aragog.pipeline.later import in_time
 from aragog.pipeline.retry import again
 from aragog.pipeline.sending import CANONICALIZE, ROBOTS, Send
@@ -42,6 +42,7 @@ log = logging.getLogger(__name__)
 # A thread needs about this long from its wake-up to an open connection on a busy machine; the
 # limiter holds the request itself back until its slot.
 HEAD_START_MS = 30
+_NO_COPY = Copy()
 
 
 def fetch_bundle(bundle: FetchBundle, services: Services) -> list[Send]:
@@ -68,7 +69,7 @@ class _Run:
         self.robots_first: list[UrlJob] = []
         self.stale_origins: list[str] = []
         self.followed: list[Send] = []
-        self.validators: dict[str, tuple[str | None, str | None]] = {}
+        self.validators: dict[str, Copy] = {}
         self.counts: dict[str, int] = {}
 
     def count(self, name: str, number: int = 1) -> None:
@@ -159,21 +160,16 @@ class _Run:
         self._keep(fetched)
 
     def _fetch_one(self, job: UrlJob, slot: Slot) -> Outcome:
-        etag, modified = self.validators.get(job.url, (None, None))
+        known = self.validators.get(job.url, _NO_COPY)
         with PoliteGate(self.services, slot) as gate:
             try:
                 return self.services.fetcher.fetch(
                     job.next_url,
                     gate=gate,
-                    etag=etag,
-                    last_modified=modified,
-                    validators_url=job.url,
+                    etag=known.etag,
+                    last_modified=known.last_modified,
+                    validators_url=known.url,
                     hops=job.hops,
-                )
-            except SlotLost as lost:
-                # Its slot passed while the connection was being opened, and the next is far.
-                return Redirected(
-                    url=job.url, hops=job.hops, target=job.next_url, retry_at_ms=lost.retry_at_ms
                 )
             except AragogError:
                 raise

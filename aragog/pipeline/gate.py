@@ -16,14 +16,8 @@ from aragog.politeness.slots import Ask, RateExceeded, Slot
 from aragog.urls.domain import origin
 
 ROBOTS_PATH = "/robots.txt"
-
-
-class SlotLost(Exception):
-    """The slot passed before the request could be written; another is reserved, but not near."""
-
-    def __init__(self, retry_at_ms: int) -> None:
-        super().__init__(retry_at_ms)
-        self.retry_at_ms = retry_at_ms
+# Well within the claim on the refresh, which lasts 60 s.
+ROBOTS_HOP_WAIT_MS = 20_000
 
 
 class PoliteGate:
@@ -38,6 +32,7 @@ class PoliteGate:
     def __init__(self, services: Services, slot: Slot) -> None:
         self._services = services
         self._slot = slot
+        self.inline_ms = services.settings.politeness.wait_inline_ms
 
     @property
     def _limiter(self) -> Limiter:
@@ -58,29 +53,28 @@ class PoliteGate:
         slot = self._limiter.reserve([Ask(self._limiter.key_for(url), crawl_delay_s)])[0]
         if isinstance(slot, RateExceeded):
             return Later(slot.free_at_ms, "its domain is booked out")
-        if slot.wait_ms > self._services.settings.politeness.wait_inline_ms:
+        if slot.wait_ms > self.inline_ms:
             return Later(slot.at_ms, "its slot is later")
         self._limiter.finished(self._slot)
         self._slot = slot
         return Go()
 
-    def depart(self, url: str) -> None:  # noqa: ARG002 - the port's signature
+    def depart(self, url: str) -> Later | None:  # noqa: ARG002 - the port's signature
         """
-        Return when the request may be written.
+        None when the request may be written now; Later when its slot passed and the next is far.
 
         Raises:
-            SlotLost: the slot has passed, and the next one is later than a task may wait.
             LimiterUnavailable: its Redis does not answer.
         """
-        inline_ms = self._services.settings.politeness.wait_inline_ms
         while not self._limiter.depart(self._slot):
             slot = self._limiter.reserve([Ask(self._slot.key, self._slot.interval_us / 1e6)])[0]
             if isinstance(slot, RateExceeded):
-                raise SlotLost(slot.free_at_ms)
-            if slot.wait_ms > inline_ms:
-                raise SlotLost(slot.at_ms)
+                return Later(slot.free_at_ms, "its domain is booked out")
+            if slot.wait_ms > self.inline_ms:
+                return Later(slot.at_ms, "its slot passed, the next one is later")
             self._limiter.finished(self._slot)
             self._slot = slot
+        return None
 
     def departed(self, url: str) -> None:  # noqa: ARG002 - the port's signature
         """The request is written: the domain's next one counts from now."""
@@ -94,7 +88,16 @@ class PoliteGate:
 
 
 class RobotsGate(PoliteGate):
-    """The way to robots.txt itself: slots as for any request, no rules ("always allowed")."""
+    """
+    The way to robots.txt itself: slots as for any request, no rules ("always allowed").
+
+    A redirect is waited for longer: robots.txt is asked for from the start each time, so on a
+    domain with a backlog it would never be had otherwise.
+    """
+
+    def __init__(self, services: Services, slot: Slot) -> None:
+        super().__init__(services, slot)
+        self.inline_ms = ROBOTS_HOP_WAIT_MS
 
     def admit(self, url: str) -> Admission:
         return self._with_slot(url, None)

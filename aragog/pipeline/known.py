@@ -10,6 +10,15 @@ from aragog.pipeline.services import Services
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """The validators of what is stored, and the URL that gave it: the only one they are told to."""
+
+    url: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Known:
     """A bundle's jobs, cut by what is stored."""
 
@@ -17,8 +26,8 @@ class Known:
     """To be fetched."""
     done: list[UrlJob]
     """Stored already, and nobody asked for a refresh."""
-    validators: dict[str, tuple[str | None, str | None]]
-    """By URL, (ETag, Last-Modified) of what is stored, for a conditional request."""
+    validators: dict[str, Copy]
+    """By URL, for a conditional request."""
 
 
 def split_known(jobs: Sequence[UrlJob], services: Services) -> Known:
@@ -38,10 +47,9 @@ def split_known(jobs: Sequence[UrlJob], services: Services) -> Known:
         if not job.refresh:
             done.add(job.url)
             known.done.append(job)
-        elif record.canonical_url == job.url:
-            # Validators belong to the representation of this very URL; an alias has none.
-            etag, modified = record.facts.get("etag"), record.facts.get("last_modified")
-            known.validators[job.url] = (_text(etag), _text(modified))
+        else:
+            names = ("final_url", "etag", "last_modified")
+            known.validators[job.url] = Copy(*(_text(record.facts.get(name)) for name in names))
     known.wanted.extend(job for job in jobs if job.url not in done)
     return known
 

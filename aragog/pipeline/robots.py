@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aragog.fetcher.outcome import Fetched, Forbidden, Outcome, Redirected
+from aragog.fetcher.outcome import (
+    Fetched,
+    Forbidden,
+    Outcome,
+    TooLarge,
+    Unreachable,
+    Unreadable,
+)
 from aragog.pipeline import tally
 from aragog.pipeline.bundles import FetchBundle, RobotsBundle
 from aragog.pipeline.gate import ROBOTS_PATH, RobotsGate
@@ -21,6 +28,8 @@ from aragog.urls.domain import origin
 
 # Another task is asking the origin right now; rules usually come within half a second.
 ASK_AGAIN_MS = 500
+# Any 4xx: "the crawler MAY access any resources" (2.3.1.3).
+UNAVAILABLE = 404
 
 
 def robots_bundle(bundle: RobotsBundle, services: Services) -> list[Send]:
@@ -74,9 +83,11 @@ def _remember(of: str, outcome: Outcome, services: Services) -> None:
     elif isinstance(outcome, Forbidden):
         # Nothing of this origin will be connected to; the guard refuses each page by itself, and
         # says why better than "robots.txt is unreachable" would.
-        status = 404
-    elif isinstance(outcome, Redirected):
-        status = 404  # more hops than the five that 2.3.1.2 asks for: "MAY assume unavailable"
+        status = UNAVAILABLE
+    elif isinstance(outcome, Unreachable) and outcome.kind == "redirect":
+        status = UNAVAILABLE  # past the five hops that 2.3.1.2 asks for
+    elif isinstance(outcome, TooLarge | Unreadable):
+        status = None  # there are rules, and they cannot be read: nothing is allowed by that
     services.robots.put(of, status, body, outcome.fetched_at_ms)
 
 

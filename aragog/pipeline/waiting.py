@@ -58,6 +58,14 @@ class Waiting:
             with _our_errors():
                 self._redis.hdel(self._key, *[url_key(url) for url in urls])
 
+    def waits(self, url: str) -> bool:
+        """A normalized URL is on its way."""
+        with _our_errors(), self._redis.pipeline(transaction=False) as pipe:
+            pipe.time()
+            pipe.hget(self._key, url_key(url))
+            (now_s, _), until_s = pipe.execute()
+        return until_s is not None and float(until_s) > now_s
+
     def count(self) -> int:
         """How many URLs wait."""
         with _our_errors():
