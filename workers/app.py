@@ -7,7 +7,15 @@ celeryconfig.py.
 
 from __future__ import annotations
 
+import sys
+
 from celery import Celery
 
 app = Celery("aragog")
 app.config_from_object("celeryconfig")
+
+# `celery -A workers.app flower`: the app is imported before Flower builds its pages.
+if "flower" in sys.argv:
+    from workers import dashboard
+
+    dashboard.install()

@@ -11,82 +11,40 @@ import click
 import orjson
 import redis
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from aragog import urls as spelling
-from aragog.bootstrap import limiter, redis_client, robots_cache, url_store
+from aragog.bootstrap import parts, redis_client
 from aragog.client import Aragog
+from aragog.dashboard.story import tell
 from aragog.errors import AragogError
-from aragog.fetcher.guard import Guard
 from aragog.fetcher.user_agent import has_contact
 from aragog.pinlater.brokers import limitations
 from aragog.politeness.overrides import Overrides
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import find_redis_server
 from aragog.standalone.supervisor import running_pid
-from aragog.urls.domain import origin
 
 
 @click.command()
 @click.argument("url")
-def explain(url: str) -> None:
-    """Why URL is where it is: spelling, guard, robots.txt, slot, canonical URL, next refresh."""
-    settings = load_settings().resolved()
-    normalized = spelling.normalize(url)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def explain(url: str, *, as_json: bool) -> None:
+    """Why URL is where it is: spelling, guard, robots.txt, slot, canonical URL, fields, links."""
+    told = tell(url, parts(load_settings()))
+    if as_json:
+        click.echo(orjson.dumps(told.as_dict()).decode())
+        return
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    table.add_row("normalized", normalized)
-    for step in spelling.explain(url):
-        table.add_row(f"  {step.name}", f"{step.before} → {step.after}")
-    for part in (_guard, _robots, _slot, _stored):
-        try:
-            for name, text in part(normalized, settings):
-                table.add_row(name, text)
-        except AragogError as error:
-            table.add_row(part.__name__.strip("_"), f"cannot be told: {error}")
-    Console().print(table, markup=False)
-
-
-def _guard(url: str, settings: Settings) -> Iterator[tuple[str, str]]:
-    guard = Guard(settings.fetch)
-    yield "guard", guard.vet_url(url) or "nothing speaks against it"
-
-
-def _robots(url: str, settings: Settings) -> Iterator[tuple[str, str]]:
-    found = robots_cache(settings).get(origin(url))
-    if found.rules is None:
-        yield "robots.txt", f"of {origin(url)} is not known yet"
-    else:
-        yield "robots.txt", found.rules.explain(settings.fetch.user_agent, url)
-        yield "  rules", f"{found.state.value}, from status {found.status}"
-
-
-def _slot(url: str, settings: Settings) -> Iterator[tuple[str, str]]:
-    limits = limiter(settings, Overrides(settings.politeness.overrides_file))
-    key = limits.key_for(url)
-    report = limits.describe([key])[key]
-    yield "domain", f"{key}, {report.qps:g} requests/s, slots given away for {report.backlog_ms} ms"
-    if report.slow_down > 1:
-        yield "  slowed", f"{report.slow_down:g} times, {report.errors_in_a_row} errors in a row"
-
-
-def _stored(url: str, settings: Settings) -> Iterator[tuple[str, str]]:
-    store = url_store(settings)
-    try:
-        found = store.get(url)
-        if found is None:
-            yield "stored", "nothing is known of it"
-            return
-        yield "canonical", found.canonical_url
-        for reason in store.canonical_reasons(url):
-            yield "  because", reason
-        for name, value in sorted(found.facts.items()):
-            yield name, str(value)
-        if found.due_at_ms:
-            yield "next refresh", str(found.due_at_ms)
-    finally:
-        store.close()
+    for chapter in told.chapters:
+        table.add_row(f"[underline]{chapter.title}", "")
+        for name, text in chapter.lines:
+            table.add_row(f"  {escape(name)}", escape(text))
+        if chapter.problem:
+            table.add_row("  cannot be told", escape(chapter.problem))
+    Console().print(table)
 
 
 @click.command()

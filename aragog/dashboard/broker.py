@@ -1,0 +1,47 @@
+"""Queues of a pinlater broker, as Flower's broker page and `/api/queues/length` ask for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from aragog.pinlater.address import SCHEMES
+from aragog.pinlater.admin import Admin
+
+
+class PinLaterBroker:
+    """What Flower asks of a broker, for `pinlater://`. Made anew for each request."""
+
+    def __init__(self, admin: Admin) -> None:
+        self._admin = admin
+
+    async def queues(self, names: Iterable[str]) -> list[dict[str, str | int]]:
+        """
+        The queues named, those that workers consume, and every other that holds jobs.
+
+        `messages` counts PENDING and RUNNING jobs, `messages_ready` PENDING ones, due or not.
+
+        Raises:
+            BrokerUnavailable: no shard answers.
+        """
+        return await asyncio.to_thread(self._read, tuple(names))
+
+    def _read(self, names: Sequence[str]) -> list[dict[str, str | int]]:
+        return self._admin.messages(sorted({*names, *self._admin.queues()}))
+
+
+def broker_for(url: str, options: Mapping[str, Any] | None) -> PinLaterBroker | None:
+    """The broker behind a URL with Celery's `broker_transport_options`; None: not pinlater's."""
+    if url.partition("://")[0] not in SCHEMES:
+        return None
+    options = options or {}
+    shards = tuple(options.get("shards") or ())
+    return PinLaterBroker(_admin(url, shards, options.get("global_keyprefix") or ""))
+
+
+@lru_cache(8)
+def _admin(url: str, shards: tuple[str, ...], prefix: str) -> Admin:
+    """Flower asks for a broker at each request; its connections are kept."""
+    return Admin.connect(url, shards, prefix=prefix)

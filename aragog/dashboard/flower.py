@@ -1,0 +1,87 @@
+"""
+What Flower lacks, put into it: pinlater's queues, pages of our own, our metrics.
+
+Flower has no interface for this, so its route list, its settings and its broker factory are
+changed in place, all of them before it starts. Tried with 2.x; with another version, or where
+something is not as expected, Flower goes on as it is and the log says so.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from aragog.dashboard.parts import Parts
+
+log = logging.getLogger(__name__)
+
+MAJOR = "2"
+
+
+def install(parts: Parts | None = None) -> bool:
+    """
+    Call it in Flower's process, before Flower starts; a second call changes nothing.
+
+    Args:
+        parts: what the pages and metrics read from. None: no pages, pinlater's queues alone, which
+            is right for an application that only uses the broker.
+
+    Returns:
+        True when all of it is in place.
+    """
+    try:
+        import flower  # noqa: PLC0415 - only in Flower's process
+
+        if flower.__version__.partition(".")[0] != MAJOR:
+            log.warning("Flower %s is not %s.x: it stays as it is", flower.__version__, MAJOR)
+            return False
+        _teach_broker()
+        if parts is not None:
+            _add_pages(parts)
+    except Exception:  # Flower without our pages is better than none
+        log.warning("Flower is not as expected: some pages are missing", exc_info=True)
+        return False
+    return True
+
+
+def _teach_broker() -> None:
+    """Let Flower's broker factory know `pinlater://`."""
+    from flower.utils.broker import Broker  # noqa: PLC0415 - only in Flower's process
+
+    from aragog.dashboard.broker import broker_for  # noqa: PLC0415
+
+    stock = Broker.__new__
+    if getattr(stock, "knows_pinlater", False):
+        return
+
+    def new(cls: type[Any], broker_url: str, *args: Any, **kwargs: Any) -> Any:
+        found = broker_for(broker_url, kwargs.get("broker_options"))
+        return stock(cls, broker_url, *args, **kwargs) if found is None else found
+
+    new.knows_pinlater = True  # type: ignore[attr-defined] # the mark of a second call
+    Broker.__new__ = new
+
+
+def _add_pages(parts: Parts) -> None:
+    from flower.urls import handlers, settings  # noqa: PLC0415 - only in Flower's process
+    from prometheus_client import REGISTRY  # noqa: PLC0415
+    from tornado.web import url  # noqa: PLC0415
+
+    from aragog.dashboard import handlers as pages  # noqa: PLC0415
+    from aragog.dashboard.metrics import Figures  # noqa: PLC0415
+    from aragog.dashboard.templating import Loader  # noqa: PLC0415
+
+    if isinstance(settings.get("template_loader"), Loader):
+        return
+    routes = []
+    for name, page in (
+        ("queues", pages.QueuesPage),
+        ("jobs", pages.JobsPage),
+        ("domains", pages.DomainsPage),
+        ("url", pages.UrlPage),
+    ):
+        routes.append(url(rf"/aragog/{name}", page, {"parts": parts}, name=f"aragog-{name}"))
+        routes.append(url(rf"/aragog/{name}\.json", page, {"parts": parts, "as_json": True}))
+    handlers[-1:-1] = routes  # the last one catches all
+    settings["template_loader"] = Loader(settings["template_path"])
+    REGISTRY.register(Figures(parts))

@@ -1,0 +1,143 @@
+"""The rows of the queue and domain pages: values for templates and JSON, nothing escaped yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aragog.dashboard.wording import moment, plain, span
+from aragog.pinlater.admin import Admin
+from aragog.pinlater.job import JobInfo, QueueStatus, State
+from aragog.politeness.slots import DomainReport
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One queue."""
+
+    queue: str
+    due: int
+    later: int
+    running: int
+    succeeded: int
+    failed: int
+    oldest_due_ms: int
+    by_priority: dict[int, int]
+    """PENDING jobs of each priority that has any; 0 is the most urgent."""
+    rate_per_s: float | None
+    paused: bool
+    missing_shards: tuple[str, ...]
+
+    @property
+    def pending(self) -> int:
+        return self.due + self.later
+
+    @property
+    def oldest_due(self) -> str:
+        return span(self.oldest_due_ms) if self.oldest_due_ms else "—"
+
+    @property
+    def priorities(self) -> str:
+        """`3: 120, 5: 7`."""
+        return ", ".join(f"{p}: {n:,}" for p, n in self.by_priority.items()) or "—"
+
+    @property
+    def rate(self) -> str:
+        return "—" if self.rate_per_s is None else f"{self.rate_per_s:g}/s"
+
+
+def queue_row(status: QueueStatus) -> QueueRow:
+    """A row of the queue page."""
+    sizes = status.sizes
+    return QueueRow(
+        queue=status.queue,
+        due=sizes.due,
+        later=sizes.later,
+        running=sizes.running,
+        succeeded=sizes.succeeded,
+        failed=sizes.failed,
+        oldest_due_ms=sizes.oldest_due_ms,
+        by_priority={p: n for p, n in enumerate(sizes.by_priority) if n},
+        rate_per_s=status.rate_per_s,
+        paused=status.paused,
+        missing_shards=status.missing_shards,
+    )
+
+
+def queue_rows(admin: Admin) -> list[QueueRow]:
+    """Every queue, two round trips a queue and shard."""
+    return [queue_row(status) for status in admin.statuses()]
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """One job of a queue."""
+
+    job_id: str
+    name: str
+    task_id: str
+    priority: int
+    when: str
+    attempts: str
+    worker: str
+    problem: str
+
+
+_WHEN = {
+    State.PENDING: "Due",
+    State.RUNNING: "Claim runs out",
+    State.SUCCEEDED: "Ended",
+    State.FAILED: "Ended",
+}
+
+
+def when_title(state: State) -> str:
+    """What `JobRow.when` is, of jobs in a state."""
+    return _WHEN[state]
+
+
+def job_row(job: JobInfo, now_ms: int) -> JobRow:
+    """A row of a queue's list of jobs."""
+    most = f" of {job.max_attempts}" if job.max_attempts else ""
+    return JobRow(
+        job_id=job.job_id,
+        name=plain(job.name),
+        task_id=plain(job.key),
+        priority=job.priority,
+        when=moment(job.at_ms, now_ms),
+        attempts=f"{job.attempts}{most}",
+        worker=plain(job.worker),
+        problem=plain(job.problem, 500),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DomainRow:
+    """One domain that has slots given away."""
+
+    domain: str
+    qps: float
+    backlog_ms: int
+    slots_ahead: int
+    """About how many requests are planned."""
+    next_slot_at_ms: int | None
+    slow_down: float
+    errors_in_a_row: int
+    max_concurrent: int | None
+
+    @property
+    def backlog(self) -> str:
+        return span(self.backlog_ms)
+
+
+def domain_row(report: DomainReport) -> DomainRow:
+    """A row of the domain page."""
+    return DomainRow(
+        domain=report.key,
+        qps=report.qps,
+        backlog_ms=report.backlog_ms,
+        slots_ahead=round(report.backlog_ms / 1000 * report.qps),
+        next_slot_at_ms=report.next_slot_at_ms,
+        slow_down=report.slow_down,
+        errors_in_a_row=report.errors_in_a_row,
+        max_concurrent=report.max_concurrent,
+    )
