@@ -161,12 +161,9 @@ class Channel(stock.Channel):
 
     @property
     def job_queues(self) -> list[str]:
-        """Queues consumed that may hold jobs: not those of replies, events and broadcasts."""
-        return [
-            queue
-            for queue in self.active_queues
-            if queue not in self.auto_delete_queues and queue not in self._expires
-        ]
+        """Queues consumed that may hold jobs; those of replies pass away, unacknowledged."""
+        passing = self._unacknowledged & (self.auto_delete_queues | self._expires.keys())
+        return [queue for queue in self.active_queues if queue not in passing]
 
     @property
     def intake(self) -> Intake:
@@ -276,9 +273,8 @@ class Channel(stock.Channel):
         return purged + int(super()._purge(queue))
 
     def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
-        if queue not in self.auto_delete_queues:
-            for shard in self._each_shard():
-                shard.drop(queue)
+        for shard in self._each_shard():
+            shard.drop(queue)
         super()._delete(queue, *args, **kwargs)
 
     def close(self) -> None:

@@ -163,6 +163,15 @@ def test_a_batch_of_tasks_is_published_together_and_each_is_due_in_its_time(staf
     assert staffed.shard.stats("celery")["enqueued"] == 30
 
 
+def test_a_worker_can_be_addressed_directly_by_a_queue_that_goes_with_it(place, tmp_path):
+    env = place.env | {"ARAGOG_TEST_CONF": json.dumps({"worker_direct": True})}
+    with Worker(APP, tmp_path / "log", env=env, args=["-P", "solo", "-n", "me@here"]):
+        place.app.send_task("say", ("you",), exchange="C.dq2", routing_key="me@here")
+        eventually(place.notes)
+
+    assert place.notes() == ["you"]
+
+
 def test_a_backlog_of_the_stock_transport_is_worked_off(staffed):
     with make(f"redis+socket://{staffed.server.socket}") as stock:
         for i in range(3):
