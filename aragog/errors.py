@@ -8,6 +8,7 @@ The web's misbehaviour is never an error here: it is an outcome (`aragog.fetcher
     ├── BadInput                    the caller's; trying again cannot help
     │   ├── InvalidUrl
     │   ├── InvalidField            a field's name or size
+    │   ├── NotUnique               a unique property's value that another node has
     │   ├── TakenDown               a URL that must not be stored again
     │   └── InvalidMessage          a task message that this version cannot read
     ├── VersionConflict             nobody's; read again and decide anew
@@ -76,6 +77,18 @@ class InvalidField(BadInput):
 
     def __str__(self) -> str:
         return f"field {self.field[:200]!r}: {self.why}"
+
+
+class NotUnique(BadInput):
+    """A unique property's value that another node has, or is just being given; nothing changed."""
+
+    def __init__(self, name: str, holder: str) -> None:
+        super().__init__(name, holder)
+        self.name = name
+        self.holder = holder
+
+    def __str__(self) -> str:
+        return f"property {self.name!r}: its value belongs to node {self.holder}"
 
 
 class TakenDown(BadInput):

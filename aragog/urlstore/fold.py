@@ -25,7 +25,7 @@ import orjson
 from aragog.clock import Clock
 from aragog.urlstore import journal
 from aragog.urlstore.journal import Entry, lines_of
-from aragog.urlstore.linking import CELL
+from aragog.urlstore.linking import CELL, oldest_row_ms
 from aragog.urlstore.nodes import FREE, node_id
 from aragog.urlstore.outlinks import unpack
 from aragog.urlstore.postings import CAME, STAYED, WENT, pack
@@ -82,12 +82,8 @@ class Folder:
 
     def lag_ms(self) -> int:
         """Age of the oldest journal row; 0 when there is none. One short scan a bucket."""
-        oldest = [
-            int.from_bytes(key[1:9])
-            for bucket in range(BUCKETS)
-            for key, _ in self._journal.scan(bytes([bucket]), bytes([bucket + 1]), limit=1)
-        ]
-        return max(0, self._clock.now_ms() - min(oldest)) if oldest else 0
+        oldest_ms = oldest_row_ms(self._journal)
+        return 0 if oldest_ms is None else max(0, self._clock.now_ms() - oldest_ms)
 
     def mend_lists(self, step: Callable[[], None]) -> Iterator[str]:
         """Walk all posting lists, make counts and rows agree; tell each thing that was wrong."""
@@ -141,14 +137,14 @@ class Folder:
         plan = {"number": last["number"] + 1, "rows": rows, "left": left}
         return plan if self._replace_plan(last, plan) else {"number": 0, "rows": []}
 
-    def _dead(self, entries: Sequence[Entry], written_at_ms: int) -> list[int] | None:
-        """Numbers of the entries that never came true; None while one may still come true."""
+    def _dead(self, entries: Sequence[Entry], written_at_ms: int) -> list[str] | None:
+        """Names of the entries that never came true; None while one may still come true."""
         pages = self._outlinks.get_many([node_id(e.source) for e in entries], [CELL])
         dead = []
-        for number, entry in enumerate(entries):
+        for entry in entries:
             row = pages.get(node_id(entry.source))
             if row is None or entry.change not in unpack(row[CELL].value).changes:
-                dead.append(number)
+                dead.append(entry.change.hex())
         if dead and self._clock.now_ms() < written_at_ms + GRACE_MS:
             return None
         return dead
@@ -167,8 +163,8 @@ class Folder:
         if len(found) == len(keys):
             entries = []
             for key, (_, dead) in zip(keys, plan["rows"], strict=True):
-                parts = enumerate(journal.unpack(found[key][journal.COLUMN].value))
-                entries += [entry for number, entry in parts if number not in dead]
+                parts = journal.unpack(found[key][journal.COLUMN].value)
+                entries += [entry for entry in parts if entry.change.hex() not in dead]
             pieces, nets = by_target(entries)
             merged = self._write_pieces(plan["number"], pieces, nets)
             links = sum(map(len, pieces.values()))

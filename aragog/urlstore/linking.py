@@ -9,19 +9,24 @@ or whose writer was killed, never gets its name into the cell, and the fold drop
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from aragog.clock import Clock
 from aragog.errors import StoreUnavailable
 from aragog.urls.domain import registered_domain
 from aragog.urlstore import journal
 from aragog.urlstore.journal import Entry, squeezed
 from aragog.urlstore.nodes import node_id
 from aragog.urlstore.outlinks import (
-    CHANGE_BYTES,
+    MANY_CHANGES,
+    MAX_CHANGES,
     Difference,
     Outlinks,
+    change_name,
     difference,
     pack,
     squeeze,
@@ -29,10 +34,12 @@ from aragog.urlstore.outlinks import (
     unpack,
 )
 from aragog.zen.codec import BUCKETS, journal_key
-from aragog.zen.tables import Tables
+from aragog.zen.tables import CellTable, Tables
 
 CELL = b"l:v"
-_ATTEMPTS = 10
+_ATTEMPTS = 30
+_PAUSE_S = 0.02
+"""At most, before the next attempt; at random, so that two do not meet again."""
 
 Lines = Callable[[bytes], bytes]
 """From the lines that a page has to those that it shall have."""
@@ -60,7 +67,10 @@ class LinksWritten:
 class Linking:
     """Writes the outlinks of pages."""
 
-    def __init__(self, tables: Tables, inlinks: Literal["all", "external", "none"]) -> None:
+    def __init__(
+        self, tables: Tables, inlinks: Literal["all", "external", "none"], clock: Clock
+    ) -> None:
+        self._clock = clock
         self._outlinks = tables["o"]
         self._journal = tables["j"]
         self._keep = inlinks
@@ -90,6 +100,7 @@ class Linking:
             left = self._attempt(left, done, now_ms)
             if not left:
                 return done
+            self._clock.sleep_s(random.uniform(0, _PAUSE_S))
         raise StoreUnavailable("outlinks", f"{left[0].source} is being written by many at once")
 
     def _attempt(
@@ -114,20 +125,44 @@ class Linking:
                 continue
             # An edit is later than what it edits, whatever the clocks say.
             at_ms = max(write.at_ms, old.at_ms + 1)
-            change, body = os.urandom(CHANGE_BYTES), squeeze(after)
+            change, body = change_name(now_ms, os.urandom(6)), squeeze(after)
             differs = difference(before, after)
             entry = self._entry(write.source, at_ms, change, differs, body if not before else None)
             if entry:
                 entries.append(entry)
-            checks.append((node_id(write.source), CELL, cell, pack(old.after(change, at_ms, body))))
+            new = self._pruned(write.source, old).after(change, at_ms, body)
+            checks.append((node_id(write.source), CELL, cell, pack(new)))
             pending.append((write, LinksWritten(len(differs.added), len(differs.removed))))
+        nonce = os.urandom(8)
+        key = journal_key(nonce[0] % BUCKETS, now_ms, nonce)
         if entries:
-            nonce = os.urandom(8)
-            key = journal_key(nonce[0] % BUCKETS, now_ms, nonce)
             self._journal.put(key, {journal.COLUMN: journal.pack(entries)}, at_ms=now_ms)
         came_true = self._outlinks.check_and_put_many(checks) if checks else []
+        if not all(came_true):
+            overtaken = {w.source for (w, _), ok in zip(pending, came_true, strict=True) if not ok}
+            self._take_back(key, [e for e in entries if e.source not in overtaken], now_ms)
         done.update({w.source: out for (w, out), ok in zip(pending, came_true, strict=True) if ok})
         return [w for (w, _), ok in zip(pending, came_true, strict=True) if not ok]
+
+    def _take_back(self, key: bytes, left: Sequence[Entry], now_ms: int) -> None:
+        """Leave in a journal row what came true; else the fold would wait for the rest."""
+        if left:
+            self._journal.put(key, {journal.COLUMN: journal.pack(left)}, at_ms=now_ms)
+        else:
+            self._journal.delete(key, at_ms=now_ms)
+
+    def _pruned(self, source: str, links: Outlinks) -> Outlinks:
+        """Without the names that no journal row has any more; sixteen short scans, seldom."""
+        if len(links.changes) < MANY_CHANGES:
+            return links
+        oldest_ms = oldest_row_ms(self._journal)
+        kept = replace(links, changes=()) if oldest_ms is None else links.since(oldest_ms)
+        if len(kept.changes) >= MAX_CHANGES:
+            raise StoreUnavailable(
+                "link journal",
+                f"{source} changed {MAX_CHANGES} times since the last fold; fold first",
+            )
+        return kept
 
     def _entry(
         self, source: str, at_ms: int, change: bytes, differs: Difference, whole: bytes | None
@@ -145,6 +180,15 @@ class Linking:
             squeezed(differs.changed),
             squeezed(differs.removed),
         )
+
+
+def oldest_row_ms(table: CellTable) -> int | None:
+    """When the oldest row of the journal was written; None when it is empty."""
+    oldest = []
+    for bucket in range(BUCKETS):
+        with closing(table.scan(bytes([bucket]), bytes([bucket + 1]), limit=1)) as rows:
+            oldest += [int.from_bytes(key[1:9]) for key, _ in rows]
+    return min(oldest, default=None)
 
 
 def _external(source: str, differs: Difference) -> Difference:

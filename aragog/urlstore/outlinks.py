@@ -2,20 +2,21 @@ r"""
 The outlinks of a page in one cell, and what changed between two of them. Pure.
 
     1 byte    form, 1
-    1 byte    how many changes are named
+    2 bytes   how many changes are named
     8 bytes   fetched_at_ms of the page that held these links
-    8 bytes   a name for each of the last changes, oldest first
+    12 bytes  a name for each of the last changes, oldest first
     rest      zstd of lines `target \t rel \t text`, in the order of the page
 
 A change is named so that the fold can tell which journal entries came true: an entry whose name
-stands in its page's cell did; one that was overtaken, or whose writer died, did not.
+stands in its page's cell did; one that was overtaken, or whose writer died, did not. A name begins
+with the time of its journal row, and goes when all rows of that time have been folded.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import zstandard
 
@@ -23,12 +24,15 @@ from aragog.errors import CorruptRow
 from aragog.urlstore.records import OutLink
 
 MAX_TEXT_CHARS = 200
-MAX_CHANGES = 16
-"""Names kept; the fold runs every few seconds, a page changes every few hours."""
-CHANGE_BYTES = 8
+MANY_CHANGES = 16
+"""Names from which on it is worth to look which may go."""
+MAX_CHANGES = 4096
+"""More changes of one page than this cannot wait for a fold."""
+CHANGE_BYTES = 12
+_TIME_BYTES = 6
 
 _FORM = 1
-_HEAD_BYTES = 10
+_HEAD_BYTES = 11
 
 
 class _Codecs(threading.local):
@@ -72,12 +76,22 @@ class Outlinks:
 
     def after(self, change: bytes, at_ms: int, squeezed: bytes) -> Outlinks:
         """The cell that replaces this one."""
-        return Outlinks(at_ms, (*self.changes, change)[-MAX_CHANGES:], squeezed)
+        return Outlinks(at_ms, (*self.changes, change), squeezed)
+
+    def since(self, oldest_ms: int) -> Outlinks:
+        """The same without the names of changes before the oldest journal row there is."""
+        start = change_name(oldest_ms, b"")
+        return replace(self, changes=tuple(c for c in self.changes if c >= start))
+
+
+def change_name(now_ms: int, nonce: bytes) -> bytes:
+    """A name for a change whose journal row is written at `now_ms`."""
+    return now_ms.to_bytes(_TIME_BYTES) + nonce
 
 
 def pack(links: Outlinks) -> bytes:
     """The cell."""
-    head = bytes([_FORM, len(links.changes)]) + links.at_ms.to_bytes(8)
+    head = bytes([_FORM]) + len(links.changes).to_bytes(2) + links.at_ms.to_bytes(8)
     return b"".join([head, *links.changes, links.squeezed])
 
 
@@ -90,10 +104,10 @@ def unpack(data: bytes) -> Outlinks:
     """
     if len(data) < _HEAD_BYTES or data[0] != _FORM:
         raise CorruptRow("o", "", f"form {data[:1].hex() or 'missing'}")
-    count = data[1]
+    count = int.from_bytes(data[1:3])
     body = _HEAD_BYTES + CHANGE_BYTES * count
     changes = tuple(data[i : i + CHANGE_BYTES] for i in range(_HEAD_BYTES, body, CHANGE_BYTES))
-    return Outlinks(int.from_bytes(data[2:10]), changes, data[body:])
+    return Outlinks(int.from_bytes(data[3:11]), changes, data[body:])
 
 
 def to_lines(links: Sequence[tuple[str, str, str]]) -> bytes:

@@ -76,7 +76,7 @@ class UrlStore:
         self._floor_ms = 0
         self._nodes = Nodes(tables)
         self._rules = FieldRules(settings)
-        self._linking = Linking(tables, settings.inlinks)
+        self._linking = Linking(tables, settings.inlinks, self._clock)
         self._aliases = Aliases(tables, content, self._linking)
         self._links = LinkReader(tables, self._linking, self._aliases)
         self._writer = PageWriter(tables, content, settings, self._linking, self._aliases)

@@ -174,9 +174,10 @@ def test_after_any_history_lists_and_counts_are_those_of_a_naive_model(quick_tab
             elif step[0] == "fold":
                 here.store.fold_links(step[1])
             elif step[0] == "add":
-                here.store.add_links(step[1], [OutLink(step[2])])
-                links[step[1]] = links.get(step[1], set()) | {step[2]}
-                newest[step[1]] = max(now, newest.get(step[1], 0))
+                here.store.add_links(step[1], [OutLink(step[2], "text")])
+                if step[2] not in links.get(step[1], set()):
+                    links[step[1]] = links.get(step[1], set()) | {step[2]}
+                    newest[step[1]] = max(now, newest.get(step[1], 0))
             elif step[0] == "drop":
                 here.store.remove_links(step[1], [step[2]])
                 if step[2] in links.get(step[1], set()):

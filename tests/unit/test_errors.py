@@ -8,6 +8,7 @@ EXAMPLES = {
     errors.ConfigError: ("a: b", "c: d"),
     errors.InvalidUrl: ("x" * 500, "no scheme"),
     errors.InvalidField: ("f", "too long"),
+    errors.NotUnique: ("email", "00ff"),
     errors.TakenDown: ("http://a/",),
     errors.InvalidMessage: ("bundle.v", "unknown"),
     errors.VersionConflict: ("http://a/", "1", "2"),

@@ -1,0 +1,336 @@
+"""
+Zen: nodes with properties, edges with a type, a direction and a score, indexes and counts.
+
+Over cell tables, without transactions: an edge's row that faces out is written last and is the one
+that counts; an index row is written before the property that makes it true and removed after, and
+every hit is checked against the node. So a writer that dies leaves rows that no read shows, and
+running it again completes them. Edges are tall rows, so a hub splits anywhere; a list continues
+from a cursor, never from an offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from aragog.clock import Clock, SystemClock
+from aragog.errors import NotUnique
+from aragog.zen.codec import (
+    BUCKETS,
+    IN,
+    OUT,
+    after,
+    edge_key,
+    edge_prefix,
+    index_key,
+    index_prefix,
+    read_edge_key,
+    unique_key,
+)
+from aragog.zen.tables import Row, Tables, newest_ms
+
+MAX_LIMIT = 6000
+"""Edges or nodes one call gives."""
+
+_CLAIM_MS = 10_000
+"""How long a claimed value waits for its property to be set."""
+
+_SENTINEL = b"m:_"
+_EDGE = b"p:_"
+_ID = b"i:id"
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Which properties are indexed, and which edge types are counted."""
+
+    unique: tuple[str, ...] = ()
+    """Properties of which a value belongs to one node at most."""
+    indexed: tuple[str, ...] = ()
+    """Properties by whose value nodes are found."""
+    counted: tuple[int, ...] = ()
+    """Edge types whose number is kept beside the node, in both directions."""
+
+
+class Edge(NamedTuple):
+    """An edge, seen from one of its ends."""
+
+    other: bytes
+    """The node at the other end."""
+    score: int
+    properties: dict[str, bytes]
+
+
+class Edges(NamedTuple):
+    """Part of a list of edges; `cursor` continues it, None: it is at its end."""
+
+    items: list[Edge]
+    cursor: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Zen:
+    """A graph. Ids are 16 bytes, uniform; any number of processes may hold one."""
+
+    tables: Tables
+    schema: Schema = field(default_factory=Schema)
+    clock: Clock = field(default_factory=SystemClock)
+
+    # Nodes
+
+    def put_node(
+        self, node_id: bytes, properties: Mapping[str, bytes], *, at_ms: int | None = None
+    ) -> None:
+        """
+        Set properties of a node, making it if there is none; others stay. Safe to repeat.
+
+        Raises:
+            NotUnique: another node has the value of a unique property.
+        """
+        at_ms = self.clock.now_ms() if at_ms is None else at_ms
+        nodes = self.tables["n"]
+        watched = [n for n in (*self.schema.unique, *self.schema.indexed) if n in properties]
+        before = nodes.get(node_id, [_column(name) for name in watched]) if watched else {}
+        for name in watched:
+            if name in self.schema.unique:
+                self._claim(name, properties[name], node_id)
+            else:
+                key = index_key(node_id, name, properties[name])
+                self.tables["i"].put(key, {_ID: node_id}, at_ms=at_ms)
+        cells = {_SENTINEL: b"1"} | {_column(name): v for name, v in properties.items()}
+        nodes.put(node_id, cells, at_ms=at_ms)
+        for name in watched:
+            old = before.get(_column(name))
+            if old is not None and old.value != properties[name] and old.at_ms <= at_ms:
+                self._unindex(node_id, name, old.value)
+
+    def get_node(
+        self, node_id: bytes, names: Sequence[str] | None = None
+    ) -> dict[str, bytes] | None:
+        """Properties of a node, all or some; None when there is no such node."""
+        return self.get_nodes([node_id], names).get(node_id)
+
+    def get_nodes(
+        self, node_ids: Sequence[bytes], names: Sequence[str] | None = None
+    ) -> dict[bytes, dict[str, bytes]]:
+        """The same of many; one multi-get. Nodes that are not there are left out."""
+        columns = None if names is None else [_SENTINEL, *map(_column, names)]
+        found = self.tables["n"].get_many(node_ids, columns)
+        return {key: _properties(row, b"m:") for key, row in found.items() if _SENTINEL in row}
+
+    def remove_node(self, node_id: bytes) -> None:
+        """Remove a node, its edges in both directions, and what indexes say of it."""
+        row = self.tables["n"].get(node_id)
+        for direction in (OUT, IN):
+            prefix = edge_prefix(node_id, direction)
+            with closing(self.tables["e"].scan(prefix, after(prefix))) as rows:
+                for key, _ in rows:
+                    _, _, edge_type, score, other = read_edge_key(key)
+                    ends = (node_id, other) if direction == OUT else (other, node_id)
+                    self._remove_edge(ends[0], edge_type, ends[1], score)
+        mine = [c for c in row if c.startswith((b"m:", b"c:"))]
+        if mine:
+            at_ms = max(self.clock.now_ms(), newest_ms(row))
+            self.tables["n"].delete(node_id, mine, at_ms=at_ms)
+        for name in (*self.schema.unique, *self.schema.indexed):
+            if _column(name) in row:
+                self._unindex(node_id, name, row[_column(name)].value)
+
+    def lookup_unique(self, name: str, value: bytes) -> bytes | None:
+        """The node that has the value of a unique property; two reads."""
+        cell = self.tables["u"].get(unique_key(name, value), [_ID]).get(_ID)
+        return cell.value if cell and self._has(cell.value, name, value) else None
+
+    def lookup(
+        self, name: str, value: bytes, limit: int = 100, cursor: bytes | None = None
+    ) -> tuple[list[bytes], bytes | None]:
+        """
+        (nodes that have the value of an indexed property, cursor or None at the end).
+
+        One range scan a bucket, one multi-get a call to check what was found.
+        """
+        found: list[bytes] = []
+        last = cursor or b""
+        for bucket in range(last[0] if last else 0, BUCKETS):
+            prefix = index_prefix(bucket, name, value)
+            start = last + b"\0" if last.startswith(prefix) else prefix
+            with closing(self.tables["i"].scan(start, after(prefix))) as rows:
+                for key, row in rows:
+                    if len(found) == min(limit, MAX_LIMIT):
+                        return found, last
+                    last = key
+                    if self._has(row[_ID].value, name, value):
+                        found.append(row[_ID].value)
+        return found, None
+
+    # Edges
+
+    def put_edge(
+        self,
+        source: bytes,
+        edge_type: int,
+        target: bytes,
+        *,
+        score: int = 0,
+        properties: Mapping[str, bytes] | None = None,
+        at_ms: int | None = None,
+    ) -> None:
+        """
+        Set an edge; edges of one (source, type, target) with different scores are different.
+
+        Safe to repeat. Counts go up when it is new; a writer that dies in between, or two that
+        write the same new edge at once, leave them wrong until `recount`.
+        """
+        at_ms = self.clock.now_ms() if at_ms is None else at_ms
+        cells = {_EDGE: b"1"}
+        cells |= {b"p:" + name.encode(): value for name, value in (properties or {}).items()}
+        out = edge_key(source, OUT, edge_type, score, target)
+        counted = edge_type in self.schema.counted
+        new = counted and not self.tables["e"].get(out, [_EDGE])
+        into = edge_key(target, IN, edge_type, score, source)
+        self.tables["e"].put(into, cells, at_ms=at_ms)
+        self.tables["e"].put(out, cells, at_ms=at_ms)
+        if new:
+            self._count(source, OUT, edge_type, 1)
+            self._count(target, IN, edge_type, 1)
+
+    def get_edge(
+        self, source: bytes, edge_type: int, target: bytes, *, score: int = 0
+    ) -> Edge | None:
+        """The edge; None when there is none."""
+        row = self.tables["e"].get(edge_key(source, OUT, edge_type, score, target))
+        return Edge(target, score, _properties(row, b"p:")) if _EDGE in row else None
+
+    def remove_edge(self, source: bytes, edge_type: int, target: bytes, *, score: int = 0) -> None:
+        """Remove an edge; nothing happens when there is none."""
+        self._remove_edge(source, edge_type, target, score)
+
+    def edges(
+        self,
+        node_id: bytes,
+        direction: bytes,
+        edge_type: int,
+        limit: int = 100,
+        cursor: bytes | None = None,
+        *,
+        reverse: bool = False,
+    ) -> Edges:
+        """
+        Edges of a node by score, then by the other node; `reverse`: the highest score first.
+
+        One range scan, whatever the node has. `direction` is `OUT` or `IN` of `aragog.zen.codec`.
+        """
+        prefix = edge_prefix(node_id, direction, edge_type)
+        start, stop = prefix, after(prefix)
+        if cursor is not None:
+            start, stop = (start, cursor) if reverse else (cursor + b"\0", stop)
+        limit = min(limit, MAX_LIMIT)
+        items: list[Edge] = []
+        last = None
+        with closing(self.tables["e"].scan(start, stop, reverse=reverse)) as rows:
+            for key, row in rows:
+                _, _, _, score, other = read_edge_key(key)
+                if direction == IN and not self._is_true(other, edge_type, node_id, score):
+                    continue
+                if len(items) == limit:
+                    return Edges(items, last)
+                items.append(Edge(other, score, _properties(row, b"p:")))
+                last = key
+        return Edges(items, None)
+
+    def count_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
+        """
+        How many there are: the kept count of a counted type, else counted by a scan.
+
+        Raises:
+            StoreUnavailable: the tables did not answer.
+        """
+        if edge_type in self.schema.counted:
+            column = _count_column(direction, edge_type)
+            cell = self.tables["n"].get(node_id, [column]).get(column)
+            return int.from_bytes(cell.value, signed=True) if cell else 0
+        return sum(1 for _ in self._all_edges(node_id, direction, edge_type))
+
+    def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
+        """Set the kept count to what a scan finds; by how much it was wrong."""
+        true = sum(1 for _ in self._all_edges(node_id, direction, edge_type))
+        kept = self.count_edges(node_id, direction, edge_type)
+        if true != kept:
+            self._count(node_id, direction, edge_type, true - kept)
+        return kept - true
+
+    def _all_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> Iterator[Edge]:
+        cursor = None
+        while True:
+            page = self.edges(node_id, direction, edge_type, MAX_LIMIT, cursor)
+            yield from page.items
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    def _remove_edge(self, source: bytes, edge_type: int, target: bytes, score: int) -> None:
+        edges = self.tables["e"]
+        out = edge_key(source, OUT, edge_type, score, target)
+        into = edge_key(target, IN, edge_type, score, source)
+        found = edges.get_many([out, into])
+        for key in (out, into):
+            if key in found:
+                edges.delete(key, at_ms=max(self.clock.now_ms(), newest_ms(found[key])))
+        if out in found and edge_type in self.schema.counted:
+            self._count(source, OUT, edge_type, -1)
+            self._count(target, IN, edge_type, -1)
+
+    def _is_true(self, source: bytes, edge_type: int, target: bytes, score: int) -> bool:
+        return bool(self.tables["e"].get(edge_key(source, OUT, edge_type, score, target), [_EDGE]))
+
+    def _count(self, node_id: bytes, direction: bytes, edge_type: int, delta: int) -> None:
+        self.tables["n"].incr(node_id, _count_column(direction, edge_type), delta)
+
+    def _has(self, node_id: bytes, name: str, value: bytes) -> bool:
+        row = self.tables["n"].get(node_id, [_column(name)])
+        cell = row.get(_column(name))
+        return cell is not None and cell.value == value
+
+    def _claim(self, name: str, value: bytes, node_id: bytes) -> None:
+        """Make the value this node's in the unique index, or tell whose it is."""
+        index, key = self.tables["u"], unique_key(name, value)
+        for _ in range(3):
+            cell = index.get(key, [_ID]).get(_ID)
+            holder = cell.value if cell else None
+            if holder == node_id:
+                return
+            if cell is not None and holder is not None:
+                young = cell.at_ms > self.clock.now_ms() - _CLAIM_MS
+                if young or self._has(holder, name, value):
+                    raise NotUnique(name, holder.hex())
+            # Free, or left by a writer that died before it set the property.
+            if index.check_and_put(key, _ID, holder, node_id):
+                return
+        raise NotUnique(name, "that is being written")
+
+    def _unindex(self, node_id: bytes, name: str, value: bytes) -> None:
+        table = "u" if name in self.schema.unique else "i"
+        key = unique_key(name, value) if table == "u" else index_key(node_id, name, value)
+        row = self.tables[table].get(key)
+        if row and row[_ID].value == node_id:
+            at_ms = max(self.clock.now_ms(), newest_ms(row))
+            self.tables[table].delete(key, at_ms=at_ms)
+
+
+def _column(name: str) -> bytes:
+    return b"m:" + name.encode()
+
+
+def _count_column(direction: bytes, edge_type: int) -> bytes:
+    return b"c:%d%s" % (edge_type, direction)
+
+
+def _properties(row: Row, family: bytes) -> dict[str, bytes]:
+    hidden = (_SENTINEL, _EDGE)
+    return {
+        column[len(family) :].decode(): cell.value
+        for column, cell in row.items()
+        if column.startswith(family) and column not in hidden
+    }

@@ -1,0 +1,131 @@
+"""Several processes on one store at once, on SQLite."""
+
+import multiprocessing
+import os
+
+import pytest
+
+from aragog.settings import StoreSettings
+from aragog.urlstore.content import FolderContent
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables.sqlite import SqliteTables
+from tests.support.stores import NOW_MS, body, page
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
+FORK = multiprocessing.get_context("fork")
+A, B, C = (f"http://{x}.example/" for x in "abc")
+
+
+def opened(folder):
+    return UrlStore(
+        SqliteTables(folder / "tables"), FolderContent(folder / "content"), StoreSettings()
+    )
+
+
+def all_at_once(folder, acts):
+    """Each act in a process of its own with a store of its own, started together."""
+    barrier = FORK.Barrier(len(acts))
+
+    def run(act):
+        try:
+            store = opened(folder)
+            barrier.wait(20)
+            act(store)
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+
+    processes = [FORK.Process(target=run, args=(act,)) for act in acts]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0] * len(acts)
+
+
+def test_one_alias_merged_by_several_at_once_ends_at_the_latest_evidence(tmp_path):
+    store = opened(tmp_path)
+    store.write_pages([page(A, NOW_MS - 9, fields={"t": b"1"}, content=body("x"), links=[C])])
+
+    def merging(home, at_ms):
+        return lambda its: its.merge_alias(A, home, at_ms=at_ms)
+
+    all_at_once(
+        tmp_path,
+        [merging(B, NOW_MS), merging(B, NOW_MS), merging(C, NOW_MS - 1), merging(B, NOW_MS)],
+    )
+
+    assert store.resolve(A) == B
+    assert store.aliases(B) == [A]
+    assert store.aliases(C) == []
+    store.repair(grace_s=0.001)
+    assert store.repair(grace_s=0.001).mended == {}
+
+
+def test_one_page_written_by_several_at_once_keeps_lists_and_counts_right(tmp_path):
+    store = opened(tmp_path)
+    targets = [f"http://t.example/{i}" for i in range(12)]
+
+    def writing(number):
+        def act(its):
+            for round_ in range(15):
+                at_ms = NOW_MS + round_ * 10 + number
+                links = targets[(round_ * number) % 5 : 4 + (round_ + number) % 8]
+                its.write_pages(
+                    [
+                        page(A, at_ms, links=links),
+                        page(f"http://p{number}.example/", at_ms, links=links),
+                    ]
+                )
+                its.fold_links(50)
+
+        return act
+
+    all_at_once(tmp_path, [writing(number) for number in range(4)])
+    while store.fold_links(1000).journal_rows:
+        pass
+
+    pages = [A, *(f"http://p{number}.example/" for number in range(4))]
+    for target in targets:
+        sources = sorted(p for p in pages if target in [x.url for x in store.outlinks(p).items])
+        assert [link.url for link in store.inlinks(target).items] == sources
+        assert store.count_inlinks(target) == len(sources)
+
+
+def test_a_conditional_write_is_won_once(tmp_path):
+    store = opened(tmp_path)
+    version = store.put(A, {"n": b"0"})
+
+    def claiming(number):
+        def act(its):
+            try:
+                its.put(A, {"n": b"%d" % number}, if_version=version)
+            except Exception:
+                return
+            (tmp_path / f"won{number}").write_text("")
+
+        return act
+
+    all_at_once(tmp_path, [claiming(number) for number in range(1, 5)])
+
+    won = [path.name for path in tmp_path.glob("won*")]
+    assert len(won) == 1
+    assert store.get(A).fields == {"n": won[0].removeprefix("won").encode()}
+
+
+def test_due_urls_are_claimed_by_one_process_each(tmp_path):
+    store = opened(tmp_path)
+    store.write_pages([page(f"http://d{i}.example/", due_at_ms=NOW_MS) for i in range(60)])
+
+    def claiming(number):
+        def act(its):
+            taken = [due.url for due in its.claim_due(NOW_MS, 40, lease_s=60)]
+            (tmp_path / f"taken{number}").write_text("\n".join(taken))
+
+        return act
+
+    all_at_once(tmp_path, [claiming(number) for number in range(3)])
+
+    taken = "\n".join(path.read_text() for path in tmp_path.glob("taken*")).split()
+    assert len(taken) == len(set(taken))

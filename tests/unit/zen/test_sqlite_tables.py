@@ -1,0 +1,179 @@
+"""What SQLite alone does: files, processes, threads, faults."""
+
+import multiprocessing
+import os
+import signal
+import sqlite3
+import threading
+
+import pytest
+
+from aragog.errors import ConfigError, CorruptRow, StoreUnavailable
+from aragog.zen.tables import Cell, sqlite_files
+from aragog.zen.tables.sqlite import SqliteTables
+
+# Python 3.12 and on warn of a fork beside threads; what is forked here does not use them.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
+FORK = multiprocessing.get_context("fork")
+
+
+@pytest.fixture
+def tables(tmp_path):
+    made = SqliteTables(tmp_path / "t", shards=2)
+    yield made
+    made.close()
+
+
+def test_rows_are_there_after_closing_and_opening(tmp_path):
+    first = SqliteTables(tmp_path / "t", shards=2)
+    first["n"].put(b"r", {b"m:a": b"1"}, at_ms=1)
+    first.close()
+
+    second = SqliteTables(tmp_path / "t", shards=2)
+
+    assert second["n"].get(b"r") == {b"m:a": Cell(b"1", 1)}
+    second.close()
+
+
+def test_another_number_of_files_is_refused_with_the_remedy(tmp_path):
+    SqliteTables(tmp_path / "t", shards=2).close()
+
+    with pytest.raises(ConfigError, match=r"store.sqlite_shards: is 4.*made with 2.*set it to 2"):
+        SqliteTables(tmp_path / "t", shards=4)
+
+
+def test_a_number_of_files_that_is_no_power_of_two_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="power of two"):
+        SqliteTables(tmp_path / "t", shards=3)
+
+
+def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path):
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(ConfigError, match="data_dir"):
+        SqliteTables(tmp_path / "file" / "t")
+
+
+def test_a_forked_process_opens_its_own_connections(tables):
+    tables["n"].put(b"r", {b"m:a": b"1"}, at_ms=1)
+
+    def child():
+        ok = tables["n"].get(b"r")[b"m:a"].value == b"1"
+        tables["n"].put(b"s", {b"m:a": b"2"}, at_ms=1)
+        os._exit(0 if ok else 1)
+
+    process = FORK.Process(target=child)
+    process.start()
+    process.join(20)
+
+    assert process.exitcode == 0
+    assert tables["n"].get(b"s")[b"m:a"].value == b"2"
+
+
+def test_threads_may_share_the_tables(tables):
+    def count():
+        for _ in range(50):
+            tables["n"].incr(b"r", b"c:x", 1)
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert tables["n"].incr(b"r", b"c:x", 0) == 200
+
+
+def test_what_was_acknowledged_outlives_kill_9(tables):
+    ours, theirs = FORK.Pipe()
+
+    def child():
+        number = 0
+        while True:
+            tables["n"].put(b"%06d" % number, {b"m:a": b"1", b"m:b": b"2"}, at_ms=1)
+            theirs.send(number)
+            number += 1
+
+    process = FORK.Process(target=child)
+    process.start()
+    last = 0
+    while last < 300:
+        last = ours.recv()
+    os.kill(process.pid, signal.SIGKILL)
+    process.join(20)
+    while ours.poll():
+        last = ours.recv()
+
+    rows = dict(tables["n"].scan(b"", None))
+    assert {b"%06d" % number for number in range(last + 1)} <= rows.keys()
+    assert all(len(row) == 2 for row in rows.values())
+
+
+def test_a_full_disk_is_told_as_such_and_nothing_is_half_written(tables):
+    tables["n"].put(b"\x00", {b"m:a": b"1"}, at_ms=1)
+    db = tables._shards.connection(0)
+    pages = db.execute("PRAGMA page_count").fetchone()[0]
+    db.execute(f"PRAGMA max_page_count={pages + 5}")
+
+    with pytest.raises(StoreUnavailable, match="full: free some space"):
+        tables.write(
+            [("n", bytes([0, i]), {b"m:a": os.urandom(4000)}, 2) for i in range(20)]
+            + [("n", b"\x00", {b"m:a": b"2"}, 2)]
+        )
+
+    assert list(tables["n"].scan(b"", None)) == [(b"\x00", {b"m:a": Cell(b"1", 1)})]
+    db.execute("PRAGMA max_page_count=1000000")
+    tables["n"].put(b"\x00", {b"m:a": b"2"}, at_ms=2)
+
+
+def test_a_file_that_is_no_database_is_corrupt(tmp_path):
+    folder = tmp_path / "t"
+    folder.mkdir()
+    (folder / "00.db").write_bytes(b"no database" * 1000)
+
+    broken = SqliteTables(folder, shards=1)
+
+    with pytest.raises(CorruptRow, match="not a database"):
+        broken["n"].get(b"r")
+    broken.close()
+
+
+def test_every_error_of_the_library_is_ours_afterwards(tables):
+    leaves = [
+        sqlite3.Error,
+        *sqlite3.Error.__subclasses__(),
+        *sqlite3.DatabaseError.__subclasses__(),
+    ]
+
+    for error in leaves:
+        translated = tables._shards.translated(error("x"))
+        assert isinstance(translated, StoreUnavailable | CorruptRow)
+
+
+def test_a_log_that_has_grown_too_large_is_emptied_by_its_writer(tables, tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_files, "RESTART_PAST_BYTES", 100_000)
+    monkeypatch.setattr(sqlite_files, "CHECKPOINT_PAST_BYTES", 10**12)
+    monkeypatch.setattr(sqlite_files, "CHECKPOINT_EVERY_S", 0.01)
+    log = tmp_path / "t" / "00.db-wal"
+
+    largest = 0
+    for round_ in range(400):
+        tables["n"].put(b"\x00", {b"m:a": os.urandom(50_000)}, at_ms=round_)
+        largest = max(largest, log.stat().st_size)
+
+    assert largest < 400 * 50_000
+
+
+def test_checkpoints_are_made_in_the_background(tables, tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_files, "CHECKPOINT_PAST_BYTES", 1000)
+    monkeypatch.setattr(sqlite_files, "CHECKPOINT_EVERY_S", 0.01)
+    file = tmp_path / "t" / "00.db"
+    tables["n"].put(b"\x00", {b"m:a": os.urandom(500_000)}, at_ms=1)
+
+    for _ in range(500):
+        if file.stat().st_size > 400_000:
+            break
+        threading.Event().wait(0.01)
+
+    assert file.stat().st_size > 400_000
