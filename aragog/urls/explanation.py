@@ -16,7 +16,7 @@ from aragog.urls.domain import host as host_of
 from aragog.urls.domain import is_ip
 from aragog.urls.normalize import current_rules, normalize
 from aragog.urls.parser import parse
-from aragog.urls.query import in_order
+from aragog.urls.query import sort_key
 
 _EDGES = "".join(map(chr, range(0x21)))
 _TAB_OR_NEWLINE = {9: None, 10: None, 13: None}
@@ -121,13 +121,13 @@ def _query(front: str, query: str) -> Iterator[tuple[str, str]]:
     if not query:
         yield "empty query off", front
         return
-    rules, host = current_rules(), host_of(front)
-    kept = rules.keep(query, host)
+    rules = current_rules()
+    site = rules.site(host_of(front))
+    kept = rules.keep(query, site)
     whole = f"{front}?{'&'.join(kept)}" if kept else front
     yield "tracking, session and empty parameters off", whole
-    site = rules.site(host)
     if len(kept) > 1 and (site is None or site.sort):
-        in_order(kept)
+        kept.sort(key=sort_key)
         yield "query sorted", f"{front}?{'&'.join(kept)}"
 
 

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
 
 from aragog.errors import InvalidUrl
 from aragog.urls import steps
+from aragog.urls.domain import host
 from aragog.urls.parser import parse
 from aragog.urls.query import QueryRules, SiteRule, packaged_rules
 
@@ -23,6 +26,10 @@ NORMALIZATION_VERSION = 1
 _TO_DO = re.compile(r"[%;(\[\]\\^`{|}]")
 """What in a parsed path or query may need a step."""
 _HAS_SCHEME = re.compile(r"[\x00-\x20]*[A-Za-z][A-Za-z0-9+.\-]*:")
+
+_CACHED_PLACES = 16_384
+_MAX_CACHED_CHARS = 255
+"""Longer hosts are read anew each time: hostile ones must not fill the memory."""
 
 _rules = packaged_rules()
 
@@ -63,6 +70,7 @@ def use_site_rules(rules: Iterable[SiteRule]) -> None:
     """
     global _rules  # noqa: PLW0603 - the signature of `normalize` is fixed; set once at start
     _rules = packaged_rules().with_sites(rules)
+    _place.cache_clear()
 
 
 def current_rules() -> QueryRules:
@@ -72,14 +80,14 @@ def current_rules() -> QueryRules:
 
 def _finish(href: str, url: str) -> str:
     """The parser's spelling to ours. The common URL, already normal, costs a few searches."""
-    start = 8 if href.startswith("https://") else 7 if href.startswith("http://") else 0
-    if not start:
+    slash = href.find("/", 8)
+    front = href[:slash]
+    place = _place(front) if slash <= _MAX_CACHED_CHARS else _read_place(front)
+    if place is None:
         raise InvalidUrl(url, "not an http(s) URL")
-    slash = href.index("/", start)
-    if href[slash - 1] == "." or href.find("@", start, slash) > 0 or href.find(".:", 0, slash) > 0:
-        authority = steps.no_trailing_dot(steps.no_userinfo(href[start:slash]))
-        href = href[:start] + authority + href[slash:]
-        slash = start + len(authority)
+    if place.front != front:
+        href = place.front + href[slash:]
+        slash = len(place.front)
     fragment = href.find("#", slash)
     if fragment > 0:
         href = href[:fragment]
@@ -89,10 +97,30 @@ def _finish(href: str, url: str) -> str:
     if path_end < 0:
         return href
     query = href[path_end + 1 :]
-    tidy = _rules.tidy(query, _host(href[start:slash]))
+    tidy = _rules.tidy(query, place.site)
     if tidy == query and tidy:
         return href
     return f"{href[:path_end]}?{tidy}" if tidy else href[:path_end]
+
+
+class _Place(NamedTuple):
+    """What can be known of a URL by its beginning, so that it is found out once for a site."""
+
+    front: str
+    """Scheme and authority, normal."""
+    site: SiteRule | None
+
+
+def _read_place(front: str) -> _Place | None:
+    """What `front` stands for, as the parser spells it, without the slash; None: not http(s)."""
+    scheme, colon, authority = front.partition("://")
+    if scheme not in {"http", "https"} or not colon:
+        return None
+    authority = steps.no_trailing_dot(steps.no_userinfo(authority))
+    return _Place(f"{scheme}://{authority}", _rules.site(host(f"{scheme}://{authority}")))
+
+
+_place = lru_cache(_CACHED_PLACES)(_read_place)
 
 
 def _respelled(href: str, slash: int, path_end: int) -> tuple[str, int]:
@@ -101,11 +129,6 @@ def _respelled(href: str, slash: int, path_end: int) -> tuple[str, int]:
     path, question, query = rest.partition("?")
     front = href[:slash] + steps.no_session(path)
     return front + question + query, len(front) if path_end > 0 else -1
-
-
-def _host(authority: str) -> str:
-    host, colon, port = authority.rpartition(":")
-    return host if colon and not port.endswith("]") else authority
 
 
 def _why_not(url: str, base: str | None) -> str:

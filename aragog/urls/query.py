@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from operator import methodcaller
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from aragog.errors import ConfigError
 
 _CACHED_NAMES = 8_192
-_CACHED_HOSTS = 16_384
-_MAX_CACHED_CHARS = 512
-"""Longer queries and hosts are judged anew each time: hostile ones must not fill the memory."""
+_MAX_CACHED_CHARS = 255
+"""Longer names are judged anew each time: hostile ones must not fill the memory."""
 
-_SPLIT: Callable[[str], tuple[str, str, str]] = methodcaller("partition", "=")
+_MAX_HOST_CHARS = 253
+"""Of any name in DNS; walking up a megabyte of labels would take a minute."""
+_DECODES_OTHERWISE = re.compile(r"[%+;]")
 _PATH_STYLE_SESSION = re.compile(r"(?i);jsessionid=[^&;]*")
 _SITE_KEYS = {"host", "keep", "drop", "sort"}
 
@@ -40,12 +40,9 @@ class SiteRule:
     """False: the order of the parameters means something."""
 
 
-_Judge = Callable[[str], re.Pattern[str] | None]
-
-
 class QueryRules:
     """
-    Which parameters go, and where. Immutable; safe to share between threads.
+    Which parameters go, and where. The rules never change; safe to share between threads.
 
     Args:
         gone: parameters that go whatever their value, in lower case.
@@ -69,8 +66,8 @@ class QueryRules:
         self._shaped = dict(shaped or {})
         self._shaped_prefixes = dict(shaped_prefixes or {})
         self._sites = {rule.host: rule for rule in sites}
+        self._staying: set[str] = set()
         self._verdict = lru_cache(_CACHED_NAMES)(self._judge)
-        self._site = lru_cache(_CACHED_HOSTS)(self._find_site)
 
     def with_sites(self, sites: Iterable[SiteRule]) -> QueryRules:
         """The same rules and these sites; a host that both have follows the new rule."""
@@ -84,42 +81,67 @@ class QueryRules:
 
     def site(self, host: str) -> SiteRule | None:
         """The rule of the longest listed host that is `host` or above it."""
-        return self._site(host) if len(host) <= _MAX_CACHED_CHARS else self._find_site(host)
+        if len(host) > _MAX_HOST_CHARS:
+            return None
+        while host:
+            if host in self._sites:
+                return self._sites[host]
+            host = host.partition(".")[2]
+        return None
 
-    def tidy(self, query: str, host: str) -> str:
+    def tidy(self, query: str, site: SiteRule | None) -> str:
         """`query` (escapes already normal) without what goes, sorted unless the site says no."""
-        kept = self.keep(query, host)
-        if len(kept) > 1:
-            site = self.site(host)
-            if site is None or site.sort:
-                in_order(kept)
+        if site is None and ";" not in query:
+            kept = query.split("&")
+            names = [piece.partition("=")[0] for piece in kept]
+            if not self._staying.issuperset(names):
+                kept, names = self._kept(kept, None)
+        else:
+            kept, names = self._kept(_without_session(query).split("&"), site)
+            if site is not None and not site.sort:
+                return "&".join(kept)
+        if len(set(names)) == len(names) and self._staying.issuperset(names):
+            # Names that differ and are spelled as they read give the order by themselves.
+            in_order = sorted(names)
+            if names != in_order:
+                kept = list(map(dict(zip(names, kept, strict=True)).__getitem__, in_order))
+        else:
+            kept.sort(key=sort_key)
         return "&".join(kept)
 
-    def keep(self, query: str, host: str) -> list[str]:
+    def keep(self, query: str, site: SiteRule | None) -> list[str]:
         """The parameters of `query`, as written, that stay; empty ones never do."""
-        if ";" in query:
-            query = _PATH_STYLE_SESSION.sub("", query)
-        site = self.site(host)
-        judge = self._verdict if len(query) <= _MAX_CACHED_CHARS else self._judge
-        pieces = query.split("&")
-        if site is None:
-            for piece in pieces:
-                if not piece or judge(piece.partition("=")[0]) is not None:
-                    break
-            else:
-                return pieces
-        return [piece for piece in pieces if piece and self._stays(piece, site, judge)]
+        return self._kept(_without_session(query).split("&"), site)[0]
 
-    def _stays(self, piece: str, site: SiteRule | None, judge: _Judge) -> bool:
-        name, _, value = piece.partition("=")
+    def _kept(self, pieces: list[str], site: SiteRule | None) -> tuple[list[str], list[str]]:
+        """The parameters that stay, and their names."""
+        kept, names = [], []
+        for piece in pieces:
+            name, _, value = piece.partition("=")
+            if piece and self._stays(name, value, site):
+                kept.append(piece)
+                names.append(name)
+        return kept, names
+
+    def _stays(self, name: str, value: str, site: SiteRule | None) -> bool:
         if site is not None:
             low = name.lower()
-            if low in site.keep:
-                return True
-            if low in site.drop:
-                return False
-        leaving = judge(name)
-        return leaving is None or leaving.match(value) is None
+            if low in site.keep or low in site.drop:
+                return low in site.keep
+        if name in self._staying:
+            return True
+        leaving = self._verdict(name) if len(name) <= _MAX_CACHED_CHARS else self._judge(name)
+        if leaving is None:
+            self._remember(name)
+            return True
+        return leaving.match(value) is None
+
+    def _remember(self, name: str) -> None:
+        """Note a name that always stays and is spelled as it reads, so that it sorts as it is."""
+        if name and len(name) <= _MAX_CACHED_CHARS and not _DECODES_OTHERWISE.search(name):
+            if len(self._staying) >= _CACHED_NAMES:
+                self._staying.clear()
+            self._staying.add(name)
 
     def _judge(self, name: str) -> re.Pattern[str] | None:
         """The values with which a parameter of that name goes; None when it always stays."""
@@ -130,33 +152,21 @@ class QueryRules:
             return self._shaped[low]
         return next((v for k, v in self._shaped_prefixes.items() if low.startswith(k)), None)
 
-    def _find_site(self, host: str) -> SiteRule | None:
-        while host:
-            if host in self._sites:
-                return self._sites[host]
-            host = host.partition(".")[2]
-        return None
-
 
 _ANY = re.compile("")
 
 
-def in_order(parameters: list[str]) -> None:
+def _without_session(query: str) -> str:
+    return _PATH_STYLE_SESSION.sub("", query) if ";" in query else query
+
+
+def sort_key(parameter: str) -> tuple[bytes, str, bytes, str]:
     """
-    Sort in place by name, then by value, both as a form decoder reads them.
+    Name, then value, both as a form decoder reads them, then the spelling.
 
     A parameter without `=` stands before the same name with an empty value, so the order never
     depends on how the parameters came.
     """
-    names = [parameter.partition("=")[0] for parameter in parameters]
-    all_names = "&".join(names)
-    if "%" in all_names or "+" in all_names or len(set(names)) < len(names):
-        parameters.sort(key=_decoded)
-    else:
-        parameters.sort(key=_SPLIT)
-
-
-def _decoded(parameter: str) -> tuple[bytes, str, bytes, str]:
     name, equals, value = parameter.replace("+", " ").partition("=")
     return unquote_to_bytes(name), equals, unquote_to_bytes(value), parameter
 

@@ -283,7 +283,8 @@ HOSTILE = {
 
 
 def calls_of(url):
-    """How many of Python's and C's functions normalizing calls."""
+    """How many of Python's and C's functions normalizing calls, once its caches know the names."""
+    normal_or_none(url)
     calls = 0
 
     def count(_frame, event, _argument):
