@@ -6,8 +6,10 @@ import sys
 
 import click
 
-from aragog.cli import inspecting, producing, reading, running, serving
+from aragog.cli import inspecting, producing, reading, running, serving, storing
+from aragog.cli.place import Place
 from aragog.errors import AragogError
+from aragog.pinlater.cli import queue
 
 
 class OneLineErrors(click.Group):
@@ -24,8 +26,10 @@ class OneLineErrors(click.Group):
 
 @click.group(cls=OneLineErrors, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="aragog")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Fetch, canonicalize, store and serve URLs, politely."""
+    context.obj = Place()
 
 
 for command in (
@@ -34,5 +38,7 @@ for command in (
     *reading.COMMANDS,
     *serving.COMMANDS,
     *inspecting.COMMANDS,
+    *storing.COMMANDS,
+    queue,
 ):
     main.add_command(command)

@@ -40,8 +40,10 @@ def explain(url: str, *, as_json: bool) -> None:
     table.add_column(overflow="fold")
     for chapter in told.chapters:
         table.add_row(f"[underline]{chapter.title}", "")
-        for name, text in chapter.lines:
-            table.add_row(f"  {escape(name)}", escape(text))
+        for name, text, note in chapter.lines:
+            table.add_row(
+                f"  {escape(name)}", escape(text) + (f"  [dim]{escape(note)}" * bool(note))
+            )
         if chapter.problem:
             table.add_row("  cannot be told", escape(chapter.problem))
     Console().print(table)

@@ -42,7 +42,7 @@ def enqueue(
     console = Console(stderr=True)
     counts: Counter[Fate] = Counter()
     with Aragog() as client, _bar(console) as progress:
-        lines = _Lines(source, progress)
+        lines = Lines(source, progress)
         answers = client.enqueue_all(
             lines, priority=priority, depth=depth, run_after=run_after, refresh=refresh
         )
@@ -60,7 +60,7 @@ def _tell(console: Console, answer: Enqueued, name: str, number: int) -> None:
     console.print(f"{where}{answer.why}: {answer.given[:200]!r}", markup=False, highlight=False)
 
 
-class _Lines:
+class Lines:
     """The lines of all sources, and, one behind another, the places they came from."""
 
     def __init__(self, sources: tuple[str, ...], progress: Progress) -> None:

@@ -108,6 +108,11 @@ def run(file: str | None, depth: int, *, refresh: bool, keep: bool | None) -> No
     """
     console = Console()
     if file is None:
+        if running_pid(load_settings().data_dir.absolute() / "run"):
+            raise ConfigError(
+                "data_dir: aragog runs there already, and knows nothing of the demo web; "
+                "give a FILE of URLs, or stop it with `aragog down` first"
+            )
         with demo.web() as extra:
             os.environ.update(extra)
             _run(seeds(), depth or 1, refresh=True, keep=bool(keep), console=console)

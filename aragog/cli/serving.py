@@ -8,10 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 import click
 import prometheus_client
 
-from aragog.bootstrap import url_store
+from aragog.bootstrap import parts, url_store
+from aragog.dashboard.metrics import Figures
 from aragog.serving.api import Api
 from aragog.serving.http_server import listen, serve
 from aragog.settings import load_settings
+
+METRICS_WAIT_S = 0.1
 
 
 @click.command("serve")
@@ -22,6 +25,8 @@ def serve_command() -> None:
     store = url_store(settings)
     # Reads of the embedded engine are shorter than a hand-over to a thread; a gateway's are not.
     threads = ThreadPoolExecutor(16) if settings.store.engine == "hbase" else None
+    # Scrapes are answered on the loop: a part that is slow is left out rather than waited for.
+    prometheus_client.REGISTRY.register(Figures(parts(settings), wait_s=METRICS_WAIT_S))
     api = Api(store, settings.serving, threads=threads, metrics=prometheus_client.generate_latest)
     try:
         import uvloop  # noqa: PLC0415 - not on every platform

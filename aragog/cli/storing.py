@@ -1,0 +1,217 @@
+"""`aragog store …`: tables, repair, import, export, takedown."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from aragog.bootstrap import tables, url_store
+from aragog.errors import ConfigError
+from aragog.settings import Settings, load_settings
+from aragog.urlstore import transfer
+from aragog.urlstore.content import open_content
+from aragog.urlstore.store import UrlStore
+from aragog.urlstore.transfer_parquet import ParquetSink, read_parquet
+from aragog.urlstore.transfer_warc import export_warc
+from aragog.urlstore.transfer_write import BulkWriter
+
+BAD_LINES = 3
+"""Exit code when some lines could not be imported; the others were."""
+
+
+@click.group()
+def store() -> None:
+    """Tables, repair, import, export, takedown."""
+
+
+@contextmanager
+def _store(settings: Settings) -> Iterator[UrlStore]:
+    opened = url_store(settings)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@contextmanager
+def _counting(what: str) -> Iterator[Callable[[int], None]]:
+    """A line on standard error that counts up."""
+    columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,}"))
+    console = Console(stderr=True)
+    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda number: progress.update(task, completed=number)
+
+
+@store.command("create-tables")
+def create_tables() -> None:
+    """Make the tables that are missing; drops nothing."""
+    settings = load_settings()
+    with closing(tables(settings)) as engine:
+        engine.create()
+    click.echo(f"the tables of {settings.store.engine} are there")
+
+
+@store.command()
+def repair() -> None:
+    """Walk everything and mend what does not agree; reports what it did."""
+    with _store(load_settings()) as opened:
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(*columns, console=Console(stderr=True)) as progress:
+            task = progress.add_task("walking", total=None)
+            report = opened.repair(
+                lambda name, rows: progress.update(task, description=f"{name}: {rows:,} rows")
+            )
+    for name, rows in report.walked.items():
+        click.echo(f"{rows:>12,} {name} walked")
+    for name, count in report.mended.items():
+        click.echo(f"{count:>12,} mended: {name}")
+    if not report.mended:
+        click.echo("nothing was wrong")
+
+
+@store.command("export")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--format", "kind", type=click.Choice(["jsonl", "parquet", "warc"]), help="By name.")
+@click.option("--fields", help="Names, separated by commas; all when missing.")
+@click.option("--host", help="Only the URLs of this host.")
+@click.option("--links", is_flag=True, help="With outlinks (jsonl, parquet).")
+@click.option("--cursor", help="Go on where an earlier export stopped.")
+@click.option("--limit", type=int, help="At most so many records.")
+def export(
+    file: Path,
+    kind: str | None,
+    fields: str | None,
+    host: str | None,
+    cursor: str | None,
+    limit: int | None,
+    *,
+    links: bool,
+) -> None:
+    """
+    Write URLs to FILE: JSON Lines, Parquet, or their content as WARC.
+
+    JSON Lines may be compressed (.gz, .zst); WARC takes FILE as the beginning of its files' names.
+    """
+    settings = load_settings()
+    kind = kind or _kind(file)
+    with _store(settings) as opened, closing(tables(settings)) as engine, _counting(kind) as told:
+        urls = _urls_of(opened, host) if host else None
+        if kind == "warc":
+            content = open_content(settings.content, settings.data_dir)
+            done = export_warc(
+                engine, content, file, urls=urls, cursor=cursor, limit=limit,
+                on_problem=_tell_url, on_progress=told,
+            )  # fmt: skip
+            count, left = done.records, done.cursor
+        else:
+            sink: transfer.Sink = (
+                ParquetSink(file)
+                if kind == "parquet"
+                else transfer.JsonLinesSink(transfer.open_to_write(file, append=bool(cursor)))
+            )
+            with closing(sink):
+                report = transfer.export_urls(
+                    engine, sink, urls=urls, cursor=cursor, limit=limit, on_progress=told,
+                    fields=fields.split(",") if fields else None,
+                    links_of=opened if links else None,
+                )  # fmt: skip
+            count, left = report.records, report.cursor
+    click.echo(f"{count:,} records" + (f"; go on with --cursor {left}" if left else ""))
+
+
+@store.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--after", default=0, help="Pass over the first so many lines.")
+def import_(file: Path, after: int) -> None:
+    """
+    Read URLs from FILE, JSON Lines (.gz, .zst) or Parquet, as `export` writes them.
+
+    Bad lines are told with their number and stop nothing; the exit code is then 3.
+    """
+    settings = load_settings()
+    source = (
+        read_parquet(file, after=after)
+        if _kind(file) == "parquet"
+        else transfer.read_json_lines(transfer.open_to_read(file), after=after)
+    )
+    with (
+        _store(settings) as opened,
+        closing(tables(settings)) as engine,
+        _counting("lines") as told,
+    ):
+        report = transfer.import_urls(
+            source,
+            BulkWriter(opened, engine, settings.store),
+            on_problem=lambda number, why: click.echo(f"{file}:{number}: {why}", err=True),
+            on_progress=told,
+        )
+    click.echo(f"{report.written:,} written, {report.problems:,} bad, up to {report.last_number:,}")
+    if report.problems:
+        sys.exit(BAD_LINES)
+
+
+@store.command()
+@click.option("--url", help="One page, with its aliases.")
+@click.option("--host", help="All URLs of a host.")
+@click.option("--domain", help="All URLs of a registered domain.")
+@click.confirmation_option(prompt="Forget it for good?")
+def takedown(url: str | None, host: str | None, domain: str | None) -> None:
+    """Forget a page, a host or a domain, and refuse it from now on."""
+    with _store(load_settings()) as opened:
+        count = opened.take_down(url=url, host=host, domain=domain)
+    click.echo(f"{count:,} URLs forgotten")
+
+
+@store.command("lift-takedown")
+@click.argument("url")
+def lift_takedown(url: str) -> None:
+    """Let URL be stored again; what was there does not come back."""
+    with _store(load_settings()) as opened:
+        opened.lift_takedown(url)
+    click.echo("it may be stored again")
+
+
+@store.command("list")
+@click.argument("host")
+@click.option("--limit", default=1000, show_default=True, help="At most so many.")
+def list_(host: str, limit: int) -> None:
+    """The URLs of HOST that are stored."""
+    with _store(load_settings()) as opened:
+        for number, url in enumerate(_urls_of(opened, host)):
+            if number == limit:
+                break
+            click.echo(url)
+
+
+def _urls_of(opened: UrlStore, host: str) -> Iterator[str]:
+    cursor = None
+    while True:
+        page = opened.list_host(host, cursor)
+        yield from page.items
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def _kind(file: Path) -> str:
+    if file.suffix == ".parquet":
+        return "parquet"
+    if file.suffix == ".warc":
+        return "warc"
+    if ".jsonl" in file.suffixes or ".json" in file.suffixes:
+        return "jsonl"
+    raise ConfigError(f"{file}: name it .jsonl (.gz, .zst), .parquet or .warc, or give --format")
+
+
+def _tell_url(url: str, why: str) -> None:
+    click.echo(f"{url}: {why}", err=True)
+
+
+COMMANDS = (store,)
