@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from aragog.dashboard.parts import Parts
 from aragog.dashboard.wording import moment, plain, span
@@ -18,13 +18,21 @@ from aragog.urls import explain, normalize
 from aragog.urls.domain import origin
 from aragog.urlstore.records import Record
 
-Line = tuple[str, str]
-"""What, and what is to be said of it. The text may be a stranger's: it is one clean line."""
-
 MOST_ALIASES = 20
 MOST_OUTLINKS = 6000
+# Facts that are told first; the others follow by name.
+FIRST = ("outcome", "status", "why", "fetched_at_ms", "redirects", "final_url", "attempts")
 # Facts that are instants; shown with their distance from now.
 _INSTANTS = "_at_ms"
+
+
+class Line(NamedTuple):
+    """One thing that is known. All of it may be strangers' words, cleaned: one line each."""
+
+    name: str
+    text: str
+    note: str = ""
+    """Where it is from, how old it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +60,11 @@ class Story:
             "given": self.given,
             "url": self.url,
             "chapters": [
-                {"title": c.title, "lines": [list(line) for line in c.lines], "problem": c.problem}
+                {
+                    "title": c.title,
+                    "lines": [line._asdict() for line in c.lines],
+                    "problem": c.problem,
+                }
                 for c in self.chapters
             ],
         }
@@ -77,122 +89,129 @@ def _told(
     lines: list[Line] = []
     problem = None
     try:
-        lines += [(name, plain(text, 2000)) for name, text in how(url, parts)]
+        # What came before an error stays.
+        lines.extend(
+            Line(plain(line.name), plain(line.text, 2000), plain(line.note))
+            for line in how(url, parts)
+        )
     except AragogError as error:
         problem = plain(str(error), 2000)
     return Chapter(title, tuple(lines), problem)
 
 
 def _spelling(given: str, normalized: str) -> Iterator[Line]:
-    yield "normalized", normalized
+    yield Line("normalized", normalized)
     for step in explain(given):
-        yield step.name, plain(f"{step.before} → {step.after}", 4200)
+        yield Line(step.name, plain(step.after, 2000), plain(f"was {step.before}", 2000))
 
 
 def _guard(url: str, parts: Parts) -> Iterator[Line]:
-    yield "guard", parts.guard.vet_url(url) or "nothing speaks against it"
+    yield Line("guard", parts.guard.vet_url(url) or "nothing speaks against it")
 
 
 def _robots(url: str, parts: Parts) -> Iterator[Line]:
     found, now_ms = parts.robots.get(origin(url)), parts.clock.now_ms()
     if found.rules is None:
-        yield "robots.txt", f"of {origin(url)} is not known yet; it is fetched before the URL is"
+        yield Line(
+            "robots.txt", f"of {origin(url)} is not known yet; it is fetched before the URL is"
+        )
         return
-    yield "robots.txt", found.rules.explain(parts.user_agent, url)
+    yield Line("robots.txt", found.rules.explain(parts.user_agent, url))
     status = "no answer" if found.status is None else f"status {found.status}"
-    yield "rules", f"{found.state.value}, from {status}"
+    yield Line("rules", f"{found.state.value}, from {status}")
     if found.fetched_at_ms is not None:
-        yield "fetched", moment(found.fetched_at_ms, now_ms)
+        yield Line("fetched", moment(found.fetched_at_ms, now_ms))
     if found.retry_at_ms is not None:
-        yield "asked for again", moment(found.retry_at_ms, now_ms)
+        yield Line("asked for again", moment(found.retry_at_ms, now_ms))
     delay_s = found.rules.crawl_delay_s(parts.user_agent)
     if delay_s is not None:
-        yield "Crawl-delay", f"{delay_s:g} s"
+        yield Line("Crawl-delay", f"{delay_s:g} s")
 
 
 def _slot(url: str, parts: Parts) -> Iterator[Line]:
     limiter, now_ms = parts.limiter(), parts.clock.now_ms()
     key = limiter.key_for(url)
     report = limiter.describe([key])[key]
-    yield "limited as", key
-    yield "rate now", f"{report.qps:g} requests/s"
+    yield Line("limited as", key)
+    yield Line("rate now", f"{report.qps:g} requests/s")
     if report.slow_down > 1:
         errors = f"{report.errors_in_a_row} errors in a row"
-        yield "slowed down", f"{report.slow_down:g} times, after {errors}"
+        yield Line("slowed down", f"{report.slow_down:g} times, after {errors}")
     if report.max_concurrent:
-        yield "at a time", f"{report.max_concurrent} requests at most"
+        yield Line("at a time", f"{report.max_concurrent} requests at most")
     if report.next_slot_at_ms is None:
-        yield "next slot", "at once"
+        yield Line("next slot", "at once")
     else:
-        yield "next slot", moment(report.next_slot_at_ms, now_ms)
-        yield "backlog", f"slots of the next {span(report.backlog_ms)} are given away"
+        yield Line("next slot", moment(report.next_slot_at_ms, now_ms))
+        yield Line("backlog", f"slots of the next {span(report.backlog_ms)} are given away")
 
 
 def _way(url: str, parts: Parts) -> Iterator[Line]:
     waits = parts.waiting.waits(url)
-    yield "on its way", "yes: asked for, neither stored nor given up" if waits else "no"
+    yield Line("on its way", "yes: asked for, neither stored nor given up" if waits else "no")
 
 
 def _stored(url: str, parts: Parts) -> Iterator[Line]:
     store, now_ms = parts.store(), parts.clock.now_ms()
     found = store.get(url, ())
     if found is None:
-        yield "stored", "nothing is known of it"
+        yield Line("stored", "nothing is known of it")
         return
-    provisional = " (provisional: not fetched itself yet)" if found.provisional else ""
-    yield "canonical", found.canonical_url + provisional
+    note = "provisional: not fetched itself yet" if found.provisional else ""
+    yield Line("canonical", found.canonical_url, note)
     for reason in store.canonical_reasons(url):
-        yield "because", reason
+        yield Line("because", reason)
     yield from _redirect(url, parts)
-    for name, value in sorted(found.facts.items()):
-        yield _fact(name, value, now_ms)
+    first = [name for name in FIRST if name in found.facts]
+    for name in first + sorted(found.facts.keys() - set(first)):
+        yield _fact(name, found.facts[name], now_ms)
     yield from _content(found)
     due = found.due_at_ms
-    yield "next refresh", "none is planned" if due is None else moment(due, now_ms)
+    yield Line("next refresh", "none is planned" if due is None else moment(due, now_ms))
 
 
 def _redirect(url: str, parts: Parts) -> Iterator[Line]:
     known = parts.store().known_pages([url]).get(url)
     if known and known.redirects_to and known.redirects_to != url:
-        yield "redirects to", known.redirects_to
+        yield Line("redirects to", known.redirects_to)
     if known and known.gone:
-        yield "gone", "its origin says that there is no such page"
+        yield Line("gone", "its origin says that there is no such page")
 
 
 def _fact(name: str, value: object, now_ms: int) -> Line:
     if name.endswith(_INSTANTS) and isinstance(value, int):
-        return name.removesuffix(_INSTANTS).replace("_", " "), moment(value, now_ms)
+        return Line(name.removesuffix(_INSTANTS).replace("_", " "), moment(value, now_ms))
     if name.endswith("_ms") and isinstance(value, int | float):
-        return name.removesuffix("_ms").replace("_", " "), span(value)
-    return name.replace("_", " "), str(value)
+        return Line(name.removesuffix("_ms").replace("_", " "), span(value))
+    return Line(name.replace("_", " "), str(value))
 
 
 def _content(found: Record) -> Iterator[Line]:
     if found.content_key:
-        yield "content", f"{found.content_bytes or 0:,} bytes as {found.content_key}"
+        yield Line("content", f"{found.content_bytes or 0:,} bytes", f"as {found.content_key}")
     else:
-        yield "content", "none"
+        yield Line("content", "none")
 
 
 def _fields(url: str, parts: Parts) -> Iterator[Line]:
     found, now_ms = parts.store().get(url, info=True), parts.clock.now_ms()
     for name, value in sorted(found.fields.items()) if found else ():
         info = found.info.get(name) if found else None
-        age = f"  [{span(now_ms - info.at_ms)} old" if info else ""
         source = f", from {info.provenance}" if info and info.provenance else ""
-        yield name, plain(value.decode("utf-8", "replace")) + age + source + ("]" if info else "")
+        note = f"{span(now_ms - info.at_ms)} old{source}" if info else ""
+        yield Line(name, plain(value.decode("utf-8", "replace")), note)
 
 
 def _links(url: str, parts: Parts) -> Iterator[Line]:
     store = parts.store()
     out = store.outlinks(url, limit=MOST_OUTLINKS)
-    yield "outlinks", f"{len(out.items):,}{' or more' if out.cursor else ''}"
-    yield "inlinks", f"{store.count_inlinks(url):,}"
+    yield Line("outlinks", f"{len(out.items):,}{' or more' if out.cursor else ''}")
+    yield Line("inlinks", f"{store.count_inlinks(url):,}")
     aliases = store.aliases(url)
     for alias in aliases[:MOST_ALIASES]:
-        yield "alias", alias
+        yield Line("alias", alias)
     if len(aliases) > MOST_ALIASES:
-        yield "aliases", f"{len(aliases) - MOST_ALIASES:,} more"
+        yield Line("aliases", f"{len(aliases) - MOST_ALIASES:,} more")
 
 
 _CHAPTERS: tuple[tuple[str, Callable[[str, Parts], Iterator[Line]]], ...] = (

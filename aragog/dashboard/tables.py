@@ -21,7 +21,7 @@ class QueueRow:
     succeeded: int
     failed: int
     oldest_due_ms: int
-    by_priority: dict[int, int]
+    by_priority: dict[str, int]
     """PENDING jobs of each priority that has any; 0 is the most urgent."""
     rate_per_s: float | None
     paused: bool
@@ -56,7 +56,7 @@ def queue_row(status: QueueStatus) -> QueueRow:
         succeeded=sizes.succeeded,
         failed=sizes.failed,
         oldest_due_ms=sizes.oldest_due_ms,
-        by_priority={p: n for p, n in enumerate(sizes.by_priority) if n},
+        by_priority={str(p): n for p, n in enumerate(sizes.by_priority) if n},
         rate_per_s=status.rate_per_s,
         paused=status.paused,
         missing_shards=status.missing_shards,
