@@ -4,9 +4,9 @@ Typed metadata of a page, each value with its provenance. Pure.
     pin = extract(body, url)
     pin.type, pin.title, pin.recipe.total_minutes, pin.provenance["recipe.total_minutes"]
 
-`syntaxes` (jsonld, marked, metatags) become nodes and tags (graph, sources); one module a type reads
-them with the value parsers (values, numbers, durations, dates, yields, images); merge decides what
-the page is about. docs/extraction.md tells the rules, docs/fields.md the stored form.
+The syntaxes (jsonld, marked, metatags) become nodes and tags (graph, sources); one module a type
+reads them with the value parsers (values, numbers, durations, dates, yields, images); merge decides
+what the page is about. docs/extraction.md tells the rules, docs/fields.md the stored form.
 """
 
 from __future__ import annotations

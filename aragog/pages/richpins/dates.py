@@ -16,7 +16,8 @@ Moment = date | datetime
 
 _ISO = re.compile(
     r"(\d{4})-?(\d{2})-?(\d{2})"
-    r"(?:[T\s]+(\d{1,2}):?(\d{2})(?::?(\d{2})(?:[.,](\d{1,9}))?)?\s*(Z|UTC|GMT|[+-]\d{1,2}:?(?:\d{2})?)?)?"
+    r"(?:[T\s]+(\d{1,2}):?(\d{2})(?::?(\d{2})(?:[.,](\d{1,9}))?)?"
+    r"\s*(Z|UTC|GMT|[+-]\d{1,2}:?(?:\d{2})?)?)?"
     r"(?:\[[^\]]*\])?",
     re.IGNORECASE,
 )
@@ -33,7 +34,8 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _JS = re.compile(
-    r"[A-Za-z]{3} ([A-Za-z]{3}) (\d{1,2}) (?:(\d{4}) )?(\d{2}):(\d{2}):(\d{2})(?: (?:GMT|UTC)([+-]\d{4})?)?"
+    r"[A-Za-z]{3} ([A-Za-z]{3}) (\d{1,2}) (?:(\d{4}) )?(\d{2}):(\d{2}):(\d{2})"
+    r"(?: (?:GMT|UTC)([+-]\d{4})?)?"
     r"(?: (\d{4}))?.*"
 )
 _MONTHS = {
@@ -51,8 +53,10 @@ _MONTHS = {
             "sep sept september septembre septiembre settembre set setembro września сен сентября",
             "oct october okt oktober octobre octubre ottobre ott outubro października окт октября",
             "nov november novembre noviembre novembro listopada ноя ноября",
-            "dec december dez dezember décembre decembre diciembre dic dicembre dezembro grudnia "
-            "дек декабря",
+            (
+                "dec december dez dezember décembre decembre diciembre dic dicembre dezembro "
+                "grudnia дек декабря"
+            ),
         ),
         1,
     )
@@ -157,7 +161,7 @@ def _slashed(text: str) -> Moment | None:
         day = date(first, second, third)
     elif len(found[3]) != 4:
         return None
-    elif "." in text.split()[0] or first > 12 or first == second:
+    elif "." in text.split(maxsplit=1)[0] or first > 12 or first == second:
         day = date(third, second, first)
     elif second > 12:
         day = date(third, first, second)

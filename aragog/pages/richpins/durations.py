@@ -30,24 +30,21 @@ _CLOCK = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d))?")
 _FRACTIONS = {"½": ".5", "¼": ".25", "¾": ".75", "⅓": ".333", "⅔": ".667", "⅛": ".125"}
 _MIXED = re.compile(r"(?:(\d+)\s+)?(\d+)\s*[/⁄]\s*(\d+)")
 _RANGE = re.compile(r"([\d.,]+)\s*(?:-|–|—|to|bis|à|a|до)\s*([\d.,]+)", re.IGNORECASE)
-_UNIT_MINUTES = {
-    "d": 1440, "h": 60, "m": 1, "s": Decimal(1) / 60,
+_UNIT_MINUTES: dict[str, Decimal] = {
+    "d": Decimal(1440), "h": Decimal(60), "m": Decimal(1), "s": Decimal(1) / 60,
 }  # fmt: skip
-_UNITS = (
-    ("d", r"days?|d|jours?|tage?n?|d[ií]as?|giorn[oi]|dagen|dag|dni|dzień|dn[íyů]|дн\w*|суток|日"),
-    (
-        "h",
-        r"h(?:ou)?rs?|h(?:ou)?r|hrs?|h|heures?|stunden?|std|horas?|or[ae]|uur|uren|timmar|timme|"
-        r"timer|time|tim|t|godz\w*|hodin\w*|hod|óra|ore|ώρ\w+|час\w*|ч|год\w*|saat|sa|שע\w+|"
-        r"ساع\w*|時間|小时|小時|시간|tund\w*|tunti\w*|val",
-    ),
-    (
-        "m",
-        r"min(?:ute|uto|uti|uut|ut|uter|uten|utter|utes|utos|utů|uty|uta)?[sn]?|mins?|m|minuut|"
-        r"minuten|minut\w*|λεπτ\w+|мин\w*|хв\w*|dk|dakika|dak|דק\w*|دق\w*|分鐘|分钟|分|분|perc\w*",
-    ),
-    ("s", r"sec(?:ond)?s?|s|sekunden?|segundos?|secondi|сек\w*|秒|초"),
+_DAYS = r"days?|d|jours?|tage?n?|d[ií]as?|giorn[oi]|dagen|dag|dni|dzień|dn[íyů]|дн\w*|суток|日"
+_HOURS = (
+    r"h(?:ou)?rs?|h(?:ou)?r|hrs?|h|heures?|stunden?|std|horas?|or[ae]|uur|uren|timmar|timme|"
+    r"timer|time|tim|t|godz\w*|hodin\w*|hod|óra|ore|ώρ\w+|час\w*|ч|год\w*|saat|sa|שע\w+|"
+    r"ساع\w*|時間|小时|小時|시간|tund\w*|tunti\w*|val"
 )
+_MINUTES = (
+    r"min(?:ute|uto|uti|uut|ut|uter|uten|utter|utes|utos|utů|uty|uta)?[sn]?|mins?|m|minuut|"
+    r"minuten|minut\w*|λεπτ\w+|мин\w*|хв\w*|dk|dakika|dak|דק\w*|دق\w*|分鐘|分钟|分|분|perc\w*"
+)
+_SECONDS = r"sec(?:ond)?s?|s|sekunden?|segundos?|secondi|сек\w*|秒|초"
+_UNITS = (("d", _DAYS), ("h", _HOURS), ("m", _MINUTES), ("s", _SECONDS))
 _QUANTITY = re.compile(
     r"(\d+(?:[.,]\d+)?)\s*(?:"
     + "|".join(f"(?P<{name}>(?:{words})(?![^\\W\\d_]))" for name, words in _UNITS)

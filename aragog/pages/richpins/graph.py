@@ -66,7 +66,7 @@ class Node:
 
 
 class Graph:
-    """The nodes of one page, in order of trust and then of the page, and what is wrong with them."""
+    """The nodes of one page, by trust and then in page order, and what is wrong with them."""
 
     def __init__(self) -> None:
         self.top: list[Node] = []
@@ -103,14 +103,12 @@ class Graph:
 
     def name(self, node: Node, identifier: str) -> None:
         """
-        Give `node` an id. A later node of the same id adds what the earlier one lacks: blocks of one
-        page describe the same thing in parts.
+        Give `node` an id. A later node of the same id adds what the earlier one lacks: blocks of
+        one page describe the same thing in parts.
         """
         node.id = identifier
         known = self._by_id.get(identifier)
-        if known is None:
-            self._by_id[identifier] = node
-        elif not _says_something(known) and _says_something(node):
+        if known is None or (_says_something(node) and not _says_something(known)):
             self._by_id[identifier] = node
         elif _says_something(node) and known is not node:
             for name, values in node.properties.items():

@@ -86,9 +86,9 @@ class _Reader:
         identifier = None
         for key, value in raw.items():
             name = self.terms.get(key, key) if self.terms else key
-            if name == "@type" or name == "type" and "@type" not in raw:
+            if name == "@type" or (name == "type" and "@type" not in raw):
                 node.types = _types(value)
-            elif name == "@id" or name == "id" and "@id" not in raw:
+            elif name == "@id" or (name == "id" and "@id" not in raw):
                 identifier = value if isinstance(value, str) else None
             elif name == "@reverse" or name[:1] != "@":
                 name = local_name(name).lower()

@@ -17,7 +17,8 @@ from typing import Any
 import orjson
 
 MAX_DEPTH = 64
-MAX_CHARS = 16_777_216
+MAX_MALFORMED_CHARS = 1_000_000
+"""Of a block that the fast parser refuses; forgiving costs up to 1.5 µs a character."""
 
 _WRAPPERS = re.compile(
     r"^\s*(?:<!--|-->|//\s*<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/|<!\[CDATA\[|<script[^>]*>"
@@ -25,7 +26,7 @@ _WRAPPERS = re.compile(
 )
 _WRAPPERS_END = re.compile(r"(?:-->|//\s*-->|//\s*\]\]>|/\*\s*\]\]>\s*\*/|\]\]>|</script>|;|\s)+$")
 _BLANK = re.compile(
-    r"(?:[\s,;\ufeff\u200b]+|//[^\n]*|/\*.*?(?:\*/|\Z)|<!--.*?(?:-->|\Z))+", re.DOTALL
+    r"(?:[\s,;\ufeff\u200b]++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?|<!--(?:[^-]++|-(?!->))*+(?:-->)?)++"
 )
 _LITERAL = re.compile(r"[^\s,:\[\]{}\"]+")
 _PLAIN_STRING = re.compile(r'"[^"\\]*"')
@@ -48,7 +49,7 @@ def loads(text: str) -> tuple[list[Any], str | None]:
         return [orjson.loads(text)], None
     except orjson.JSONDecodeError:
         pass
-    bare = _unwrapped(text[:MAX_CHARS])
+    bare = _unwrapped(text[:MAX_MALFORMED_CHARS])
     try:
         return [json.loads(bare, strict=False)], "marks around it or raw control characters"
     except (ValueError, RecursionError):
@@ -56,6 +57,8 @@ def loads(text: str) -> tuple[list[Any], str | None]:
     if "&quot;" in bare and '"' not in bare:
         bare = html.unescape(bare)
     values, why = _Reader(bare).everything()
+    if len(text) > MAX_MALFORMED_CHARS:
+        why = f"{why}; only the first {MAX_MALFORMED_CHARS} characters read"
     if not any(isinstance(value, dict | list) for value in values):
         raise Unreadable("no JSON object or array in it")
     return values, why
@@ -145,7 +148,7 @@ class _Reader:
 
     def _array(self, depth: int) -> list[Any]:
         self.at += 1
-        found = []
+        found: list[Any] = []
         while True:
             self._skip()
             char = self._peek()
@@ -198,7 +201,7 @@ class _Reader:
             self.at += 1
             return None
         self.at = found.end()
-        return _LITERALS.get(found[0], None) if found[0] in _LITERALS else _number(found[0])
+        return _LITERALS[found[0]] if found[0] in _LITERALS else _number(found[0])
 
 
 _LITERALS = {"true": True, "false": False, "null": None, "undefined": None, "NaN": None}

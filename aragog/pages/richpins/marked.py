@@ -2,12 +2,13 @@
 Microdata and RDFa Lite as nodes: items marked by attributes of the page's elements.
 
 Both say the same with other attributes: an element starts an item, elements inside it are its
-properties. One walk serves both, over the marked elements alone; the element that owns a property is
-found by climbing, and each climb is remembered, so the cost follows the marks and not the tree.
+properties. One walk serves both, over the marked elements alone; the element that owns a property
+is found by climbing, and each climb is remembered, so the cost follows the marks, not the tree.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -22,8 +23,8 @@ RDFA = "rdfa"
 MAX_MARKS = 20_000
 MAX_REFERENCES = 200
 """Ids that one item may name in `itemref`."""
-MAX_REFERENCED = 20_000
-"""Properties that all itemrefs of a page may add."""
+MAX_REFERENCED = 5_000
+"""Elements that all itemrefs of a page may lead to."""
 
 _SOURCES = {
     "audio": "src", "embed": "src", "iframe": "src", "img": "src", "source": "src",
@@ -131,7 +132,7 @@ class _Walk:
         left = MAX_REFERENCED
         for mark in referring:
             for name in (mark.attributes.get("itemref") or "").split()[:MAX_REFERENCES]:
-                target = by_id.get(name)
+                target = by_id.get(name) if left > 0 else None
                 if target is not None and mark.node is not None:
                     left -= self._refer_to(target, mark, left)
 
@@ -183,7 +184,7 @@ class _Walk:
             for value in self._values(mark, name):
                 node.add(name, value)
 
-    def _values(self, mark: _Mark, name: str) -> list[str | Node]:
+    def _values(self, mark: _Mark, name: str) -> Sequence[str | Node]:
         attributes = mark.attributes
         content = attributes.get("content")
         if content is not None:

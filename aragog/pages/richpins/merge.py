@@ -74,7 +74,7 @@ _WORD = re.compile(r"\w+")
 def pin_of(sources: Sources) -> RichPin:
     """The Rich Pin of a page."""
     kind, nodes = _subject(sources)
-    typed = {kind.name: kind.read(sources, nodes)} if kind else {}
+    typed: dict[str, Any] = {kind.name: kind.read(sources, nodes)} if kind else {}
     kind, typed = _with_shown_recipe(sources, kind, typed)
     subject = nodes or (_other_subject(sources) if kind is None else [])
     facts = page.read(
@@ -148,8 +148,8 @@ def _subject(sources: Sources) -> tuple[_Kind | None, list[Node]]:
             best = (weight, kind, _behind(chosen, nodes))
     if best is not None and best[0] > _LEAST:
         return best[1], best[2]
-    kind = next((kind for kind in _KINDS if og_type in kind.og_types), None)
-    return kind or _kind_by_tags(sources, og_type), []
+    declared = next((kind for kind in _KINDS if og_type in kind.og_types), None)
+    return declared if declared is not None else _kind_by_tags(sources, og_type), []
 
 
 _LEAST = 20
@@ -240,7 +240,7 @@ def _words(said: str) -> set[str]:
 def _behind(chosen: Node, nodes: list[Node]) -> list[Node]:
     """`chosen` with the items that say the same thing again, the most trusted first."""
     name = _words(text(chosen.first("name", "headline")) or "")
-    others = []
+    others: list[Node] = []
     for node in by_trust(nodes):
         if node is chosen or len(others) >= 8:
             continue

@@ -69,11 +69,15 @@ def currency_of(value: Any) -> str | None:
     text = value.strip()
     if text.upper() in CURRENCIES:
         return text.upper()
-    word = next((w for w in re.findall(r"[A-Za-z]{3}", text) if w.upper() in CURRENCIES), None)
+    word: str | None = next(
+        (w for w in re.findall(r"[A-Za-z]{3}", text) if w.upper() in CURRENCIES), None
+    )
     if word and word.isupper():
         return word
     low = text.lower()
-    found = {code for symbol, code in _SYMBOLS.items() if symbol in low and len(text) < 40}
+    found: set[str] = {
+        code for symbol, code in _SYMBOLS.items() if symbol in low and len(text) < 40
+    }
     return found.pop() if len(found) == 1 else None
 
 

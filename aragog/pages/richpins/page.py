@@ -260,8 +260,8 @@ def _bylines(sources: Sources) -> Iterator[Candidate]:
 _BYLINES = '[rel~="author"],[class*="byline" i],[class*="author" i]'
 _MAX_BYLINES = 30
 _BYLINE = re.compile(
-    r"(?i:(?:written |posted |published |recipe )?by:?\s+|von\s+|por\s+|par\s+|di\s+|door\s+|av\s+)?"
-    r"([^\W\d_a-z][\w.’'\-]*(?:\s+(?:(?:de|van|von|der|la|del|di|da|el|al|bin|ter|&|and)\s+)*"
+    r"(?i:(?:written |posted |published |recipe )?by:?\s+|(?:von|por|par|di|door|av)\s+)?"
+    r"([^\W\d_a-z][\w.’'\-]*(?:\s+(?:(?:de|van|von|der|la|del|di|da|el|al|bin|ter|and)\s+)*"
     r"[^\W\d_a-z][\w.’'\-]*){1,3})(?:\s*[|,–·•\-].*)?"
 )
 

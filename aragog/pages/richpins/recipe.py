@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from aragog.pages.richpins import durations, values
 from aragog.pages.richpins.graph import Node
-
 from aragog.pages.richpins.sources import Sources
 from aragog.pages.richpins.text import clean, lines
 from aragog.pages.richpins.values import Rating
@@ -160,47 +158,55 @@ def _ingredient(value: Any) -> list[str]:
 
 
 def _instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
-    groups: list[tuple[str | None, list[str]]] = []
-    _collect(raw, groups, None, 0)
-    found = tuple(Group(name, tuple(steps)) for name, steps in groups if steps)
+    collector = _Steps()
+    collector.take(raw, None, 0)
+    found = tuple(Group(name, tuple(steps)) for name, steps in collector.groups if steps)
     return found or None
 
 
-def _collect(
-    raw: list[Any], groups: list[tuple[str | None, list[str]]], section: str | None, depth: int
-) -> None:
-    for value in raw[: 4 * MAX_STEPS]:
-        if not groups or groups[-1][0] != section:
-            groups.append((section, []))
-        steps = groups[-1][1]
-        if len(steps) >= MAX_STEPS or depth > _MAX_NESTING:
-            return
-        if isinstance(value, Node):
-            _collect_node(value, groups, section, depth)
-        elif isinstance(value, str):
-            steps.extend(_without_numbers(lines(value)))
+class _Steps:
+    """Collects steps by section; each item once, so that items naming one another end."""
 
+    def __init__(self) -> None:
+        self.groups: list[tuple[str | None, list[str]]] = []
+        self.left = MAX_STEPS
+        self.seen: set[int] = set()
 
-def _collect_node(
-    node: Node, groups: list[tuple[str | None, list[str]]], section: str | None, depth: int
-) -> None:
-    inner = node.all("itemlistelement", "steps", "step", "item")
-    name = values.text(node.first("name"))
-    own = node.first("text", "description")
-    is_section = node.is_a(_SECTIONS) or (inner and not own and not node.is_a(_STEPS))
-    if is_section and inner:
-        _collect(inner, groups, name or section, depth + 1)
-        return
-    steps = groups[-1][1]
-    if own is None and inner:
-        _collect(inner, groups, section, depth + 1)
-        return
-    found = lines(own) if isinstance(own, str) else []
-    if found and name and not node.is_a(_SECTIONS) and _adds_something(name, found[0]):
-        steps.append(name)
-    if not found and name:
-        found = lines(str(node.first("name")))
-    steps.extend(_without_numbers(found))
+    def take(self, raw: list[Any], section: str | None, depth: int) -> None:
+        """The steps in `raw` under the heading `section`."""
+        for value in raw:
+            if self.left <= 0 or depth > _MAX_NESTING:
+                return
+            if isinstance(value, Node):
+                if id(value) not in self.seen:
+                    self.seen.add(id(value))
+                    self._take_node(value, section, depth)
+            elif isinstance(value, str):
+                self._add(lines(value), section)
+
+    def _add(self, steps: list[str], section: str | None) -> None:
+        if not self.groups or self.groups[-1][0] != section:
+            self.groups.append((section, []))
+        kept = [line for line in steps if not _STEP_HEADING.fullmatch(line)][: self.left]
+        self.left -= len(kept)
+        self.groups[-1][1].extend(kept)
+
+    def _take_node(self, node: Node, section: str | None, depth: int) -> None:
+        inner = node.all("itemlistelement", "steps", "step", "item")
+        name = values.text(node.first("name"))
+        own = node.first("text", "description")
+        is_section = node.is_a(_SECTIONS) or (inner and not own and not node.is_a(_STEPS))
+        if is_section and inner:
+            self.take(inner, name or section, depth + 1)
+        elif own is None and inner:
+            self.take(inner, section, depth + 1)
+        else:
+            found = lines(own) if isinstance(own, str) else []
+            if name and not found:
+                found = lines(name)
+            elif name and not node.is_a(_SECTIONS) and _adds_something(name, found[0]):
+                found = [name, *found]
+            self._add(found, section)
 
 
 def _adds_something(name: str, said: str) -> bool:
@@ -215,11 +221,6 @@ _STEP_HEADING = re.compile(
     r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)?\s*#?\d{1,2}\s*[.):]?\s*",
     re.IGNORECASE,
 )
-
-
-def _without_numbers(found: list[str]) -> Iterator[str]:
-    """Steps without the lines that only count them."""
-    return (line for line in found if not _STEP_HEADING.fullmatch(line))
 
 
 def _nutrition(raw: list[Any]) -> dict[str, str] | None:

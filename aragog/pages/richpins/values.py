@@ -114,7 +114,7 @@ def _rating_value(raw: Any) -> Decimal | None:
 
 
 def flag(value: Any) -> bool | None:
-    """true or false, also as text or as schema.org's True and False."""
+    """True or false, also as text or as schema.org's True and False."""
     if isinstance(value, bool):
         return value
     word = str(value).rpartition("/")[2].strip().lower() if isinstance(value, str | int) else ""

@@ -67,12 +67,11 @@ def _one(value: Any) -> tuple[Yield, bool] | None:
     """The yield, and whether the text named a unit."""
     if isinstance(value, Node):
         amount = values.text(value.first("value", "minvalue", "name"))
-        unit = values.text(value.first("unittext", "unitcode")) or ""
-        value = f"{amount or ''} {unit}"
-    text = values.text(value)
-    if not text or len(text) > 200:
+        value = f"{amount or ''} {values.text(value.first('unittext', 'unitcode')) or ''}"
+    said = values.text(value)
+    if not said or len(said) > 200:
         return None
-    text = _LEAD.sub("", _spelled_out(text).strip())
+    text = _LEAD.sub("", _spelled_out(said).strip())
     span = _RANGE.search(text)
     first = span or _MIXED.search(text) or _NUMBER.search(text)
     if not first:
