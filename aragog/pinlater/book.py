@@ -107,6 +107,7 @@ class ClaimBook:
         self._keeper: threading.Thread | None = None
         self._stopped = threading.Event()
         self._behind = False
+        self._speak_again_s = 0.0
 
     def hold(self, shard: Shard, queue: str, job: Claimed, key: str = "") -> str:
         """Note a claim; its tag, by which everything else here names it."""
@@ -188,7 +189,9 @@ class ClaimBook:
 
         Safe to call from any thread; a second caller returns at once.
         """
-        if not self._words or not self._lock.acquire(blocking=False):
+        if not self._words or self._clock.monotonic_s() < self._speak_again_s:
+            return
+        if not self._lock.acquire(blocking=False):
             return
         try:
             words = [self._words.popleft() for _ in range(len(self._words))]
@@ -213,6 +216,8 @@ class ClaimBook:
         except BrokerUnavailable as error:
             logger.warning("%d acks wait for their shard: %s", len(words), error)
             self._words.extendleft(reversed(words))
+            # Not at every turn of an event loop.
+            self._speak_again_s = self._clock.monotonic_s() + KEEPER_PERIOD_S
             return
         for word, fine in zip(words, done, strict=True):
             if not fine:
@@ -270,6 +275,8 @@ class ClaimBook:
         if guard.needs_connecting and isinstance(shard, RedisShard):
             server_ms, uptime_ms = shard.age_ms()
             guard.connected(server_ms, uptime_ms, self._clock.monotonic_s() * 1000)
+            for remark in shard.remarks():
+                logger.warning("shard %s: %s", shard.name, remark)
             if guard.lost_before:
                 self.extend()
         for queue in list(self._queues):

@@ -255,7 +255,7 @@ def retry(
 @click.option("--state", type=STATES, default="failed", show_default=True)
 @as_json
 @click.pass_context
-def delete(  # noqa: PLR0917 - click passes them by name
+def delete(
     context: click.Context,
     queue_name: str,
     ids: tuple[str, ...],

@@ -357,6 +357,16 @@ class RedisShard:
             uptime: Any = self.client.info("server")
         return seconds * 1000 + micros // 1000, int(uptime["uptime_in_seconds"]) * 1000
 
+    def remarks(self) -> list[str]:
+        """What is wrong with the server's configuration, and what to do; empty when nothing."""
+        with our_errors(f"shard {self.name}"):
+            memory: Any = self.client.info("memory")
+        policy = memory.get("maxmemory_policy", "noeviction")
+        if memory.get("maxmemory", 0) and policy != "noeviction":
+            remedy = "set maxmemory-policy noeviction"
+            return [f"evicts jobs when its memory is full (maxmemory-policy {policy}); {remedy}"]
+        return []
+
     def drop(self, queue: str) -> None:
         self._known.discard(queue)
         with our_errors(f"shard {self.name}"), self.client.pipeline() as pipe:

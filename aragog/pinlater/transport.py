@@ -60,7 +60,8 @@ class Transport(stock.Transport):
 
     def close_connection(self, connection: Any) -> None:
         for channel in self.channels:
-            channel.book.gathering = False
+            if self.cycle.hub is not None:
+                channel.book.gathering = False
             channel.book.flush()
         if self.cycle.hub is not None:
             self.cycle.hub.on_tick.discard(self.cycle.turn)
