@@ -11,6 +11,8 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from aragog.clock import Clock, SystemClock
 from aragog.dashboard.parts import Parts
@@ -136,7 +138,7 @@ def parts(settings: Settings, *, clock: Clock | None = None) -> Parts:
     """What can be looked at, for the dashboard and `explain`; nothing is connected yet."""
     settings = settings.resolved()
     clock = clock or SystemClock()
-    client = redis_client(settings)
+    client = _glance(settings.redis.url)
     broker = settings.broker
     pinlater = kind_of(broker.url) == "pinlater"
     return Parts(
@@ -178,5 +180,11 @@ def _servers(settings: Settings, broker: tuple[str, ...]) -> dict[str, redis.Red
         place = urlsplit(url)
         name = place.path if place.scheme == "unix" else place.netloc.rpartition("@")[2]
         if name not in found:
-            found[name] = redis.Redis.from_url(url, socket_timeout=2)
+            found[name] = _glance(url)
     return found
+
+
+def _glance(url: str) -> redis.Redis:
+    """A client for looking only: whoever looks would rather hear soon that there is no answer."""
+    once_more = Retry(NoBackoff(), 1)
+    return redis.Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2, retry=once_more)

@@ -1,0 +1,71 @@
+"""Rows of the queue and domain pages, and Flower's broker page."""
+
+import asyncio
+
+from aragog.dashboard.broker import PinLaterBroker, broker_for
+from aragog.dashboard.tables import domain_row, job_row, queue_rows
+from aragog.pinlater.admin import Admin
+from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.job import Nack, NewJob, State
+from aragog.pinlater.memory import MemoryShard
+from aragog.politeness.slots import DomainReport
+
+
+def admin(*shards):
+    return Admin(Cluster(shards or (MemoryShard(),)))
+
+
+def test_a_queue_is_told_by_state_and_priority():
+    one = admin()
+    one.cluster.enqueue("fetch", [NewJob(b"a"), NewJob(b"b", priority=5, delay_ms=60_000)])
+    one.limit("fetch", 3)
+    one.pause("fetch")
+
+    (row,) = queue_rows(one)
+
+    assert (row.due, row.later, row.pending, row.running) == (1, 1, 2, 0)
+    assert (row.priorities, row.rate, row.paused) == ("0: 1, 5: 1", "3/s", True)
+
+
+def test_a_failed_job_is_told_with_its_problem():
+    one = admin()
+    one.cluster.enqueue("fetch", [NewJob(b"a", name="aragog.fetch", key="id-1")])
+    (shard,) = one.cluster.shards
+    claim = shard.claim("fetch", limit=1, timeout_ms=1000, worker="w\x1b[1m").claims[0]
+    shard.nack("fetch", [Nack(claim.job_id, claim.token, "fail", 0, "no\nroom")])
+
+    (job,) = one.jobs("fetch", State.FAILED)
+    row = job_row(job, job.at_ms + 5000)
+
+    assert (row.name, row.task_id, row.attempts) == ("aragog.fetch", "id-1", "1")
+    assert row.when.endswith("(5 s ago)")
+    assert row.problem == "no room"
+    assert "\x1b" not in row.worker
+
+
+def test_a_domain_is_told_with_what_is_planned():
+    report = DomainReport("example.com", 2.0, 1_700_000_010_000, 30_000, 5.0, 4, None)
+
+    row = domain_row(report)
+
+    assert (row.slots_ahead, row.backlog) == (60, "30 s")
+
+
+def test_the_broker_page_lists_queues_that_no_worker_consumes():
+    one = admin()
+    one.cluster.enqueue("orphan", [NewJob(b"a"), NewJob(b"b")])
+    (shard,) = one.cluster.shards
+    shard.claim("orphan", limit=1, timeout_ms=1000, worker="w")
+
+    found = asyncio.run(PinLaterBroker(one).queues(["fetch"]))
+
+    assert found == [
+        {"name": "fetch", "messages": 0, "messages_ready": 0, "messages_unacknowledged": 0},
+        {"name": "orphan", "messages": 2, "messages_ready": 1, "messages_unacknowledged": 1},
+    ]
+
+
+def test_other_brokers_are_left_to_flower():
+    assert broker_for("redis://localhost/0", {}) is None
+    assert broker_for("amqp://localhost", None) is None
+    assert broker_for("pinlater://a:1,b:2/0", {"shards": ("redis://c:3/0",)}) is not None

@@ -1,0 +1,95 @@
+"""A URL's story, told by a system of which only the store answers."""
+
+import pytest
+
+from aragog.bootstrap import parts
+from aragog.dashboard.story import tell
+from aragog.errors import InvalidUrl
+from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings, StoreSettings
+from aragog.urlstore.records import OutLink
+
+PAGE = "http://example.com/page"
+
+
+@pytest.fixture
+def here(tmp_path):
+    nobody = f"unix://{tmp_path}/nobody.sock"
+    settings = Settings(
+        data_dir=tmp_path,
+        redis=RedisSettings(url=nobody),
+        broker=BrokerSettings(url="memory://"),
+        store=StoreSettings(engine="memory"),
+        fetch=FetchSettings(user_agent="t/1.0 (+http://example.com/)"),
+    )
+    return parts(settings)
+
+
+def told(here, url, title):
+    chapters = {chapter.title: chapter for chapter in tell(url, here).chapters}
+    return chapters[title]
+
+
+def texts(chapter):
+    return {line.name: line.text for line in chapter.lines}
+
+
+def test_steps_of_normalizing_are_told(here):
+    lines = texts(told(here, "HTTP://EXAMPLE.com/page?utm_source=x", "spelling"))
+
+    assert lines["normalized"] == PAGE
+    assert PAGE in lines.values()
+    assert len(lines) > 2
+
+
+def test_a_part_that_does_not_answer_costs_its_chapter_alone(here):
+    here.store().put(PAGE, {"title": b"A page"})
+
+    story = tell(PAGE, here)
+
+    silent = {chapter.title for chapter in story.chapters if chapter.problem}
+    assert silent == {"robots.txt", "slot", "queue"}
+    assert texts(told(here, PAGE, "fields")) == {"title": "A page"}
+
+
+def test_the_guard_says_why_not(here):
+    assert "127.0.0.1" in texts(told(here, "http://127.0.0.1/", "guard"))["guard"]
+
+
+def test_a_field_is_told_with_its_age_and_its_source(here):
+    now_ms = here.clock.now_ms()
+    fields = {"title": b"\x1b[31mred\n\xff"}
+    here.store().put(PAGE, fields, at_ms=now_ms - 120_000, provenance={"title": "og:title"})
+
+    (line,) = told(here, PAGE, "fields").lines
+
+    assert line.text == " [31mred �"
+    assert line.note.startswith("2 min")
+    assert line.note.endswith("old, from og:title")
+
+
+def test_an_alias_is_told_with_its_reasons_and_links_are_counted(here):
+    store = here.store()
+    store.put(PAGE, {"title": b"A page"})
+    store.add_links(PAGE, [OutLink("http://example.com/a"), OutLink("http://example.com/b")])
+    store.merge_alias("http://example.com/old", PAGE, reasons=["permanent redirect"])
+
+    assert texts(told(here, "http://example.com/old", "store"))["canonical"] == PAGE
+    links = texts(told(here, PAGE, "links"))
+    assert links == {"outlinks": "2", "inlinks": "0", "alias": "http://example.com/old"}
+
+
+def test_an_unknown_url_has_a_story_too(here):
+    assert texts(told(here, PAGE, "store")) == {"stored": "nothing is known of it"}
+    assert told(here, PAGE, "fields").lines == ()
+
+
+def test_the_story_is_json(here):
+    story = tell(PAGE, here).as_dict()
+
+    assert story["url"] == PAGE
+    assert story["chapters"][0]["lines"][0] == {"name": "normalized", "text": PAGE, "note": ""}
+
+
+def test_nonsense_has_no_story(here):
+    with pytest.raises(InvalidUrl):
+        tell("nonsense", here)
