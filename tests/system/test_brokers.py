@@ -1,0 +1,33 @@
+"""The same crawl on the brokers that people have already: only the URL changes."""
+
+import pytest
+
+from aragog.bootstrap import url_store
+from aragog.client import Aragog
+from aragog.standalone.demo.sites import web
+from tests.support.standalone import standalone
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+
+@pytest.fixture(params=["redis", "rabbitmq"])
+def broker_url(request):
+    if request.param == "redis":
+        server = request.getfixturevalue("own_redis")
+        return f"redis+socket://{server.socket}?virtual_host=3"
+    return request.getfixturevalue("rabbitmq").url
+
+
+def test_a_small_crawl_ends_with_every_page_stored(broker_url, demo_web):
+    hosts = ("kitchen.test", "news.test", "busy.test")
+    urls = [f"http://{host}{path}" for host in hosts for path in web()[host]]
+    environ = {**demo_web, "ARAGOG_BROKER__URL": broker_url}
+    with standalone(environ) as system, Aragog(system.settings) as client:
+        client.enqueue(urls)
+        system.finish(client, within_s=90)
+
+        store = url_store(system.settings)
+        records = store.get_many(urls)
+        store.close()
+
+    assert {r.facts["outcome"] if r else None for r in records} == {"Fetched"}
