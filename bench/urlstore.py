@@ -26,10 +26,13 @@ from aragog.settings import StoreSettings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.nodes import node_id
+from aragog.urlstore.postings import pack
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
+from aragog.urlstore.segments import Segments, piece_column
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables import Tables
 from aragog.zen.tables.sqlite import SqliteTables
+from bench.hbase_engine import hbase_engine
 
 BUNDLE = 25
 NOW_MS = 1_700_000_000_000
@@ -82,7 +85,7 @@ def sqlite_engine() -> Iterator[tuple[Tables, BareSqlite]]:
 
 # name: a context manager that gives empty tables, and the bare engine with four methods:
 # fill(keys), get(key), get_many(keys), put(key, cells).
-ENGINES = {"sqlite": sqlite_engine}
+ENGINES = {"sqlite": sqlite_engine, "hbase": lambda: hbase_engine(FIELDS)}
 
 
 def pages_of(count: int, seed: int = 1) -> list[PageWrite]:
@@ -153,10 +156,10 @@ def ratio(
         times["bare"].append(Row(name, per, units).run(bare))
         times["ours"].append(Row(name, per, units).run(ours))
     wall, cpu = (statistics.median(t[i] for t in times["ours"]) for i in (0, 1))
-    bare_cpu = statistics.median(t[1] for t in times["bare"])
+    bare_wall, bare_cpu = (statistics.median(t[i] for t in times["bare"]) for i in (0, 1))
     print(
-        f"{name:46} {wall:10.1f} {cpu:10.1f}  us a {per:10} bare {bare_cpu:.1f} CPU, "
-        f"{cpu / bare_cpu:.2f}x",
+        f"{name:46} {wall:10.1f} {cpu:10.1f}  us a {per:10} bare {bare_wall:.1f} and "
+        f"{bare_cpu:.1f} CPU: {wall / bare_wall:.2f}x, {cpu / bare_cpu:.2f}x CPU",
         flush=True,
     )
 
@@ -217,11 +220,30 @@ def run(tables: Tables, bare, engine: str, scale: float, import_urls: int) -> No
     measure(
         "count of inlinks", "call", len(targets), lambda: [store.count_inlinks(t) for t in targets]
     )
+    hub, key = "https://hub.example/", node_id("https://hub.example/")
+    made = build_hub(tables, key, 200_000)
+    print(f"a hub of 200,000 inlinks: {made:.1f} us of CPU a link to fold and merge")
+    measure("hub: 20 inlinks", "call", 20, lambda: [store.inlinks(hub, 20) for _ in range(20)])
+    measure("hub: count", "call", 20, lambda: [store.count_inlinks(hub) for _ in range(20)])
     rows = [
         (f"https://import{i % 997}.example/p/{i}", {"title": b"A title of a page"})
         for i in range(import_urls)
     ]
     measure("import, 1 field", "URL", len(rows), lambda: bulk(store, rows), f"of {import_urls}")
+
+
+def build_hub(tables: Tables, key: bytes, count: int) -> float:
+    """Folds of 10,000 new links to one target each; us of CPU a link."""
+    segments, start = Segments(tables), time.process_time()
+    for number in range(count // 10_000):
+        lines = [
+            b"https://s%d.example/p\t%013d\t+\t\tHub" % (i * 7919 % count, NOW_MS)
+            for i in range(number * 10_000, number * 10_000 + 10_000)
+        ]
+        piece = {piece_column(number + 1): pack(len(lines), lines)}
+        tables["l"].put(key, piece, at_ms=NOW_MS)
+        segments.tidy([key], number + 1, NOW_MS)
+    return (time.process_time() - start) / count * 1e6
 
 
 def fold(store: UrlStore) -> None:

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from aragog.errors import InvalidField
 from aragog.settings import StoreSettings
 
+_MANY_NAMES = 10_000
+"""Names remembered as good: a team's fields are few, and the same on every page."""
+
 
 class FieldRules:
     """The limits of names and values, from the settings."""
@@ -14,6 +17,7 @@ class FieldRules:
     def __init__(self, settings: StoreSettings) -> None:
         self._max_name_bytes = settings.max_field_name_bytes
         self._max_bytes = settings.max_field_bytes
+        self._good_names: set[str] = set()
 
     def check(self, fields: Mapping[str, bytes]) -> None:
         """
@@ -23,7 +27,10 @@ class FieldRules:
             InvalidField: naming the limit, the setting it is from, and the remedy.
         """
         for name, value in fields.items():
-            self.check_name(name)
+            if name not in self._good_names:
+                self.check_name(name)
+                if len(self._good_names) < _MANY_NAMES:
+                    self._good_names.add(name)
             if not isinstance(value, bytes):
                 raise InvalidField(name, f"its value must be bytes, got {type(value).__name__}")
             if len(value) > self._max_bytes:

@@ -26,7 +26,7 @@ from aragog.clock import Clock
 from aragog.urlstore import journal
 from aragog.urlstore.journal import Entry, lines_of
 from aragog.urlstore.linking import CELL, oldest_row_ms
-from aragog.urlstore.nodes import FREE, node_id
+from aragog.urlstore.nodes import FREE, id_of, node_id
 from aragog.urlstore.outlinks import unpack
 from aragog.urlstore.postings import CAME, STAYED, WENT, pack
 from aragog.urlstore.records import FoldReport
@@ -177,7 +177,7 @@ class Folder:
         self, number: int, pieces: Mapping[bytes, list[bytes]], nets: Mapping[bytes, int]
     ) -> int:
         column, now_ms = piece_column(number), self._clock.now_ms()
-        rows = sorted((node_id(target.decode()), target) for target in pieces)
+        rows = sorted(zip(map(id_of, pieces), pieces, strict=True))
         puts = [(key, {column: pack(nets[t], pieces[t])}, now_ms) for key, t in rows]
         for at in range(0, len(puts), _PUT_ROWS):
             self._inlinks.put_many(puts[at : at + _PUT_ROWS])

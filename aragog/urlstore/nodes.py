@@ -13,6 +13,8 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:from:<field>` | where the writer of one `put` had it from |
 | `s:ckey`, `s:chash`, `s:clen`, `s:cenc` | content: key, hash as stored, length, encoding |
 | `s:due` | when to fetch again, ms; empty: never |
+| `s:refresh` | JSON of what is remembered between fetches: `refresh.State` |
+| `s:held` | `1`: somebody holds the URL; `0`: the last one let go; absent: nobody ever did |
 | `s:version` | a random word, new with each write |
 | `s:removed` | `removed` or `taken down`; its timestamp says when |
 | `s:was:<field>` | JSON of the last values of a field that has a history |
@@ -46,6 +48,8 @@ CONTENT_HASH = b"s:chash"
 CONTENT_LENGTH = b"s:clen"
 CONTENT_ENCODING = b"s:cenc"
 DUE = b"s:due"
+REFRESH = b"s:refresh"
+HELD = b"s:held"
 VERSION = b"s:version"
 REMOVED = b"s:removed"
 LEAVING = b"s:leaving"
@@ -63,6 +67,11 @@ MAX_HOPS = 4
 
 node_id = lru_cache(maxsize=65_536)(url_key)
 """The key of a normalized URL's node. Cached: the links of a site repeat."""
+
+
+def id_of(url: bytes) -> bytes:
+    """`node_id` of a URL in bytes, not cached: for those that are seen once."""
+    return url_key(url.decode())
 
 
 @lru_cache(maxsize=4096)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
+from aragog.urlstore.refresh import Seen
+
 Fact = str | int | float | None
 
 T = TypeVar("T")
@@ -59,7 +61,9 @@ class PageWrite:
     facts: Mapping[str, Fact] = field(default_factory=dict)
     """outcome, status, content_type, etag, last_modified, latency_ms, why, attempts, …"""
     due_at_ms: int | None = None
-    """When to fetch again; None: never."""
+    """When to fetch again; None: never. `seen` decides where it is given."""
+    seen: Seen | None = None
+    """For the refresh schedule, which compares it with what is stored."""
     gone: bool = False
     """The origin says that there is no such page: aliases that trusted it are undone."""
 

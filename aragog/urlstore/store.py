@@ -16,7 +16,7 @@ import orjson
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BadInput, CorruptContent, TakenDown
-from aragog.settings import StoreSettings
+from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urls.canonical import KnownPage
 from aragog.urls.normalize import normalize
 from aragog.urlstore import history, nodes
@@ -67,6 +67,7 @@ class UrlStore:
         content: ContentStore,
         settings: StoreSettings,
         clock: Clock | None = None,
+        refresh: RefreshSettings | None = None,
     ) -> None:
         self._tables = tables
         self._table = tables["n"]
@@ -79,7 +80,7 @@ class UrlStore:
         self._linking = Linking(tables, settings.inlinks, self._clock)
         self._aliases = Aliases(tables, content, self._linking)
         self._links = LinkReader(tables, self._linking, self._aliases)
-        self._writer = PageWriter(tables, content, settings, self._linking, self._aliases)
+        self._writer = PageWriter(tables, content, settings, self._linking, self._aliases, refresh)
         self._folder = Folder(tables, self._clock)
         self._due = DueIndex(tables)
         self._hosts = Hosts(tables)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from aragog.settings import StoreSettings
+from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore import history, nodes
 from aragog.urlstore.aliases import Aliases, alias_edge
 from aragog.urlstore.compression import content_hash
@@ -25,6 +25,7 @@ from aragog.urlstore.keys import content_key
 from aragog.urlstore.linking import Linking, LinksWrite
 from aragog.urlstore.nodes import Nodes, alias_of, end_of, facts_of, node_id
 from aragog.urlstore.outlinks import to_lines
+from aragog.urlstore.planning import planned
 from aragog.urlstore.ports import ContentStore
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.zen.codec import due_key
@@ -40,6 +41,8 @@ _COLUMNS = (
     nodes.CONTENT_HASH,
     nodes.DUE,
     nodes.REMOVED,
+    nodes.REFRESH,
+    nodes.HELD,
 )
 
 
@@ -60,6 +63,9 @@ class _Plan:
     """For the home's node, at the time of the fetch."""
     aliases: list[str] = field(default_factory=list)
     """URLs that shall point at the home."""
+    changed: list[str] = field(default_factory=list)
+    """Fields whose values are other than the stored ones."""
+    due_at_ms: int | None = None
 
 
 class PageWriter:
@@ -72,8 +78,10 @@ class PageWriter:
         settings: StoreSettings,
         linking: Linking,
         aliases: Aliases,
+        refresh: RefreshSettings | None = None,
     ) -> None:
         self._tables = tables
+        self._refresh = refresh or RefreshSettings()
         self._nodes = Nodes(tables)
         self._content = content
         self._linking = linking
@@ -83,6 +91,7 @@ class PageWriter:
         self._history_length = settings.history_length
         past = [(nodes.field_column(f), nodes.history_column(f)) for f in settings.history]
         self._columns = (*_COLUMNS, *(column for pair in past for column in pair))
+        self._fields = frozenset(settings.history)
 
     def write(self, pages: Sequence[PageWrite], now_ms: int) -> list[Written]:
         """
@@ -94,6 +103,8 @@ class PageWriter:
         """
         for page in pages:
             self._rules.check(page.fields)
+            if not self._fields.issuperset(page.fields):
+                self._know(page.fields)
         plans, known = self._plan(sorted(pages, key=lambda page: page.fetched_at_ms))
         current = self._current(plans)
         for plan in plans:
@@ -104,6 +115,16 @@ class PageWriter:
         self._afterwards(plans, current, known, now_ms)
         by_page = {id(plan.page): plan for plan in plans}
         return [_written(by_page[id(page)], links) for page in pages]
+
+    def _know(self, fields: Iterable[str]) -> None:
+        """
+        Read these fields too, from now on: what is there already is not written again.
+
+        A process soon knows all that pages bring, so the columns to read are nearly always the
+        same, and what the application put beside them is never read.
+        """
+        self._columns = (*self._columns, *map(nodes.field_column, set(fields) - self._fields))
+        self._fields = self._fields.union(fields)
 
     def _plan(self, pages: Sequence[PageWrite]) -> tuple[list[_Plan], dict[str, Row]]:
         urls = {url for p in pages for url in (p.url, p.final_url, p.canonical_url, *p.also)}
@@ -153,13 +174,42 @@ class PageWriter:
             cells[nodes.CANONICAL] = plan.home.encode()
         if plan.home in (page.url, page.final_url) and (page.gone or not brief):
             cells[nodes.OWN] = _own(page, plan.home, plan.home)
-        for name, value in page.fields.items():
-            cells[nodes.field_column(name)] = value
-        if page.provenance:
-            cells[nodes.PROVENANCE] = _provenance(plan.row, page)
+        self._fill_fields(plan, newest=newest)
+        if newest:
+            self._plan_next(plan)
         self._remember(plan)
         if page.content is not None and newest:
             cells |= self._put_content(plan, page.content)
+
+    def _fill_fields(self, plan: _Plan, *, newest: bool) -> None:
+        """
+        The fields that are other than the stored ones; of an older fetch, those that are missing.
+
+        Where a page was fetched through another URL all are written: should that turn out to be
+        no alias, what its fetch had brought is known by its timestamp.
+        """
+        page, row = plan.page, plan.row
+        alone = plan.home == page.url == page.final_url
+        for name, value in page.fields.items():
+            there = row.get(column := nodes.field_column(name))
+            same = there is not None and there.value == value
+            if newest and not same:
+                plan.changed.append(name)
+            if there is None or (newest and not (same and alone)):
+                plan.cells[column] = value
+        if page.provenance:
+            told = _provenance(row, page)
+            if told != (row[nodes.PROVENANCE].value if nodes.PROVENANCE in row else None):
+                plan.cells[nodes.PROVENANCE] = told
+
+    def _plan_next(self, plan: _Plan) -> None:
+        seen = plan.page.seen
+        if seen is None:
+            plan.due_at_ms = plan.page.due_at_ms
+        else:
+            plan.cells[nodes.REFRESH], plan.due_at_ms = planned(
+                plan.row, plan.page, seen, plan.changed, self._refresh, home=plan.home
+            )
 
     def _remember(self, plan: _Plan) -> None:
         for name in self._history:
@@ -214,7 +264,7 @@ class PageWriter:
                 rows.append(("n", node_id(alias), _pointer(plan, alias), at_ms))
         for plan in current.values():
             if plan.cells:
-                due_at_ms = plan.page.due_at_ms
+                due_at_ms = plan.due_at_ms
                 if due_at_ms is not None:
                     indexes.append(due_put(plan.home, due_at_ms, now_ms))
                 stamped = {nodes.VERSION: os.urandom(8).hex().encode()}
@@ -236,7 +286,7 @@ class PageWriter:
         outdated = []
         for home, plan in current.items():
             old = nodes.text(known.get(home, {}), nodes.DUE)
-            if plan.cells and old and old != str(plan.page.due_at_ms):
+            if plan.cells and old and old != str(plan.due_at_ms):
                 outdated.append((due_key(node_id(home), int(old)), None, now_ms))
         if outdated:
             self._tables["d"].delete_many(outdated)

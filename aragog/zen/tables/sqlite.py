@@ -24,7 +24,9 @@ from aragog.zen.tables.sqlite_files import Shards
 from aragog.zen.tables.sqlite_layout import LAYOUTS, Layout
 
 _COUNTER_BYTES = 8
+_FIRST_ROWS = 8
 _SCAN_ROWS = 256
+"""Rows read at once: few at first, for a reader that wants a few; more as it goes on."""
 
 T = TypeVar("T")
 RowItem = tuple[bytes, Mapping[bytes, bytes], int]
@@ -83,11 +85,12 @@ class SqliteTable(CellTable):
         limit: int | None = None,
         reverse: bool = False,
     ) -> Generator[tuple[bytes, Row], None, None]:
-        given = 0
+        given, page = 0, _FIRST_ROWS
         for first, low, high in _by_first_byte(start, stop, reverse=reverse):
             while limit is None or given < limit:
                 # Rows without the asked columns count for nothing, so a page may come up short.
-                want = _SCAN_ROWS if limit is None else min(_SCAN_ROWS, limit - given)
+                want = page if limit is None else min(page, limit - given)
+                page = min(4 * page, _SCAN_ROWS)
                 with self._shards.reading(first) as db:
                     found = self._layout.scan(db, low, high, want, reverse=reverse)
                 for row, cells in found:
