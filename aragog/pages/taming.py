@@ -108,7 +108,7 @@ def _cut(body: bytes, max_formatting: int, problems: list[str]) -> bytes:
         is_formatting = name in _FORMATTING_NAMES
         too_much = (
             found.end() - found.start() > MAX_TAG_BYTES
-            or depth >= MAX_DEPTH
+            or (depth >= MAX_DEPTH and name not in _SELF_CLOSING)
             or (is_formatting and formatting >= max_formatting)
         )
         if too_much:

@@ -1,0 +1,164 @@
+"""What a page is written in: marks, headers, declarations, and then a look at the bytes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.pages import labels, prescan
+from aragog.pages.document import encoding, parse
+
+DECLARED = [
+    (b'<meta charset="iso-8859-2">', "iso-8859-2"),
+    (b"<meta charset=latin1>", "windows-1252"),
+    (b"<META\nCHARSET = 'ShIfT_jIs' >", "shift_jis"),
+    (b'<meta http-equiv="Content-Type" content="text/html; charset=koi8-r">', "koi8-r"),
+    (b'<meta content="text/html; charset=koi8-r" http-equiv=content-type>', "koi8-r"),
+    (b"<meta content='text/html; charset=koi8-r'>", "windows-1252"),
+    (b"<meta name=x content='a; charset=koi8-r' http-equiv=refresh>", "windows-1252"),
+    (b"<metacharset=koi8-r>", "windows-1252"),
+    (b"<!-- <meta charset=koi8-r> --><meta charset=euc-kr>", "euc-kr"),
+    (b"<!--><meta charset=euc-kr>-->", "euc-kr"),
+    (b'<p title="><meta charset=koi8-r>"><meta charset=big5>', "big5"),
+    (b"<script><meta charset=big5></script>", "big5"),
+    (b"<meta charset=utf-16>", "utf-8"),
+    (b"<meta charset=utf-16be>", "utf-8"),
+    (b"<meta charset=x-user-defined>", "windows-1252"),
+    (b"<meta charset=bogus><meta charset=gbk>", "gbk"),
+    (b"<meta charset=bogus charset=gbk>", "windows-1252"),
+    (b"<meta charset=gbk", "windows-1252"),
+    (b"<meta charset='gbk>", "windows-1252"),
+    (b"</meta charset=gbk>", "windows-1252"),
+    (b"<?php meta ?><meta charset=gbk>", "gbk"),
+    (b"<meta content='charset charset = gbk' http-equiv=content-type>", "gbk"),
+    (b"<meta content='charset=\"gbk' http-equiv=content-type>", "windows-1252"),
+    (b'<?xml version="1.0" encoding="iso-8859-5"?><html>', "iso-8859-5"),
+    (b"<html><head>", "windows-1252"),
+    (b"", "windows-1252"),
+    (b"<", "windows-1252"),
+]
+
+
+@pytest.mark.parametrize(("body", "name"), DECLARED)
+def test_a_page_is_what_it_declares(body, name):
+    assert encoding(body, None) == name
+
+
+@pytest.mark.parametrize(
+    ("mark", "name"),
+    [(b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le")],
+)
+def test_a_byte_order_mark_beats_the_header(mark, name):
+    assert encoding(mark + b"<meta charset=gbk>", "text/html; charset=koi8-r") == name
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        ("text/html; charset=koi8-r", "koi8-r"),
+        ('text/html;charset="Shift-JIS"', "shift_jis"),
+        ("text/html; boundary=x; CHARSET=UTF8", "utf-8"),
+        ("text/html; charset=bogus", "gbk"),
+        ("text/html; mycharset=koi8-r", "gbk"),
+        ("charset=koi8-r", "gbk"),
+        ("", "gbk"),
+    ],
+)
+def test_a_header_beats_the_page_if_it_names_anything(header, name):
+    assert encoding(b"<meta charset=gbk>", header) == name
+
+
+def test_a_declaration_behind_the_first_kilobyte_counts_where_the_parser_sees_it():
+    padding = b"<!--" + b"x" * 5_000 + b"-->"
+
+    assert encoding(padding + b"<meta charset=koi8-r>", None) == "koi8-r"
+    assert encoding(padding + b"<title><meta charset=koi8-r></title>", None) == "windows-1252"
+
+
+def test_a_declaration_that_a_script_writes_counts():
+    script = b"<script>document.write('<meta chars' + 'et=koi8-r>')</script>"
+
+    assert encoding(script, None) == "koi8-r"
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "name"),
+    [
+        ("Der Käse für Frau Müller", "utf-8", "utf-8"),
+        ("Добрый день, сегодня мы приготовим борщ", "koi8-r", "koi8-r"),
+        ("日本語のページです。今日は良い天気ですね。", "cp932", "shift_jis"),
+        ("日本語のページです。今日は良い天気ですね。", "euc_jp", "euc-jp"),
+        ("한국어 페이지입니다. 오늘은 날씨가 좋습니다.", "cp949", "euc-kr"),
+        ("中文网页，今天的天气非常好，我们去公园散步吧。", "gbk", "gbk"),
+        ("中文網頁，今天的天氣非常好，我們去公園散步吧。", "big5", "big5"),
+        ("café ouvert", "cp1252", "windows-1252"),
+    ],
+)
+def test_an_undeclared_page_is_looked_at(text, codec, name):
+    assert encoding(text.encode(codec), "text/html") == name
+
+
+def test_utf_8_cut_inside_a_character_is_still_utf_8():
+    assert encoding("<p>naïve déjà vu €".encode()[:-1], None) == "utf-8"
+
+
+def test_every_name_can_be_decoded():
+    names = set(labels._NAMES.values())
+
+    assert len(names) == 40
+    for name in names:
+        labels.decode(b"<p>plain</p>\x81\xff", name)
+
+
+def test_labels_are_known_in_any_case_and_with_blanks():
+    assert labels.name_of(" \tUTF8\n") == "utf-8"
+    assert labels.name_of("utf-7") is None
+    assert labels.name_of("iso-2022-kr") == "replacement"
+
+
+def test_an_encoding_that_can_hide_markup_is_not_read():
+    page = parse(
+        b"<title>~{<script>~}", url="https://a.test/", content_type="x/y; charset=hz-gb-2312"
+    )
+
+    assert page.title is None
+    assert any("hide markup" in problem for problem in page.problems)
+
+
+def test_undefined_bytes_of_windows_pages_become_control_characters():
+    assert labels.decode(b"a\x81b", "windows-1252") == "a\x81b"
+
+
+@given(st.binary(max_size=3_000), st.none() | st.text(max_size=60))
+def test_any_bytes_have_a_known_encoding(body, header):
+    assert encoding(body, header) in set(labels._NAMES.values())
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                b"<meta ",
+                b"charset",
+                b"=",
+                b"'",
+                b'"',
+                b">",
+                b" ",
+                b"gbk",
+                b"<!--",
+                b"-->",
+                b"</",
+                b"<a",
+                b"/",
+                b"content",
+                b"http-equiv",
+                b"content-type",
+            ]
+        ),
+        max_size=40,
+    )
+)
+def test_the_prescan_ends_on_any_markup(pieces):
+    assert prescan.from_bytes(b"".join(pieces)) in {None, "gbk"}

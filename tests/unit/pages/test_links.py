@@ -1,0 +1,86 @@
+"""Anchors as links."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.pages.document import parse
+from aragog.pages.links import MAX_TEXT_CHARS, Link, extract
+
+URL = "https://shop.test/dir/page"
+
+
+def links(markup: str, **more) -> tuple[Link, ...]:
+    return extract(parse(markup.encode(), url=URL, content_type="text/html; charset=utf-8"), **more)
+
+
+def urls(markup: str) -> list[str]:
+    return [link.url for link in links(markup)]
+
+
+def test_targets_are_absolute_normalized_and_in_order():
+    assert urls("<a href='b?z=1&a=2'>1</a><area href=//Other.test/x><a href=' /c '>") == [
+        "https://shop.test/dir/b?a=2&z=1",
+        "https://other.test/x",
+        "https://shop.test/c",
+    ]
+
+
+def test_only_http_is_a_link():
+    assert urls(
+        "<a href='mailto:a@b.c'><a href='javascript:x()'><a href='tel:1'><a href='data:,x'>"
+        "<a href='ftp://a.test/'><a href='http://'><a href='https://ok.test/'><a name=x>"
+    ) == ["https://ok.test/"]
+
+
+def test_places_in_the_page_itself_are_no_links():
+    assert urls("<a href='#top'><a href='page#x'><a href='/dir/page#y'><a href='other#z'>") == [
+        "https://shop.test/dir/other"
+    ]
+
+
+def test_a_fragment_leads_elsewhere_where_the_base_is_another():
+    assert urls("<base href=/else/><a href='#x'>") == ["https://shop.test/else/"]
+
+
+def test_a_target_is_given_once_with_the_first_text():
+    found = links("<a href=x><img src=i></a><a href=x> First\n text </a><a href=x>second</a>")
+
+    assert found == (Link("https://shop.test/dir/x", "First text"),)
+
+
+def test_the_text_may_be_a_title_a_label_or_an_image():
+    found = links("<a href=1 title=T></a><a href=2 aria-label=L></a><a href=3><img alt=I></a>")
+
+    assert [link.text for link in found] == ["T", "L", "I"]
+
+
+def test_relations_hold_if_every_anchor_has_them():
+    found = links(
+        "<a href=1 rel='nofollow UGC'>a</a><a href=2 rel=sponsored,nofollow>b</a>"
+        "<a href=1 rel=nofollow>a</a><a href=2>b</a>"
+    )
+
+    assert found[0] == Link("https://shop.test/dir/1", "a", nofollow=True)
+    assert found[1] == Link("https://shop.test/dir/2", "b")
+
+
+def test_long_texts_and_many_links_are_cut():
+    many = "".join(f"<a href={n}>{'x' * 500}</a>" for n in range(50))
+
+    found = links(many, limit=7)
+
+    assert len(found) == 7
+    assert len(found[0].text) == MAX_TEXT_CHARS
+
+
+def test_a_reference_of_a_megabyte_is_no_link():
+    assert urls(f"<a href='/{'x' * 1_000_000}'>") == []
+
+
+@given(st.text(alphabet=st.characters(blacklist_characters="'"), max_size=80))
+def test_any_reference_is_a_normalized_link_or_none(href):
+    for link in links(f"<a href='{href}'>x</a>"):
+        assert link.url.startswith(("http://", "https://"))
+        assert "#" not in link.url
