@@ -131,7 +131,7 @@ def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
     if settings.store.engine != "hbase":
         engine.create()
     content = open_content(settings.content, settings.data_dir)
-    return UrlStore(engine, content, settings.store, clock or SystemClock())
+    return UrlStore(engine, content, settings.store, clock or SystemClock(), settings.refresh)
 
 
 def parts(settings: Settings, *, clock: Clock | None = None) -> Parts:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import re
 import tempfile
 import tomllib
 import types
@@ -205,6 +206,18 @@ class RefreshSettings:
     """Due URLs claimed in one step."""
     gone_confirmations: int = 3
     """Spaced 404 or 410 answers before a page is given up."""
+    intervals: Mapping[str, str] = field(default_factory=dict)
+    """Type or field to its usual interval, such as `recipe = "30d"`; units are s, m, h and d."""
+    effort: float = 1.0
+    """What freshness is worth: twice as much makes intervals about 1.4 times shorter."""
+    unheld: bool = True
+    """Refresh also URLs that nobody ever held; one whose last holder let go is never refreshed."""
+    smooth_s: float = 600.0
+    """What is overdue, after an outage say, is spread over about this."""
+    domain_share: float = 0.5
+    """Of a domain's rate, at most; what is left is for URLs that were never fetched."""
+    changes_kept_s: float = 604_800.0
+    """How long the change feed goes back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,6 +458,18 @@ def _split(text: str) -> list[_FromEnvironment]:
     return [_FromEnvironment(part.strip(), name) for part in text.split(",") if part.strip()]
 
 
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+
+
+def duration_s(text: str) -> float:
+    """Seconds of a text such as `90s`, `6h` or `1.5d`; ValueError for anything else."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"a number with s, m, h or d, got {text!r}")
+    return float(match[1]) * _UNITS_S[match[2]]
+
+
 def _check(settings: Settings) -> list[str]:
     """What is wrong with values of the right type, a line each."""
     problems = [
@@ -454,6 +479,13 @@ def _check(settings: Settings) -> list[str]:
     ]
     if settings.refresh.min_interval_s > settings.refresh.max_interval_s:
         problems.append("refresh.min_interval_s: must not be above refresh.max_interval_s")
+    problems += [
+        f"refresh.intervals: {name}: must be a number with s, m, h or d, got {text!r}"
+        for name, text in settings.refresh.intervals.items()
+        if not _DURATION.fullmatch(text)
+    ]
+    if settings.refresh.domain_share > 1:
+        problems.append("refresh.domain_share: must be 1 at most")
     if settings.content.engine == "s3" and not settings.content.s3_bucket:
         problems.append("content.s3_bucket: is required when content.engine is s3")
     if settings.store.sqlite_shards > 256:

@@ -8,7 +8,7 @@ in the spool under tokens of their own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -16,11 +16,15 @@ import orjson
 from aragog.errors import InvalidMessage
 from aragog.pages.links import Link
 from aragog.pipeline.bundles import Answer
+from aragog.pipeline.freshness import fresh_s, moment_ms
 from aragog.pipeline.reading import Reading, redirects_of
 from aragog.settings import Settings
 from aragog.urls.canonical import Decision
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
-from aragog.urlstore.refresh import Seen, next_due_ms
+from aragog.urlstore.refresh import Seen
+
+# Of the page that is stored, not of a fetch that brought none.
+_OF_A_PAGE = ("fetched_at_ms", "bytes", "truncated", "content_type", "final_url", "redirects")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ def page_write(answer: Answer, reading: Reading, decision: Decision, settings: S
             "noindex": int(reading.noindex),
             "nofollow": int(reading.nofollow),
         },
-        due_at_ms=next_due_ms(_seen(answer, reading.page_type), settings.refresh),
+        seen=seen_of(answer, settings, page_type=reading.page_type),
     )
     return (
         Planned(write, answer.token, answer.body_bytes, _meta(answer)) if keep else Planned(write)
@@ -70,8 +74,8 @@ def failure_write(answer: Answer, settings: Settings) -> Planned:
             final_url=answer.final_url,
             canonical_url=answer.job.url,
             fetched_at_ms=answer.fetched_at_ms,
-            facts=facts(answer),
-            due_at_ms=next_due_ms(_seen(answer, None), settings.refresh),
+            facts={n: v for n, v in facts(answer).items() if n not in _OF_A_PAGE},
+            seen=seen_of(answer, settings),
             gone=answer.kind == "Gone" and answer.status in (404, 410),
         )
     )
@@ -129,13 +133,21 @@ def _meta(answer: Answer) -> dict[str, str]:
     }
 
 
-def _seen(answer: Answer, page_type: str | None) -> Seen:
+def seen_of(answer: Answer, settings: Settings, *, page_type: str | None = None) -> Seen:
+    """What the refresh schedule makes of a fetch."""
+    headers = {name.lower(): value for name, value in reversed(answer.headers)}
+    expiry_ms = None
+    if answer.kind == "Refused":
+        # The same rules would refuse it again; newer ones are known by then.
+        expiry_ms = answer.fetched_at_ms + int(settings.politeness.robots_fresh_s * 1000)
     return Seen(
         outcome=answer.kind,
         fetched_at_ms=answer.fetched_at_ms,
         page_type=page_type,
-        headers=answer.headers,
         body_hash=answer.body_hash,
+        fresh_s=fresh_s(headers, answer.fetched_at_ms),
+        modified_at_ms=moment_ms(headers.get("last-modified")),
+        not_before_ms=expiry_ms,
     )
 
 
@@ -179,7 +191,7 @@ def _wire(planned: Planned) -> dict[str, Any]:
         "provenance": dict(write.provenance),
         "links": None if write.links is None else list(map(tuple, write.links)),
         "facts": dict(write.facts),
-        "due_at_ms": write.due_at_ms,
+        "seen": None if write.seen is None else asdict(write.seen),
         "gone": write.gone,
         "body": [planned.token, planned.length_bytes, dict(planned.meta)],
     }
@@ -187,7 +199,7 @@ def _wire(planned: Planned) -> dict[str, Any]:
 
 def _planned(wire: dict[str, Any]) -> Planned:
     token, length, meta = wire.pop("body")
-    links = wire.pop("links")
+    links, seen = wire.pop("links"), wire.pop("seen")
     fields = {name: value.encode() for name, value in wire.pop("fields").items()}
     write = PageWrite(
         **{
@@ -196,6 +208,7 @@ def _planned(wire: dict[str, Any]) -> Planned:
             "also": tuple(wire["also"]),
         },
         fields=fields,
+        seen=None if seen is None else Seen(**seen),
         links=None if links is None else list(map(OutLink._make, links)),
     )
     return Planned(write, token, length, meta)

@@ -1,0 +1,59 @@
+"""The next fetch of a page that is being written: from its node and the fetch. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import orjson
+
+from aragog.settings import RefreshSettings
+from aragog.urlstore import nodes
+from aragog.urlstore.nodes import node_id
+from aragog.urlstore.records import PageWrite
+from aragog.urlstore.refresh import Seen, State, decide
+from aragog.zen.tables import Row
+
+STATE_VERSION = 1
+HELD, RELEASED = b"1", b"0"
+
+
+def state_of(row: Row) -> State | None:
+    """What was remembered of the page; None: nothing, or by a version that this one cannot read."""
+    cell = row.get(nodes.REFRESH)
+    if cell is None or not cell.value:
+        return None
+    version, *values = orjson.loads(cell.value)
+    known = version == STATE_VERSION and len(values) == len(State._fields)
+    return State(*values) if known else None
+
+
+def state_cell(state: State) -> bytes:
+    """The node's cell."""
+    return orjson.dumps((STATE_VERSION, *state))
+
+
+def is_wanted(row: Row, settings: RefreshSettings) -> bool:
+    """Whether anybody wants the page to be refreshed."""
+    cell = row.get(nodes.HELD)
+    return settings.unheld if cell is None or not cell.value else cell.value == HELD
+
+
+def planned(
+    row: Row,
+    page: PageWrite,
+    seen: Seen,
+    changed: Iterable[str],
+    settings: RefreshSettings,
+    *,
+    home: str,
+) -> tuple[bytes, int | None]:
+    """The state's cell and when to fetch again; None: never, or nobody wants it."""
+    spread = _spread(node_id(home), seen.fetched_at_ms)
+    state, due_at_ms = decide(state_of(row), seen, changed, page.fields, settings, spread=spread)
+    return state_cell(state), due_at_ms if is_wanted(row, settings) else None
+
+
+def _spread(its_id: bytes, at_ms: int) -> float:
+    """0 to 1, even over pages and over the fetches of one; the same when it is repeated."""
+    mixed = (int.from_bytes(its_id[8:12]) ^ at_ms * 2_654_435_761) & 0xFFFF_FFFF
+    return mixed / 2**32
