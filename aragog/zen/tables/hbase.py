@@ -18,7 +18,7 @@ What HBase and its gateway do, and what this adapter makes of it (seen on HBase 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -33,7 +33,7 @@ from aragog.zen.tables.hbase_schema import families, problems, table_name
 MAX_BATCH_ROWS = 500
 MAX_BATCH_BYTES = 4 << 20
 # Answers are small, so a gateway never waits for us to read them while we wait for it.
-MAX_CHECKS_ON_THE_WAY = 100
+MAX_CALLS_ON_THE_WAY = 100
 FIRST_PAGE_ROWS = 64
 MAX_PAGE_ROWS = 1024
 MAX_PAGE_BYTES = 1 << 20
@@ -85,8 +85,10 @@ class HBaseTable(CellTable):
         by_time: dict[int, dict[bytes, dict[bytes, bytes]]] = {}
         for row, cells, at_ms in items:
             by_time.setdefault(at_ms, {}).setdefault(row, {}).update(cells)
-        for at_ms, rows in by_time.items():
-            self._send(at_ms, {row: _puts(cells) for row, cells in rows.items() if cells})
+        self._send(
+            (at_ms, {row: _puts(cells) for row, cells in rows.items() if cells})
+            for at_ms, rows in by_time.items()
+        )
 
     def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
         mutations = self._deletes(columns)
@@ -99,8 +101,7 @@ class HBaseTable(CellTable):
             mutations = self._deletes(columns)
             if mutations:
                 by_time.setdefault(at_ms, {}).setdefault(row, []).extend(mutations)
-        for at_ms, rows in by_time.items():
-            self._send(at_ms, rows)
+        self._send(by_time.items())
 
     def scan(
         self,
@@ -146,8 +147,8 @@ class HBaseTable(CellTable):
         for _, column, expected, value in items:
             refuse_empty(column, expected, value)
         done: list[bool] = []
-        for at in range(0, len(items), MAX_CHECKS_ON_THE_WAY):
-            some = items[at : at + MAX_CHECKS_ON_THE_WAY]
+        for at in range(0, len(items), MAX_CALLS_ON_THE_WAY):
+            some = items[at : at + MAX_CALLS_ON_THE_WAY]
             done += self._pool.run(partial(self._checks, some), repeatable=False)
         return done
 
@@ -178,19 +179,25 @@ class HBaseTable(CellTable):
         ]
         return call_many(client, "checkAndPut", calls)
 
-    def _send(self, at_ms: int, rows: Mapping[bytes, list[thrift_api.Mutation]]) -> None:
-        """All puts or all deletes of one time, in batches of bounded size."""
-        batch: list[thrift_api.BatchMutation] = []
+    def _send(
+        self, groups: Iterable[tuple[int, Mapping[bytes, list[thrift_api.Mutation]]]]
+    ) -> None:
+        """All puts or all deletes; a call for each time, and no call too large."""
+        calls: list[dict[str, Any]] = []
         size = 0
-        for row, mutations in rows.items():
-            weight = sum(len(mutation.value or b"") for mutation in mutations)
-            if batch and (len(batch) == MAX_BATCH_ROWS or size + weight > MAX_BATCH_BYTES):
-                self._pool.call("mutateRowsTs", self._name, batch, at_ms, {})
-                batch, size = [], 0
-            batch.append(thrift_api.BatchMutation(row=row, mutations=mutations))
-            size += weight
-        if batch:
-            self._pool.call("mutateRowsTs", self._name, batch, at_ms, {})
+        for at_ms, rows in groups:
+            for batch, weight in _batches(rows):
+                if len(calls) == MAX_CALLS_ON_THE_WAY or size + weight > MAX_BATCH_BYTES:
+                    self._mutate(calls)
+                    calls, size = [], 0
+                call = {"tableName": self._name, "rowBatches": batch, "timestamp": at_ms}
+                calls.append({**call, "attributes": {}})
+                size += weight
+        self._mutate(calls)
+
+    def _mutate(self, calls: Sequence[Mapping[str, Any]]) -> None:
+        if calls:
+            self._pool.run(partial(call_many, method="mutateRowsTs", calls=calls))
 
     def _deletes(self, columns: Sequence[bytes] | None) -> list[thrift_api.Mutation]:
         # A family without a colon stands for all of its cells.
@@ -323,6 +330,23 @@ class HBaseTables(Tables):
             if time.monotonic() > until_s:
                 raise StoreUnavailable(full.decode(), "is being made, and not ready yet")
             time.sleep(0.1)
+
+
+def _batches(
+    rows: Mapping[bytes, list[thrift_api.Mutation]],
+) -> Iterator[tuple[list[thrift_api.BatchMutation], int]]:
+    """Rows in batches of bounded size, and that size in bytes."""
+    batch: list[thrift_api.BatchMutation] = []
+    size = 0
+    for row, mutations in rows.items():
+        weight = sum(len(mutation.value or b"") for mutation in mutations)
+        if batch and (len(batch) == MAX_BATCH_ROWS or size + weight > MAX_BATCH_BYTES):
+            yield batch, size
+            batch, size = [], 0
+        batch.append(thrift_api.BatchMutation(row=row, mutations=mutations))
+        size += weight
+    if batch:
+        yield batch, size
 
 
 def _puts(cells: Cells) -> list[thrift_api.Mutation]:

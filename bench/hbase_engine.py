@@ -1,0 +1,65 @@
+"""HBase for bench.urlstore: a private one, and the bare gateway beside it, by plain happybase."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import happybase
+
+from aragog.settings import StoreSettings
+from aragog.urlstore.reading import columns_of
+from aragog.zen.tables.hbase import HBaseTables
+from deploy.hbase.server import HBaseServer
+
+
+class BareHBase:
+    """One connection, one table; reads the cells that a record is made of."""
+
+    def __init__(self, port: int, fields: list[str]) -> None:
+        self.connection = happybase.Connection("127.0.0.1", port)
+        family = {
+            "max_versions": 1, "bloom_filter_type": "ROW", "block_cache_enabled": True,
+            "compression": "SNAPPY",
+        }  # fmt: skip
+        self.connection.create_table("bare", {"m": family, "s": family})
+        self.table = self.connection.table("bare")
+        self.columns = columns_of(fields, info=False)
+        self.fields = fields
+
+    def fill(self, keys: list[bytes]) -> None:
+        names = [*self.columns, *(b"m:og.%d" % i for i in range(11)), b"s:own", b"s:provenance"]
+        with self.table.batch(batch_size=5000) as batch:
+            for key in keys:
+                batch.put(key, {name: os.urandom(40) for name in names})
+
+    def get(self, key: bytes) -> dict[bytes, bytes]:
+        return self.table.row(key, self.columns)
+
+    def get_many(self, keys: list[bytes]) -> list[object]:
+        return self.table.rows(keys, self.columns)
+
+    def put(self, key: bytes, cells: dict[bytes, bytes]) -> None:
+        """What a put of fields is at least: see what is there, write."""
+        self.get(key)
+        self.table.put(key, cells)
+
+
+@contextmanager
+def hbase_engine(fields: list[str]) -> Iterator[tuple[HBaseTables, BareHBase]]:
+    """Tables of a fresh HBase, and the bare engine on the same one."""
+    folder = Path(tempfile.mkdtemp(prefix="aragog-bench-"))
+    server = HBaseServer(folder)
+    try:
+        server.start()
+        tables = HBaseTables(StoreSettings(hbase_gateways=server.gateways))
+        tables.create()
+        yield tables, BareHBase(server.ports[0], fields)
+        tables.close()
+    finally:
+        server.kill()
+        shutil.rmtree(folder, ignore_errors=True)
