@@ -1,0 +1,50 @@
+"""Flower is changed in its own process alone, once, and only a version that is known."""
+
+import subprocess
+import sys
+
+IN_FLOWER = """
+import flower, logging
+from aragog.dashboard.flower import install
+from aragog.bootstrap import parts
+from aragog.settings import BrokerSettings, Settings, StoreSettings
+
+logging.disable()
+here = parts(Settings(broker=BrokerSettings(url="memory://"), store=StoreSettings(engine="memory")))
+known, flower.__version__ = flower.__version__, "3.0"
+assert install(here) is False
+from flower.urls import handlers
+before = len(handlers)
+flower.__version__ = known
+assert install() is True
+assert len(handlers) == before
+assert install(here) is True
+added = len(handlers) - before
+assert added == 8, added
+assert install(here) is True
+assert len(handlers) - before == added
+assert handlers[-1][0] == ".*"
+from flower.utils.broker import Broker
+assert type(Broker("redis://localhost/0")).__name__ == "Redis"
+assert type(Broker("pinlater://localhost/0")).__name__ == "PinLaterBroker"
+"""
+
+IN_A_WORKER = """
+import sys
+import workers.app, workers.services
+heavy = {"flower", "tornado", "prometheus_client"} & set(sys.modules)
+assert not heavy, heavy
+"""
+
+
+def run(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_second_call_and_an_unknown_version_change_nothing():
+    run(IN_FLOWER)
+
+
+def test_a_worker_imports_nothing_of_it():
+    run(IN_A_WORKER)

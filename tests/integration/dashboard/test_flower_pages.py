@@ -1,0 +1,264 @@
+"""Flower itself, on a running system: workers, queues, jobs that wait, domains, a URL's story."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from http.cookiejar import CookieJar
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from aragog.bootstrap import limiter, url_store
+from aragog.cli.inspecting import explain
+from aragog.client import Aragog
+from aragog.pinlater.address import of_socket
+from aragog.politeness.overrides import Overrides
+from aragog.politeness.slots import Ask
+from aragog.settings import Settings, load_settings
+from aragog.standalone.redis_server import RedisServer
+from tests.support.standalone import free_port
+
+pytestmark = pytest.mark.redis
+
+HOSTILE = b"<script>alert('title')</script>"
+PAGE = "http://shop.example/vase"
+
+
+class Browser:
+    """Cookies kept, redirects followed."""
+
+    def __init__(self, base):
+        self.base = base
+        self.opener = urllib.request.build_opener(
+            urllib.request.HTTPCookieProcessor(CookieJar()), urllib.request.ProxyHandler({})
+        )
+
+    def get(self, path, **query):
+        where = f"{self.base}{path}" + ("?" + urllib.parse.urlencode(query) if query else "")
+        return self._open(where)
+
+    def post(self, path, **form):
+        return self._open(f"{self.base}{path}", urllib.parse.urlencode(form).encode())
+
+    def json(self, path, **query):
+        return json.loads(self.get(path, **query)[1])
+
+    def _open(self, where, data=None):
+        try:
+            with self.opener.open(where, data, timeout=20) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+
+@dataclass
+class System:
+    """A redis-server, one worker, Flower: the smallest that has something to show."""
+
+    folder: Path
+    environ: dict[str, str]
+    settings: Settings
+    port: int
+
+    def logs(self):
+        return "\n".join(path.read_text(errors="replace") for path in self.folder.glob("*.log"))
+
+
+@pytest.fixture(scope="module")
+def system():
+    """Jobs that wait, a stored page, a domain with a backlog; the worker and Flower run."""
+    with (
+        tempfile.TemporaryDirectory(prefix="ar") as name,
+        RedisServer(Path(name)) as server,
+        ExitStack() as stack,
+    ):
+        port = free_port()
+        environ = {
+            **{k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")},
+            "FLOWER_UNAUTHENTICATED_API": "true",
+            "ARAGOG_DATA_DIR": name,
+            "ARAGOG_REDIS__URL": server.url,
+            "ARAGOG_BROKER__URL": of_socket(server.socket, 1),
+            "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
+        }
+        running = System(Path(name), environ, load_settings(environ=environ).resolved(), port)
+        for argv in (
+            ["-m", "workers", "robots"],
+            ["-m", "celery", "-A", "workers.app", "flower", "--address=127.0.0.1"],
+        ):
+            more = [f"--port={port}", "--logging=warning"] if "flower" in argv else []
+            stack.enter_context(_process([*argv, *more], running, f"{argv[-1]}.log"))
+        _fill(running.settings)
+        yield running
+
+
+@contextmanager
+def _process(argv, system, log):
+    with (system.folder / log).open("wb") as out:
+        made = subprocess.Popen([sys.executable, *argv], env=system.environ, stdout=out, stderr=out)
+        try:
+            yield
+        finally:
+            made.terminate()
+            try:
+                made.wait(20)
+            except subprocess.TimeoutExpired:
+                made.kill()
+                made.wait()
+
+
+def _fill(settings):
+    with Aragog(settings) as client:
+        in_an_hour_ms = int(time.time() * 1000) + 3_600_000
+        client.enqueue(["http://waits.example/"], run_after=in_an_hour_ms)
+    store = url_store(settings)
+    store.put(PAGE, {"page.title": HOSTILE}, provenance={"page.title": "html title"})
+    store.close()
+    limits = limiter(settings, Overrides())
+    limits.reserve([Ask("shop.example")] * 3000)
+    limits.close()
+
+
+@pytest.fixture(scope="module")
+def browser(system):
+    found = Browser(f"http://127.0.0.1:{system.port}")
+    until_s = time.monotonic() + 60
+    while time.monotonic() < until_s:
+        try:
+            found.get("/healthcheck")
+            return found
+        except OSError:
+            time.sleep(0.2)
+    pytest.fail(system.logs())
+
+
+def test_workers_and_their_queues_are_listed(browser, system):
+    until_s, workers = time.monotonic() + 60, {}
+    while not workers and time.monotonic() < until_s:
+        time.sleep(0.3)
+        workers = browser.json("/api/workers", refresh="1")
+
+    (name,) = workers
+    assert name.startswith("robots@"), system.logs()
+    assert {queue["name"] for queue in workers[name]["active_queues"]} == {"robots", "upkeep"}
+    assert name in browser.get("/workers")[1]
+
+
+def test_flowers_own_broker_page_counts_jobs_that_wait(browser):
+    queues = browser.json("/api/queues/length")["active_queues"]
+    status, page = browser.get("/broker")
+
+    (fetch,) = [queue for queue in queues if queue["name"] == "fetch"]
+    assert (fetch["messages"], fetch["messages_ready"], fetch["messages_unacknowledged"]) == (
+        1,
+        1,
+        0,
+    )
+    assert status == 200
+    assert 'id="fetch"' in page
+
+
+def test_queues_are_shown_by_state_and_priority(browser):
+    (fetch,) = [row for row in browser.json("/aragog/queues.json") if row["queue"] == "fetch"]
+    status, page = browser.get("/aragog/queues")
+
+    assert (fetch["later"], fetch["due"], fetch["by_priority"]) == (1, 0, {"5": 1})
+    assert status == 200
+    assert 'aria-current="page">Queues</a>' in page
+
+
+def test_a_job_that_waits_on_the_server_is_listed(browser):
+    found = browser.json("/aragog/jobs.json", queue="fetch", state="pending")
+    status, page = browser.get("/aragog/jobs", queue="fetch", state="pending")
+
+    (job,) = found["jobs"]
+    assert job["name"] == "aragog.fetch"
+    assert status == 200
+    assert job["task_id"] in page
+    assert browser.get("/aragog/jobs", queue="fetch", state="nonsense")[0] == 400
+
+
+def test_the_busiest_domains_are_shown(browser):
+    (domain,) = browser.json("/aragog/domains.json")
+    status, page = browser.get("/aragog/domains")
+
+    assert domain["domain"] == "shop.example"
+    assert domain["qps"] == 10
+    assert domain["backlog_ms"] > 0
+    assert status == 200
+    assert "shop.example" in page
+
+
+def test_a_urls_story_is_told_and_strangers_text_is_escaped(browser):
+    hostile = f"{PAGE}?utm_source=\"><script>alert('url')</script>"
+    status, page = browser.get("/aragog/url", url=hostile)
+
+    assert status == 200
+    assert "&lt;script&gt;alert(" in page
+    assert "<script>alert(" not in page
+    assert "from html title" in page
+
+
+def test_what_is_no_url_is_answered_with_the_reason(browser):
+    status, page = browser.get("/aragog/url", url="<b>nonsense")
+
+    assert status == 400
+    assert "&lt;b&gt;nonsense" in page
+    assert "<b>nonsense" not in page
+
+
+def test_explain_tells_the_same_story(browser, system, monkeypatch):
+    for name, value in system.environ.items():
+        monkeypatch.setenv(name, value)
+    ran = CliRunner().invoke(explain, ["--json", PAGE], catch_exceptions=False)
+    plain = CliRunner().invoke(explain, [PAGE], catch_exceptions=False)
+
+    told = json.loads(ran.stdout)
+    shown = browser.json("/aragog/url.json", url=PAGE)
+
+    for story in (told, shown):
+        assert [c["title"] for c in story["chapters"]][-2:] == ["fields", "links"]
+        assert not [c for c in story["chapters"] if c["problem"]]
+    assert told["chapters"][0] == shown["chapters"][0]
+    assert "from html title" in " ".join(plain.stdout.split())
+
+
+def test_a_queue_is_paused_with_a_token_and_not_without(browser):
+    _, page = browser.get("/aragog/queues")
+    token = re.search(r'name="_xsrf" value="([^"]+)"', page)[1]
+
+    refused, _ = browser.post("/aragog/queues", queue="fetch", action="pause")
+    unknown, _ = browser.post("/aragog/queues", queue="no%such", action="pause", _xsrf=token)
+    before = browser.json("/aragog/queues.json")
+    done, page = browser.post("/aragog/queues", queue="fetch", action="pause", _xsrf=token)
+    after = browser.json("/aragog/queues.json")
+
+    assert (refused, unknown, done) == (403, 400, 200)
+    assert {row["queue"]: row["paused"] for row in before}["fetch"] is False
+    assert {row["queue"]: row["paused"] for row in after}["fetch"] is True
+    assert ">paused<" in page
+
+
+def test_prometheus_finds_our_figures_beside_flowers(browser):
+    status, text = browser.get("/metrics")
+
+    assert status == 200
+    assert "aragog_waiting 1.0" in text
+    assert 'aragog_jobs{queue="fetch",state="pending"} 1.0' in text
+    assert 'aragog_domain_backlog_seconds{domain="shop.example"}' in text
+    assert "flower_" in text
+    assert not re.search(r"aragog_part_up\{.*\} 0", text)
+
+
+def test_nothing_ended_in_a_traceback(browser, system):
+    assert "Traceback" not in system.logs()
