@@ -294,7 +294,9 @@ class PageWriter:
             page = plan.page
             if page.gone or not is_brief(page):
                 for url in dict.fromkeys((page.url, page.final_url)):
-                    if page.gone or url != plan.home:
+                    # A page that stands for itself behind a temporary redirect says nothing
+                    # about the URL it was redirected to.
+                    if page.gone or plan.home not in (url, page.url):
                         self._aliases.disappoint(url, now_ms)
         for plan in plans:
             for alias in plan.aliases:

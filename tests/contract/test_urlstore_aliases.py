@@ -218,3 +218,13 @@ def test_redirect_sources_become_aliases_of_the_page(a_stand):
 
     assert sorted(store.aliases(D)) == [A, B, C]
     assert store.get(B).fields == {"t": b"1"}
+
+
+def test_a_temporary_redirect_to_a_canonical_url_undoes_none_of_its_aliases(a_stand):
+    store = a_stand.store
+    store.write_pages([page(A, NOW_MS, canonical_url=B, provisional=True, fields={"t": b"1"})])
+
+    store.write_pages([page(C, NOW_MS + 5, final_url=B, canonical_url=C, fields={"t": b"2"})])
+
+    assert store.resolve(A) == B
+    assert store.get(A).fields == {"t": b"1"}
