@@ -13,7 +13,8 @@ MAX_LINKS = 1_000
 """Of one answer; servers limit all headers together to some 100 KB."""
 
 _SPACE = " \t\r\n"
-_TARGET = re.compile(r"[\s,]*<([^>]*)>")
+_BETWEEN = re.compile(r"[\s,]*")
+_TARGET = re.compile(r"<([^>]*)>")
 _PARAMETER = re.compile(
     r"\s*;[\s;]*([^\s=;,\"<>]+)\s*"
     r"(?:=\s*(?:\"((?:[^\"\\]|\\.)*)(?:\"|\\?\Z)[^;,]*|([^;,]*)))?",
@@ -59,8 +60,10 @@ def parse(values: Iterable[str], *, base: str | None = None) -> list[Link]:
 
 def _links(values: Iterable[str]) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
     for value in values:
-        at = 0
-        while at < len(value):
+        at, last = 0, value.rfind(">")
+        while at < last:
+            between = _BETWEEN.match(value, at)
+            at = between.end() if between else at
             target = _TARGET.match(value, at)
             if target is not None:
                 at = target.end()

@@ -182,6 +182,8 @@ def site_rules(text: str, where: str) -> list[SiteRule]:
         tables = tomllib.loads(text).get("site", [])
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{where}: {error}") from error
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise ConfigError(f"{where}: site must be tables, each under [[site]], got {tables!r}")
     faults = [f"{where}: {fault}" for n, table in enumerate(tables) for fault in _faults(n, table)]
     if faults:
         raise ConfigError(*faults)

@@ -1,0 +1,140 @@
+"""
+Fuzz everything of `aragog.urls` that reads strangers' text: `one_input` takes any bytes.
+
+    .venv/bin/python -m tests.fuzz.fuzz_urls [inputs]     mutates its seeds so often (default 50,000)
+
+With atheris installed it is coverage-guided instead, and takes libFuzzer's arguments.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from itertools import pairwise
+
+from aragog.errors import InvalidUrl
+from aragog.urls import explain, normalize, parse_link_header, url_key
+from aragog.urls.canonical import Evidence, KnownPage, Redirect, decide
+from aragog.urls.domain import host, origin, registered_domain, reversed_host
+
+SEEDS = (
+    b"http://me:pw@EXAMPLE.com.:80/a/../b/%7efoo%2f%zz;jsessionid=1?b=2&&utm_source=x&a=1#f",
+    "https://faß.de\\x?q=[ü]&sid=587fba8f825b05844526519fdb7d75c8".encode(),
+    "http://１２7.0x1/。/%E2%80%8D?a+b=1&a%20b=0".encode(),
+    b"//[::ffff:1.2.3.4]:0443/(S(4hqa0555fwsecu455xqckv45))/x.aspx\n../?%75tm_x",
+    b'<../a,b>; rel="canonical"; title="c, <d>", </e>;rel=next;anchor="#f"\nhttp://xn--fa-hia.de/x',
+    b"http://2130706433/%2e%2E/%%41\nhttp://www.co.uk:8080/index.html",
+)
+TOKENS = (b"%", b"%2e", b"/", b"\\", b"?", b"&", b"=", b";", b"#", b"@", b":", b".", b"[", b"]", b"xn--",
+          b"\xed\xa0\x80", b"\xc3\x9f", b"\xe3\x80\x82", b"\xe2\x80\x8d", b"\t", b"\0", b"\n", b"0x", b"<", b">", b'"')  # fmt: skip
+
+
+def one_input(data: bytes) -> None:
+    """Each line is a reference to the line after it, a Link header and evidence."""
+    lines = _text(data).split("\n")
+    normal = [url for url in map(_normalized, lines, [*lines[1:], None]) if url is not None]
+    for line in lines:
+        for link in parse_link_header([line], base="http://base.test/x/"):
+            _check(link.url)
+    if normal:
+        _decide(normal)
+
+
+def _text(data: bytes) -> str:
+    """Lone surrogates may be in it, as in text from JSON or a file name."""
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _normalized(line: str, base: str | None) -> str | None:
+    for beside in (None, base):
+        try:
+            url = normalize(line, beside)
+        except InvalidUrl:
+            continue
+        _check(url)
+        steps = explain(line, beside)
+        if (steps[-1].after if steps else line) != url:
+            raise AssertionError(
+                f"{line!r} against {beside!r} is explained to {steps!r}, not {url!r}"
+            )
+        return url
+    return None
+
+
+def _check(url: str) -> None:
+    """What holds of every normalized URL."""
+    if normalize(url) != url or not url.isascii() or "#" in url:
+        raise AssertionError(f"{url!r} is not normal")
+    name, registered = host(url), registered_domain(url)
+    if not url.startswith(origin(url)) or registered not in {
+        name[-len(registered) :],
+        name.rstrip(".")[-len(registered) :],
+    }:
+        raise AssertionError(f"{url!r} does not begin with its origin")
+    reversed_host(name)
+    url_key(url)
+
+
+def _decide(urls: list[str]) -> None:
+    first, last = urls[0], urls[-1]
+    known = {url: KnownPage(status=200, canonical_url=after) for url, after in pairwise(urls)}
+    decision = decide(
+        Evidence(
+            url=first,
+            final_url=last,
+            redirects=(Redirect(first, last, permanent=len(urls) % 2 == 0),),
+            link_canonical=tuple(urls[1:2]),
+            og_url=urls[len(urls) // 2],
+            meta_refresh=(0.0, first),
+            known=known,
+        )
+    )
+    if decision.canonical_url not in urls:
+        raise AssertionError(f"{decision!r} out of nothing")
+
+
+def mutations(seed: int, count: int) -> list[bytes]:
+    """`count` inputs made from the seeds: joined, cut, with bytes and tokens put in."""
+    rng = random.Random(seed)
+    found = []
+    for _ in range(count):
+        data = bytearray(b"\n".join(rng.choices(SEEDS, k=rng.randint(1, 3))))
+        for _ in range(rng.randint(0, 10)):
+            at = rng.randrange(len(data))
+            match rng.randrange(4):
+                case 0:
+                    data[at] = rng.randrange(256)
+                case 1:
+                    data[at:at] = rng.choice(TOKENS) * rng.randint(1, 3)
+                case 2:
+                    del data[at : at + rng.randint(1, 20)]
+                    data += b"/"
+                case _:
+                    data[at : at + 3] = rng.choice(TOKENS)
+        found.append(bytes(data))
+    return found
+
+
+def main() -> None:
+    try:
+        import atheris
+    except ImportError:
+        count = int(sys.argv[1]) if len(sys.argv) > 1 else 50_000
+        for data in mutations(random.randrange(2**32), count):
+            try:
+                one_input(data)
+            except BaseException:
+                print("one_input(", data, ")", file=sys.stderr)
+                raise
+        print(f"{count} inputs, nothing raised")
+        return
+    atheris.instrument_all()
+    atheris.Setup(sys.argv, one_input)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+"""A slice of the fuzz run, the same each time, then whatever Hypothesis thinks of."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz.fuzz_urls import SEEDS, mutations, one_input
+
+
+def test_seeds_and_mutations_of_them_break_nothing():
+    for data in [*SEEDS, *mutations(seed=1, count=1_500)]:
+        one_input(data)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.binary(max_size=80))
+def test_any_bytes_break_nothing(data):
+    one_input(data)
