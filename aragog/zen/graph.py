@@ -19,6 +19,7 @@ from aragog.clock import Clock, SystemClock
 from aragog.errors import NotUnique
 from aragog.zen.codec import (
     BUCKETS,
+    ID_BYTES,
     IN,
     OUT,
     after,
@@ -130,10 +131,13 @@ class Zen:
                     _, _, edge_type, score, other = read_edge_key(key)
                     ends = (node_id, other) if direction == OUT else (other, node_id)
                     self._remove_edge(ends[0], edge_type, ends[1], score)
-        mine = [c for c in row if c.startswith((b"m:", b"c:"))]
-        if mine:
-            at_ms = max(self.clock.now_ms(), newest_ms(row))
-            self.tables["n"].delete(node_id, mine, at_ms=at_ms)
+        # Each cell as it was read: counts carry the engine's own time, which may differ from ours.
+        mine = [
+            (node_id, [column], cell.at_ms)
+            for column, cell in self.tables["n"].get(node_id).items()
+            if column.startswith((b"m:", b"c:"))
+        ]
+        self.tables["n"].delete_many(mine)
         for name in (*self.schema.unique, *self.schema.indexed):
             if _column(name) in row:
                 self._unindex(node_id, name, row[_column(name)].value)
@@ -141,7 +145,8 @@ class Zen:
     def lookup_unique(self, name: str, value: bytes) -> bytes | None:
         """The node that has the value of a unique property; two reads."""
         cell = self.tables["u"].get(unique_key(name, value), [_ID]).get(_ID)
-        return cell.value if cell and self._has(cell.value, name, value) else None
+        holder = cell.value[:ID_BYTES] if cell else None
+        return holder if holder and self._has(holder, name, value) else None
 
     def lookup(
         self, name: str, value: bytes, limit: int = 100, cursor: bytes | None = None
@@ -277,7 +282,7 @@ class Zen:
         found = edges.get_many([out, into])
         for key in (out, into):
             if key in found:
-                edges.delete(key, at_ms=max(self.clock.now_ms(), newest_ms(found[key])))
+                edges.delete(key, at_ms=newest_ms(found[key]))
         if out in found and edge_type in self.schema.counted:
             self._count(source, OUT, edge_type, -1)
             self._count(target, IN, edge_type, -1)
@@ -298,15 +303,16 @@ class Zen:
         index, key = self.tables["u"], unique_key(name, value)
         for _ in range(3):
             cell = index.get(key, [_ID]).get(_ID)
-            holder = cell.value if cell else None
-            if holder == node_id:
-                return
-            if cell is not None and holder is not None:
-                young = cell.at_ms > self.clock.now_ms() - _CLAIM_MS
-                if young or self._has(holder, name, value):
+            held = cell.value if cell else None
+            now_ms = self.clock.now_ms()
+            if held is not None:
+                holder, since_ms = held[:ID_BYTES], int.from_bytes(held[ID_BYTES:])
+                if holder == node_id:
+                    return
+                if since_ms > now_ms - _CLAIM_MS or self._has(holder, name, value):
                     raise NotUnique(name, holder.hex())
             # Free, or left by a writer that died before it set the property.
-            if index.check_and_put(key, _ID, holder, node_id):
+            if index.check_and_put(key, _ID, held, node_id + now_ms.to_bytes(8)):
                 return
         raise NotUnique(name, "that is being written")
 
@@ -314,9 +320,8 @@ class Zen:
         table = "u" if name in self.schema.unique else "i"
         key = unique_key(name, value) if table == "u" else index_key(node_id, name, value)
         row = self.tables[table].get(key)
-        if row and row[_ID].value == node_id:
-            at_ms = max(self.clock.now_ms(), newest_ms(row))
-            self.tables[table].delete(key, at_ms=at_ms)
+        if row and row[_ID].value[:ID_BYTES] == node_id:
+            self.tables[table].delete(key, at_ms=newest_ms(row))
 
 
 def _column(name: str) -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 def test_the_example_of_the_store_page_prints_what_it_says():
     text = (Path(__file__).parents[3] / "docs" / "store.md").read_text("utf-8")
     code, printed = re.search(
-        r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", text, re.S
+        r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", text, re.DOTALL
     ).groups()
     out = io.StringIO()
 
