@@ -17,17 +17,20 @@ import orjson
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore import history, nodes
 from aragog.urlstore.aliases import Aliases, alias_edge
+from aragog.urlstore.changes import Change, changes_put, shown
 from aragog.urlstore.compression import content_hash
 from aragog.urlstore.due import due_cell, due_put
 from aragog.urlstore.fields import FieldRules
+from aragog.urlstore.holds import Holds
 from aragog.urlstore.hosts import host_put
 from aragog.urlstore.keys import content_key
 from aragog.urlstore.linking import Linking, LinksWrite
 from aragog.urlstore.nodes import Nodes, alias_of, end_of, facts_of, node_id
 from aragog.urlstore.outlinks import to_lines
-from aragog.urlstore.planning import planned
+from aragog.urlstore.planning import HELD, Next, planned
 from aragog.urlstore.ports import ContentStore
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
+from aragog.urlstore.refresh import IGNORED_FIELDS
 from aragog.zen.codec import due_key
 from aragog.zen.tables import Cell, Put, Row, Tables
 
@@ -66,6 +69,8 @@ class _Plan:
     changed: list[str] = field(default_factory=list)
     """Fields whose values are other than the stored ones."""
     due_at_ms: int | None = None
+    told: Change | None = None
+    """For the change feed."""
 
 
 class PageWriter:
@@ -83,6 +88,7 @@ class PageWriter:
         self._tables = tables
         self._refresh = refresh or RefreshSettings()
         self._nodes = Nodes(tables)
+        self._holds = Holds(tables)
         self._content = content
         self._linking = linking
         self._aliases = aliases
@@ -149,6 +155,9 @@ class PageWriter:
         if not is_brief(page) and not plan.refused:
             members = dict.fromkeys((page.url, page.final_url, page.canonical_url, *page.also))
             members.pop(plan.home, None)
+            if page.canonical_url == page.url:
+                # A temporary redirect: where it leads stands for itself.
+                members.pop(page.final_url, None)
             plan.aliases = [url for url in members if not _newer_pointer(known[url], page)]
 
     def _current(self, plans: Iterable[_Plan]) -> dict[str, _Plan]:
@@ -207,9 +216,29 @@ class PageWriter:
         if seen is None:
             plan.due_at_ms = plan.page.due_at_ms
         else:
-            plan.cells[nodes.REFRESH], plan.due_at_ms = planned(
+            following = planned(
                 plan.row, plan.page, seen, plan.changed, self._refresh, home=plan.home
             )
+            plan.cells[nodes.REFRESH] = following.cell
+            plan.due_at_ms = following.due_at_ms
+            self._tell(plan, following)
+
+    def _tell(self, plan: _Plan, following: Next) -> None:
+        """What the change feed says of the page; only holders are told of pages that are new."""
+        changed = [name for name in plan.changed if name not in IGNORED_FIELDS]
+        held = nodes.text(plan.row, nodes.HELD) == HELD.decode()
+        if following.given_up:
+            kind = "gone"
+        elif changed and (held or not following.first):
+            kind = "new" if following.first else "changed"
+        else:
+            return
+        both = {}
+        for name in changed:
+            there = plan.row.get(nodes.field_column(name))
+            both[name] = (shown(there and there.value), shown(plan.page.fields[name]))
+        owners = tuple(self._holds.owners(plan.home)) if held else ()
+        plan.told = Change(plan.home, plan.page.fetched_at_ms, kind, both, owners)
 
     def _remember(self, plan: _Plan) -> None:
         for name in self._history:
@@ -270,6 +299,10 @@ class PageWriter:
                 stamped = {nodes.VERSION: os.urandom(8).hex().encode()}
                 stamped[nodes.DUE] = due_cell(due_at_ms)
                 rows.append(("n", node_id(plan.home), stamped, now_ms))
+        told = [plan.told for plan in current.values() if plan.told]
+        if told:
+            # Before the nodes: told twice, if need be, but never not told.
+            self._tables.write([changes_put(told, now_ms)])
         if edges:
             # An alias's edge lies with its home, so it must be there before its pointer is.
             self._tables.write(edges)
@@ -310,7 +343,8 @@ def is_brief(page: PageWrite) -> bool:
 
 
 def _has_own(row: Row) -> bool:
-    return nodes.SENTINEL in row or bool(nodes.text(row, nodes.DUE))
+    held = nodes.text(row, nodes.HELD) == HELD.decode()
+    return nodes.SENTINEL in row or held or bool(nodes.text(row, nodes.DUE))
 
 
 def _targets(known: Mapping[str, Row]) -> list[str]:
