@@ -19,7 +19,7 @@ import threading
 import uuid
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from aragog.clock import Clock, SystemClock
@@ -133,12 +133,6 @@ class ClaimBook:
         if held is not None:
             held.on_ack, held.on_reject = on_ack, on_reject
 
-    def explain(self, tag: str, problem: str) -> None:
-        """Say afterwards why a job was rejected, if its shard has not been told yet."""
-        for at, word in enumerate(self._words):
-            if word.held.tag == tag and word.nack is not None:
-                self._words[at] = replace(word, nack=replace(word.nack, problem=problem))
-
     def ack(self, tag: str) -> None:
         """The job is done, unless a hint says that it failed."""
         held = self._held.pop(tag, None)
@@ -148,10 +142,10 @@ class ClaimBook:
         """The job is FAILED, attempts left or not."""
         self._say(tag, self._held.pop(tag, None), Hint("fail", 0, problem))
 
-    def reject(self, tag: str, *, requeue: bool) -> None:
+    def reject(self, tag: str, *, requeue: bool, problem: str = "rejected") -> None:
         """Run it again at once (the attempt counts), or FAILED."""
         held = self._held.pop(tag, None)
-        default = Hint("again") if requeue else Hint("fail", 0, "rejected")
+        default = Hint("again") if requeue else Hint("fail", 0, problem)
         self._say(tag, held, (held.on_reject if held else None) or default)
 
     def give_back(self, tags: Iterable[str]) -> None:

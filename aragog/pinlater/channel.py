@@ -57,7 +57,9 @@ class QoS(stock.QoS):
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
         if _is_job(delivery_tag):
-            self.channel.book.reject(delivery_tag, requeue=requeue)
+            refused = self.channel.refusing == delivery_tag
+            problem = "refused by a worker that knows no such task" if refused else "rejected"
+            self.channel.book.reject(delivery_tag, requeue=requeue, problem=problem)
             virtual.QoS.ack(self, delivery_tag)
         elif self.channel.connection is not None:
             super().reject(delivery_tag, requeue=requeue)
@@ -106,6 +108,8 @@ class Channel(stock.Channel):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._unacknowledged: set[str] = set()
+        # The tag just being delivered: Celery rejects at once what it has no task for.
+        self.refusing = ""
         self._intake: Intake | None = None
         super().__init__(*args, **kwargs)
         # The first server has just answered a PING: whatever was held against it is over.
@@ -204,7 +208,9 @@ class Channel(stock.Channel):
         payload = self._open(shard, queue, job)
         if payload is None:
             return
+        self.refusing = payload["properties"]["delivery_tag"]
         self.connection._deliver(payload, queue)
+        self.refusing = ""
         if queue in self._unacknowledged:
             self.book.ack(payload["properties"]["delivery_tag"])
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from billiard.einfo import ExceptionWithTraceback
 from billiard.exceptions import WorkerLostError
-from celery import Celery, signals
+from celery import Celery
 from celery.exceptions import Ignore, Reject, Retry
 from celery.worker.request import Request
 
@@ -94,10 +94,3 @@ def hints(error: BaseException, *, retries: bool) -> tuple[Hint | None, Hint | N
 def follow(app: Celery) -> None:
     """Have `app`'s workers tell jobs how their tasks ended."""
     app.Task.Request = f"{__name__}:JobRequest"
-    signals.task_unknown.connect(_unknown, dispatch_uid="pinlater-unknown")
-
-
-def _unknown(message: Any = None, name: str = "", **_: Any) -> None:
-    book = getattr(getattr(message, "channel", None), "book", None)
-    if book is not None:
-        book.explain(message.delivery_tag, f"no such task here: {name}")

@@ -16,30 +16,36 @@ pytestmark = pytest.mark.redis
 APP = "tests.support.pinlater_app"
 
 
-@pytest.mark.parametrize("pool", ["threads", "solo"])
-def test_a_worker_runs_tasks_now_later_and_again(pool, place, tmp_path):
-    with Worker(APP, tmp_path / "log", env=place.env, args=["-P", pool, "-c2"]):
-        now = place.app.send_task("add", (1, 2))
-        began_s = time.monotonic()
-        later = place.app.send_task("add", (3, 4), countdown=0.5)
-        again = place.app.send_task("stubborn")
+def runs_tasks_now_later_and_again(app):
+    now = app.send_task("add", (1, 2))
+    began_s = time.monotonic()
+    later = app.send_task("add", (3, 4), countdown=0.5)
+    again = app.send_task("stubborn")
 
-        assert now.get(timeout=20) == 3
-        assert later.get(timeout=20) == 7
-        assert time.monotonic() - began_s >= 0.5
-        assert again.get(timeout=20) == 2
+    assert now.get(timeout=20) == 3
+    assert later.get(timeout=20) == 7
+    assert time.monotonic() - began_s >= 0.5
+    assert again.get(timeout=20) == 2
 
 
-def test_the_most_urgent_task_runs_first(place, tmp_path):
+def test_a_worker_with_threads_runs_tasks_now_later_and_again(place, tmp_path):
+    with Worker(APP, tmp_path / "log", env=place.env, args=["-P", "threads", "-c2"]):
+        runs_tasks_now_later_and_again(place.app)
+
+
+def test_a_solo_worker_runs_the_most_urgent_task_first_and_its_own_queue(place, tmp_path):
     for priority in (9, 0, 5, 7):
         place.app.send_task("say", (str(priority),), priority=priority)
-    options = {"worker_prefetch_multiplier": 1}
+    options = {"worker_prefetch_multiplier": 1, "worker_direct": True}
     env = place.env | {"ARAGOG_TEST_CONF": json.dumps(options)}
 
-    with Worker(APP, tmp_path / "log", env=env, args=["-P", "solo"]):
+    with Worker(APP, tmp_path / "log", env=env, args=["-P", "solo", "-n", "me@here"]):
         eventually(lambda: len(place.notes()) == 4)
+        place.app.send_task("say", ("you",), exchange="C.dq2", routing_key="me@here")
+        eventually(lambda: len(place.notes()) == 5)
+        runs_tasks_now_later_and_again(place.app)
 
-    assert place.notes() == ["0", "5", "7", "9"]
+    assert place.notes() == ["0", "5", "7", "9", "you"]
 
 
 def test_tasks_end_in_the_state_they_deserve(staffed):
@@ -63,7 +69,7 @@ def test_tasks_end_in_the_state_they_deserve(staffed):
     assert failed["suicide"].problem.startswith("WorkerLostError")
     assert failed["refuse"].problem == "rejected: as asked"
     assert failed["refuse"].attempts == 2
-    assert failed["nobody knows it"].problem == "no such task here: nobody knows it"
+    assert failed["nobody knows it"].problem == "refused by a worker that knows no such task"
     assert failed["broken"].problem.startswith("malformed: job body")
 
 
@@ -161,15 +167,6 @@ def test_a_batch_of_tasks_is_published_together_and_each_is_due_in_its_time(staf
     assert before == []
     assert len({answer.job_id for answer in told}) == 30
     assert staffed.shard.stats("celery")["enqueued"] == 30
-
-
-def test_a_worker_can_be_addressed_directly_by_a_queue_that_goes_with_it(place, tmp_path):
-    env = place.env | {"ARAGOG_TEST_CONF": json.dumps({"worker_direct": True})}
-    with Worker(APP, tmp_path / "log", env=env, args=["-P", "solo", "-n", "me@here"]):
-        place.app.send_task("say", ("you",), exchange="C.dq2", routing_key="me@here")
-        eventually(place.notes)
-
-    assert place.notes() == ["you"]
 
 
 def test_a_backlog_of_the_stock_transport_is_worked_off(staffed):
