@@ -206,7 +206,7 @@ class _Reader:
 
 _LITERALS = {"true": True, "false": False, "null": None, "undefined": None, "NaN": None}
 _MARKS = re.compile(r'["\\]')
-_MISSING_COMMA = re.compile(r'\s*\n\s*"[^"\n]{1,64}"\s*:')
+_MISSING_COMMA = re.compile(r'\s+"[\w@:.\-]{1,64}"\s*:')
 
 
 def _next_mark(text: str, at: int) -> int:
@@ -215,7 +215,7 @@ def _next_mark(text: str, at: int) -> int:
 
 
 def _starts_next(text: str, at: int) -> bool:
-    """True when the next line starts a new pair: only the comma is missing."""
+    """True when a new pair follows: only the comma is missing."""
     return bool(_MISSING_COMMA.match(text, at))
 
 

@@ -238,16 +238,22 @@ def _words(said: str) -> set[str]:
 
 
 def _behind(chosen: Node, nodes: list[Node]) -> list[Node]:
-    """`chosen` with the items that say the same thing again, the most trusted first."""
+    """
+    `chosen` and the items that say the same again, the most trusted first; then those of other
+    syntaxes that are the only ones of their type there, whatever they are called.
+    """
     name = _words(text(chosen.first("name", "headline")) or "")
-    others: list[Node] = []
-    for node in by_trust(nodes):
-        if node is chosen or len(others) >= 8:
+    same, alone = [chosen], []
+    for node in nodes[:200]:
+        if node is chosen:
             continue
         other = _words(text(node.first("name", "headline")) or "")
-        same = not name or not other or len(name & other) * 2 > max(len(name), len(other))
-        alone = node.syntax != chosen.syntax and sum(n.syntax == node.syntax for n in nodes) == 1
-        top = node.parent is None or node.role in _MAIN_ROLES
-        if (same and top) or alone:
-            others.append(node)
-    return [chosen, *others]
+        alike = not name or not other or len(name & other) * 2 > max(len(name), len(other))
+        if alike and (node.parent is None or node.role in _MAIN_ROLES):
+            same.append(node)
+        elif node.syntax != chosen.syntax and sum(n.syntax == node.syntax for n in nodes) == 1:
+            alone.append(node)
+    return [*by_trust(same), *by_trust(alone)][:_MAX_SOURCES]
+
+
+_MAX_SOURCES = 8

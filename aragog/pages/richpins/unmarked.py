@@ -226,10 +226,12 @@ def _take(node: LexborNode, section: _Section, places: dict[int, str], depth: in
         return False
     if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit():
         return _take_heading(node, section)
-    lists = [node] if tag in _LISTED else node.css("ul,ol,table")
-    if lists:
-        for each in lists[:20]:
-            if not _has_list_above(each, node):
+    lists = [node] if tag in _LISTED else node.css("h2,h3,h4,h5,h6,ul,ol,table")
+    if any(each.tag in _LISTED for each in lists):
+        for each in lists[:40]:
+            if each.tag not in _LISTED:
+                _take_heading(each, section)
+            elif not _has_list_above(each, node):
                 _add(section, _entries(each, section.kind))
     elif tag in {
         "p",

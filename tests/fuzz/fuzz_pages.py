@@ -1,0 +1,81 @@
+"""
+Fuzz the reading of pages: `target` takes any bytes and must not raise.
+
+With atheris installed, `python tests/fuzz/fuzz_pages.py -max_total_time=60` runs it under its
+engine; without, the same command runs a bounded slice of mutated seeds.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+
+from aragog.pages import document, evidence, links, richpins
+
+SEEDS = (
+    b"<html lang=en><meta charset=utf-8><base href=/b/><link rel=canonical href=/c><title>T</title>",
+    b"<meta http-equiv=refresh content='1; url=x'><meta name=robots content=nofollow>",
+    b"""<script type="application/ld+json">{"@context":"https://schema.org","@graph":[{"@type":
+    "Recipe","@id":"#r","name":"N","recipeYield":"4 bowls","totalTime":"PT1H","image":["/a"],
+    "recipeInstructions":[{"@type":"HowToStep","text":"Stir."}],"offers":{"price":"1,00"}}]}
+    </script>""",
+    b"""<div itemscope itemtype=http://schema.org/Product itemref=x><b itemprop=name>N</b>
+    <p itemprop=offers itemscope><i itemprop=price>1.299,00</i></p></div><i id=x itemprop=sku>""",
+    b'<body vocab="http://schema.org/"><div typeof="Place"><b property="name">N</b></div>',
+    b"<meta property=og:title content=T><meta property=og:image content=//i.test/a-100x200.jpg>",
+    b"<h2>Ingredients</h2><ul><li>salt<li>water</ul><h2>Method</h2><ol><li>Stir.<li>Wait.</ol>",
+    b"<a href='../x?b=1&a=2#f' rel='nofollow ugc'>t</a><table><b><p><svg><title>",
+)
+URL = "https://a.test/dir/page"
+HEADERS = (None, "text/html", "text/html; charset=utf-8", "text/html; charset=shift_jis")
+
+
+def target(data: bytes) -> None:
+    """The first byte chooses the header, the rest is the page."""
+    header = HEADERS[data[0] % len(HEADERS)] if data else None
+    page = document.parse(data[1:], url=URL, content_type=header)
+    links.extract(page)
+    evidence.collect(page, url=URL, final_url=URL)
+    evidence.meta_refresh(data.decode("latin-1"))
+    pin = richpins.extract_from(page)
+    fields, provenance = richpins.to_fields(pin)
+    if not provenance.keys() <= fields.keys():
+        raise AssertionError(provenance.keys() - fields.keys())
+
+
+def mutations(seed: int, count: int) -> list[bytes]:
+    """`count` inputs made from the seeds: joined, repeated, with bytes exchanged and moved."""
+    rng = random.Random(seed)
+    found = []
+    for _ in range(count):
+        data = bytearray(b"".join(rng.choices(SEEDS, k=rng.randint(1, 4))))
+        for _ in range(rng.randint(0, 20)):
+            at = rng.randrange(len(data))
+            action = rng.random()
+            if action < 0.4:
+                data[at] = rng.randrange(256)
+            elif action < 0.7:
+                del data[at : at + rng.randint(1, 20)]
+            else:
+                piece = rng.choice(SEEDS)
+                start = rng.randrange(len(piece))
+                data[at:at] = piece[start : start + rng.randint(1, 60)]
+            data = data or bytearray(b"x")
+        found.append(bytes([rng.randrange(256)]) + bytes(data))
+    return found
+
+
+def main() -> None:
+    try:
+        import atheris
+    except ImportError:
+        for data in mutations(seed=random.randrange(2**32), count=20_000):
+            target(data)
+        return
+    atheris.instrument_all()
+    atheris.Setup(sys.argv, target)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Pages made to cost: bounded work, a partial pin, and the reasons."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from aragog.pages.richpins import extract, to_fields
+
+RECIPE = {
+    "@type": "Recipe",
+    "name": "Soup",
+    "recipeIngredient": ["salt"],
+    "recipeInstructions": "Stir.",
+}
+
+
+def ld(text: str) -> bytes:
+    return f'<title>T</title><script type="application/ld+json">{text}</script>'.encode()
+
+
+def nested(depth: int) -> str:
+    return '{"@type":"Recipe","name":"Soup","x":' + '{"a":' * depth + "1" + "}" * depth + "}"
+
+
+PAGES = {
+    "ten megabytes of text": ld(json.dumps({**RECIPE, "description": "x" * 10_000_000})),
+    "ten megabytes of list": ld(json.dumps({**RECIPE, "keywords": ["pot"] * 1_500_000})),
+    "ten megabytes cut short": ld(json.dumps({**RECIPE, "keywords": ["pot"] * 1_500_000})[:-9]),
+    "deep objects": ld(nested(50_000)),
+    "unclosed brackets": ld("[" * 2_000_000),
+    "stray quotes": ld('{"@type":"Recipe","name":"Soup","d":"' + 'a"b' * 300_000),
+    "comments in json": ld('{"@type":"Recipe",' + "/*" * 500_000),
+    "nested items": b"<div itemscope itemprop=a itemtype=http://schema.org/Recipe>" * 10_000,
+    "flat items": b"<p itemscope itemtype=http://schema.org/Recipe><b itemprop=name>x</b>" * 10_000,
+    "itemref to all": (
+        b"<div id=x>" + b"<b itemprop=name>x</b>" * 500 + b"</div>"
+        + b"<p itemscope itemtype=http://schema.org/Recipe itemref='x x x x'></p>" * 500
+    ),
+    "entities": b"<title>" + b"&amp;" * 200_000 + b"</title><meta name=description content='"
+    + b"&amp;amp;" * 200_000 + b"'>",
+    "meta tags": b"".join(b"<meta property=og:image content=/%d.png>" % n for n in range(5_000)),
+    "headings": b"<div><h2>Ingredients</h2>" * 400 + b"<li>x" * 5_000,
+    "bylines": b"<i class=author>Aa Bb Cc</i>" * 5_000,
+    "wrong charset": "<title>привет</title>".encode("utf-16-be"),
+    "binary": bytes(range(256)) * 2_000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_hostile_page_gives_a_pin(name):
+    found = extract(PAGES[name], "https://a.test/x", "text/html; charset=utf-8")
+
+    fields, _ = to_fields(found)
+
+    assert fields["page.type"]
+    assert len(found.conflicts) + len(found.dropped) + len(found.problems) < 500
+
+
+def test_what_was_cut_is_told():
+    assert "nested too deep" in extract(PAGES["deep objects"], "https://a.test/x").problems[0]
+    assert "the rest unread" in extract(PAGES["meta tags"], "https://a.test/x").problems[0]
+    assert (
+        "characters read"
+        in extract(PAGES["ten megabytes cut short"], "https://a.test/x").problems[0]
+    )
