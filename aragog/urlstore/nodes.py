@@ -133,15 +133,20 @@ class Nodes:
         return {url: found.get(key, {}) for url, key in ids.items()}
 
     def follow(
-        self, urls: Sequence[str], columns: Sequence[bytes] | None
+        self,
+        urls: Sequence[str],
+        columns: Sequence[bytes] | None,
+        known: dict[str, Row] | None = None,
     ) -> dict[str, tuple[str, Row]]:
         """
         For each URL the one that stands for it, and that one's node.
 
         Of URLs that point at each other in a circle the one of the smallest key stands for all.
-        `columns` must hold `CANONICAL`, and `URL` where the key is to be checked.
+        `columns` must hold `CANONICAL`, and `URL` where the key is to be checked. `known` are nodes
+        that were read with them already.
         """
-        known = self.read(dict.fromkeys(urls), columns)
+        if known is None:
+            known = self.read(dict.fromkeys(urls), columns)
         for _ in range(MAX_HOPS):
             targets = {alias_of(row, url) for url, row in known.items()}
             missing = [t for t in targets if t is not None and t not in known]

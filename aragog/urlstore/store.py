@@ -108,7 +108,7 @@ class UrlStore:
         pointer = row.get(nodes.CANONICAL)
         if pointer is None or pointer.value == asked.encode():
             return record_of(asked, asked, row, fields, info=info)
-        home, its = self._nodes.follow([asked], columns)[asked]
+        home, its = self._nodes.follow([asked], columns, {asked: row})[asked]
         return record_of(asked, home, its, fields, info=info, alias=row)
 
     def get_many(

@@ -1,0 +1,71 @@
+"""How often the tables are asked: on HBase every time is a round trip."""
+
+import pytest
+
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.stores import NOW_MS, page, stand
+
+A, B, C = (f"http://{x}.example/" for x in "abc")
+
+
+class Counting(MemoryTables):
+    """Counts calls; a scan is one."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls: list[str] = []
+
+    def __getitem__(self, name):
+        return _CountingTable(super().__getitem__(name), name, self.calls)
+
+
+class _CountingTable:
+    def __init__(self, table, name, calls):
+        self._table, self._name, self._calls = table, name, calls
+
+    def __getattr__(self, method):
+        def call(*args, **options):
+            self._calls.append(f"{self._name}.{method}")
+            return getattr(self._table, method)(*args, **options)
+
+        return call
+
+
+@pytest.fixture
+def here():
+    made = stand(Counting())
+    made.store.write_pages(
+        [page(A, canonical_url=B, fields={"t": b"1"}), page(C, fields={"t": b"2"})]
+    )
+    made.tables.calls.clear()
+    return made
+
+
+def test_a_url_that_is_no_alias_costs_one(here):
+    assert here.store.get(C).fields == {"t": b"2"}
+    assert here.tables.calls == ["n.get"]
+
+
+def test_an_alias_costs_two(here):
+    assert here.store.get(A).canonical_url == B
+    assert len(here.tables.calls) == 2
+
+
+def test_many_cost_one_and_with_aliases_two(here):
+    here.store.get_many([C, "http://nobody.example/"])
+    assert len(here.tables.calls) == 1
+    here.tables.calls.clear()
+    here.store.get_many([A, C, B])
+    assert len(here.tables.calls) <= 2
+
+
+def test_a_bundle_costs_the_same_however_many_pages_it_has(here):
+    def cost(start, count):
+        here.tables.calls.clear()
+        urls = [f"http://p{number}.example/" for number in range(start, start + count)]
+        here.store.write_pages(
+            [page(u, NOW_MS, fields={"t": b"1"}, links=[A], due_at_ms=NOW_MS + 5) for u in urls]
+        )
+        return len(here.tables.calls)
+
+    assert cost(0, 25) == cost(100, 1) <= 12
