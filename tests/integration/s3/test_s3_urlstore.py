@@ -1,0 +1,80 @@
+"""The UrlStore with its content in S3."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from aragog.clock import ManualClock
+from aragog.errors import ContentUnavailable, CorruptContent
+from aragog.settings import StoreSettings
+from aragog.urlstore.content.s3 import S3Content
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.stores import NOW_MS, body, page
+
+pytestmark = pytest.mark.s3
+
+A, B = "http://a.example/", "http://b.example/"
+
+
+@pytest.fixture
+def tables():
+    return MemoryTables(ManualClock(), masking=True)
+
+
+@pytest.fixture
+def store(tables, s3_content):
+    return UrlStore(tables, s3_content, StoreSettings(), ManualClock(NOW_MS))
+
+
+def test_a_page_is_one_object_under_its_canonical_url(store, s3_content):
+    store.write_pages([page(A, NOW_MS, canonical_url=B, content=body("first"))])
+    store.write_pages([page(B, NOW_MS + 5, content=body("second"))])
+
+    assert store.content(A).body == b"second"
+    assert list(s3_content.keys("")) == [store.get(B).content_key]
+
+
+def test_content_of_an_alias_moves_to_its_home(store, s3_content):
+    store.put_content(A, b"of the alias", {"content_type": "text/html"}, at_ms=NOW_MS)
+
+    store.merge_alias(A, B)
+
+    assert store.content(B).body == b"of the alias"
+    assert store.content(B).meta["content_type"] == "text/html"
+    assert list(s3_content.keys("")) == [store.get(B).content_key]
+
+
+def test_while_s3_is_away_nothing_points_to_what_is_not_there(
+    tables, own_s3_server, s3_settings, s3_credentials
+):
+    own_s3_server.create_bucket("pages")
+    settings = dataclasses.replace(
+        s3_settings, s3_endpoint=own_s3_server.endpoint, s3_bucket="pages", s3_attempts=1
+    )
+    store = UrlStore(tables, S3Content(settings), StoreSettings(), ManualClock(NOW_MS))
+    write = [page(A, NOW_MS, content=body("text"), fields={"title": b"t"})]
+    own_s3_server.stop()
+
+    with pytest.raises(ContentUnavailable):
+        store.write_pages(write)
+    assert store.get(A) is None
+
+    own_s3_server.start()
+    store.write_pages(write)
+    assert store.content(A).body == b"text"
+
+
+def test_an_object_that_is_gone_or_another_is_told(store, s3_content):
+    store.put_content(A, b"text")
+    key = store.get(A).content_key
+
+    s3_content.put(key, b"another", {})
+    with pytest.raises(CorruptContent, match="is not what its pointer says"):
+        store.content(A)
+
+    s3_content.delete(key)
+    with pytest.raises(CorruptContent, match="is missing"):
+        store.content(A)
