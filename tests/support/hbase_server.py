@@ -1,7 +1,7 @@
 """
 A private HBase with two Thrift gateways: one for the whole run.
 
-Making nine tables takes HBase seconds, and deleting rows leaves tombstones that hide what a later
+Making the tables takes HBase seconds, and deleting rows leaves tombstones that hide what a later
 test writes with an older timestamp. So the tables are made once, and `fresh_hbase` gives each test
 a key space of its own in them: `KeySpace` puts a few bytes before every row key.
 """

@@ -15,7 +15,7 @@ from aragog.zen.tables import TABLES
 from aragog.zen.tables.hbase_connection import thrift_api
 
 # Tables whose keys begin with a bucket (0 to 15), not with a hash.
-BUCKETED = ("j", "i", "d", "h")
+BUCKETED = ("j", "i", "d", "h", "f")
 
 
 def table_name(prefix: str, name: str) -> bytes:
