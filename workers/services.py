@@ -41,5 +41,4 @@ def services() -> Services:
 
 def send_all(messages: list[Send]) -> None:
     """Send what a stage returned. On BrokerUnavailable the task runs again and sends it all."""
-    for message in messages:
-        services().sender.send(message)
+    services().sender.send_all(messages)

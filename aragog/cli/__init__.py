@@ -8,6 +8,7 @@ import click
 
 from aragog.cli import inspecting, producing, reading, running, serving, storing
 from aragog.cli.place import Place
+from aragog.cli.remedies import remedy
 from aragog.errors import AragogError
 from aragog.pinlater.cli import queue
 
@@ -21,6 +22,9 @@ class OneLineErrors(click.Group):
         except AragogError as error:
             for line in str(error).splitlines():
                 click.echo(f"aragog: {line}", err=True)
+            hint = remedy(error)
+            if hint:
+                click.echo(f"aragog: {hint}", err=True)
             sys.exit(1)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import click
 from rich.console import Console
@@ -23,6 +25,12 @@ from aragog.client import Aragog
 from aragog.errors import ConfigError
 from aragog.pipeline.bundles import PRIORITY_DEFAULT
 from aragog.pipeline.enqueue import Enqueued, Fate
+
+# Browsers end at 2 MB, servers at 8 to 64 KB.
+LONGEST_LINE_BYTES = 65_536
+SHOWN_CHARS = 200
+# Before a text it keeps it from being a URL.
+NO_URL = "\N{REPLACEMENT CHARACTER}"
 
 
 @click.command()
@@ -46,29 +54,65 @@ def enqueue(
         answers = client.enqueue_all(
             lines, priority=priority, depth=depth, run_after=run_after, refresh=refresh
         )
-        for answer, (name, number) in zip(answers, lines.places(), strict=False):
-            counts[answer.fate] += 1
-            if answer.fate is Fate.INVALID:
-                _tell(console, answer, name, number)
-    click.echo(", ".join(f"{counts[fate]} {fate.value}" for fate in Fate))
+        try:
+            for answer, where in zip(answers, lines.places(), strict=False):
+                counts[answer.fate] += 1
+                if answer.fate is Fate.INVALID:
+                    _tell(progress, answer, where)
+        finally:  # ctrl-C and a lost broker too: it tells how far it came
+            progress.stop()
+            click.echo(", ".join(f"{counts[fate]} {fate.value}" for fate in Fate))
     if counts[Fate.INVALID]:
         sys.exit(3)
 
 
-def _tell(console: Console, answer: Enqueued, name: str, number: int) -> None:
-    where = f"{name}:{number}: " if number else ""
-    console.print(f"{where}{answer.why}: {answer.given[:200]!r}", markup=False, highlight=False)
+class Where(NamedTuple):
+    """Where a line came from."""
+
+    source: str
+    number: int
+    """From 1; 0 for a URL that was an argument."""
+    why: str | None = None
+    """What is wrong with it before anything reads it as a URL."""
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.number}: " if self.number else ""
+
+
+def told(answer: Enqueued, where: Where) -> str:
+    """What is wrong with an invalid line, in a line."""
+    shown = repr(answer.given.removeprefix(NO_URL)[:SHOWN_CHARS])[:SHOWN_CHARS]
+    return f"{where}{where.why or answer.why}: {shown}"
+
+
+def _tell(progress: Progress, answer: Enqueued, where: Where) -> None:
+    line = told(answer, where)
+    if progress.disable:
+        click.echo(line, err=True)
+    else:
+        progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 class Lines:
-    """The lines of all sources, and, one behind another, the places they came from."""
+    """
+    The lines of all sources, and, one behind another, the places they came from.
 
-    def __init__(self, sources: tuple[str, ...], progress: Progress) -> None:
+    Blank lines and those that begin with `#` are passed over. A line longer than 64 KiB is cut, and
+    so is no URL: bytes without an end cannot fill the memory.
+
+    Raises:
+        ConfigError: a source is neither a URL nor a file that can be read; nothing was read yet.
+    """
+
+    def __init__(self, sources: Sequence[str], progress: Progress) -> None:
         self._sources = sources
         self._progress = progress
-        self._places: list[tuple[str, int]] = []
+        self._places: list[Where] = []
+        problems = [problem for source in sources if (problem := _unreadable(source))]
+        if problems:
+            raise ConfigError(*problems)
 
-    def places(self) -> Iterator[tuple[str, int]]:
+    def places(self) -> Iterator[Where]:
         """The place of each line that was given out, in order; asked for after its answer."""
         at = 0
         while True:
@@ -85,7 +129,7 @@ class Lines:
             if source == "-":
                 yield from self._read(sys.stdin.buffer, "-", None)
             elif "://" in source:
-                self._places.append((source, 0))
+                self._places.append(Where(source, 0))
                 yield source
             else:
                 yield from self._file(Path(source))
@@ -93,28 +137,72 @@ class Lines:
     def _file(self, path: Path) -> Iterator[str]:
         try:
             with path.open("rb") as file:
-                yield from self._read(file, str(path), path.stat().st_size)
+                size = path.stat().st_size if path.is_file() else None
+                yield from self._read(file, str(path), size)
         except OSError as error:
             raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
 
     def _read(self, file: IO[bytes], name: str, size: int | None) -> Iterator[str]:
         task = self._progress.add_task(name, total=size)
         unshown = 0
-        for number, raw in enumerate(file, 1):
+        for number, raw in enumerate(_raw_lines(file), 1):
             unshown += len(raw)
             if unshown > 65_536:
                 self._progress.advance(task, unshown)
                 unshown = 0
-            line = raw.strip()
+            line = raw.removeprefix(BOM_UTF8).strip() if number == 1 else raw.strip()
             if line and not line.startswith(b"#"):
-                self._places.append((name, number))
-                yield line.decode("utf-8", "replace")
+                text, why = _text(line)
+                self._places.append(Where(name, number, why))
+                yield text
         self._progress.advance(task, unshown)
+
+
+def _unreadable(source: str) -> str | None:
+    """Why a source cannot be used; None when it can."""
+    path = Path(source)
+    if source == "-" or "://" in source:
+        return None
+    if "\0" in source or not path.exists():
+        return f"{source}: no such file, and no URL (those begin with http:// or https://)"
+    if path.is_dir():
+        return f"{source}: is a folder; give a file with one URL a line"
+    return None if os.access(path, os.R_OK) else f"{source}: may not be read; check its permissions"
+
+
+def _raw_lines(file: IO[bytes]) -> Iterator[bytes]:
+    """The lines, each at most `LONGEST_LINE_BYTES` of its beginning."""
+    while line := file.readline(LONGEST_LINE_BYTES):
+        yield line
+        while len(line) == LONGEST_LINE_BYTES and not line.endswith(b"\n"):
+            line = file.readline(LONGEST_LINE_BYTES)
+
+
+def _text(line: bytes) -> tuple[str, str | None]:
+    """
+    The line as text, and why it can be no URL; then the text is no URL either, whatever follows.
+
+    Other encodings than UTF-8 are not guessed at: a wrong guess would be another URL.
+    """
+    if len(line) >= LONGEST_LINE_BYTES - 2:
+        return NO_URL + line[:SHOWN_CHARS].decode("latin-1"), "longer than 64 KiB"
+    if b"\0" in line:
+        return NO_URL + line.decode("latin-1"), "holds a NUL byte"
+    try:
+        return line.decode(), None
+    except UnicodeDecodeError:
+        return NO_URL + line.decode("latin-1"), "is not UTF-8"
 
 
 def _bar(console: Console) -> Progress:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
+    return Progress(
+        *columns,
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
 
 
 COMMANDS = (enqueue,)

@@ -10,16 +10,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
+from itertools import repeat
 from types import FrameType
 
 import click
 from rich.console import Console
+from rich.progress import Progress
 
+from aragog.cli.producing import Lines, Where, told
 from aragog.client import Aragog
 from aragog.errors import ConfigError
 from aragog.fetcher.user_agent import check_user_agent
-from aragog.pipeline.enqueue import Fate
+from aragog.pipeline.enqueue import CHUNK, Fate
 from aragog.settings import Settings, load_settings
 from aragog.standalone import system
 from aragog.standalone.demo import settings as demo
@@ -95,7 +97,7 @@ def down() -> None:
 
 
 @click.command()
-@click.argument("file", required=False, type=click.Path(dir_okay=False))
+@click.argument("file", required=False, type=click.Path())
 @click.option("--depth", default=0, show_default=True, help="Link hops to follow from each URL.")
 @click.option("--refresh", is_flag=True, help="Fetch again what is stored already.")
 @click.option("--keep/--stop", default=None, help="Keep running afterwards (default: a terminal).")
@@ -115,20 +117,28 @@ def run(file: str | None, depth: int, *, refresh: bool, keep: bool | None) -> No
             )
         with demo.web() as extra:
             os.environ.update(extra)
-            _run(seeds(), depth or 1, refresh=True, keep=bool(keep), console=console)
+            nowhere = repeat(Where("demo", 0))
+            _run(seeds(), nowhere, depth or 1, refresh=True, keep=bool(keep), console=console)
         return
-    if not os.access(file, os.R_OK):
-        raise ConfigError(f"{file}: cannot be read")
+    lines = Lines([file], Progress(disable=True))
     keep = console.is_terminal if keep is None else keep
-    _run(_lines(file), depth, refresh=refresh, keep=keep, console=console)
+    _run(lines, lines.places(), depth, refresh=refresh, keep=keep, console=console)
 
 
-def _run(urls: Iterable[str], depth: int, *, refresh: bool, keep: bool, console: Console) -> None:
+def _run(
+    urls: Iterable[str],
+    places: Iterable[Where],
+    depth: int,
+    *,
+    refresh: bool,
+    keep: bool,
+    console: Console,
+) -> None:
     """Crawl on the running system, or on one that is started for it."""
     settings = load_settings()
     stopped = Stopped()
     wanted = partial(
-        _crawl, settings, _checked(urls, settings), depth, refresh=refresh, console=console
+        _crawl, settings, _checked(urls, settings), places, depth, refresh=refresh, console=console
     )
     if running_pid(settings.data_dir.absolute() / "run"):
         wanted(lambda: not stopped)
@@ -156,6 +166,7 @@ def _checked(urls: Iterable[str], settings: Settings) -> Iterator[str]:
 def _crawl(
     settings: Settings,
     urls: Iterable[str],
+    places: Iterable[Where],
     depth: int,
     tick: Callable[[], bool],
     *,
@@ -167,11 +178,14 @@ def _crawl(
     first = ""
     with Aragog(settings) as client:
         before = client.tally()
-        for answer in client.enqueue_all(urls, depth=depth, refresh=refresh):
+        answers = client.enqueue_all(urls, depth=depth, refresh=refresh)
+        for number, (answer, where) in enumerate(zip(answers, places, strict=False), 1):
             fates[answer.fate] += 1
             first = first or answer.url or ""
             if answer.why and fates[answer.fate] <= MOST_INVALID_SHOWN:
-                console.print(f"invalid: {answer.given[:200]!r}: {answer.why}", markup=False)
+                console.print(told(answer, where), markup=False, highlight=False, soft_wrap=True)
+            if number % CHUNK == 0 and not tick():
+                break
         console.print(", ".join(f"{fates[fate]} {fate.value}" for fate in Fate), highlight=False)
         snapshot = watch(client, before, console, tick)
     console.print(snapshot.line(), highlight=False, soft_wrap=True)
@@ -210,17 +224,6 @@ def _addresses(settings: Settings) -> str:
         f"flower:  http://{serving.host}:{serving.flower_port}\n"
         f"reading: http://{serving.host}:{serving.http_port}/v1/urls?url=…"
     )
-
-
-def _lines(file: str) -> Iterator[str]:
-    """The lines of a file, one at a time; blank ones and comments are passed over."""
-    try:
-        with Path(file).open(encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                if line.strip() and not line.startswith("#"):
-                    yield line.strip()
-    except OSError as error:
-        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
 
 
 COMMANDS = (up, down, run)

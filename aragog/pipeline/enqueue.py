@@ -1,18 +1,19 @@
 """
 How URLs come in: normalized, coalesced, dealt into bundles, sent to `fetch`.
 
-Safe to run twice: a URL that waits already is answered so and is not sent again. When the broker
-fails half-way, what was not sent is unmarked, and the error says nothing was lost that had been
-accepted: the caller enqueues the same URLs again.
+Safe to run twice, and to be killed anywhere: a URL that waits already is answered so and is not
+sent again; one that was marked and perhaps not sent is sent by whoever asks next (see `waiting`).
+When the broker fails half-way, the caller enqueues the same URLs again.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain, islice, zip_longest
+from itertools import islice, zip_longest
 
 from aragog.errors import BrokerUnavailable, InvalidUrl
 from aragog.pipeline import tally
@@ -97,13 +98,14 @@ class Enqueuer:
             for u in urls
         ]
         bundles = in_bundles(jobs, self._bundle_size)
-        for number, bundle in enumerate(bundles):
-            try:
-                self._sender.send(Send(FETCH, bundle, wanted.run_after_ms, wanted.priority))
-            except BrokerUnavailable:
-                unsent = chain.from_iterable(b.jobs for b in bundles[number:])
-                self._waiting.clear([job.url for job in unsent])
-                raise
+        try:
+            self._sender.send_all(
+                [Send(FETCH, bundle, wanted.run_after_ms, wanted.priority) for bundle in bundles]
+            )
+        except BrokerUnavailable:
+            with suppress(BrokerUnavailable):  # without it the notes are taken over in 3 s
+                self._waiting.clear(urls)
+            raise
         self._waiting.confirm(urls)
 
 

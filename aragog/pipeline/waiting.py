@@ -3,14 +3,17 @@ Which URLs are on their way: asked for and not yet stored or given up.
 
 N callers for one URL make one fetch: a second enqueue while the first waits is answered "already
 waiting". A note is one hash entry of about 80 bytes in Redis. `mark` comes before the message is
-sent and counts for a minute only; `confirm`, after it was sent, makes it last: a producer that is
-killed between the two leaves nothing that would keep the URL out. A confirmed note stops to count
-after two days, so that a URL whose message was lost with the server can be asked for again.
-Marking, confirming and clearing twice is harmless.
+sent; `confirm`, after it was sent, makes the note last. Until then nobody else relies on it: who
+meets one waits for a moment until it is confirmed, and takes it over when it is not. So a producer
+that is killed between the two loses nothing, whoever asks next; the price is that a URL whose
+producer was only slow is sent twice, which is harmless.
+A confirmed note stops to count after two days, so that a URL whose message was lost with the server
+can be asked for again. Marking, confirming and clearing twice is harmless.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
@@ -20,8 +23,12 @@ import redis
 from aragog.errors import BrokerUnavailable
 from aragog.urls import url_key
 
-# Long enough to send a chunk of messages to a slow broker.
+# Long enough to send a chunk of messages to a slow broker; after that the sweep may drop it.
 UNCONFIRMED_S = 60
+# A chunk is sent in some 50 ms; who has not confirmed it by then is dead, or slow.
+TAKEN_OVER_AFTER_S = 3
+LONGEST_PAUSE_S = 0.5
+OURS, UNCLEAR = ord("1"), ord("?")
 # A slot is reserved at most `politeness.horizon_s` ahead (a day by default); twice that is safe.
 COUNTS_FOR_S = 172_800
 
@@ -38,19 +45,37 @@ class Waiting:
         self._sweep = client.register_script((lua / "sweep.lua").read_text())
 
     def mark(self, urls: Sequence[str]) -> list[bool]:
-        """For each normalized URL: True when it was not waiting before. Atomic as a whole."""
-        if not urls:
-            return []
+        """
+        For each normalized URL: True when it is the caller's to send, False when it waits already.
+
+        One round trip; where another producer is sending one of them just now, some more within
+        the next 3 s.
+        """
         keys = [url_key(url) for url in urls]
+        flags = self._flags(keys)
+        pause_s = 0.02
+        while unclear := [place for place, flag in enumerate(flags) if flag == UNCLEAR]:
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            for place, flag in zip(unclear, self._flags([keys[p] for p in unclear]), strict=True):
+                flags[place] = flag
+        return [flag == OURS for flag in flags]
+
+    def _flags(self, keys: Sequence[bytes]) -> bytearray:
+        if not keys:
+            return bytearray()
         with _our_errors():
-            answer = self._mark(keys=[self._key], args=[UNCONFIRMED_S, *keys])
-        return [flag == ord("1") for flag in answer]
+            return bytearray(
+                self._mark(
+                    keys=[self._key], args=[UNCONFIRMED_S, TAKEN_OVER_AFTER_S, b"".join(keys)]
+                )
+            )
 
     def confirm(self, urls: Sequence[str]) -> None:
         """The messages of these URLs are sent: their notes last until they are cleared."""
         if urls:
             with _our_errors():
-                self._confirm(keys=[self._key], args=[COUNTS_FOR_S, *map(url_key, urls)])
+                self._confirm(keys=[self._key], args=[COUNTS_FOR_S, b"".join(map(url_key, urls))])
 
     def clear(self, urls: Sequence[str]) -> None:
         """The URLs wait no longer."""

@@ -1,22 +1,29 @@
 -- mark: note URLs as waiting, those that are not already.
 --
 -- KEYS[1]  waiting  hash  url key (16 bytes) -> when the note stops to count (s since the epoch)
--- ARGV[1]  for how many seconds a note counts
--- ARGV[2…] url keys
+-- ARGV[1]  for how many seconds a note counts that is not confirmed yet
+-- ARGV[2]  after how many of them another producer may take it over
+-- ARGV[3]  url keys, 16 bytes each, one behind another
 --
--- Returns a string with one character an URL: "1" newly marked, "0" already waiting.
--- After it every URL is marked; a note that was out of date counts as none.
+-- Returns a string with one character an URL: "1" marked by this call, "0" already waiting,
+-- "?" marked by somebody who may be sending it just now: ask again.
+-- A confirmed note counts for longer than ARGV[1], which tells the two kinds apart.
 
 local now = tonumber(redis.call('TIME')[1])
-local until_s = tostring(now + tonumber(ARGV[1]))
-local out = {}
-for i = 2, #ARGV do
-  local found = redis.call('HGET', KEYS[1], ARGV[i])
-  if found and tonumber(found) > now then
-    out[i - 1] = '0'
+local unconfirmed_s, theirs_s = tonumber(ARGV[1]), tonumber(ARGV[2])
+local until_s = tostring(now + unconfirmed_s)
+local out, keys = {}, ARGV[3]
+for at = 1, #keys, 16 do
+  local key = keys:sub(at, at + 15)
+  local found = redis.call('HGET', KEYS[1], key)
+  local left_s = found and tonumber(found) - now or 0
+  if left_s > unconfirmed_s then
+    out[#out + 1] = '0'
+  elseif left_s > unconfirmed_s - theirs_s then
+    out[#out + 1] = '?'
   else
-    redis.call('HSET', KEYS[1], ARGV[i], until_s)
-    out[i - 1] = '1'
+    redis.call('HSET', KEYS[1], key, until_s)
+    out[#out + 1] = '1'
   end
 end
 return table.concat(out)

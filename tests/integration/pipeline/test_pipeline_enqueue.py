@@ -1,0 +1,140 @@
+"""What becomes of URLs that are enqueued, on a real Redis: answers, notes, messages."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from aragog.client import Aragog
+from aragog.errors import BrokerUnavailable, ConfigError
+from aragog.pipeline.enqueue import Fate
+from aragog.pipeline.waiting import TAKEN_OVER_AFTER_S, Waiting
+from tests.support.producer import producer_home
+
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture
+def home():
+    with producer_home() as made:
+        yield made
+
+
+@pytest.fixture
+def client(home):
+    with Aragog(home.settings) as opened:
+        yield opened
+
+
+def fates(client, urls, **options):
+    return [answer.fate for answer in client.enqueue(urls, **options)]
+
+
+def test_each_url_is_answered_in_order(client):
+    answers = client.enqueue(["http://a.test/1", "nonsense", "HTTP://A.test:80/1", "ftp://a.test/"])
+
+    assert [a.fate for a in answers] == [Fate.ACCEPTED, Fate.INVALID, Fate.WAITING, Fate.INVALID]
+    assert [a.url for a in answers] == ["http://a.test/1", None, "http://a.test/1", None]
+    assert answers[1].why
+    assert answers[3].why
+
+
+def test_what_waits_is_not_sent_twice(client, home):
+    client.enqueue(["http://a.test/1"])
+
+    assert fates(client, ["http://a.test/1", "http://a.test/2"]) == [Fate.WAITING, Fate.ACCEPTED]
+    assert sorted(home.urls()) == ["http://a.test/1", "http://a.test/2"]
+
+
+def test_a_bundle_carries_25_urls_of_alternating_hosts(client, home):
+    client.enqueue([f"http://h{n // 100}.test/{n}" for n in range(500)])
+
+    bundles = [[job["url"] for job in message["urls"]] for message in home.messages()]
+
+    assert [len(bundle) for bundle in bundles] == [25] * 20
+    assert all(len({url.split("/")[2] for url in bundle}) == 5 for bundle in bundles)
+
+
+def test_depth_refresh_priority_and_run_after_travel_with_the_url(client, home):
+    at_ms = int(time.time() * 1000) + 3_600_000
+
+    client.enqueue(["http://a.test/"], depth=2, refresh=True, priority=1, run_after=at_ms)
+
+    (job,) = home.jobs()
+    assert home.messages() == [
+        {"v": 1, "urls": [{"url": "http://a.test/", "depth": 2, "refresh": True, "priority": 1}]}
+    ]
+    assert job.priority == 1
+    assert abs(job.due_at_ms - at_ms) < 5000
+
+
+@pytest.mark.parametrize("wrong", [{"priority": 10}, {"priority": -1}, {"depth": -1}])
+def test_options_out_of_bounds_are_refused_before_anything_is_sent(client, home, wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        client.enqueue(["http://a.test/"], **wrong)
+
+    assert home.messages() == []
+
+
+def test_a_note_that_a_killed_producer_left_keeps_no_url_out(client, home):
+    Waiting(home.redis, prefix="aragog:").mark(["http://a.test/1"])
+    started = time.monotonic()
+
+    assert fates(client, ["http://a.test/1", "http://a.test/2"]) == [Fate.ACCEPTED] * 2
+    assert time.monotonic() - started < TAKEN_OVER_AFTER_S + 5
+    assert sorted(home.urls()) == ["http://a.test/1", "http://a.test/2"]
+
+
+def test_a_producer_that_meets_another_one_sending_waits_for_it(client, home):
+    notes = Waiting(home.redis, prefix="aragog:")
+    notes.mark(["http://a.test/1"])
+    threading.Timer(0.3, notes.confirm, [["http://a.test/1"]]).start()
+
+    assert fates(client, ["http://a.test/1"]) == [Fate.WAITING]
+    assert home.messages() == []
+
+
+def test_many_threads_and_one_url_make_one_message(client, home):
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.extend(fates(client, ["http://a.test/1"])))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(found) == sorted([Fate.ACCEPTED, *[Fate.WAITING] * 7])
+    assert home.urls() == ["http://a.test/1"]
+
+
+def test_nothing_is_lost_when_the_broker_goes_away_and_comes_back(client, home):
+    client.enqueue(["http://a.test/1"])
+    home.server.kill()
+    with pytest.raises(BrokerUnavailable):
+        client.enqueue(["http://a.test/2"])
+    home.server.start()
+
+    assert fates(client, ["http://a.test/2"]) == [Fate.ACCEPTED]
+    assert "http://a.test/2" in home.urls()
+
+
+def test_a_producer_killed_in_the_middle_and_started_again_loses_nothing(home, tmp_path):
+    wanted = [f"http://h{n % 40}.test/{n}" for n in range(20_000)]
+    file = tmp_path / "urls.txt"
+    file.write_text("\n".join(wanted))
+    command = [sys.executable, "-m", "aragog.cli", "enqueue", str(file)]
+    first = subprocess.Popen(command, env=home.environ, stdout=subprocess.DEVNULL)
+    while home.redis.hlen("aragog:waiting") < 3000 and first.poll() is None:
+        time.sleep(0.005)
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+
+    subprocess.run(command, env=home.environ, stdout=subprocess.DEVNULL, check=True, timeout=120)
+
+    assert set(home.urls()) == set(wanted)

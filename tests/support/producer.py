@@ -1,0 +1,56 @@
+"""A private redis-server as a producer meets it, without any worker, and a look into its queue."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from aragog.pinlater.job import State
+from aragog.pinlater.shard import RedisShard
+from aragog.settings import Settings, load_settings
+from aragog.standalone.redis_server import RedisServer
+
+
+@dataclass
+class Home:
+    """The data folder's server and what waits on it."""
+
+    folder: Path
+    environ: dict[str, str]
+    settings: Settings
+    server: RedisServer
+    redis: redis.Redis
+
+    def jobs(self) -> list[Any]:
+        """The jobs that wait in the fetch queue, whatever their time."""
+        client = redis.Redis.from_url(f"{self.server.url.partition('?')[0]}?db=1")
+        return RedisShard(client).jobs("fetch", State.PENDING, limit=100_000)
+
+    def messages(self) -> list[dict[str, Any]]:
+        """What the jobs say, as tasks.fetch reads it."""
+        return [json.loads(b64decode(json.loads(job.body)["body"]))[0][0] for job in self.jobs()]
+
+    def urls(self) -> list[str]:
+        """The URLs that wait, each as often as it was sent."""
+        return [job["url"] for message in self.messages() for job in message["urls"]]
+
+
+@contextmanager
+def producer_home() -> Iterator[Home]:
+    """A data folder with a redis-server of its own."""
+    with tempfile.TemporaryDirectory(prefix="ar") as made:
+        folder = Path(made)
+        server = RedisServer(folder / "redis", persistent=True)
+        environ = {k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")}
+        environ |= {"ARAGOG_DATA_DIR": made, "ARAGOG_SETTINGS": ""}
+        with server, redis.Redis.from_url(server.url) as client:
+            yield Home(folder, environ, load_settings(environ=environ), server, client)

@@ -1,0 +1,163 @@
+"""`aragog enqueue` from outside: what it says of good lines, bad lines and bad files."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from aragog.cli import main
+from tests.support.producer import producer_home
+
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture(scope="module")
+def home():
+    with producer_home() as made:
+        yield made
+
+
+@pytest.fixture
+def enqueue(home, tmp_path):
+    """Call `aragog enqueue` on a file with these bytes, or on these sources."""
+    home.redis.flushall()
+
+    def call(content=None, *sources, stdin=None):
+        if content is not None:
+            file = tmp_path / "urls"
+            file.write_bytes(content)
+            sources = (str(file), *sources)
+        return CliRunner().invoke(main, ["enqueue", *sources], env=home.environ, input=stdin)
+
+    return call
+
+
+def test_good_lines_are_counted(enqueue):
+    told = enqueue(b"http://a.test/1\nhttp://a.test/2\nhttp://A.test/1\n")
+
+    assert told.stdout == "2 accepted, 1 already waiting, 0 invalid\n"
+    assert told.exit_code == 0
+
+
+def test_an_invalid_line_is_told_with_file_and_number_and_stops_nothing(enqueue, tmp_path):
+    told = enqueue(b"http://a.test/1\nnonsense\n\n# comment\nhttp://a.test/2\nftp://a.test/\n")
+
+    assert told.stdout == "2 accepted, 0 already waiting, 2 invalid\n"
+    assert told.exit_code == 3
+    first, second = told.stderr.splitlines()
+    assert first.startswith(f"{tmp_path}/urls:2: ")
+    assert first.endswith("'nonsense'")
+    assert second.startswith(f"{tmp_path}/urls:6: ")
+
+
+@pytest.mark.parametrize(
+    ("content", "accepted", "invalid", "why"),
+    [
+        (b"", 0, 0, ""),
+        (b"\n\n\n", 0, 0, ""),
+        (b"\xef\xbb\xbfhttp://a.test/1\r\nhttp://a.test/2\r\n", 2, 0, ""),
+        (b"http://a.test/last-line-without-end", 1, 0, ""),
+        (b"http://a.test/\x00\nhttp://a.test/2\n", 1, 1, "NUL"),
+        (b"http://a.test/caf\xe9\nhttp://a.test/2\n", 1, 1, "UTF-8"),
+        ("http://a.test/café\n".encode("utf-16"), 0, 2, "NUL"),
+        (b"http://a.test/" + b"x" * 10_000_000 + b"\nhttp://a.test/2\n", 1, 1, "64 KiB"),
+        (b"http://a.test/" + b"x" * 10_000_000, 0, 1, "64 KiB"),
+    ],
+    ids=["empty", "blank", "bom-crlf", "no-end", "nul", "latin-1", "utf-16", "long", "long-end"],
+)
+def test_odd_files(enqueue, content, accepted, invalid, why):
+    told = enqueue(content)
+
+    assert told.stdout == f"{accepted} accepted, 0 already waiting, {invalid} invalid\n"
+    assert told.exit_code == (3 if invalid else 0)
+    assert why in told.stderr
+    assert len(told.stderr) < 1000
+
+
+def test_binary_garbage_is_a_list_of_invalid_lines(enqueue):
+    told = enqueue(random.Random(1).randbytes(200_000))
+
+    assert told.stdout.startswith("0 accepted, 0 already waiting, ")
+    assert told.exit_code == 3
+
+
+def test_standard_input_and_urls_may_stand_beside_files(enqueue):
+    told = enqueue(b"http://a.test/1\n", "-", "http://a.test/3", stdin="http://a.test/2\nbad\n")
+
+    assert told.stdout == "3 accepted, 0 already waiting, 1 invalid\n"
+    assert told.stderr.startswith("-:2: ")
+
+
+def test_sources_that_cannot_be_read_are_all_named_before_anything_is_sent(enqueue, tmp_path, home):
+    told = enqueue(b"http://a.test/1\n", str(tmp_path / "none"), str(tmp_path), "example.com")
+
+    assert told.exit_code == 1
+    lines = told.stderr.splitlines()
+    assert [f"{tmp_path}/none" in lines[0], str(tmp_path) in lines[1], "example.com" in lines[2]]
+    assert "no such file, and no URL" in lines[0]
+    assert "is a folder" in lines[1]
+    assert home.urls() == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_named(enqueue, tmp_path):
+    (tmp_path / "closed").touch(mode=0o000)
+
+    told = enqueue(None, str(tmp_path / "closed"))
+
+    assert told.exit_code == 1
+    assert "may not be read" in told.stderr
+
+
+def test_an_endless_line_and_a_hundred_thousand_lines_need_little_memory(home):
+    script = (
+        "import re\n"
+        "from aragog.cli import main\n"
+        "try:\n    main(['enqueue', '-'])\n"
+        "except SystemExit:\n    pass\n"
+        "print(int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]) // 1024)"
+    )
+
+    def peak_mb(data):
+        told = subprocess.run(
+            [sys.executable, "-c", script],
+            env=home.environ,
+            input=data,
+            capture_output=True,
+            check=True,
+        )
+        return int(told.stdout.split()[-1])
+
+    base = peak_mb(b"http://a.test/0\n")
+    many = b"".join(b"http://h%d.test/%d\n" % (n % 50, n) for n in range(100_000))
+
+    assert peak_mb(b"http://a.test/" + b"x" * 50_000_000 + b"\n" + many) < base + 25
+
+
+def test_no_broker_is_one_clear_error_within_seconds(tmp_path):
+    started = time.monotonic()
+    environ = {"ARAGOG_DATA_DIR": str(tmp_path / "nobody"), "ARAGOG_SETTINGS": ""}
+    told = CliRunner().invoke(main, ["enqueue", "http://a.test/"], env=environ)
+
+    assert told.exit_code == 1
+    assert time.monotonic() - started < 10
+    assert f"nothing answers in {tmp_path}/nobody" in told.stderr
+    assert "aragog up" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_a_named_broker_that_does_not_answer_is_named_without_its_password():
+    environ = {
+        "ARAGOG_SETTINGS": "",
+        "ARAGOG_REDIS__URL": "redis://:secret@127.0.0.1:1/0",
+        "ARAGOG_BROKER__URL": "pinlater://:secret@127.0.0.1:1/1",
+    }
+    told = CliRunner().invoke(main, ["enqueue", "http://a.test/"], env=environ)
+
+    assert told.exit_code == 1
+    assert "redis.url is redis://127.0.0.1:1/0" in told.stderr
+    assert "secret" not in told.stderr
