@@ -23,8 +23,6 @@ from aragog.urls.query import QueryRules, SiteRule, packaged_rules
 NORMALIZATION_VERSION = 1
 """Stored with what was keyed by a normalized URL; grows when any URL may come out differently."""
 
-_TO_DO = re.compile(r"[%;(\[\]\\^`{|}]")
-"""What in a parsed path or query may need a step."""
 _HAS_SCHEME = re.compile(r"[\x00-\x20]*[A-Za-z][A-Za-z0-9+.\-]*:")
 
 _CACHED_PLACES = 16_384
@@ -92,7 +90,7 @@ def _finish(href: str, url: str) -> str:
     if fragment > 0:
         href = href[:fragment]
     path_end = href.find("?", slash)
-    if _TO_DO.search(href, slash) is not None:
+    if steps.TO_DO.search(href, slash) is not None:
         href, path_end = _respelled(href, slash, path_end)
     if path_end < 0:
         return href

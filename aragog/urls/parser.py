@@ -52,14 +52,21 @@ def _exact(url: str, base: str | None) -> str:
     for text in (url, base or ""):
         if not isinstance(text, str):
             raise TypeError(f"a URL is text, got {type(text).__name__}")
-    if base is None:
-        return ada_url.normalize_url(_scalar(url))
-    return ada_url.join_url(_scalar(base), _scalar(url))
+    try:
+        return _asked(url, base)
+    except ValueError:
+        clean, clean_base = _scalar(url), None if base is None else _scalar(base)
+        if (clean, clean_base) == (url, base):
+            raise
+        return _asked(clean, clean_base)
+
+
+def _asked(url: str, base: str | None) -> str:
+    return ada_url.normalize_url(url) if base is None else ada_url.join_url(base, url)
 
 
 def _scalar(text: str) -> str:
-    if text.isascii():
-        return text
+    """`text` with lone surrogates replaced, as the standard's USVString has it."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from operator import methodcaller
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -24,6 +25,8 @@ _MAX_CACHED_CHARS = 255
 
 _MAX_HOST_CHARS = 253
 """Of any name in DNS; walking up a megabyte of labels would take a minute."""
+_AS_SPELLED: Callable[[str], tuple[str, str, str]] = methodcaller("partition", "=")
+"""`sort_key` where nothing is escaped."""
 _DECODES_OTHERWISE = re.compile(r"[%+;]")
 _PATH_STYLE_SESSION = re.compile(r"(?i);jsessionid=[^&;]*")
 _SITE_KEYS = {"host", "keep", "drop", "sort"}
@@ -100,13 +103,15 @@ class QueryRules:
             kept, names = self._kept(_without_session(query).split("&"), site)
             if site is not None and not site.sort:
                 return "&".join(kept)
-        if len(set(names)) == len(names) and self._staying.issuperset(names):
-            # Names that differ and are spelled as they read give the order by themselves.
-            in_order = sorted(names)
-            if names != in_order:
-                kept = list(map(dict(zip(names, kept, strict=True)).__getitem__, in_order))
-        else:
-            kept.sort(key=sort_key)
+        if len(kept) > 1:
+            if "%" not in query and "+" not in query:
+                kept.sort(key=_AS_SPELLED)
+            elif len(set(names)) == len(names) and self._staying.issuperset(names):
+                # Names that differ and are spelled as they read give the order by themselves.
+                by_name = dict(zip(names, kept, strict=True))
+                kept = [by_name[name] for name in sorted(names)]
+            else:
+                kept.sort(key=sort_key)
         return "&".join(kept)
 
     def keep(self, query: str, site: SiteRule | None) -> list[str]:
