@@ -14,7 +14,9 @@ from typing import Any
 from aragog.zen.tables import TABLES
 from aragog.zen.tables.hbase_connection import thrift_api
 
-# Tables whose keys begin with a bucket (0 to 15), not with a hash.
+# Tables whose keys begin with a hash, and with a bucket (0 to 15); `u` begins with a property's name
+# and is left to HBase to split.
+HASHED = ("n", "e", "o", "l")
 BUCKETED = ("j", "i", "d", "h", "f")
 
 
@@ -79,7 +81,7 @@ def shell_commands(prefix: str, compression: str, regions: int = 16) -> str:
         parts = [f"{{NAME => '{family}', {options}}}" for family in TABLES[name]]
         if name in BUCKETED:
             parts.append("SPLITS => [" + ", ".join(f'"\\x{n:02x}"' for n in range(1, 16)) + "]")
-        elif regions > 1:
+        elif name in HASHED and regions > 1:
             parts.append(f"{{NUMREGIONS => {regions}, SPLITALGO => 'UniformSplit'}}")
         lines.append(f"create '{prefix}{name}', {', '.join(parts)}")
     return "\n".join(lines) + "\n"
