@@ -23,7 +23,7 @@ from aragog.pages.resolve import Resolver
 Attributes = dict[str, str | None]
 
 MAX_HEAD_ELEMENTS = 2_000
-"""How many meta and link elements of one page are read; real pages have up to 300."""
+"""How many meta, link, script and h1 elements of a page are read; real pages have up to 300."""
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 _CHARSET_WORD = re.compile(rb"charset", re.IGNORECASE)
@@ -35,8 +35,6 @@ _DETECTION_CONFIDENCE = 0.18
 """chardet guessed wrong on short Latin texts up to 0.12, and right on other scripts from 0.19."""
 _WITHOUT_EVENTS = 1
 """lexbor's LXB_DOM_DOCUMENT_OPT_WO_EVENTS: nobody listens to this tree."""
-
-_SPACES = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +68,10 @@ class Document:
     metas: tuple[Attributes, ...]
     """Attributes of each `<meta>`, in order."""
     link_elements: tuple[LinkElement, ...]
+    heading: str | None
+    """The first h1 that is not empty."""
+    json_ld: tuple[str, ...]
+    """The texts of the script elements of that type, as written."""
     html_attributes: Attributes
     resolver: Resolver
     problems: tuple[str, ...] = ()
@@ -130,8 +132,10 @@ class _Head:
         self.links: list[tuple[Attributes, LexborNode]] = []
         self.title: str | None = None
         self.base: str | None = None
+        self.heading: str | None = None
+        self.scripts: list[tuple[str, LexborNode]] = []
         self.cut = False
-        for count, node in enumerate(tree.css("meta,link,base,title")):
+        for count, node in enumerate(tree.css("meta,link,base,title,h1,script[type]")):
             if count >= MAX_HEAD_ELEMENTS:
                 self.cut = True
                 break
@@ -143,6 +147,10 @@ class _Head:
             self.metas.append(node.attributes)
         elif tag == "link":
             self.links.append((node.attributes, node))
+        elif tag == "script":
+            self.scripts.append(((node.attributes.get("type") or "").lower(), node))
+        elif tag == "h1" and self.heading is None:
+            self.heading = squeeze(node.text()) or None
         elif tag == "base" and self.base is None:
             self.base = node.attributes.get("href")
         elif tag == "title" and self.title is None and not _inside_svg(node):
@@ -168,7 +176,7 @@ def _read_head(
     head: _Head, *, url: str, name: str, body: bytes, problems: list[str], agent: str
 ) -> Document:
     if head.cut:
-        problems.append(f"more than {MAX_HEAD_ELEMENTS} meta and link elements: the rest unread")
+        problems.append(f"more than {MAX_HEAD_ELEMENTS} elements about the page: the rest unread")
     first = _first_contents(head.metas)
     resolver = Resolver(url, head.base)
     html = head.tree.root.attributes if head.tree.root is not None else {}
@@ -187,6 +195,8 @@ def _read_head(
         ),
         metas=tuple(head.metas),
         link_elements=_link_elements(head),
+        heading=head.heading,
+        json_ld=tuple(node.text() for kind, node in head.scripts if "ld+json" in kind),
         html_attributes=html,
         resolver=resolver,
         problems=tuple(problems),
@@ -196,7 +206,7 @@ def _read_head(
 
 def squeeze(text: str) -> str:
     """`text` with each run of white space as one blank, and none at its ends."""
-    return _SPACES.sub(" ", text).strip()
+    return " ".join(text.split())
 
 
 def _first_contents(metas: list[Attributes]) -> dict[str, str]:

@@ -87,7 +87,7 @@ def _title(
         yield from sources.meta("og:title", "twitter:title")
         yield from sources.meta("dc.title", "dcterms.title", "citation_title", "title")
         yield from sources.meta("parsely-title", "sailthru.title")
-        heading = next(sources.element("h1"), None)
+        heading = sources.heading()
         shown = sources.document.title
         if heading is not None and shown and _bare(heading.value) in _bare(shown):
             yield heading
@@ -103,7 +103,7 @@ def _title(
     title = without_site(title, {*filter(None, [site_name]), *own_names(sources)})
     if where.syntax in {"json-ld", "microdata", "rdfa"}:
         return title
-    heading = next(sources.element("h1"), None)
+    heading = sources.heading()
     parts = [part for part in _TITLE_CUTS.split(title) if part]
     if heading is not None and len(parts) > 1 and _bare(heading.value) == _bare(parts[0]):
         return parts[0].strip()

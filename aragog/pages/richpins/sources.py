@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import urljoin
 
-from aragog.pages.document import Document, squeeze
+from aragog.pages.document import Document
 from aragog.pages.richpins import jsonld, marked
 from aragog.pages.richpins.graph import Graph, Node
 from aragog.pages.richpins.metatags import MetaTags, syntax_of
@@ -13,6 +14,7 @@ from aragog.pages.richpins.provenance import Candidate, Ledger
 
 MAX_URL_CHARS = 4_096
 
+_BLANK = re.compile(r"[ \t\n\r]")
 _TRUST = {jsonld.SYNTAX: 0, marked.MICRODATA: 1, marked.RDFA: 2}
 
 
@@ -26,13 +28,12 @@ class Sources:
         self.ledger = Ledger()
         body, graph = document.body, self.graph
         # A search in the bytes is far cheaper than a query for what is not there.
-        if b"ld+json" in body:
-            jsonld.read(list(_scripts(document)), graph)
-        if b"itemprop" in body or b"itemscope" in body:
+        if document.json_ld:
+            jsonld.read(list(document.json_ld), graph)
+        if b"itemscope" in body:
             marked.read_microdata(document.tree, graph)
         if b"typeof" in body:
             marked.read_rdfa(document.tree, graph)
-        self._once: dict[str, str | None] = {}
 
     def scalars(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
         """Each value of a property, node by node; the first of `names` that a node has."""
@@ -59,14 +60,10 @@ class Sources:
             for content, number in self.metas.placed(name):
                 yield Candidate(content, syntax_of(name), f"meta[{number}] {name}")
 
-    def element(self, query: str) -> Iterator[Candidate]:
-        """The text of the first element that matches, if it has any."""
-        if query not in self._once:
-            found = self.document.tree.css_first(query)
-            self._once[query] = squeeze(found.text()) or None if found is not None else None
-        text = self._once[query]
-        if text:
-            yield Candidate(text, "html", query)
+    def heading(self) -> Candidate | None:
+        """The page's first heading."""
+        text = self.document.heading
+        return Candidate(text, "html", "h1") if text else None
 
     def shown(self, heading: str) -> Iterator[Candidate]:
         """Something that stands under a heading of the page, whatever it is."""
@@ -84,15 +81,10 @@ class Sources:
                 return None
             if not text.startswith(("http://", "https://")):
                 return None
-        text = text.replace(" ", "%20").translate({9: None, 10: None, 13: None})
+        if _BLANK.search(text):
+            text = text.replace(" ", "%20").translate({9: None, 10: None, 13: None})
         host = text.partition("://")[2]
         return text if host and host[0] not in "/?#" else None
-
-
-def _scripts(document: Document) -> Iterator[str]:
-    for script in document.tree.css("script[type]"):
-        if "ld+json" in (script.attributes.get("type") or "").lower():
-            yield script.text()
 
 
 def by_trust(nodes: Iterable[Node]) -> list[Node]:
