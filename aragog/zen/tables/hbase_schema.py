@@ -14,8 +14,8 @@ from typing import Any
 from aragog.zen.tables import TABLES
 from aragog.zen.tables.hbase_connection import thrift_api
 
-# Tables whose keys begin with a hash, and with a bucket (0 to 15); `u` begins with a property's name
-# and is left to HBase to split.
+# Tables whose keys begin with a hash, and with a bucket (0 to 15); those of `u` begin with the name
+# of a property, so it is left to HBase to split.
 HASHED = ("n", "e", "o", "l")
 BUCKETED = ("j", "i", "d", "h", "f")
 
