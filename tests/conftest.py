@@ -10,4 +10,5 @@ pytest_plugins = [
     "tests.support.standalone",
     "tests.support.tables",
     "tests.support.stores",
+    "tests.support.pipeline_stand",
 ]

@@ -14,6 +14,7 @@ from contextlib import closing
 import orjson
 
 from aragog.urlstore import nodes
+from aragog.urlstore.holds import Holds
 from aragog.urlstore.hosts import host_put
 from aragog.urlstore.keys import content_key
 from aragog.urlstore.linking import Linking, LinksWrite
@@ -44,6 +45,7 @@ class Aliases:
         self._table = tables["n"]
         self._edges = tables["e"]
         self._nodes = Nodes(tables)
+        self._holds = Holds(tables)
         self._content = content
         self._linking = linking
 
@@ -77,6 +79,8 @@ class Aliases:
         if home == alias:
             return
         self._move_links(alias, home, now_ms)
+        if text(own, nodes.HELD):
+            self._holds.move(alias, home, now_ms)
         due = text(own, nodes.DUE)
         if due:
             self._tables["d"].delete(due_key(node_id(alias), int(due)), at_ms=now_ms)
@@ -108,6 +112,7 @@ class Aliases:
         pointer = {nodes.CANONICAL: alias.encode(), nodes.PROVISIONAL: b""}
         self._table.put(node_id(alias), pointer, at_ms=at_ms)
         self._give_back(alias, own, home, now_ms)
+        self._holds.move(home, alias, now_ms, held_as=alias)
         key = edge_key(node_id(home), IN, ALIAS, 0, node_id(alias))
         self._edges.delete(key, at_ms=now_ms)
         self._table.put(node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)

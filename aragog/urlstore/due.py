@@ -8,6 +8,7 @@ by check-and-put, that runs out: what was claimed and never written again become
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import closing
 
 from aragog.urlstore import nodes
@@ -50,21 +51,60 @@ class DueIndex:
         if old and old != str(due_at_ms):
             self._index.delete(due_key(node_id(url), int(old)), at_ms=now_ms)
 
-    def claim(self, now_ms: int, limit: int, lease_s: float) -> list[Due]:
+    def oldest_ms(self, now_ms: int) -> int | None:
+        """When the oldest row that is due and not claimed was due; None: there is none."""
+        found = None
+        for bucket in range(BUCKETS):
+            stop = bytes([bucket]) + (found or now_ms + 1).to_bytes(8)
+            with closing(self._index.scan(bytes([bucket]), stop)) as rows:
+                for key, row in rows:
+                    if not _is_claimed(row, now_ms):
+                        found = read_due_key(key)[0]
+                        break
+        return found
+
+    def put_off(self, later: Sequence[tuple[Due, int]], now_ms: int) -> None:
+        """
+        Give URLs that were claimed another instant, unless they were planned anew meanwhile.
+
+        Safe to repeat. Killed in the middle, the claim runs out and the URL is due as before.
+        """
+        ids = {node_id(due.url): (due, at_ms) for due, at_ms in later}
+        known = self._nodes.get_many(list(ids), [nodes.DUE]) if ids else {}
+        same = [
+            (its, due, at_ms)
+            for its, (due, at_ms) in ids.items()
+            if text(known.get(its, {}), nodes.DUE) == str(due.due_at_ms) and at_ms != due.due_at_ms
+        ]
+        if same:
+            index = [due_put(due.url, at_ms, now_ms) for _, due, at_ms in same]
+            cells: list[Put] = [
+                ("n", its, {nodes.DUE: due_cell(at_ms)}, now_ms) for its, _, at_ms in same
+            ]
+            self._tables.write([*index, *cells])
+            gone = [(due_key(its, due.due_at_ms), None, now_ms) for its, due, _ in same]
+            self._index.delete_many(gone)
+
+    def claim(
+        self, now_ms: int, limit: int, lease_s: float, upto_ms: int | None = None
+    ) -> list[Due]:
         """
         Up to `limit` URLs that are due at `now_ms`, each to one caller until `lease_s` has passed.
 
-        About the soonest first: each of the sixteen buckets gives its share.
+        With `upto_ms` only those that were due by then. About the soonest first: each of the
+        sixteen buckets gives its share.
         """
         found: list[Due] = []
         claim = (now_ms + int(lease_s * 1000)).to_bytes(8) + os.urandom(4)
         for bucket in range(BUCKETS):
             share = -(-(limit - len(found)) // (BUCKETS - bucket))
-            found += self._claim_in(bucket, now_ms, share, claim)
+            found += self._claim_in(bucket, now_ms, share, claim, upto_ms or now_ms)
         return sorted(found, key=lambda due: due.due_at_ms)
 
-    def _claim_in(self, bucket: int, now_ms: int, limit: int, claim: bytes) -> list[Due]:
-        start, stop = bytes([bucket]), bytes([bucket]) + (now_ms + 1).to_bytes(8)
+    def _claim_in(
+        self, bucket: int, now_ms: int, limit: int, claim: bytes, upto_ms: int
+    ) -> list[Due]:
+        start, stop = bytes([bucket]), bytes([bucket]) + (upto_ms + 1).to_bytes(8)
         taken: list[Due] = []
         waste: list[tuple[bytes, None, int]] = []
         if limit <= 0:

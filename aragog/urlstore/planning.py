@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import orjson
 
@@ -15,6 +16,19 @@ from aragog.zen.tables import Row
 
 STATE_VERSION = 1
 HELD, RELEASED = b"1", b"0"
+
+
+class Next(NamedTuple):
+    """What is planned for a page."""
+
+    cell: bytes
+    """For the node: the state."""
+    due_at_ms: int | None
+    """When to fetch again; None: never, or nobody wants it."""
+    first: bool
+    """There was nothing to compare this fetch with."""
+    given_up: bool
+    """By this very fetch."""
 
 
 def state_of(row: Row) -> State | None:
@@ -46,11 +60,17 @@ def planned(
     settings: RefreshSettings,
     *,
     home: str,
-) -> tuple[bytes, int | None]:
-    """The state's cell and when to fetch again; None: never, or nobody wants it."""
+) -> Next:
+    """The next fetch of the page at `home`, whose node holds `row`."""
+    before = state_of(row)
     spread = _spread(node_id(home), seen.fetched_at_ms)
-    state, due_at_ms = decide(state_of(row), seen, changed, page.fields, settings, spread=spread)
-    return state_cell(state), due_at_ms if is_wanted(row, settings) else None
+    state, due_at_ms = decide(before, seen, changed, page.fields, settings, spread=spread)
+    return Next(
+        state_cell(state),
+        due_at_ms if is_wanted(row, settings) else None,
+        first=before is None or not before.compared_at_ms,
+        given_up=due_at_ms is None and before is not None and before.due_at_ms is not None,
+    )
 
 
 def _spread(its_id: bytes, at_ms: int) -> float:

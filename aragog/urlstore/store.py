@@ -21,17 +21,21 @@ from aragog.urls.canonical import KnownPage
 from aragog.urls.normalize import normalize
 from aragog.urlstore import history, nodes
 from aragog.urlstore.aliases import Aliases
+from aragog.urlstore.changes import Change, Changes
 from aragog.urlstore.compression import compress, content_hash, decompress
 from aragog.urlstore.conditional import Conditional
 from aragog.urlstore.due import DueIndex
 from aragog.urlstore.fields import FieldRules
 from aragog.urlstore.fold import Folder
+from aragog.urlstore.holds import MAX_OWNER_BYTES, Hold, Holds
 from aragog.urlstore.hosts import Hosts, host_put
 from aragog.urlstore.inlinks import LinkReader
 from aragog.urlstore.keys import content_key
 from aragog.urlstore.linking import Linking, LinksWrite, with_links, without
 from aragog.urlstore.nodes import Nodes, facts_of, from_column, node_id, text
 from aragog.urlstore.outlinks import to_lines
+from aragog.urlstore.pacing import Pacing
+from aragog.urlstore.planning import state_of
 from aragog.urlstore.ports import ContentStore
 from aragog.urlstore.reading import BASE, columns_of, record_of
 from aragog.urlstore.records import (
@@ -84,6 +88,9 @@ class UrlStore:
         self._folder = Folder(tables, self._clock)
         self._due = DueIndex(tables)
         self._hosts = Hosts(tables)
+        self._holds = Holds(tables)
+        self._pacing = Pacing(tables)
+        self._changes = Changes(tables)
         self._takedown = Takedown(tables, content, self._linking, self._aliases, self._hosts)
         self._conditional = Conditional(tables, self._clock)
 
@@ -424,13 +431,105 @@ class UrlStore:
         """How long the oldest change has waited to be folded; 0: nothing waits."""
         return self._folder.lag_ms()
 
-    def claim_due(self, now_ms: int, limit: int, lease_s: float) -> list[Due]:
+    def claim_due(
+        self, now_ms: int, limit: int, lease_s: float, *, upto_ms: int | None = None
+    ) -> list[Due]:
         """
         Up to `limit` URLs whose time has come, soonest first; nobody else gets them for `lease_s`.
 
+        With `upto_ms` only those whose time had come by then.
+
         A claimed URL is due again when the lease is over, unless it was written or rescheduled.
         """
-        return self._due.claim(now_ms, limit, lease_s)
+        return self._due.claim(now_ms, limit, lease_s, upto_ms)
+
+    def oldest_due_ms(self, now_ms: int) -> int | None:
+        """When the oldest URL that is due and not claimed was due; None: nothing is."""
+        return self._due.oldest_ms(now_ms)
+
+    def put_off(self, later: Sequence[tuple[Due, int]]) -> None:
+        """Give URLs that were claimed another instant, unless they were planned anew meanwhile."""
+        now_ms = self._now_ms()
+        self._due.put_off(later, now_ms)
+        self._floor_ms = now_ms + 1
+
+    def take_tick(self, name: str, now_ms: int, least_s: float) -> float | None:
+        """Seconds since the last tick of that name, for one caller; None: it is too soon."""
+        return self._pacing.take_tick(name, now_ms, least_s)
+
+    def booked_ms(self, domains: Sequence[str]) -> dict[str, int]:
+        """Up to when the refreshes of domains were put off; those that never were are left out."""
+        return self._pacing.booked_ms(domains)
+
+    def book(self, upto_ms: Mapping[str, int]) -> None:
+        """Put the refreshes of domains off up to these instants."""
+        self._pacing.book(upto_ms, self._now_ms())
+
+    def hold(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
+        """
+        Keep a URL's page fresh for `owner`, as of `at_ms` (None: now). It fetches nothing itself.
+
+        Holding twice is holding once, by whatever spelling or alias; of a hold and a release by
+        the same owner the later one counts, whatever order they come in.
+
+        Raises:
+            BadInput: the owner's name is empty or too long.
+            TakenDown: the URL was taken down.
+        """
+        home, row = self._set_hold(url, owner, at_ms, active=True)
+        state = state_of(row)
+        if state and state.due_at_ms is not None and not text(row, nodes.DUE):
+            now_ms = self._now_ms()
+            self._due.schedule(home, max(state.due_at_ms, now_ms), now_ms)
+
+    def release(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
+        """Let go of a URL. The last one to do so ends its refreshing; what is stored stays."""
+        self._set_hold(url, owner, at_ms, active=False)
+
+    def _set_hold(
+        self, url: str, owner: str, at_ms: int | None, *, active: bool
+    ) -> tuple[str, Row]:
+        if not 0 < len(owner.encode("utf-8", "replace")) <= MAX_OWNER_BYTES:
+            raise BadInput(f"owner: must have 1 to {MAX_OWNER_BYTES} bytes")
+        asked, now_ms = normalize(url), self._now_ms()
+        home, row = self._home(asked, [nodes.REFRESH, nodes.DUE, nodes.REMOVED])
+        if active:
+            self._check_not_taken_down(home, row)
+        at_ms = now_ms if at_ms is None else at_ms
+        if not self._holds.write(home, Hold(owner, asked, active, at_ms), now_ms) and text(
+            row, nodes.DUE
+        ):
+            self._due.schedule(home, None, now_ms)
+            self._floor_ms = now_ms + 1
+        return home, row
+
+    def holders(self, url: str) -> list[str]:
+        """Who holds the URL's page."""
+        return self._holds.owners(self.resolve(url))
+
+    def changes(
+        self,
+        cursor: str | None = None,
+        limit: int = 100,
+        *,
+        owner: str | None = None,
+        host: str | None = None,
+    ) -> Page[Change]:
+        """
+        What became other behind the cursor (None: since the oldest kept), and the next cursor.
+
+        Of all pages, of those that `owner` held then, or of one host. Each change comes once at
+        least; a page may be empty though there is more behind its cursor.
+        """
+        return self._changes.page(cursor, self._now_ms(), limit, owner=owner, host=host)
+
+    def changes_end(self) -> str:
+        """The cursor behind all changes that can be read now."""
+        return self._changes.end(self._now_ms())
+
+    def sweep_changes(self, kept_s: float) -> int:
+        """Let go of changes older than that; how many rows."""
+        return self._changes.sweep(self._now_ms() - int(kept_s * 1000))
 
     def schedule(self, url: str, due_at_ms: int | None) -> None:
         """Fetch a URL again at an instant; None: never. Replaces what was planned before."""

@@ -50,6 +50,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
     "i": ("i",),  # non-unique index
     "d": ("i",),  # due
     "h": ("i",),  # hosts
+    "f": ("l",),  # change feed
 }
 
 

@@ -1,0 +1,109 @@
+"""
+Who holds a URL: owners that want it kept fresh.
+
+A hold is an edge from the page to its owner, with the time it was asked for; letting go writes over
+it, so that of a hold and a release the later asked one counts, whatever order they come in, and
+each may come twice. The node's `s:held` sums up: `1` somebody holds it, `0` the last one let go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import closing
+from typing import NamedTuple
+
+from aragog.urlstore import nodes
+from aragog.urlstore.nodes import node_id
+from aragog.urlstore.planning import HELD, RELEASED
+from aragog.zen.codec import IN, after, edge_key, edge_prefix
+from aragog.zen.tables import Put, Row, Tables
+
+HOLD = 2
+"""The edge type; a hold's score is always 0, so that holding twice makes one edge."""
+
+MAX_OWNER_BYTES = 200
+
+_OWNER = b"p:o"
+_AS = b"p:u"
+_ACTIVE = b"p:h"
+
+
+class Hold(NamedTuple):
+    """One owner's hold, or what is left of it."""
+
+    owner: str
+    held_as: str
+    """The URL it was asked for, normalized; an alias, perhaps."""
+    active: bool
+    at_ms: int
+
+
+class Holds:
+    """Holds and releases pages; each step is safe to repeat."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._table = tables["n"]
+        self._edges = tables["e"]
+
+    def write(self, home: str, hold: Hold, now_ms: int) -> bool:
+        """
+        Hold `home`, or let it go; is it held by anybody after that?
+
+        Two that let go at once may each see the other; so the sum is made after the edge, and made
+        once more when it is 0.
+        """
+        self._tables.write([_edge(home, hold)])
+        held = self._sum_up(home, now_ms)
+        return held or self._sum_up(home, now_ms)
+
+    def owners(self, home: str) -> list[str]:
+        """Who holds the page, in order."""
+        return sorted(hold.owner for hold in self.all(home) if hold.active)
+
+    def all(self, home: str) -> list[Hold]:
+        """Every hold, also those that are over."""
+        prefix = edge_prefix(node_id(home), IN, HOLD)
+        with closing(self._edges.scan(prefix, after(prefix))) as rows:
+            return [_hold(row) for _, row in rows if _ACTIVE in row]
+
+    def move(self, source: str, home: str, now_ms: int, *, held_as: str | None = None) -> bool:
+        """
+        Bring the holds of a page to another; those of `held_as` alone where it is given.
+
+        True when there were any. Safe to repeat: first put there, then let go here.
+        """
+        mine = [
+            hold
+            for hold in self.all(source)
+            if hold.active and (held_as is None or hold.held_as == held_as)
+        ]
+        if mine:
+            # Two later here than it is let go there, so that it may come back the same way.
+            self._tables.write([_edge(home, h._replace(at_ms=h.at_ms + 2)) for h in mine])
+            self._sum_up(home, now_ms)
+            gone = [hold._replace(active=False, at_ms=hold.at_ms + 1) for hold in mine]
+            self._tables.write([_edge(source, hold) for hold in gone])
+            self._sum_up(source, now_ms)
+        return bool(mine)
+
+    def _sum_up(self, home: str, now_ms: int) -> bool:
+        held = any(hold.active for hold in self.all(home))
+        cells = {nodes.URL: home.encode(), nodes.HELD: HELD if held else RELEASED}
+        self._table.put(node_id(home), cells, at_ms=now_ms)
+        return held
+
+
+def _edge(home: str, hold: Hold) -> Put:
+    its = hashlib.sha256(hold.owner.encode()).digest()[:16]
+    cells = {
+        _OWNER: hold.owner.encode(),
+        _AS: hold.held_as.encode(),
+        _ACTIVE: HELD if hold.active else RELEASED,
+    }
+    return ("e", edge_key(node_id(home), IN, HOLD, 0, its), cells, hold.at_ms)
+
+
+def _hold(row: Row) -> Hold:
+    active = row[_ACTIVE]
+    return Hold(row[_OWNER].value.decode(), row[_AS].value.decode(), active[0] == HELD, active[1])

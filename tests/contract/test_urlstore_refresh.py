@@ -1,0 +1,277 @@
+"""Refreshing on every engine: what is written, what is told, and who holds a page."""
+
+import pytest
+
+from aragog.errors import BadInput, TakenDown
+from aragog.urlstore.changes import MAX_VALUE_BYTES, SETTLE_MS
+from aragog.urlstore.refresh import DAY_S, HOUR_S, Seen
+from tests.support.stores import NOW_MS, body, page
+
+A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
+HOUR_MS = 3_600_000
+
+
+def fetched(url, at_ms=NOW_MS, **given):
+    """A fetch of a priced product."""
+    given.setdefault("fields", {"page.title": b'"T"', "product.price": b'"5"'})
+    seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
+    return page(url, at_ms, seen=seen, facts={"status": 200}, **given)
+
+
+def failed(url, at_ms, outcome, **given):
+    seen = Seen(outcome=outcome, fetched_at_ms=at_ms)
+    return page(url, at_ms, seen=seen, facts={"outcome": outcome}, **given)
+
+
+def told(stand, cursor=None, **which):
+    stand.clock.advance_ms(SETTLE_MS + 1000)
+    return stand.store.changes(cursor, **which).items
+
+
+def test_a_page_is_due_after_the_interval_of_its_fields(a_stand):
+    a_stand.store.write_pages([fetched(A)])
+
+    wait_s = (a_stand.store.get(A).due_at_ms - NOW_MS) / 1000
+    assert wait_s == pytest.approx(6 * HOUR_S, rel=0.1)
+    assert [d.url for d in a_stand.store.claim_due(NOW_MS + 7 * HOUR_MS, 9, 60)] == [A]
+
+
+def test_only_fields_that_changed_are_written(a_stand):
+    a_stand.store.write_pages([fetched(A)])
+    later = {"page.title": b'"T"', "product.price": b'"4"'}
+    a_stand.store.write_pages([fetched(A, NOW_MS + HOUR_MS, fields=later)])
+
+    info = a_stand.store.get(A, info=True).info
+    assert info["page.title"].at_ms == NOW_MS
+    assert info["product.price"].at_ms == NOW_MS + HOUR_MS
+
+
+def test_a_change_makes_the_next_fetch_sooner(a_stand):
+    a_stand.store.write_pages([fetched(A), fetched(B)])
+    at = NOW_MS + 6 * HOUR_MS
+    changed = {"page.title": b'"T"', "product.price": b'"4"'}
+    a_stand.store.write_pages([fetched(A, at, fields=changed), fetched(B, at)])
+
+    lively, quiet = (a_stand.store.get(url).due_at_ms - at for url in (A, B))
+    assert lively < 0.75 * quiet
+
+
+def test_a_304_is_a_check_that_keeps_content_and_fields(a_stand):
+    a_stand.store.write_pages([fetched(A, content=body("x"))])
+    at = NOW_MS + 6 * HOUR_MS
+    a_stand.store.write_pages([failed(A, at, "NotModified")])
+
+    record = a_stand.store.get(A)
+    assert record.fields["product.price"] == b'"5"'
+    assert a_stand.store.content(A).body == b"x"
+    assert record.facts["status"] == 200
+    assert record.due_at_ms - at > 6 * HOUR_MS * 0.9
+
+
+def test_an_older_fetch_that_comes_late_fills_gaps_alone(a_stand):
+    a_stand.store.write_pages([fetched(A), fetched(A, NOW_MS + 2)])
+    a_stand.store.write_pages(
+        [fetched(A, NOW_MS + 1, fields={"product.price": b'"9"', "product.sku": b'"1"'})]
+    )
+
+    record = a_stand.store.get(A)
+    assert record.fields["product.price"] == b'"5"'
+    assert record.fields["product.sku"] == b'"1"'
+
+
+def test_of_two_fetches_in_one_bundle_the_later_one_counts(a_stand):
+    a_stand.store.write_pages([fetched(A)])
+    a_stand.store.write_pages(
+        [fetched(A, NOW_MS + 9), fetched(A, NOW_MS + 5, fields={"product.price": b'"9"'})]
+    )
+
+    assert a_stand.store.get(A).fields["product.price"] == b'"5"'
+
+
+def test_storing_a_refresh_twice_plans_and_tells_it_once(a_stand):
+    a_stand.store.write_pages([fetched(A)])
+    again = [fetched(A, NOW_MS + HOUR_MS, fields={"product.price": b'"4"'})]
+    a_stand.store.write_pages(again)
+    due = a_stand.store.get(A).due_at_ms
+    a_stand.clock.advance_ms(5000)
+    a_stand.store.write_pages(again)
+
+    assert a_stand.store.get(A).due_at_ms == due
+    assert len(told(a_stand)) == 1
+
+
+def test_a_page_that_is_gone_three_times_is_given_up_and_told(a_stand):
+    a_stand.store.write_pages([fetched(A)])
+    due = a_stand.store.get(A).due_at_ms
+    waits = []
+    while due is not None:
+        at = due
+        a_stand.store.write_pages([failed(A, at, "Gone", gone=True)])
+        due = a_stand.store.get(A).due_at_ms
+        waits.append(due and (due - at) / 1000 / DAY_S)
+
+    assert waits[:2] == pytest.approx([1, 3], rel=0.11)
+    assert waits[2:] == [None]
+    assert [change.kind for change in told(a_stand)] == ["gone"]
+    assert a_stand.store.get(A).fields["product.price"] == b'"5"'
+
+
+def test_the_history_of_a_price_keeps_its_changes_newest_first(a_stand):
+    prices = [b'"5"', b'"5"', b'"4"', b'"4"', b'"6"']
+    for n, price in enumerate(prices):
+        a_stand.store.write_pages([fetched(A, NOW_MS + n, fields={"product.price": price})])
+
+    assert a_stand.store.history(A, "product.price") == [
+        (b'"6"', NOW_MS + 4),
+        (b'"4"', NOW_MS + 2),
+        (b'"5"', NOW_MS),
+    ]
+
+
+def test_the_feed_tells_what_was_before_and_what_is_now(a_stand):
+    a_stand.store.write_pages([fetched(A), fetched(B)])
+    a_stand.store.write_pages(
+        [fetched(A, NOW_MS + 9, fields={"product.price": b'"4"'}), fetched(B, NOW_MS + 9)]
+    )
+
+    (change,) = told(a_stand)
+    assert (change.url, change.kind, change.at_ms) == (A, "changed", NOW_MS + 9)
+    assert change.fields == {"product.price": ('"5"', '"4"')}
+
+
+def test_the_feed_goes_on_behind_a_cursor(a_stand):
+    urls = [f"http://{n}.example/" for n in range(7)]
+    a_stand.store.write_pages([fetched(u) for u in urls])
+    a_stand.store.write_pages([fetched(u, NOW_MS + 9, fields={"page.title": b"2"}) for u in urls])
+    a_stand.clock.advance_ms(SETTLE_MS + 1000)
+    found, cursor = [], None
+    while page_ := a_stand.store.changes(cursor, 3).items:
+        found += [change.url for change in page_]
+        cursor = page_[-1].cursor
+    a_stand.store.write_pages([fetched(A)])
+    a_stand.store.write_pages([fetched(A, NOW_MS + 9, fields={"page.title": b"2"})])
+
+    assert sorted(found) == urls
+    assert [change.url for change in told(a_stand, cursor)] == [A]
+
+
+def test_the_feed_of_a_host_and_its_end(a_stand):
+    a_stand.store.write_pages([fetched(A), fetched(B)])
+    news = {"page.title": b"2"}
+    a_stand.store.write_pages([fetched(u, NOW_MS + 9, fields=news) for u in (A, B)])
+
+    assert [c.url for c in told(a_stand, host="b.example")] == [B]
+    assert told(a_stand, a_stand.store.changes_end()) == []
+    for bad in ("nonsense", "00"):
+        with pytest.raises(BadInput):
+            a_stand.store.changes(bad)
+
+
+def test_a_long_value_is_left_out_of_the_feed(a_stand):
+    long = b"x" * (MAX_VALUE_BYTES + 1)
+    a_stand.store.write_pages([fetched(A)])
+    a_stand.store.write_pages([fetched(A, NOW_MS + 9, fields={"article.body": long})])
+
+    assert told(a_stand)[0].fields == {"article.body": (None, None)}
+
+
+def test_the_feed_lets_go_of_what_is_old(a_stand):
+    a_stand.store.write_pages([fetched(A)])
+    a_stand.store.write_pages([fetched(A, NOW_MS + 9, fields={"page.title": b"2"})])
+    a_stand.clock.advance_ms(100_000)
+
+    assert a_stand.store.sweep_changes(kept_s=101) == 0
+    assert a_stand.store.sweep_changes(kept_s=99) == 1
+    assert told(a_stand) == []
+
+
+def test_unchanged_pages_write_nothing_into_the_feed(a_stand):
+    a_stand.store.write_pages([fetched(A)])
+    a_stand.store.write_pages([fetched(A, NOW_MS + 9), failed(A, NOW_MS + 10, "NotModified")])
+
+    assert list(a_stand.tables["f"].scan(b"", None)) == []
+
+
+def test_holding_twice_is_holding_once_by_any_spelling_and_alias(a_stand):
+    a_stand.store.write_pages([fetched(A, canonical_url=B)])
+    for spelling in (A, "HTTP://A.example/#x", B):
+        a_stand.store.hold(spelling, "shop")
+    a_stand.store.hold(B, "kitchen")
+
+    assert a_stand.store.holders(A) == a_stand.store.holders(B) == ["kitchen", "shop"]
+    a_stand.store.release(A, "shop")
+    assert a_stand.store.holders(B) == ["kitchen"]
+
+
+def test_the_last_release_ends_refreshing_and_a_hold_begins_it_again(a_stand):
+    a_stand.store.write_pages([fetched(A)])
+    due = a_stand.store.get(A).due_at_ms
+    a_stand.store.hold(A, "shop", at_ms=1)
+    a_stand.store.hold(A, "kitchen", at_ms=1)
+    a_stand.store.release(A, "shop", at_ms=2)
+    assert a_stand.store.get(A).due_at_ms == due
+
+    a_stand.store.release(A, "kitchen", at_ms=2)
+    assert a_stand.store.get(A).due_at_ms is None
+    assert a_stand.store.claim_due(due + 1, 9, 60) == []
+
+    a_stand.store.write_pages([fetched(A, NOW_MS + 9)])
+    assert a_stand.store.get(A).due_at_ms is None
+
+    a_stand.store.hold(A, "shop", at_ms=3)
+    assert a_stand.store.get(A).due_at_ms > NOW_MS
+
+
+def test_of_a_hold_and_a_release_the_later_asked_one_counts(a_stand):
+    a_stand.store.release(A, "shop", at_ms=10)
+    a_stand.store.hold(A, "shop", at_ms=9)
+    assert a_stand.store.holders(A) == []
+
+    a_stand.store.hold(A, "shop", at_ms=11)
+    assert a_stand.store.holders(A) == ["shop"]
+
+
+def test_holds_move_with_their_page_and_come_back_when_the_alias_is_undone(a_stand):
+    a_stand.store.write_pages([fetched(A), fetched(B)])
+    a_stand.store.hold(A, "shop")
+    a_stand.store.hold(B, "kitchen")
+    a_stand.clock.advance_ms(1000)
+    a_stand.store.merge_alias(A, B)
+    assert a_stand.store.holders(B) == ["kitchen", "shop"]
+
+    a_stand.clock.advance_ms(1000)
+    a_stand.store.undo_alias(A)
+    assert a_stand.store.holders(A) == ["shop"]
+    assert a_stand.store.holders(B) == ["kitchen"]
+
+
+def test_a_url_held_before_it_was_fetched_keeps_its_holders_when_it_redirects(a_stand):
+    a_stand.store.hold(A, "shop")
+    a_stand.clock.advance_ms(1000)
+    a_stand.store.write_pages([fetched(A, NOW_MS + 1000, final_url=B)])
+
+    assert a_stand.store.holders(B) == ["shop"]
+
+
+def test_holders_are_told_of_the_first_fetch_and_named_in_the_feed(a_stand):
+    a_stand.store.hold(A, "shop")
+    a_stand.store.write_pages([fetched(A), fetched(B)])
+    news = {"page.title": b"2"}
+    a_stand.store.write_pages([fetched(u, NOW_MS + 9, fields=news) for u in (A, B)])
+
+    mine = told(a_stand, owner="shop")
+    assert [(c.url, c.kind, c.owners) for c in mine] == [
+        (A, "new", ("shop",)),
+        (A, "changed", ("shop",)),
+    ] or sorted(c.kind for c in mine) == ["changed", "new"]
+    assert told(a_stand, owner="kitchen") == []
+
+
+def test_owners_have_names_and_what_was_taken_down_is_not_held(a_stand):
+    for owner in ("", "x" * 201):
+        with pytest.raises(BadInput):
+            a_stand.store.hold(A, owner)
+    a_stand.store.write_pages([fetched(C)])
+    a_stand.store.take_down(url=C)
+    with pytest.raises(TakenDown):
+        a_stand.store.hold(C, "shop")

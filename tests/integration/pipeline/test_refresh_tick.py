@@ -1,0 +1,138 @@
+"""What one tick of refreshing takes: each URL once, smoothly, inside the rates of domains."""
+
+import dataclasses
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.pipeline.bundles import PRIORITY_DEFAULT, PRIORITY_REFRESH
+from aragog.pipeline.refresh import CLAIM_S, TICK_S, enqueue_due, horizon_ms
+from tests.support.stores import NOW_MS, page
+
+pytestmark = pytest.mark.redis
+TICK_MS = int(TICK_S * 1000)
+
+
+def due(stand, urls, at_ms=NOW_MS):
+    pages = [page(url, NOW_MS - 10**6, fields={"t": b"1"}, due_at_ms=at_ms) for url in urls]
+    stand.store.write_pages(pages)
+
+
+def hosts(number):
+    return [f"http://site{n}.example/" for n in range(number)]
+
+
+def test_a_url_that_is_due_is_fetched_behind_new_ones(pipeline_stand):
+    due(pipeline_stand, hosts(3))
+
+    assert enqueue_due(pipeline_stand.services).enqueued == 3
+    assert sorted(pipeline_stand.sent.urls()) == hosts(3)
+    assert {send.priority for send in pipeline_stand.sent.messages} == {PRIORITY_REFRESH}
+    assert PRIORITY_REFRESH > PRIORITY_DEFAULT
+
+
+def test_what_is_not_due_is_left_alone(pipeline_stand):
+    due(pipeline_stand, hosts(3), at_ms=NOW_MS + 1)
+
+    assert enqueue_due(pipeline_stand.services).enqueued == 0
+
+
+def test_two_beats_do_the_work_of_one(pipeline_stand):
+    due(pipeline_stand, hosts(40))
+    for _ in range(12):
+        enqueue_due(pipeline_stand.services)
+        enqueue_due(pipeline_stand.services)
+        pipeline_stand.clock.advance_ms(TICK_MS)
+
+    assert sorted(pipeline_stand.sent.urls()) == sorted(hosts(40))
+
+
+def test_the_second_beat_of_a_tick_takes_nothing(pipeline_stand):
+    due(pipeline_stand, hosts(3))
+    enqueue_due(pipeline_stand.services)
+    due(pipeline_stand, ["http://late.example/"])
+
+    assert enqueue_due(pipeline_stand.services).enqueued == 0
+    pipeline_stand.clock.advance_ms(TICK_MS)
+    assert enqueue_due(pipeline_stand.services).enqueued == 1
+
+
+def test_a_claim_of_a_killed_tick_runs_out(pipeline_stand):
+    due(pipeline_stand, hosts(2))
+    now_ms = pipeline_stand.clock.now_ms()
+    assert len(pipeline_stand.store.claim_due(now_ms, 9, CLAIM_S)) == 2
+
+    assert enqueue_due(pipeline_stand.services).enqueued == 0
+    pipeline_stand.clock.advance_ms(CLAIM_S * 1000 + 1)
+    assert enqueue_due(pipeline_stand.services).enqueued == 2
+
+
+def test_an_outage_is_caught_up_with_smoothly(pipeline_stand):
+    """A URL a second was due for an hour; nobody looked."""
+    for n, url in enumerate(hosts(3600)):
+        due(pipeline_stand, [url], at_ms=NOW_MS + n * 1000)
+    pipeline_stand.clock.advance_ms(3_600_000)
+    taken = []
+    while sum(taken) < 3600 and len(taken) < 2000:
+        taken.append(enqueue_due(pipeline_stand.services).enqueued)
+        pipeline_stand.clock.advance_ms(TICK_MS)
+
+    assert sum(taken) == 3600
+    assert max(taken) < 3600 / 60
+    assert len(taken) * TICK_S < 6 * pipeline_stand.services.settings.refresh.smooth_s
+
+
+def test_one_domain_gets_no_more_than_its_share_and_the_rest_is_spread(pipeline_stand):
+    urls = [f"http://big.example/{n}" for n in range(400)]
+    due(pipeline_stand, [*urls, *hosts(5)])
+    report = enqueue_due(pipeline_stand.services)
+
+    at_once = 10 * 0.5 * report_tick_s(pipeline_stand)
+    assert report.enqueued == at_once + 5
+    assert report.put_off == 400 - at_once
+    planned = sorted(pipeline_stand.store.get(url).due_at_ms for url in urls)[int(at_once) :]
+    steps = {b - a for a, b in itertools.pairwise(planned)}
+    assert steps == {200}
+
+
+def report_tick_s(stand):
+    return TICK_S * 0.8
+
+
+def test_what_was_put_off_comes_at_its_rate_and_all_of_it_once(pipeline_stand):
+    urls = [f"http://big.example/{n}" for n in range(300)]
+    due(pipeline_stand, urls)
+    taken = []
+    while sum(taken) < 300 and len(taken) < 100:
+        taken.append(enqueue_due(pipeline_stand.services).enqueued)
+        pipeline_stand.clock.advance_ms(TICK_MS)
+
+    assert sorted(pipeline_stand.sent.urls()) == sorted(urls)
+    assert max(taken) <= 10 * 0.5 * TICK_S
+    assert len(taken) < 20
+
+
+def test_a_domain_whose_slots_are_given_away_is_refreshed_slowly(pipeline_stand):
+    pipeline_stand.rates.busy["big.example"] = 60_000
+    due(pipeline_stand, [f"http://big.example/{n}" for n in range(50)])
+
+    assert enqueue_due(pipeline_stand.services).enqueued == 2
+
+
+def test_a_batch_is_a_step_not_a_limit(pipeline_stand):
+    settings = pipeline_stand.services.settings
+    small = dataclasses.replace(settings.refresh, batch=16)
+    pipeline_stand.with_settings(dataclasses.replace(settings, refresh=small))
+    due(pipeline_stand, hosts(60))
+
+    assert enqueue_due(pipeline_stand.services).enqueued == 60
+
+
+@given(st.integers(0, 10**12), st.floats(1, 60), st.floats(1, 10**5))
+def test_a_tick_never_goes_beyond_now_and_always_goes_ahead(lag_ms, tick_s, smooth_s):
+    upto_ms = horizon_ms(NOW_MS - lag_ms, NOW_MS, tick_s=tick_s, smooth_s=smooth_s)
+
+    assert upto_ms <= NOW_MS
+    assert upto_ms == NOW_MS or upto_ms - (NOW_MS - lag_ms) >= int(tick_s * 1000)

@@ -1,0 +1,101 @@
+"""The stages' services over memory tables: a real Redis, a limiter, time that stands still."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import pytest
+import redis
+
+from aragog.clock import ManualClock
+from aragog.pipeline.enqueue import Enqueuer
+from aragog.pipeline.sending import FETCH, Send
+from aragog.pipeline.services import Services
+from aragog.pipeline.tally import Tally
+from aragog.pipeline.waiting import Waiting
+from aragog.politeness.slots import DomainReport
+from aragog.settings import Settings
+from aragog.urls.domain import registered_domain
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.stores import NOW_MS
+
+
+@dataclass
+class Sent:
+    """A sender that keeps what it was given."""
+
+    messages: list[Send] = field(default_factory=list)
+
+    def send(self, what: Send) -> None:
+        self.messages.append(what)
+
+    def send_all(self, messages: Sequence[Send]) -> None:
+        self.messages += messages
+
+    def urls(self) -> list[str]:
+        """All URLs sent to be fetched."""
+        return [
+            job["url"]
+            for send in self.messages
+            if send.task == FETCH
+            for job in send.message.wire()["urls"]
+        ]
+
+
+@dataclass
+class Rates:
+    """What refreshing asks of the limiter: rates and how far slots are given away."""
+
+    qps: float = 10.0
+    busy: dict[str, int] = field(default_factory=dict)
+
+    def key_for(self, url: str) -> str:
+        return registered_domain(url)
+
+    def describe(self, keys: list[str]) -> dict[str, DomainReport]:
+        return {
+            key: DomainReport(key, self.qps, None, self.busy.get(key, 0), 1.0, 0, None)
+            for key in keys
+        }
+
+
+@dataclass
+class PipelineStand:
+    """Services and what is behind them."""
+
+    services: Services
+    store: UrlStore
+    clock: ManualClock
+    sent: Sent
+    rates: Rates
+
+    def with_settings(self, settings: Settings) -> None:
+        """The same under other settings."""
+        self.services = replace(self.services, settings=settings)
+
+
+@pytest.fixture
+def pipeline_stand(redis_client: redis.Redis) -> PipelineStand:
+    """A pipeline without a network."""
+    clock = ManualClock(NOW_MS)
+    settings = Settings()
+    store = UrlStore(MemoryTables(clock), MemoryContent(), settings.store, clock, settings.refresh)
+    waiting, counts = Waiting(redis_client, prefix="t:"), Tally(redis_client, prefix="t:")
+    sent, rates = Sent(), Rates()
+    absent: dict[str, Any] = {each.name: None for each in fields(Services)}
+    given: dict[str, Any] = {
+        "settings": settings,
+        "clock": clock,
+        "waiting": waiting,
+        "tally": counts,
+        "sender": sent,
+        "enqueuer": Enqueuer(waiting, sent, counts, bundle_size=25),
+        "limiter": rates,
+        "store": store,
+    }
+    services = Services(**{**absent, **given})
+    return PipelineStand(services, store, clock, sent, rates)
