@@ -17,6 +17,7 @@ from rich.table import Table
 from aragog.bootstrap import parts, redis_client
 from aragog.client import Aragog
 from aragog.dashboard.story import tell
+from aragog.dashboard.tables import concerns, queue_rows
 from aragog.errors import AragogError
 from aragog.fetcher.user_agent import has_contact
 from aragog.pinlater.brokers import limitations
@@ -24,6 +25,9 @@ from aragog.politeness.overrides import Overrides
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import find_redis_server
 from aragog.standalone.supervisor import running_pid
+
+# The part of a server's maxmemory that it may use before the doctor speaks up.
+NEARLY_FULL = 0.85
 
 
 @click.command()
@@ -82,11 +86,7 @@ def doctor() -> None:
     settings = load_settings()
     resolved = settings.resolved()
     console = Console()
-    findings = [
-        finding
-        for check in (_check_agent, _check_redis, _check_broker, _check_store, _check_overrides)
-        for finding in _guarded(check, settings, resolved)
-    ]
+    findings = [finding for check in CHECKS for finding in _guarded(check, settings, resolved)]
     for found in findings:
         mark = "[green]ok[/]  " if found.well else "[red]look[/]"
         console.print(f"{mark} {found.part}: ", end="")
@@ -128,12 +128,16 @@ def _check_redis(settings: Settings, resolved: Settings) -> Iterator[Finding]:
             "redis.url", well=False, text=f"{resolved.redis.url} does not answer: {error}"
         )
         return
-    policy = info.get("maxmemory_policy")
-    if info.get("maxmemory") and policy != "noeviction":
+    policy, most = info.get("maxmemory_policy"), info.get("maxmemory", 0)
+    text = f"{version}, {info['used_memory_human']} used"
+    if most and policy != "noeviction":
         text = f"maxmemory-policy is {policy}: keys may vanish; set it to noeviction"
         yield Finding("redis", well=False, text=text)
+    elif most and info["used_memory"] > NEARLY_FULL * most:
+        text += f" of {info['maxmemory_human']}: it soon takes nothing more; raise maxmemory"
+        yield Finding("redis", well=False, text=text)
     else:
-        yield Finding("redis", well=True, text=f"{version}, {info['used_memory_human']} used")
+        yield Finding("redis", well=True, text=text)
 
 
 def _check_broker(_settings: Settings, resolved: Settings) -> Iterator[Finding]:
@@ -143,6 +147,15 @@ def _check_broker(_settings: Settings, resolved: Settings) -> Iterator[Finding]:
         yield Finding(f"broker {kind}", well=True, text=f"cannot: {text}")
     if not told:
         yield Finding(f"broker {kind}", well=True, text="can all that aragog asks of it")
+
+
+def _check_queues(settings: Settings, resolved: Settings) -> Iterator[Finding]:
+    if settings.private_redis and not running_pid(settings.data_dir.absolute() / "run"):
+        return
+    admin = parts(resolved).admin
+    for row in queue_rows(admin) if admin else ():
+        for text in concerns(row):
+            yield Finding(f"queue {row.queue}", well=False, text=text)
 
 
 def _check_store(settings: Settings, _resolved: Settings) -> Iterator[Finding]:
@@ -170,4 +183,7 @@ def _check_overrides(settings: Settings, _resolved: Settings) -> Iterator[Findin
         yield Finding("politeness.overrides_file", well=True, text=f"{names} names in {path}")
 
 
+CHECKS = (
+    _check_agent, _check_redis, _check_broker, _check_queues, _check_store, _check_overrides,
+)  # fmt: skip
 COMMANDS = (explain, status, doctor)

@@ -117,10 +117,15 @@ def _queues(parts: Parts) -> Iterator[Metric]:
         paused.add_metric([queue], status.paused)
         for event, count in status.stats.items():
             events.add_metric([queue, event], count)
+    yield from (jobs, due, age, paused, events)
+
+
+def _shards(parts: Parts) -> Iterator[Metric]:
+    """What this process thinks of each shard; told without asking, so also while none answers."""
     shards = GaugeMetricFamily("aragog_shard_up", "1: in rotation.", labels=["shard"])
-    for name, breaker in parts.admin.cluster.breakers.items():
+    for name, breaker in parts.admin.cluster.breakers.items() if parts.admin else ():
         shards.add_metric([name], breaker.healthy)
-    yield from (jobs, due, age, paused, events, shards)
+    yield shards
 
 
 def _domains(parts: Parts) -> Iterator[Metric]:
@@ -174,6 +179,7 @@ def _memory(parts: Parts) -> Iterator[Metric]:
 _READERS: tuple[tuple[str, Callable[[Parts], Iterator[Metric]]], ...] = (
     ("urls", _urls),
     ("queues", _queues),
+    ("shards", _shards),
     ("domains", _domains),
     ("store", _store),
     ("disk", _disk),

@@ -68,6 +68,29 @@ def queue_rows(admin: Admin) -> list[QueueRow]:
     return [queue_row(status) for status in admin.statuses()]
 
 
+LATE_MS = 300_000
+"""A job that is due for longer than this is worth a look."""
+
+
+def concerns(row: QueueRow) -> list[str]:
+    """What is wrong with a queue and what to do, a sentence each; none: all is well."""
+    told = []
+    if row.missing_shards:
+        told.append(f"shards {', '.join(row.missing_shards)} do not answer; their jobs wait there")
+    if row.paused:
+        told.append(f"is paused; `aragog queue resume {row.queue}` goes on")
+    elif row.oldest_due_ms > LATE_MS:
+        told.append(
+            f"a job has been due for {row.oldest_due}; does a worker with --queues {row.queue} run?"
+        )
+    if row.failed:
+        told.append(
+            f"{row.failed:,} jobs were given up; see `aragog queue jobs {row.queue}`, "
+            f"then `aragog queue retry {row.queue} --all`"
+        )
+    return told
+
+
 @dataclass(frozen=True, slots=True)
 class JobRow:
     """One job of a queue."""

@@ -2,8 +2,9 @@
 
 import asyncio
 
+from aragog.clock import ManualClock
 from aragog.dashboard.broker import PinLaterBroker, broker_for
-from aragog.dashboard.tables import domain_row, job_row, queue_rows
+from aragog.dashboard.tables import concerns, domain_row, job_row, queue_rows
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.job import Nack, NewJob, State
@@ -41,6 +42,21 @@ def test_a_failed_job_is_told_with_its_problem():
     assert row.when.endswith("(5 s ago)")
     assert row.problem == "no room"
     assert "\x1b" not in row.worker
+
+
+def test_a_queue_that_is_well_gives_no_concern_and_others_say_what_to_do():
+    clock = ManualClock()
+    one = admin(MemoryShard(clock=clock))
+    one.cluster.enqueue("fetch", [NewJob(b"a")])
+    (well,) = queue_rows(one)
+    clock.advance_ms(3_600_000)
+    (late,) = queue_rows(one)
+    one.pause("fetch")
+    (paused,) = queue_rows(one)
+
+    assert concerns(well) == []
+    assert concerns(late) == ["a job has been due for 1 h; does a worker with --queues fetch run?"]
+    assert concerns(paused) == ["is paused; `aragog queue resume fetch` goes on"]
 
 
 def test_a_domain_is_told_with_what_is_planned():
