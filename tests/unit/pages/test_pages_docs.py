@@ -1,0 +1,43 @@
+"""What the pages' documentation says is so."""
+
+from __future__ import annotations
+
+import doctest
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from aragog.pages.richpins import FIELDS_VERSION
+from aragog.pages.richpins.fields import _PAGE_FIELDS
+from aragog.pages.richpins.merge import _KINDS
+from aragog.pages.richpins.pin import RichPin
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+@pytest.mark.parametrize("name", ["extraction.md", "fields.md"])
+def test_examples_print_what_they_say(name):
+    found = doctest.testfile(str(DOCS / name), module_relative=False)
+
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+def test_every_stored_field_is_in_the_table():
+    text = (DOCS / "fields.md").read_text()
+    types = {kind.name: RichPin.__annotations__[kind.name].split()[0] for kind in _KINDS}
+    names = {name.rpartition(".")[2] for name in _named(text)}
+
+    for kind, cls in types.items():
+        module = __import__(f"aragog.pages.richpins.{kind}", fromlist=[cls])
+        for each in fields(getattr(module, cls)):
+            assert each.name in names, f"{kind}.{each.name}"
+    assert names >= set(_PAGE_FIELDS)
+    assert f"Format version: {FIELDS_VERSION} " in text
+
+
+def _named(text: str) -> list[str]:
+    """The names in the first column of the table."""
+    rows = (line.split("|")[1] for line in text.splitlines() if line.startswith("|"))
+    return [name.strip() for row in rows for name in row.split(",")]
