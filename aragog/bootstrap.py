@@ -18,12 +18,14 @@ from aragog.clock import Clock, SystemClock
 from aragog.dashboard.parts import Parts
 from aragog.fetcher.guard import Guard
 from aragog.fetcher.http import Fetcher
+from aragog.pages import sitemaps
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.enqueue import Enqueuer
 from aragog.pipeline.sending import Sender
 from aragog.pipeline.services import Services
+from aragog.pipeline.spelling import take_up_site_rules
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
@@ -72,6 +74,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         robots=robots_cache(settings, clock),
         fetcher=Fetcher(settings.fetch, guard, clock=clock),
         robots_fetcher=Fetcher(for_robots(settings.fetch), guard, clock=clock),
+        sitemap_fetcher=Fetcher(for_sitemaps(settings.fetch), guard, clock=clock),
         store=url_store(settings, clock),
         pool=ThreadPoolExecutor(FETCH_THREADS, thread_name_prefix="fetch"),
     )
@@ -111,6 +114,16 @@ def for_robots(fetch: FetchSettings) -> FetchSettings:
     )
 
 
+def for_sitemaps(fetch: FetchSettings) -> FetchSettings:
+    """How sitemaps are fetched: whatever their type, up to the 50 MB of sitemaps.org."""
+    return dataclasses.replace(
+        fetch,
+        content_types=("*/*",),
+        max_body_bytes=sitemaps.MAX_BYTES,
+        max_wire_bytes=sitemaps.MAX_BYTES,
+    )
+
+
 def tables(settings: Settings) -> Tables:
     """The cell tables of the engine that the settings name."""
     store = settings.store
@@ -127,6 +140,7 @@ def tables(settings: Settings) -> Tables:
 
 def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
     """The UrlStore, its tables made where the engine is embedded."""
+    take_up_site_rules(settings)
     engine = tables(settings)
     if settings.store.engine != "hbase":
         engine.create()

@@ -24,9 +24,13 @@ from aragog.pinlater.brokers import celery_settings
 from aragog.pipeline.bundles import PRIORITY_DEFAULT
 from aragog.pipeline.enqueue import Enqueued, Enqueuer, Wanted
 from aragog.pipeline.sending import CelerySender
+from aragog.pipeline.spelling import take_up_site_rules
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
 from aragog.settings import Settings, load_settings
+
+# An index names sitemaps, and those name pages: sitemaps.org knows no third level.
+SITEMAP_LEVELS = 1
 
 
 class Aragog:
@@ -39,6 +43,7 @@ class Aragog:
 
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = (settings or load_settings()).resolved()
+        take_up_site_rules(self._settings)
         broker, shared = self._settings.broker, self._settings.redis
         self._redis = redis.Redis.from_url(shared.url, socket_timeout=10)
         self._app = Celery("aragog-producer", set_as_current=False)
@@ -64,6 +69,7 @@ class Aragog:
         run_after: int | None = None,
         depth: int = 0,
         refresh: bool = False,
+        sitemap: bool = False,
     ) -> list[Enqueued]:
         """
         What became of each URL, in order: accepted, already waiting, or invalid and why.
@@ -74,6 +80,8 @@ class Aragog:
             run_after: not before this instant, milliseconds since the epoch.
             depth: link hops to follow from each, within its registered domain.
             refresh: fetch although it is stored already.
+            sitemap: they are sitemaps, or indexes of sitemaps: what they list is enqueued, as far
+                as it is of their own registered domain and not stored since its lastmod.
 
         Raises:
             BrokerUnavailable: what had not been accepted was not enqueued; call again with all.
@@ -81,7 +89,12 @@ class Aragog:
         """
         return list(
             self.enqueue_all(
-                urls, priority=priority, run_after=run_after, depth=depth, refresh=refresh
+                urls,
+                priority=priority,
+                run_after=run_after,
+                depth=depth,
+                refresh=refresh,
+                sitemap=sitemap,
             )
         )
 
@@ -93,13 +106,20 @@ class Aragog:
         run_after: int | None = None,
         depth: int = 0,
         refresh: bool = False,
+        sitemap: bool = False,
     ) -> Iterator[Enqueued]:
         """The same in constant memory: URLs are taken, and answered, 1,000 at a time."""
         if not 0 <= priority <= 9:
             raise ConfigError(f"priority: must be 0 (most urgent) to 9, got {priority}")
         if depth < 0:
             raise ConfigError(f"depth: must be 0 or more, got {depth}")
-        wanted = Wanted(depth=depth, refresh=refresh, priority=priority, run_after_ms=run_after)
+        wanted = Wanted(
+            depth=max(depth, SITEMAP_LEVELS) if sitemap else depth,
+            refresh=refresh or sitemap,
+            priority=priority,
+            run_after_ms=run_after,
+            sitemap=sitemap,
+        )
         return self._enqueuer.enqueue(urls, wanted)
 
     def waiting(self) -> int:

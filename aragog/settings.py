@@ -117,8 +117,8 @@ class FetchSettings:
     """Networks that may be reached although they are not global, such as `127.0.0.0/8`."""
     host_map: Mapping[str, str] = field(default_factory=dict)
     """
-    Host name, or `*.suffix`, to `address:port`, as curl's --resolve, for tests and the demo. An entry
-    is the permission to reach that address, for that name alone.
+    Host name, or `*.suffix`, to `address:port`, as curl's --resolve, for tests and the demo. An
+    entry is the permission to reach that address, for that name alone.
     """
     proxy: str = ""
     """Proxy for every fetch (`http://…`); the guard vets the target all the same."""
@@ -262,6 +262,8 @@ class Settings:
 
     data_dir: Path = Path("var")
     """Everything the standalone system keeps."""
+    site_rules_file: Path | None = None
+    """TOML file of query parameters to keep or drop by site (docs/urls.md); the same everywhere."""
     broker: BrokerSettings = field(default_factory=BrokerSettings)
     redis: RedisSettings = field(default_factory=RedisSettings)
     politeness: PolitenessSettings = field(default_factory=PolitenessSettings)
@@ -307,7 +309,8 @@ class Settings:
 
 MAX_SOCKET_PATH_BYTES = 107
 BROKER_SCHEMES = (
-    "", "pinlater", "pinlaters", "pinlater+socket", "redis", "rediss", "redis+socket", "amqp", "amqps"
+    "", "pinlater", "pinlaters", "pinlater+socket",
+    "redis", "rediss", "redis+socket", "amqp", "amqps",
 )  # fmt: skip
 ENV_PREFIX = "ARAGOG_"
 SETTINGS_FILE = "aragog.toml"
@@ -476,6 +479,11 @@ def _check(settings: Settings) -> list[str]:
         f"{section}.{name}: must be above 0, got {value}"
         for section, name, value in _numbers(settings)
         if value <= 0 and not (name.endswith("_port") and value == 0)
+    ]
+    problems += [
+        f"{section}.{name}: must be 65535 at most, got {value}"
+        for section, name, value in _numbers(settings)
+        if name.endswith("_port") and value > 65_535
     ]
     if settings.refresh.min_interval_s > settings.refresh.max_interval_s:
         problems.append("refresh.min_interval_s: must not be above refresh.max_interval_s")

@@ -39,8 +39,15 @@ NO_URL = "\N{REPLACEMENT CHARACTER}"
 @click.option("--depth", default=0, show_default=True, help="Link hops to follow.")
 @click.option("--run-after", type=int, help="Not before this instant, ms since the epoch.")
 @click.option("--refresh", is_flag=True, help="Fetch again what is stored already.")
+@click.option("--sitemap", is_flag=True, help="They are sitemaps: enqueue what they list.")
 def enqueue(
-    source: tuple[str, ...], priority: int, depth: int, run_after: int | None, *, refresh: bool
+    source: tuple[str, ...],
+    priority: int,
+    depth: int,
+    run_after: int | None,
+    *,
+    refresh: bool,
+    sitemap: bool,
 ) -> None:
     """
     Enqueue URLs: each SOURCE is a URL, a file with one a line, or `-` for standard input.
@@ -52,7 +59,12 @@ def enqueue(
     with Aragog() as client, _bar(console) as progress:
         lines = Lines(source, progress)
         answers = client.enqueue_all(
-            lines, priority=priority, depth=depth, run_after=run_after, refresh=refresh
+            lines,
+            priority=priority,
+            depth=depth,
+            run_after=run_after,
+            refresh=refresh,
+            sitemap=sitemap,
         )
         try:
             for answer, where in zip(answers, lines.places(), strict=False):

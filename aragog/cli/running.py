@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -11,7 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import repeat
+from pathlib import Path
 from types import FrameType
+from typing import IO
 
 import click
 from rich.console import Console
@@ -27,7 +30,7 @@ from aragog.standalone import system
 from aragog.standalone.demo import settings as demo
 from aragog.standalone.demo.sites import seeds
 from aragog.standalone.progress import watch
-from aragog.standalone.supervisor import Supervisor, running_pid, stop_running
+from aragog.standalone.supervisor import Supervisor, is_ready, running_pid, stop_running
 
 MOST_INVALID_SHOWN = 10
 
@@ -67,24 +70,39 @@ def up(*, detach: bool) -> None:
 
 
 def _detach(settings: Settings) -> None:
-    """Start `aragog up` as a daemon and wait until it holds the data folder."""
-    system.check_ports(settings)
-    log = settings.data_dir.absolute() / "logs" / "up.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    if os.fork() == 0:
-        os.setsid()
-        with log.open("ab") as out:
-            os.dup2(out.fileno(), 1)
-            os.dup2(out.fileno(), 2)
-        os.execv(sys.executable, [sys.executable, "-m", "aragog.cli", "up"])  # noqa: S606
-    run_dir = settings.data_dir.absolute() / "run"
-    for _ in range(200):
-        if running_pid(run_dir):
-            click.echo(f"running in the background, process {running_pid(run_dir)}; log: {log}")
+    """Start `aragog up` as a daemon and wait until it has started everything."""
+    data_dir = settings.data_dir.absolute()
+    run_dir, log = data_dir / "run", data_dir / "logs" / "up.log"
+    if pid := running_pid(run_dir):
+        raise ConfigError(
+            f"data_dir: aragog runs in {data_dir} already (process {pid}); `aragog down` stops it"
+        )
+    system.check(settings)
+    out = _opened(log, data_dir)
+    at = out.tell()
+    argv = [sys.executable, "-m", "aragog.cli", "up"]
+    daemon = subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+    )
+    while daemon.poll() is None:
+        if is_ready(run_dir):
+            click.echo(f"running in the background, process {daemon.pid}; log: {log}")
             click.echo(_addresses(settings))
             return
         time.sleep(0.05)
-    raise ConfigError(f"the system did not start; see {log}")
+    lines = log.read_bytes()[at:].decode(errors="replace").splitlines()
+    raise ConfigError(*[line.removeprefix("aragog: ") for line in lines[-5:]])
+
+
+def _opened(log: Path, data_dir: Path) -> IO[bytes]:
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        return log.open("ab")
+    except OSError as error:
+        raise ConfigError(
+            f"data_dir: {data_dir} cannot be written ({error.strerror}); "
+            "set ARAGOG_DATA_DIR to a folder that can"
+        ) from error
 
 
 @click.command()

@@ -17,9 +17,11 @@ from aragog.settings import Settings, load_settings
 from aragog.urlstore import transfer
 from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore
+from aragog.urlstore.transfer_copy import copy_content, copy_tables
 from aragog.urlstore.transfer_parquet import ParquetSink, read_parquet
 from aragog.urlstore.transfer_warc import export_warc
 from aragog.urlstore.transfer_write import BulkWriter
+from aragog.zen.tables.hbase_schema import shell_commands
 
 BAD_LINES = 3
 """Exit code when some lines could not be imported; the others were."""
@@ -50,9 +52,19 @@ def _counting(what: str) -> Iterator[Callable[[int], None]]:
 
 
 @store.command("create-tables")
-def create_tables() -> None:
-    """Make the tables that are missing; drops nothing."""
+@click.option("--print", "show", is_flag=True, help="Print commands for the hbase shell instead.")
+@click.option("--regions", default=16, show_default=True, help="Regions a table, with --print.")
+def create_tables(regions: int, *, show: bool) -> None:
+    """
+    Make the tables that are missing; drops nothing.
+
+    Thrift cannot split a table beforehand: for a cluster, feed what --print says to `hbase shell`.
+    """
     settings = load_settings()
+    if show:
+        store = settings.store
+        click.echo(shell_commands(store.hbase_prefix, store.hbase_compression, regions=regions))
+        return
     with closing(tables(settings)) as engine:
         engine.create()
     click.echo(f"the tables of {settings.store.engine} are there")
@@ -188,6 +200,25 @@ def list_(host: str, limit: int) -> None:
             if number == limit:
                 break
             click.echo(url)
+
+
+@store.command("copy")
+@click.argument("to", metavar="SETTINGS", type=click.Path(exists=True, path_type=Path))
+def copy(to: Path) -> None:
+    """
+    Copy everything to the store and content store of another SETTINGS file, as it is.
+
+    From one machine to a cluster, say. Nothing is removed there; safe to repeat.
+    """
+    here, there = load_settings(), load_settings(to, {})
+    with closing(tables(here)) as source, closing(tables(there)) as target:
+        target.create()
+        with _counting("rows") as told:
+            rows = copy_tables(source, target, on_progress=lambda _name, _key, done: told(done))
+    content, other = (open_content(s.content, s.data_dir) for s in (here, there))
+    with _counting("objects") as told:
+        objects = copy_content(content, other, on_progress=lambda _key, done: told(done))
+    click.echo(f"{rows:,} rows and {objects:,} objects copied")
 
 
 def _urls_of(opened: UrlStore, host: str) -> Iterator[str]:

@@ -41,6 +41,8 @@ class UrlJob:
     """How many link hops may still be followed from it, within its registered domain."""
     refresh: bool = False
     """Fetch although it is stored already, conditionally where its validators are known."""
+    sitemap: bool = False
+    """It is a sitemap: its entries are enqueued, `depth` levels of further sitemaps with them."""
     priority: int = PRIORITY_DEFAULT
     attempt: int = 0
     """Fetches that failed for a passing reason so far."""

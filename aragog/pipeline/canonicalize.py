@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from aragog.pipeline.again import from_the_beginning
 from aragog.pipeline.bundles import Answer, AnswerBundle, PageBundle
@@ -17,6 +18,7 @@ from aragog.pipeline.page_writes import Planned, failure_write, page_write, to_b
 from aragog.pipeline.reading import Reading, candidates, decided, read_page
 from aragog.pipeline.sending import STORE, Send
 from aragog.pipeline.services import Services
+from aragog.pipeline.sitemaps import enqueue_entries
 from aragog.urls.domain import registered_domain
 from aragog.urlstore.compression import decompress
 
@@ -36,10 +38,14 @@ def canonicalize_bundle(bundle: AnswerBundle, services: Services) -> list[Send]:
     bodies = dict(zip(tokens, services.spool.get_many(tokens), strict=True))
     expired = [a for a in bundle.answers if a.token and bodies[a.token] is None]
     present = [a for a in bundle.answers if a not in expired] if expired else bundle.answers
+    for answer in present:
+        if answer.job.sitemap and answer.token:
+            enqueue_entries(answer, decompress(bodies[answer.token] or b""), services)
     read = {
         a.job.url: reading
         for a in present
-        if a.token and (reading := _read(a, bodies[a.token] or b"", services))
+        if a.token and not a.job.sitemap
+        if (reading := _read(a, bodies[a.token] or b"", services))
     }
     writes = _writes(present, read, services)
     _follow(present, read, services)
@@ -67,11 +73,18 @@ def _writes(
     for answer in answers:
         reading = read.get(answer.job.url)
         if reading is None:
-            writes.append(failure_write(answer, services.settings))
+            writes.append(failure_write(_told(answer), services.settings))
         else:
             decision = decided(reading.evidence, known)
             writes.append(page_write(answer, reading, decision, services.settings))
     return writes
+
+
+def _told(answer: Answer) -> Answer:
+    """The answer of a page that brought no reading, saying so."""
+    if answer.kind != "Fetched" or answer.job.sitemap:
+        return answer
+    return replace(answer, kind="Unreadable", why="aragog failed to read the page; see its log")
 
 
 def _to_store(answers: Sequence[Answer], writes: Sequence[Planned], services: Services) -> Send:

@@ -58,6 +58,8 @@ class Wanted:
     """0 (most urgent) to 9."""
     run_after_ms: int | None = None
     """Not before this instant, ms since the epoch."""
+    sitemap: bool = False
+    """They are sitemaps: what they list is enqueued, `depth` levels of sitemaps with it."""
 
 
 class Enqueuer:
@@ -94,8 +96,14 @@ class Enqueuer:
 
     def _send(self, urls: Sequence[str], wanted: Wanted) -> None:
         jobs = [
-            UrlJob(url=u, depth=wanted.depth, refresh=wanted.refresh, priority=wanted.priority)
-            for u in urls
+            UrlJob(
+                url=url,
+                depth=wanted.depth,
+                refresh=wanted.refresh,
+                sitemap=wanted.sitemap,
+                priority=wanted.priority,
+            )
+            for url in urls
         ]
         bundles = in_bundles(jobs, self._bundle_size)
         try:

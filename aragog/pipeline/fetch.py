@@ -163,7 +163,8 @@ class _Run:
         known = self.validators.get(job.url, _NO_COPY)
         with PoliteGate(self.services, slot) as gate:
             try:
-                return self.services.fetcher.fetch(
+                fetcher = self.services.sitemap_fetcher if job.sitemap else self.services.fetcher
+                return fetcher.fetch(
                     job.next_url,
                     gate=gate,
                     etag=known.etag,

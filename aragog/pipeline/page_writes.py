@@ -17,7 +17,7 @@ from aragog.errors import InvalidMessage
 from aragog.pages.links import Link
 from aragog.pipeline.bundles import Answer
 from aragog.pipeline.freshness import fresh_s, moment_ms
-from aragog.pipeline.reading import Reading, redirects_of
+from aragog.pipeline.reading import Reading
 from aragog.settings import Settings
 from aragog.urls.canonical import Decision
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
@@ -48,7 +48,9 @@ def page_write(answer: Answer, reading: Reading, decision: Decision, settings: S
         canonical_url=decision.canonical_url,
         provisional=decision.provisional,
         canonical_reasons=decision.reasons,
-        also=_permanent(answer),
+        also=tuple(
+            url for url in decision.aliases if url not in (answer.job.url, answer.final_url)
+        ),
         fetched_at_ms=answer.fetched_at_ms,
         fields=reading.fields,
         provenance=reading.provenance,
@@ -103,16 +105,6 @@ def facts(answer: Answer) -> dict[str, Any]:
             n: headers.get(h) for n, h in (("etag", "etag"), ("last_modified", "last-modified"))
         }
     return {name: value for name, value in found.items() if value is not None}
-
-
-def _permanent(answer: Answer) -> tuple[str, ...]:
-    """URLs on the way that permanent redirects made aliases, up to the first temporary one."""
-    aliases: list[str] = []
-    for hop in redirects_of(answer):
-        if not hop.permanent:
-            break
-        aliases.append(hop.url)
-    return tuple(url for url in aliases if url != answer.job.url)
 
 
 def _out_link(link: Link) -> OutLink:

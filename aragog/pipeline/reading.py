@@ -27,6 +27,8 @@ class Reading:
 
 def read_page(answer: Answer, body: bytes, *, max_links: int) -> Reading:
     """The reading of a body; broken markup gives less, never an error."""
+    if not _is_html(answer.content_type):
+        body = b""  # JSON, feeds and plain text have facts, not links; their headers still speak
     page = document.parse(body, url=answer.final_url, content_type=answer.content_type)
     robots = evidence.page_robots(page, answer.headers)
     pin = richpins.extract_from(page)
@@ -47,6 +49,12 @@ def read_page(answer: Answer, body: bytes, *, max_links: int) -> Reading:
         noindex=robots.noindex,
         nofollow=robots.nofollow,
     )
+
+
+def _is_html(content_type: str | None) -> bool:
+    """True for HTML, and for what does not say what it is."""
+    media = (content_type or "").partition(";")[0].strip().lower()
+    return media in ("", "text/html", "application/xhtml+xml", "application/xml", "text/xml")
 
 
 def redirects_of(answer: Answer) -> tuple[Redirect, ...]:

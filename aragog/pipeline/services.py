@@ -36,6 +36,7 @@ class Services:
     robots: RobotsCache
     fetcher: Fetcher
     robots_fetcher: Fetcher
+    sitemap_fetcher: Fetcher
     store: UrlStore
     pool: ThreadPoolExecutor
     """Threads for single fetches; each is bounded by the fetch deadline."""

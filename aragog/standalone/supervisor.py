@@ -3,7 +3,10 @@ The processes of the standalone system: started in order, restarted when they di
 
 One supervisor a data folder, held by a lock on `run/lock`. Children end with the supervisor even
 when it is killed -9 (Linux: the kernel's parent-death signal), and what they were doing comes back:
-the redis-server keeps an append-only file, jobs return to the queue when their claims run out.
+the redis-server keeps an append-only file, jobs return to the queue when their claims run out. They
+are killed then, not asked: a redis-server that takes leave while the next one starts would take the
+socket with it. What is left of a supervisor that died, grandchildren say, is noted in
+`run/children` and ended by the next one.
 """
 
 from __future__ import annotations
@@ -16,17 +19,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from aragog.errors import ConfigError
+from aragog.standalone import leftovers
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 # A child that lived this long had started well; its next restart is immediate again.
 HEALTHY_AFTER_S = 20.0
 LONGEST_BACKOFF_S = 30.0
+CHILDREN = "children"
+READY = "ready"
 
 
 @dataclass
@@ -69,24 +75,33 @@ class Supervisor:
         Raises:
             ConfigError: another one runs, or the folder cannot be written.
         """
-        try:
+        with _writable(self._run_dir.parent):
             self._run_dir.mkdir(parents=True, exist_ok=True)
             self._log_dir.mkdir(parents=True, exist_ok=True)
             lock = (self._run_dir / "lock").open("a+")
-        except OSError as error:
-            raise ConfigError(f"data_dir: cannot be written: {error}") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             lock.close()
             raise ConfigError(
-                f"data_dir: aragog runs there already (process {running_pid(self._run_dir)}); "
-                "`aragog down` stops it"
+                f"data_dir: aragog runs in {self._run_dir.parent} already (process "
+                f"{running_pid(self._run_dir)}); `aragog down` stops it"
             ) from error
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
         self._lock = lock
+        self._say("starting")
+        leftovers.end(self._run_dir / CHILDREN)
+
+    def ready(self) -> None:
+        """Let others know that everything was started."""
+        self._say(READY)
+
+    def _say(self, state: str) -> None:
+        if self._lock is None:
+            return
+        with _writable(self._run_dir.parent):
+            self._lock.truncate(0)
+            self._lock.write(f"{os.getpid()} {state}")
+            self._lock.flush()
 
     def start(self, child: Child) -> Child:
         """Start a child; it is watched from now on."""
@@ -96,7 +111,7 @@ class Supervisor:
         return child
 
     def _spawn(self, child: Child) -> None:
-        with child.log.open("ab") as log:
+        with _writable(self._run_dir.parent), child.log.open("ab") as log:
             child.process = subprocess.Popen(
                 child.argv,
                 env=self._environ,
@@ -104,9 +119,12 @@ class Supervisor:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # ctrl-C is the supervisor's to handle, in order
-                preexec_fn=_die_with_parent,  # noqa: PLW1509 - no threads run here
+                preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
             )
         child.started_s = time.monotonic()
+        living = [c.process.pid for c in self.children if c.process is not None]
+        with _writable(self._run_dir.parent):
+            leftovers.note(self._run_dir / CHILDREN, living)
 
     def check(self) -> list[Child]:
         """Restart what has died, with growing pauses; the children that were found dead now."""
@@ -139,6 +157,7 @@ class Supervisor:
             for child in members:
                 _wait(child)
         self.children = []
+        (self._run_dir / CHILDREN).unlink(missing_ok=True)
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -157,31 +176,66 @@ def _wait(child: Child) -> None:
     child.process = None
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """For `preexec_fn`: the kernel kills the child when its parent dies."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def _writable(data_dir: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(
+            f"data_dir: {data_dir} cannot be written ({error.strerror}); "
+            "set ARAGOG_DATA_DIR to a folder that can"
+        ) from error
 
 
 def running_pid(run_dir: Path) -> int | None:
     """The process id of the supervisor that holds the lock of `run_dir`; None when none does."""
+    pid, _ = _held(run_dir)
+    return pid
+
+
+def is_ready(run_dir: Path) -> bool:
+    """A supervisor holds the lock of `run_dir` and has started everything."""
+    return _held(run_dir)[1] == READY
+
+
+def _held(run_dir: Path) -> tuple[int | None, str]:
     try:
         with (run_dir / "lock").open("r+") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                return int(lock.read() or 0) or None
+                pid, _, state = lock.read().partition(" ")
+                return int(pid) or None, state
     except (OSError, ValueError):
         pass
-    return None
+    return None, ""
 
 
-def stop_running(run_dir: Path, *, timeout_s: float = 60.0) -> bool:
-    """End the supervisor that holds the lock, and wait until it is gone. False: none runs."""
+def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
+    """
+    End the supervisor that holds the lock, and wait until it is gone. False: none runs.
+
+    Raises:
+        ConfigError: it may not be ended, or takes longer than `timeout_s`.
+    """
     pid = running_pid(run_dir)
     if pid is None:
         return False
-    os.kill(pid, signal.SIGTERM)
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except PermissionError as error:
+        raise ConfigError(f"process {pid} runs it and belongs to another user") from error
+    except ProcessLookupError:
+        return False
     until_s = time.monotonic() + timeout_s
-    while running_pid(run_dir) is not None and time.monotonic() < until_s:
+    while running_pid(run_dir) is not None:
+        if time.monotonic() > until_s:
+            raise ConfigError(f"process {pid} still stops; look into {run_dir.parent / 'logs'}")
         time.sleep(0.1)
-    return running_pid(run_dir) is None
+    return True

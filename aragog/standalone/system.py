@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from aragog.errors import ConfigError
+from aragog.politeness.overrides import Overrides
 from aragog.settings import Settings
 from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.supervisor import Child, Supervisor
@@ -61,6 +62,17 @@ def check_ports(settings: Settings) -> None:
         raise ConfigError(*problems)
 
 
+def check(settings: Settings) -> None:
+    """
+    What would only show later, and then in every worker: ports in use, a bad overrides file.
+
+    Raises:
+        ConfigError: names each with its setting or file.
+    """
+    check_ports(settings)
+    Overrides(settings.politeness.overrides_file)
+
+
 def start(
     supervisor: Supervisor, settings: Settings, *, front: Sequence[str] = ("beat", "http", "flower")
 ) -> None:
@@ -73,12 +85,14 @@ def start(
         ConfigError: a port is taken, or the redis-server does not come up.
     """
     if "flower" in front:
-        check_ports(settings)
+        check(settings)
     data_dir = settings.data_dir.absolute()
     if settings.private_redis:
         server = RedisServer(data_dir / "redis", persistent=True, socket=settings.redis_socket)
-        server.folder.mkdir(parents=True, exist_ok=True)
-        server.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make(server.folder, "ARAGOG_DATA_DIR to a folder that can")
+        _make(
+            server.socket.parent, "TMPDIR to a folder that can, or ARAGOG_DATA_DIR to a short path"
+        )
         child = supervisor.start(Child("redis", server.command(), SERVERS, 20.0))
         server.process = child.process
         server.wait_until_ready(60.0)
@@ -91,6 +105,16 @@ def start(
     }
     for name in front:
         supervisor.start(Child(name, commands[name], FRONT))
+    supervisor.ready()
+
+
+def _make(folder: Path, remedy: str) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"data_dir: {folder} cannot be made ({error.strerror}); set {remedy}"
+        ) from error
 
 
 def celery(*arguments: str) -> list[str]:

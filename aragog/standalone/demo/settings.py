@@ -9,13 +9,19 @@ from contextlib import closing, contextmanager
 from socket import create_connection, socket
 from time import sleep
 
+from aragog.standalone.supervisor import die_with_parent
+
 
 @contextmanager
 def web() -> Iterator[dict[str, str]]:
     """The demo origin in a process of its own; the environment that leads to it, and only to it."""
     port = _free_port()
     module = "aragog.standalone.demo.origin"
-    process = subprocess.Popen([sys.executable, "-m", module, str(port)])
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, str(port)],
+        start_new_session=True,  # ctrl-C ends the crawl first, then this
+        preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
+    )
     try:
         _wait_for(port)
         yield {

@@ -37,6 +37,8 @@ class Page:
     """Answer 429 so often before this."""
 
 
+NOT_PAGES = frozenset({"/robots.txt", "/sitemap.xml", "/sitemaps/places.xml"})
+
 Web = dict[str, dict[str, Page]]
 
 PRODUCTS = (
@@ -103,7 +105,7 @@ def seeds() -> list[str]:
         f"http://{host}{path}"
         for host, pages in web().items()
         for path in pages
-        if path != "/robots.txt"
+        if path not in NOT_PAGES
     ]
     return [
         *found,
@@ -219,6 +221,8 @@ def _mobile_news() -> dict[str, Page]:
 
 def _travel() -> dict[str, Page]:
     pages = {"/": _index("Travel", [(f"/{p[0]}", p[1]) for p in PLACES])}
+    pages["/sitemap.xml"] = _sitemap("sitemapindex", "sitemap", ["/sitemaps/places.xml"])
+    pages["/sitemaps/places.xml"] = _sitemap("urlset", "url", [f"/{p[0]}" for p in PLACES])
     for slug, name, street, city, country, lat, lon in PLACES:
         data = {
             "@context": "http://schema.org",
@@ -247,6 +251,13 @@ def _travel() -> dict[str, Page]:
     }
     pages["/cinema/the-long-harbour"] = _html("The Long Harbour", _ld(movie), f"<p>{FILLER}</p>")
     return pages
+
+
+def _sitemap(root: str, entry: str, paths: list[str]) -> Page:
+    entries = "".join(f"<{entry}><loc>http://travel.test{p}</loc></{entry}>" for p in paths)
+    space = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+    text = f'<?xml version="1.0" encoding="UTF-8"?><{root} {space}>{entries}</{root}>'
+    return Page(text.encode(), content_type="application/xml")
 
 
 def _apps() -> dict[str, Page]:

@@ -1,0 +1,50 @@
+"""
+Sitemaps as a source of URLs: what a fetched one lists is enqueued.
+
+Safe to run twice: entries that wait already, or are stored and not older than their lastmod, are
+passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aragog.pages.sitemaps import SitemapUrl, parse
+from aragog.pipeline.bundles import PRIORITY_REFRESH, Answer
+from aragog.pipeline.enqueue import Wanted
+from aragog.pipeline.services import Services
+from aragog.urls.domain import registered_domain
+
+CHUNK = 500
+
+
+def enqueue_entries(answer: Answer, body: bytes, services: Services) -> int:
+    """
+    How many entries of a sitemap were enqueued: those of its own registered domain that are not
+    stored, or were fetched before their lastmod.
+    """
+    found = parse(body, answer.final_url)
+    home = registered_domain(answer.final_url)
+    count = 0
+    if answer.job.depth > 0:
+        children = [child.url for child in found.children if registered_domain(child.url) == home]
+        wanted = Wanted(depth=answer.job.depth - 1, refresh=True, sitemap=True)
+        count += sum(1 for _ in services.enqueuer.enqueue(children, wanted))
+    ours = [entry for entry in found.urls if registered_domain(entry.url) == home]
+    for at in range(0, len(ours), CHUNK):
+        urls = _newer(ours[at : at + CHUNK], services)
+        wanted = Wanted(refresh=True, priority=PRIORITY_REFRESH)
+        count += sum(1 for _ in services.enqueuer.enqueue(urls, wanted))
+    return count
+
+
+def _newer(entries: Sequence[SitemapUrl], services: Services) -> list[str]:
+    """URLs of entries that are not stored, or that changed since they were."""
+    records = services.store.get_many([entry.url for entry in entries], fields=[])
+    return [
+        entry.url
+        for entry, record in zip(entries, records, strict=True)
+        if record is None
+        or not record.content_key
+        or (entry.lastmod_ms or 0) > int(record.facts.get("fetched_at_ms") or 0)
+    ]
