@@ -17,6 +17,8 @@ from collections import Counter
 MAX_DEPTH = 512
 MAX_TAGS = 250_000
 MAX_TAG_BYTES = 65_536
+"""A longer tag is looked at: it may hold one long value, but not too many attributes."""
+MAX_ATTRIBUTES = 2_000
 MAX_BODY_BYTES = 16_777_216
 
 _MANY_TAGS = 10_000
@@ -36,7 +38,9 @@ _SELF_CLOSING = frozenset(
 )
 """Void elements, and those that close their like by themselves and so do not nest."""
 _RAW = rb"(?:script|style|textarea|title|xmp|iframe|noembed|noframes|noscript)"
-_TAG_REST = rb"[^>\"']*+(?:(?:\"[^\"]*+\"?|'[^']*+'?)[^>\"']*+)*+"
+_QUOTED = rb"=[\t\n\f\r ]*+(?:\"[^\"]*+\"?|'[^']*+'?)"
+"""A quote opens a value only behind `=`; elsewhere it is a character like others."""
+_TAG_REST = rb"(?:[^>=]++|" + _QUOTED + rb"|=)*+"
 _TOKEN = re.compile(
     rb"<(?:!--[^-]*+(?:-(?!->)[^-]*+)*+"
     rb"|(?i:" + _RAW + rb")[\s>/][^<]*+(?:<(?!/(?i:" + _RAW + rb"))[^<]*+)*+"
@@ -69,7 +73,16 @@ def _may_reopen(body: bytes, tags: int) -> bool:
 def _has_long_tag(body: bytes) -> bool:
     if len(body) <= _LONG_BODY_BYTES and not _has_long_stretch(body):
         return False
-    return any(len(found[0]) > MAX_TAG_BYTES for found in _TOKEN.findall(body))
+    return any(_is_too_much(found[0]) for found in _TOKEN.findall(body))
+
+
+def _is_too_much(tag: bytes) -> bool:
+    if len(tag) <= MAX_TAG_BYTES:
+        return False
+    return len(_VALUE.sub(b"=x ", tag).replace(b"/", b" ").split()) > MAX_ATTRIBUTES
+
+
+_VALUE = re.compile(_QUOTED)
 
 
 def _has_long_stretch(body: bytes) -> bool:
@@ -107,7 +120,7 @@ def _cut(body: bytes, max_formatting: int, problems: list[str]) -> bytes:
             continue
         is_formatting = name in _FORMATTING_NAMES
         too_much = (
-            found.end() - found.start() > MAX_TAG_BYTES
+            _is_too_much(found[1])
             or (depth >= MAX_DEPTH and name not in _SELF_CLOSING)
             or (is_formatting and formatting >= max_formatting)
         )
@@ -120,6 +133,6 @@ def _cut(body: bytes, max_formatting: int, problems: list[str]) -> bytes:
             depth += 1
             formatting += is_formatting
     if left_out:
-        problems.append(f"{left_out} tags left out: nested too deep or too long")
+        problems.append(f"{left_out} tags left out: nested too deep, or of too many attributes")
     kept.append(body[start:])
     return b"".join(kept)
