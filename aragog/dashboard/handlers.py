@@ -25,6 +25,7 @@ from aragog.pinlater.job import State
 
 MOST_JOBS = 100
 MOST_DOMAINS = 100
+REFRESH_S = 10
 
 T = TypeVar("T")
 
@@ -63,6 +64,11 @@ class Page(BaseHandler):
             return
         self.render(template, told=told, problem=problem, **more)
 
+    def keep_fresh(self) -> None:
+        """Let the browser ask again by itself, unless Flower was told not to."""
+        if self.application.options.auto_refresh and not self.as_json:
+            self.set_header("Refresh", str(REFRESH_S))
+
     def admin(self) -> Admin:
         """
         The queues.
@@ -90,6 +96,7 @@ class QueuesPage(Page):
 
     @web.authenticated
     async def get(self) -> None:
+        self.keep_fresh()
         rows, problem = await self.read(lambda: queue_rows(self.admin()))
         told = [asdict(row) for row in rows or ()] if self.as_json else rows or []
         self.show("aragog_queues.html", told, problem, may_change=self.may_change())
@@ -153,6 +160,7 @@ class DomainsPage(Page):
 
     @web.authenticated
     async def get(self) -> None:
+        self.keep_fresh()
         rows, problem = await self.read(
             lambda: [domain_row(r) for r in self.parts.limiter().busiest(MOST_DOMAINS)]
         )
