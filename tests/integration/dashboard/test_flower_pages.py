@@ -19,9 +19,10 @@ import pytest
 from click.testing import CliRunner
 
 from aragog.bootstrap import limiter, url_store
-from aragog.cli.inspecting import explain
+from aragog.cli.inspecting import doctor, explain
 from aragog.client import Aragog
 from aragog.pinlater.address import of_socket
+from aragog.pinlater.admin import Admin
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.slots import Ask
 from aragog.settings import Settings, load_settings
@@ -247,6 +248,17 @@ def test_a_queue_is_paused_with_a_token_and_not_without(browser):
     assert {row["queue"]: row["paused"] for row in before}["fetch"] is False
     assert {row["queue"]: row["paused"] for row in after}["fetch"] is True
     assert ">paused<" in page
+
+
+def test_the_doctor_names_the_paused_queue_and_the_remedy(system, monkeypatch):
+    for name, value in system.environ.items():
+        monkeypatch.setenv(name, value)
+    Admin.connect(system.settings.broker.url).pause("fetch")
+
+    ran = CliRunner().invoke(doctor, catch_exceptions=False)
+
+    assert ran.exit_code == 1
+    assert "look queue fetch: is paused; `aragog queue resume fetch`" in ran.stdout
 
 
 def test_prometheus_finds_our_figures_beside_flowers(browser):
