@@ -11,11 +11,17 @@ from aragog.pipeline.sending import (
     REFRESH_DUE,
     ROBOTS_EXPIRING,
     SWEEP,
+    WEBHOOKS_DUE,
 )
 
 beat_schedule = {
     "refresh URLs that are due": {
         "task": REFRESH_DUE,
+        "schedule": 5.0,
+        "options": {"expires": 30},
+    },
+    "tell webhooks what has changed": {
+        "task": WEBHOOKS_DUE,
         "schedule": 5.0,
         "options": {"expires": 30},
     },

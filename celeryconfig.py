@@ -19,6 +19,9 @@ imports = (
     "tasks.canonicalize",
     "tasks.store",
     "tasks.refresh",
+    "tasks.holds",
+    "tasks.webhooks",
+    "tasks.reextract",
     "tasks.upkeep",
 )
 task_routes = {name: {"queue": queue} for name, queue in QUEUE_OF.items()}

@@ -19,15 +19,20 @@ from typing import Self
 import redis
 from celery import Celery
 
+from aragog.clock import SystemClock
 from aragog.errors import ConfigError
 from aragog.pinlater.brokers import celery_settings
 from aragog.pipeline.bundles import PRIORITY_DEFAULT
 from aragog.pipeline.enqueue import Enqueued, Enqueuer, Wanted
-from aragog.pipeline.sending import CelerySender
+from aragog.pipeline.holding import HoldBundle
+from aragog.pipeline.sending import HOLDS, CelerySender, Send
 from aragog.pipeline.spelling import take_up_site_rules
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
 from aragog.settings import Settings, load_settings
+from aragog.urls import normalize
+
+HOLDS_A_MESSAGE = 500
 
 # An index names sitemaps, and those name pages: sitemaps.org knows no third level.
 SITEMAP_LEVELS = 1
@@ -54,9 +59,10 @@ class Aragog:
         )
         self._waiting = Waiting(self._redis, prefix=shared.prefix)
         self._tally = Tally(self._redis, prefix=shared.prefix)
+        self._sender = CelerySender(self._app)
         self._enqueuer = Enqueuer(
             self._waiting,
-            CelerySender(self._app),
+            self._sender,
             self._tally,
             bundle_size=self._settings.pipeline.bundle_size,
         )
@@ -121,6 +127,30 @@ class Aragog:
             sitemap=sitemap,
         )
         return self._enqueuer.enqueue(urls, wanted)
+
+    def hold(self, urls: str | Iterable[str], owner: str) -> None:
+        """
+        Keep URLs fresh for `owner`, until it releases them; by any spelling or alias.
+
+        It fetches nothing: `enqueue` does. Sent as messages, done within seconds; sent twice it
+        counts once, and a release overtaken by its hold still wins.
+
+        Raises:
+            InvalidUrl: one of them is no URL; nothing was sent.
+            BrokerUnavailable: some may be held; call again with all.
+        """
+        self._send_holds(urls, owner, hold=True)
+
+    def release(self, urls: str | Iterable[str], owner: str) -> None:
+        """Let go of URLs. What nobody holds any more is not refreshed; what is stored stays."""
+        self._send_holds(urls, owner, hold=False)
+
+    def _send_holds(self, urls: str | Iterable[str], owner: str, *, hold: bool) -> None:
+        given = [normalize(url) for url in ([urls] if isinstance(urls, str) else urls)]
+        at_ms = SystemClock().now_ms()
+        for at in range(0, len(given), HOLDS_A_MESSAGE):
+            some = tuple(given[at : at + HOLDS_A_MESSAGE])
+            self._sender.send(Send(HOLDS, HoldBundle(some, owner, hold, at_ms)))
 
     def waiting(self) -> int:
         """How many URLs are on their way, accepted and neither stored nor given up."""

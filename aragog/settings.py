@@ -237,6 +237,20 @@ class PipelineSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class WebhookSettings:
+    """Telling others of changes."""
+
+    allowed_hosts: tuple[str, ...] = ()
+    """Hosts that are posted to without asking the guard: those of one's own network."""
+    timeout_s: float = 10.0
+    """To connect, and between two reads."""
+    first_retry_s: float = 10.0
+    """Before the second attempt; each further one waits twice as long, up to 6 h."""
+    max_attempts: int = 16
+    """Posts of one delivery before it is given up: more than a day."""
+
+
+@dataclass(frozen=True, slots=True)
 class ServingSettings:
     """Reading over the network."""
 
@@ -273,6 +287,7 @@ class Settings:
     refresh: RefreshSettings = field(default_factory=RefreshSettings)
     pipeline: PipelineSettings = field(default_factory=PipelineSettings)
     serving: ServingSettings = field(default_factory=ServingSettings)
+    webhooks: WebhookSettings = field(default_factory=WebhookSettings)
 
     @property
     def redis_socket(self) -> Path:

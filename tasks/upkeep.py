@@ -18,6 +18,7 @@ def fold_links() -> None:
 def sweep() -> None:
     """Drop notes of URLs that wait no longer."""
     upkeep.sweep(services())
+    upkeep.sweep_changes(services())
 
 
 @stage(OVERRIDES)

@@ -28,6 +28,10 @@ ROBOTS_EXPIRING = "aragog.robots.expiring"
 FOLD_LINKS = "aragog.upkeep.fold_links"
 SWEEP = "aragog.upkeep.sweep"
 OVERRIDES = "aragog.upkeep.overrides"
+HOLDS = "aragog.holds"
+WEBHOOKS_DUE = "aragog.webhooks.due"
+WEBHOOK = "aragog.webhooks.deliver"
+REEXTRACT = "aragog.reextract"
 
 QUEUE_OF = {
     FETCH: "fetch",
@@ -39,6 +43,10 @@ QUEUE_OF = {
     FOLD_LINKS: "upkeep",
     SWEEP: "upkeep",
     OVERRIDES: "upkeep",
+    HOLDS: "upkeep",
+    WEBHOOKS_DUE: "upkeep",
+    WEBHOOK: "upkeep",
+    REEXTRACT: "canonicalize",
 }
 # One script call of pinlater's takes so many.
 MOST_AT_ONCE = 200

@@ -24,6 +24,11 @@ def sweep(services: Services) -> None:
         log.warning("%d URLs had waited for two days and were let go", dropped)
 
 
+def sweep_changes(services: Services) -> None:
+    """Let go of changes that have been in the feed long enough."""
+    services.store.sweep_changes(services.settings.refresh.changes_kept_s)
+
+
 def overrides(services: Services) -> None:
     """Read the overrides file again if it has changed; a bad one is told and the last one kept."""
     services.overrides.table()

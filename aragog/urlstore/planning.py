@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import orjson
@@ -71,6 +71,32 @@ def planned(
         first=before is None or not before.compared_at_ms,
         given_up=due_at_ms is None and before is not None and before.due_at_ms is not None,
     )
+
+
+def renewed(
+    row: Row, fields: Mapping[str, bytes], before: Mapping[str, object], at_ms: int
+) -> tuple[dict[bytes, bytes], set[str], set[str]]:
+    """
+    A page's fields read anew as of `at_ms`: cells to write, names to remove, names that changed.
+
+    `before` names what the pipeline had found.
+    """
+    cells: dict[bytes, bytes] = {}
+    changed: set[str] = set()
+    for name, value in fields.items():
+        there = row.get(column := nodes.field_column(name))
+        if there is None or (there.value != value and there.at_ms <= at_ms):
+            cells[column] = value
+            changed.add(name)
+    gone = {
+        name
+        for name in before
+        if name not in fields
+        and (there := row.get(nodes.field_column(name))) is not None
+        and there.at_ms <= at_ms
+        and nodes.from_column(name) not in row
+    }
+    return cells, gone, changed
 
 
 def _spread(its_id: bytes, at_ms: int) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 
 import orjson
 
@@ -27,7 +28,9 @@ from aragog.urlstore.conditional import Conditional
 from aragog.urlstore.due import DueIndex
 from aragog.urlstore.fields import FieldRules
 from aragog.urlstore.fold import Folder
+from aragog.urlstore.freshness import SAMPLE, Freshness, freshness
 from aragog.urlstore.holds import MAX_OWNER_BYTES, Hold, Holds
+from aragog.urlstore.hooks import Hooks
 from aragog.urlstore.hosts import Hosts, host_put
 from aragog.urlstore.inlinks import LinkReader
 from aragog.urlstore.keys import content_key
@@ -35,7 +38,7 @@ from aragog.urlstore.linking import Linking, LinksWrite, with_links, without
 from aragog.urlstore.nodes import Nodes, facts_of, from_column, node_id, text
 from aragog.urlstore.outlinks import to_lines
 from aragog.urlstore.pacing import Pacing
-from aragog.urlstore.planning import state_of
+from aragog.urlstore.planning import renewed, state_of
 from aragog.urlstore.ports import ContentStore
 from aragog.urlstore.reading import BASE, columns_of, record_of
 from aragog.urlstore.records import (
@@ -91,6 +94,7 @@ class UrlStore:
         self._holds = Holds(tables)
         self._pacing = Pacing(tables)
         self._changes = Changes(tables)
+        self.hooks = Hooks(tables)
         self._takedown = Takedown(tables, content, self._linking, self._aliases, self._hosts)
         self._conditional = Conditional(tables, self._clock)
 
@@ -208,6 +212,20 @@ class UrlStore:
                 )
         return known
 
+    def list_pages(self, cursor: str | None = None, limit: int = 1000) -> Page[str]:
+        """URLs of pages, without aliases, in the order of their keys, which is that of hashes."""
+        start = bytes.fromhex(cursor or "")
+        found: list[str] = []
+        columns = [nodes.URL, nodes.CANONICAL, nodes.SENTINEL]
+        last, looked = b"", 0
+        with closing(self._table.scan(start, None, columns=columns, limit=limit)) as rows:
+            for key, row in rows:
+                last, looked = key, looked + 1
+                url = text(row, nodes.URL)
+                if url and nodes.SENTINEL in row and not nodes.alias_of(row, url):
+                    found.append(url)
+        return Page(found, (last + b"\0").hex() if looked == limit else None)
+
     def list_host(self, host: str, cursor: str | None = None, limit: int = 1000) -> Page[str]:
         """URLs of a host, aliases too, in no order that means anything."""
         return self._hosts.page(host, cursor, limit)
@@ -275,6 +293,36 @@ class UrlStore:
                 if new is not None:
                     cells[column] = new
         return [("n", node_id(home), cells, at_ms)]
+
+    def replace_fields(
+        self,
+        url: str,
+        fields: Mapping[str, bytes],
+        provenance: Mapping[str, str],
+        *,
+        at_ms: int,
+    ) -> set[str]:
+        """
+        The pipeline's fields of a page as of `at_ms`, read anew; the names of those that changed.
+
+        What it had found before and finds no more goes; what is newer, or was put by others,
+        stays. Safe to repeat.
+        """
+        self._rules.check(fields)
+        home, row = self._nodes.follow([asked := normalize(url)], None)[asked]
+        self._check_not_taken_down(home, row)
+        before = nodes.facts_of(row, nodes.PROVENANCE)
+        now_ms = self._now_ms()
+        cells, gone, changed = renewed(row, fields, before, at_ms)
+        told = {**{n: v for n, v in before.items() if n not in gone}, **provenance}
+        cells[nodes.PROVENANCE] = orjson.dumps(told)
+        at = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)
+        version = {nodes.VERSION: os.urandom(8).hex().encode()}
+        self._tables.write([("n", node_id(home), cells, at), ("n", node_id(home), version, now_ms)])
+        if gone:
+            columns = [nodes.field_column(name) for name in gone]
+            self._table.delete(node_id(home), columns, at_ms=at_ms)
+        return changed | gone
 
     def put_content(
         self,
@@ -430,6 +478,10 @@ class UrlStore:
     def fold_lag_ms(self) -> int:
         """How long the oldest change has waited to be folded; 0: nothing waits."""
         return self._folder.lag_ms()
+
+    def freshness(self, sample: int = SAMPLE) -> dict[str, Freshness]:
+        """How old what is served is and how much is refreshed in time, by type, from a sample."""
+        return freshness(self._tables, self._clock.now_ms(), sample)
 
     def claim_due(
         self, now_ms: int, limit: int, lease_s: float, *, upto_ms: int | None = None

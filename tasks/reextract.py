@@ -1,0 +1,16 @@
+"""Read stored pages again with today's extractor. Safe to run twice: see pipeline.reextract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aragog.pipeline.reextract import ReextractBundle, reextract_bundle
+from aragog.pipeline.sending import REEXTRACT
+from tasks.policy import stage
+from workers.services import services
+
+
+@stage(REEXTRACT)
+def reextract(message: dict[str, Any]) -> None:
+    """Fields of the bundle's pages, from their stored content."""
+    reextract_bundle(ReextractBundle.read(message), services().store)

@@ -1,0 +1,131 @@
+"""Stored pages read again, holds as messages, and how fresh the store is."""
+
+import orjson
+import pytest
+
+from aragog.errors import InvalidMessage
+from aragog.pages.richpins import EXTRACTOR_VERSION
+from aragog.pipeline.holding import HoldBundle, apply_holds
+from aragog.pipeline.reextract import ReextractBundle, reextract_bundle, walk
+from aragog.urlstore.compression import compress
+from aragog.urlstore.records import ContentWrite
+from aragog.urlstore.refresh import Seen
+from tests.support.stores import NOW_MS, page
+
+pytestmark = pytest.mark.redis
+A, B = "http://a.example/", "http://b.example/"
+HTML = b"<html><head><title>New title</title></head><body><p>words</p></body></html>"
+
+
+def stored(stand, url, fields, *, version=0):
+    content = ContentWrite(
+        compress(HTML), length_bytes=len(HTML), meta={"url": url, "content_type": "text/html"}
+    )
+    marked = {**fields, "page.extractor_version": orjson.dumps(version)}
+    provenance = dict.fromkeys(fields, "title 0")
+    stand.store.write_pages([page(url, fields=marked, provenance=provenance, content=content)])
+
+
+def again(stand, **which):
+    urls = [u for stretch in walk(stand.store, None, **which) for u in stretch.urls]
+    return reextract_bundle(ReextractBundle(tuple(urls)), stand.store)
+
+
+def test_a_page_is_read_again_from_its_content(pipeline_stand):
+    stored(pipeline_stand, A, {"page.title": b'"Old title"'})
+    assert again(pipeline_stand) == {"changed": 1}
+
+    record = pipeline_stand.store.get(A, info=True)
+    assert record.fields["page.title"] == b'"New title"'
+    assert record.fields["page.extractor_version"] == orjson.dumps(EXTRACTOR_VERSION)
+    assert record.info["page.title"].at_ms == NOW_MS
+
+
+def test_read_again_twice_changes_nothing(pipeline_stand):
+    stored(pipeline_stand, A, {"page.title": b'"Old title"'})
+    again(pipeline_stand)
+
+    assert again(pipeline_stand) == {}
+    assert reextract_bundle(ReextractBundle((A,)), pipeline_stand.store) == {"read": 1}
+
+
+def test_what_is_found_no_more_goes_and_what_others_put_stays(pipeline_stand):
+    stored(pipeline_stand, A, {"product.price": b'"5"'})
+    pipeline_stand.store.put(A, {"team.note": b"x", "page.title": b"ours"}, at_ms=NOW_MS + 1)
+    again(pipeline_stand)
+
+    fields = pipeline_stand.store.get(A).fields
+    assert "product.price" not in fields
+    assert fields["team.note"] == b"x"
+    assert fields["page.title"] == b"ours"
+
+
+def test_one_host_alone_and_pages_of_today_are_passed_over(pipeline_stand):
+    stored(pipeline_stand, A, {"page.title": b'"Old"'})
+    stored(pipeline_stand, B, {"page.title": b'"Old"'})
+    stored(pipeline_stand, "http://a.example/new", {}, version=EXTRACTOR_VERSION)
+
+    assert sum(again(pipeline_stand, host="a.example").values()) == 1
+    assert pipeline_stand.store.get(B).fields["page.title"] == b'"Old"'
+
+
+def test_a_walk_goes_on_where_it_was(pipeline_stand):
+    urls = [f"http://a.example/{n}" for n in range(450)]
+    for url in urls:
+        pipeline_stand.store.put(url, {"x": b"1"})
+        pipeline_stand.store.put_content(url, HTML)
+    first, second, *_ = stretches = list(walk(pipeline_stand.store, None))
+    rest = [u for stretch in walk(pipeline_stand.store, first.cursor) for u in stretch.urls]
+
+    assert sorted([*first.urls, *rest]) == sorted(urls)
+    assert 0 < first.done < second.done <= 1
+    assert stretches[-1].done == 1
+
+
+def test_holds_come_as_messages_in_any_order(pipeline_stand):
+    services = pipeline_stand.services
+    for bundle in (
+        HoldBundle((A, B), "shop", hold=False, at_ms=NOW_MS + 5),
+        HoldBundle((A, "nonsense", B), "shop", hold=True, at_ms=NOW_MS),
+        HoldBundle((B,), "kitchen", hold=True, at_ms=NOW_MS),
+    ):
+        apply_holds(HoldBundle.read(orjson.loads(orjson.dumps(bundle.wire()))), services)
+
+    assert pipeline_stand.store.holders(A) == []
+    assert pipeline_stand.store.holders(B) == ["kitchen"]
+
+
+@pytest.mark.parametrize("wire", [None, {}, {"v": 1}, {"v": 9, "urls": []}])
+def test_messages_of_another_version_are_refused(wire):
+    for cls in (HoldBundle, ReextractBundle):
+        with pytest.raises(InvalidMessage):
+            cls.read(wire)
+
+
+def test_freshness_tells_ages_and_what_is_late_by_type(pipeline_stand):
+    hour_ms = 3_600_000
+    for n in range(20):
+        at_ms = NOW_MS - n * hour_ms
+        seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
+        given = {"product.price": b"1"}
+        facts = {"page_type": "product"}
+        pipeline_stand.store.write_pages(
+            [page(f"http://a.example/{n}", at_ms, seen=seen, fields=given, facts=facts)]
+        )
+    found = pipeline_stand.store.freshness()["product"]
+
+    assert found.pages == 20
+    assert found.age_p50_s == 10 * 3600
+    assert found.age_p95_s == 19 * 3600
+    assert 0.2 < found.on_time < 0.5
+
+
+def test_freshness_of_a_large_store_is_that_of_a_sample(pipeline_stand):
+    for n in range(300):
+        pipeline_stand.store.write_pages(
+            [page(f"http://a.example/{n}", fields={"t": b"1"}, facts={"page_type": "page"})]
+        )
+    found = pipeline_stand.store.freshness(sample=64)["page"]
+
+    assert 0 < found.pages <= 64
+    assert found.on_time == 1

@@ -1,0 +1,215 @@
+"""Webhooks: signed, delivered once at least, tried again, and never led into one's own network."""
+
+import http.server
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+
+import orjson
+import pytest
+
+from aragog.fetcher.guard import Guard
+from aragog.pipeline.sending import WEBHOOK
+from aragog.pipeline.webhooks import Delivery, deal, deliver, is_signed, signature
+from aragog.settings import Settings, WebhookSettings
+from aragog.urlstore.changes import SETTLE_MS
+from aragog.urlstore.refresh import Seen
+from tests.support.stores import NOW_MS, page
+
+pytestmark = pytest.mark.redis
+A, B = "http://a.example/", "http://b.example/"
+
+
+@dataclass
+class Receiver:
+    """Somebody who is told: answers with `statuses` in turn, then 204."""
+
+    port: int = 0
+    statuses: list[int] = field(default_factory=list)
+    got: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/hook?x=1"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A receiver on loopback."""
+    told = Receiver()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            told.got.append((dict(self.headers), body))
+            self.send_response(told.statuses.pop(0) if told.statuses else 204)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        told.port = server.server_address[1]
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield told
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def stand(pipeline_stand):
+    """A pipeline whose webhooks may reach loopback, with a hook for everything."""
+    allow(pipeline_stand, "127.0.0.1")
+    return pipeline_stand
+
+
+def allow(stand, *hosts):
+    settings = Settings(webhooks=WebhookSettings(allowed_hosts=hosts, max_attempts=3))
+    fetcher = SimpleNamespace(guard=Guard(settings.fetch))
+    stand.services = replace(stand.services, settings=settings, fetcher=fetcher)
+
+
+def hook(stand, url, **which):
+    which = {"owner": None, "host": None, **which}
+    cursor = stand.store.changes_end()
+    return stand.store.hooks.add(url, "secret", cursor=cursor, now_ms=NOW_MS, **which)
+
+
+def change(stand, *urls, at=9):
+    """Each page fetched twice, with another price."""
+    for at_ms, price in ((NOW_MS, b'"5"'), (NOW_MS + at, b'"%d"' % at)):
+        seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
+        fields = {"product.price": price}
+        stand.store.write_pages([page(u, at_ms, seen=seen, fields=fields) for u in urls])
+    stand.clock.advance_ms(SETTLE_MS + 1000)
+
+
+def run(stand):
+    """Deal, then deliver all that was sent; what comes back is delivered at its time."""
+    deal(stand.services)
+    while messages := [m for m in stand.sent.messages if m.task == WEBHOOK]:
+        stand.sent.messages.clear()
+        for message in messages:
+            wait_ms = (message.at_ms or 0) - stand.clock.now_ms()
+            stand.clock.advance_ms(max(wait_ms, 0))
+            wire = orjson.loads(orjson.dumps(message.message.wire()))
+            stand.sent.messages += deliver(Delivery.read(wire), stand.services)
+
+
+def test_a_change_is_posted_and_signed(stand, receiver):
+    hook(stand, receiver.url)
+    change(stand, A)
+    run(stand)
+
+    ((headers, body),) = receiver.got
+    told = orjson.loads(body)
+    assert told["changes"][0]["url"] == A
+    assert told["changes"][0]["fields"] == {"product.price": {"before": "5", "now": "9"}}
+    assert told["id"] == headers["Aragog-Delivery"]
+    now_s = stand.clock.now_ms() / 1000
+    assert is_signed("secret", headers["Aragog-Signature"], body, now_s=now_s)
+    assert not is_signed("other", headers["Aragog-Signature"], body, now_s=now_s)
+    assert not is_signed("secret", headers["Aragog-Signature"], body + b" ", now_s=now_s)
+    assert not is_signed("secret", headers["Aragog-Signature"], body, now_s=now_s + 301)
+    assert not is_signed("secret", "nonsense", body, now_s=now_s)
+
+
+def test_a_change_is_posted_once_by_two_beats(stand, receiver):
+    hook(stand, receiver.url)
+    change(stand, A)
+    deal(stand.services)
+    run(stand)
+    stand.clock.advance_ms(5000)
+    run(stand)
+
+    assert len(receiver.got) == 1
+
+
+def test_what_is_not_taken_comes_again_later_each_time(stand, receiver):
+    receiver.statuses = [500, 302]
+    hook(stand, receiver.url)
+    change(stand, A)
+    before_ms = stand.clock.now_ms()
+    run(stand)
+
+    assert len({headers["Aragog-Delivery"] for headers, _ in receiver.got}) == 1
+    assert len(receiver.got) == 3
+    assert stand.clock.now_ms() - before_ms == 30_000
+
+
+def test_it_is_given_up_after_its_attempts(stand, receiver):
+    receiver.statuses = [500] * 9
+    hook(stand, receiver.url)
+    change(stand, A)
+    run(stand)
+
+    assert len(receiver.got) == 3
+
+
+def test_a_hook_of_an_owner_or_a_host_is_told_of_no_other(stand, receiver):
+    stand.store.hold(A, "shop")
+    hook(stand, receiver.url, owner="shop")
+    hook(stand, receiver.url + "&host", host="b.example")
+    change(stand, A, B)
+    run(stand)
+
+    told = sorted(c["url"] for _, body in receiver.got for c in orjson.loads(body)["changes"])
+    assert set(told) == {A, B}
+    for _, body in receiver.got:
+        assert len({c["url"] for c in orjson.loads(body)["changes"]}) == 1
+
+
+def test_what_changed_before_the_hook_was_added_is_not_told(stand, receiver):
+    change(stand, A)
+    hook(stand, receiver.url)
+    run(stand)
+
+    assert receiver.got == []
+
+
+def test_an_own_network_is_not_reached_unless_it_is_allowed(stand, receiver):
+    allow(stand)
+    hook(stand, receiver.url)
+    change(stand, A)
+    run(stand)
+
+    assert receiver.got == []
+
+
+def test_a_removed_hook_is_told_nothing_more(stand, receiver):
+    made = hook(stand, receiver.url)
+    change(stand, A)
+    deal(stand.services)
+    assert stand.store.hooks.remove(made.name, NOW_MS + 99_999)
+    run(stand)
+
+    assert receiver.got == []
+    assert not stand.store.hooks.remove(made.name, NOW_MS + 99_999)
+    assert list(stand.store.hooks.all()) == []
+
+
+def test_adding_a_hook_twice_keeps_its_place(stand, receiver):
+    hook(stand, receiver.url)
+    change(stand, A)
+    hook(stand, receiver.url)
+    run(stand)
+
+    assert len(receiver.got) == 1
+
+
+def test_nobody_answers_and_the_secret_is_not_shown(stand, receiver):
+    dead = f"http://127.0.0.1:{receiver.port}1/" if receiver.port < 6553 else "http://127.0.0.1:1/"
+    made = hook(stand, dead)
+    change(stand, A)
+    run(stand)
+
+    assert "secret" not in repr(made)
+
+
+def test_the_signature_is_what_the_docs_say():
+    assert signature("secret", 1_700_000_000, b"{}") == (
+        "t=1700000000,v1=b8569b78799ff9e3cbff0fc2d63a33a2b57f3282abd07c37ae5e8e7d79a5f163"
+    )
