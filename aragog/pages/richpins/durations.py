@@ -17,9 +17,9 @@ MAX_MINUTES = 525_600
 """A year; more is no cooking time and no film."""
 
 _ISO = re.compile(
-    r"P\s*(?:(?P<Y>[\d.,]+)\s*Y)?\s*(?:(?P<MO>[\d.,]+)\s*M(?![a-z]))?\s*(?:(?P<W>[\d.,]+)\s*W)?\s*"
-    r"(?:(?P<D>[\d.,]+)\s*D)?\s*"
-    r"(?:T\s*(?:(?P<H>[\d.,]+)\s*H)?\s*(?:(?P<M>[\d.,]+)\s*M)?\s*(?:(?P<S>[\d.,]+)\s*S)?)?\s*",
+    r"P\s*(?:(?P<Y>[\d.,]*)\s*Y)?\s*(?:(?P<MO>[\d.,]*)\s*M(?![a-z]))?\s*(?:(?P<W>[\d.,]*)\s*W)?\s*"
+    r"(?:(?P<D>[\d.,]*)\s*D)?\s*"
+    r"(?:T\s*(?:(?P<H>[\d.,]*)\s*H)?\s*(?:(?P<M>[\d.,]*)\s*M)?\s*(?:(?P<S>[\d.,]*)\s*S)?)?\s*",
     re.IGNORECASE,
 )
 _BARE_AFTER_T = re.compile(r"PT?\s*(?:(\d+)\s*H\s*)?(\d+)\s*", re.IGNORECASE)

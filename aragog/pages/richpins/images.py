@@ -116,7 +116,7 @@ def _rank(image: Image) -> tuple[bool, int, bool]:
 
 
 _ICON = re.compile(
-    r"(?:^|[/._-])(?:favicon|apple-touch-icon|icon|logo|avatar|spacer|placeholder|default-image)"
+    r"(?:^|[/._-])(?:favicon|apple-touch-icon|icon|logo|spacer|placeholder|default-image)"
     r"(?:[/._?-]|$)",
     re.IGNORECASE,
 )

@@ -206,7 +206,13 @@ def _chosen(sources: Sources, nodes: list[Node]) -> Node | None:
         overlap = len(named & title) / len(named) if named else 0.0
         says_here = _says_address(node, here)
         whole = min(len(node.properties), 12) / 12
-        return ((3.0 if says_here else 0.0) + 2.0 * overlap + _standing(node) / 10 + 1.5 * whole,)
+        return (
+            (3.0 if says_here else 0.0)
+            + 2.0 * overlap
+            + _standing(node) / 10
+            + 1.5 * whole
+            + (2.5 if _is_whole_recipe(node) else 0.0),
+        )
 
     return max(nodes[:200], key=score)
 

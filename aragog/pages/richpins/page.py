@@ -175,9 +175,9 @@ def _url(sources: Sources, raw: Any) -> str | None:
 
 def _site_name(sources: Sources, nodes: list[Node]) -> str | None:
     def candidates() -> Iterator[Candidate]:
-        yield from sources.meta("og:site_name")
         sites = [n for n in sources.graph.of_types(_SITE_TYPES) if n.role in {"", "ispartof"}]
         yield from sources.scalars(sites, "name", "alternatename")
+        yield from sources.meta("og:site_name")
         yield from sources.meta("application-name", "apple-mobile-web-app-title")
         yield from sources.scalars(nodes, "publisher")
         yield from sources.meta("dc.publisher", "dcterms.publisher", "publisher")

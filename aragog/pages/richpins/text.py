@@ -21,6 +21,9 @@ _HIDDEN = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 
+_BETWEEN = re.compile(r"(</\w+>)(<[a-z])", re.IGNORECASE)
+"""Elements side by side are words side by side: style sheets often make the gap between them."""
+
 MAX_TEXT_CHARS = 100_000
 MAX_LINES = 2_000
 
@@ -44,7 +47,8 @@ def lines(text: str) -> list[str]:
 
 def lines_of(element: LexborNode) -> list[str]:
     """The text of an element, a line for each block in it."""
-    return lines(_HIDDEN.sub("", (element.inner_html or "")[: 4 * MAX_TEXT_CHARS]))
+    markup = _HIDDEN.sub("", (element.inner_html or "")[: 4 * MAX_TEXT_CHARS])
+    return lines(_BETWEEN.sub(r"\1 \2", markup))
 
 
 def _unescaped(text: str) -> str:

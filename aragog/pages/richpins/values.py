@@ -60,7 +60,7 @@ def words(value: Any) -> tuple[str, ...] | None:
     return tuple(found)[:MAX_NAMES] or None
 
 
-_NOT_A_NAME = re.compile(r"https?://|www\.|^\W*$|^[/#]|\.html?$|@")
+_NOT_A_NAME = re.compile(r"https?://|www\.|^\W*$|^[/#]|\.html?$|^\S+@\S+$")
 _BY = re.compile(r"^(?:written\s+by|posted\s+by|by|von|par|por|di|door|av)[:\s]\s*", re.IGNORECASE)
 
 

@@ -36,27 +36,33 @@ _UNIT = re.compile(r"[^\W\d_][^\d,;()/]{0,40}")
 
 @dataclass(frozen=True, slots=True)
 class Yield:
-    """`quantity` of `unit`; `quantity_max` where a range is given."""
+    """`quantity` of `unit`; where a range is given its upper end, and its lower one beside it."""
 
     quantity: Decimal
     unit: str = "servings"
     """In lower case as written; every word for eaters or portions is `servings`."""
-    quantity_max: Decimal | None = None
+    quantity_min: Decimal | None = None
 
     def __str__(self) -> str:
         number = f"{self.quantity.normalize():f}"
-        if self.quantity_max is not None:
-            number = f"{number}-{self.quantity_max.normalize():f}"
         unit = "serving" if number == "1" and self.unit == "servings" else self.unit
         return f"{number} {unit}"
 
 
 def read_yield(value: Any) -> Yield | None:
-    """A yield from a number, a text or a list of both; one that names its unit is preferred."""
+    """
+    A yield from a number, a text or a list of both; one that names its unit is preferred.
+
+    Where a bare number stands beside a range (`4`, `4-6 bowls`), the page has chosen from it.
+    """
     found = [read for each in _flat(value) if (read := _one(each)) is not None]
-    named = (each for each in found if each[1])
-    chosen = next(named, found[0] if found else None)
-    return chosen[0] if chosen else None
+    if not found:
+        return None
+    named = next((each for each, has_unit in found if has_unit), found[0][0])
+    bare = found[0][0]
+    if named.quantity_min is not None and bare.quantity_min is None:
+        return Yield(bare.quantity, named.unit)
+    return named
 
 
 def _flat(value: Any) -> list[Any]:
@@ -72,15 +78,16 @@ def _one(value: Any) -> tuple[Yield, bool] | None:
     if not said or len(said) > 200:
         return None
     text = _LEAD.sub("", _spelled_out(said).strip())
-    span = _RANGE.search(text)
-    first = span or _MIXED.search(text) or _NUMBER.search(text)
-    if not first:
+    matches = (pattern.search(text) for pattern in (_RANGE, _MIXED, _NUMBER))
+    first = min((each for each in matches if each), key=lambda each: each.start(), default=None)
+    if first is None:
         return None
-    low, high = _bounds(first, span is not None)
-    if low is None or low <= 0 or low > 100_000:
+    low, high = _bounds(first)
+    most = low if high is None else high
+    if most is None or not 0 < most <= 100_000:
         return None
     unit = _unit(text, first.end())
-    return Yield(low, unit or "servings", high), unit is not None
+    return Yield(most, unit or "servings", None if high is None else low), unit is not None
 
 
 def _spelled_out(text: str) -> str:
@@ -91,13 +98,13 @@ def _spelled_out(text: str) -> str:
     return text
 
 
-def _bounds(found: re.Match[str], is_range: bool) -> tuple[Decimal | None, Decimal | None]:
-    if is_range:
+def _bounds(found: re.Match[str]) -> tuple[Decimal | None, Decimal | None]:
+    if found.re is _RANGE:
         low, high = numbers.decimal(found[1]), numbers.decimal(found[2])
-        return (low, high if low is not None and high is not None and high > low else None)
+        return low, (high if low is not None and high is not None and high > low else None)
     if found.re is _MIXED and found[3].strip("0"):
         whole, above, below = (int(part or 0) for part in found.groups())
-        return Decimal(whole) + Decimal(above) / Decimal(below), None
+        return (Decimal(whole) + Decimal(above) / below).quantize(Decimal("0.01")), None
     return numbers.decimal(found[0].replace(",", ".")), None
 
 
