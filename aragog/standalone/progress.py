@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
 from aragog.client import Aragog
+from aragog.errors import BrokerUnavailable
 from aragog.pipeline import tally
 
 LINE_EVERY_S = 3.0
@@ -65,16 +66,22 @@ def watch(
     """
     started_s = time.monotonic()
 
-    def now() -> Snapshot:
+    def now(last: Snapshot) -> Snapshot:
+        """The last counts again while the redis-server does not answer: it is started anew."""
+        elapsed_s = time.monotonic() - started_s
+        try:
+            waiting = client.waiting()
+        except BrokerUnavailable:
+            return replace(last, elapsed_s=elapsed_s)
         counts = {k: v - before.get(k, 0) for k, v in client.tally().items()}
-        return Snapshot(counts, client.waiting(), time.monotonic() - started_s)
+        return Snapshot(counts or last.counts, waiting, elapsed_s)
 
-    snapshot = now()
+    snapshot = Snapshot({}, client.waiting(), 0.0)
     if not console.is_terminal:
         told_s = 0.0
         while tick() and snapshot.waiting:
             time.sleep(0.25)
-            snapshot = now()
+            snapshot = now(snapshot)
             if snapshot.elapsed_s - told_s >= LINE_EVERY_S:
                 told_s = snapshot.elapsed_s
                 console.print(snapshot.line(), highlight=False, soft_wrap=True)
@@ -82,6 +89,6 @@ def watch(
     with Live(snapshot.table(), console=console, refresh_per_second=4) as live:
         while tick() and snapshot.waiting:
             time.sleep(0.25)
-            snapshot = now()
+            snapshot = now(snapshot)
             live.update(snapshot.table())
     return snapshot

@@ -90,9 +90,7 @@ def start(
     if settings.private_redis:
         server = RedisServer(data_dir / "redis", persistent=True, socket=settings.redis_socket)
         _make(server.folder, "ARAGOG_DATA_DIR to a folder that can")
-        _make(
-            server.socket.parent, "TMPDIR to a folder that can, or ARAGOG_DATA_DIR to a short path"
-        )
+        _make(server.socket.parent, "ARAGOG_DATA_DIR to a shorter path, or TMPDIR")
         child = supervisor.start(Child("redis", server.command(), SERVERS, 20.0))
         server.process = child.process
         server.wait_until_ready(60.0)

@@ -1,0 +1,192 @@
+"""`aragog up`, `down`, `run` from outside, and everything that may be killed in the middle of work."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from aragog.bootstrap import url_store
+from aragog.client import Aragog
+from aragog.errors import BrokerUnavailable
+from aragog.settings import Settings, load_settings
+from aragog.standalone import leftovers
+from aragog.standalone.supervisor import running_pid
+from tests.support.standalone import free_port
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+HOSTS, PAGES = 30, 10
+
+
+@dataclass
+class Machine:
+    """A data folder and the commands a user has."""
+
+    folder: Path
+    environ: dict[str, str]
+    settings: Settings
+
+    def aragog(self, *arguments):
+        argv = [sys.executable, "-m", "aragog.cli", *arguments]
+        return subprocess.run(
+            argv, env=self.environ, capture_output=True, text=True, timeout=150, check=False
+        )
+
+    def up(self):
+        told = self.aragog("up", "-d")
+        assert told.returncode == 0, told.stderr + self.logs()
+
+    def pid(self):
+        return running_pid(self.folder / "run")
+
+    def children(self):
+        lines = (self.folder / "run" / "children").read_text().splitlines()
+        return [int(line.split()[0]) for line in lines]
+
+    def named(self, word):
+        """The process ids of the children whose command line holds `word`."""
+        return [pid for pid in self.children() if word in Path(f"/proc/{pid}/cmdline").read_text()]
+
+    def finish(self, urls):
+        """Wait until nothing waits; the outcomes of `urls` in the store."""
+        until_s = time.monotonic() + 150
+        while self.waiting():
+            assert time.monotonic() < until_s, f"{self.waiting()} wait\n{self.logs()}"
+            time.sleep(0.2)
+        store = url_store(self.settings)
+        records = store.get_many(urls)
+        store.close()
+        return Counter(r.facts["outcome"] if r else None for r in records)
+
+    def waiting(self):
+        """How many URLs are on their way; all while the redis-server is being started again."""
+        try:
+            with Aragog(self.settings) as client:
+                return client.waiting()
+        except BrokerUnavailable:
+            return HOSTS * PAGES
+
+    def logs(self):
+        logs = sorted((self.folder / "logs").glob("*.log"))
+        return "\n".join(f"== {p.name}\n{p.read_text(errors='replace')[-1500:]}" for p in logs)
+
+    def enqueue(self, name):
+        """URLs that nobody asked for before, on their way, of hosts whose robots.txt is known."""
+        urls = [f"http://host{h}.test/{name}/{p}" for h in range(HOSTS) for p in range(PAGES)]
+        with Aragog(self.settings) as client:
+            client.enqueue(urls)
+        return urls
+
+    def stored(self, at_least):
+        """Wait until so many of what was enqueued last were stored."""
+        while self.waiting() > HOSTS * PAGES - at_least:
+            time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def machine(demo_web):
+    with tempfile.TemporaryDirectory(prefix="ar") as made:
+        environ = {k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")}
+        environ |= {
+            **demo_web,
+            "ARAGOG_DATA_DIR": made,
+            "ARAGOG_SETTINGS": "",
+            "ARAGOG_BROKER__CLAIM_TIMEOUT_S": "5",
+            "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
+            "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
+        }
+        found = Machine(Path(made), environ, load_settings(environ=environ))
+        found.up()
+        found.finish(found.enqueue("first"))
+        yield found
+        if found.pid():
+            found.aragog("down")
+        leftovers.end(found.folder / "run" / "children")
+
+
+def gone(pids, within_s=10):
+    until_s = time.monotonic() + within_s
+    left = list(pids)
+    while left and time.monotonic() < until_s:
+        left = [pid for pid in left if leftovers._started(pid)]
+        time.sleep(0.05)
+    return not left
+
+
+def test_a_second_up_says_that_one_runs(machine):
+    for arguments in (["up"], ["up", "-d"]):
+        told = machine.aragog(*arguments)
+
+        assert told.returncode == 1
+        assert told.stderr.startswith(f"aragog: data_dir: aragog runs in {machine.folder} already")
+        assert "aragog down" in told.stderr
+
+
+def test_run_uses_what_runs_and_shows_plain_lines_without_a_terminal(machine, tmp_path):
+    urls = [f"http://run{n}.test/" for n in range(20)]
+    (tmp_path / "urls").write_text("\n".join([*urls, "nonsense"]))
+
+    told = machine.aragog("run", str(tmp_path / "urls"))
+
+    assert told.returncode == 0, told.stderr
+    assert "20 accepted, 0 already waiting, 1 invalid" in told.stdout
+    assert f"{tmp_path}/urls:21: " in told.stdout
+    assert "0 waiting" in told.stdout
+    assert "aragog show 'http://run0.test/'" in told.stdout
+    assert machine.finish(urls) == {"Gone": 20}
+    assert machine.pid()
+
+
+def test_down_in_the_middle_and_up_again_goes_on(machine):
+    urls = machine.enqueue("stopped")
+    machine.stored(30)
+    children = machine.children()
+
+    told = machine.aragog("down")
+
+    assert told.stdout == "stopped\n", told.stderr
+    assert gone(children)
+    assert machine.aragog("down").returncode == 1
+    machine.up()
+    assert machine.finish(urls) == {"Gone": len(urls)}
+
+
+@pytest.mark.parametrize("name", ["redis-server", "beat", "workers\0robots"])
+def test_a_child_that_is_killed_is_started_again(machine, name):
+    urls = machine.enqueue(f"{name[-5:]}-killed")
+    machine.stored(30)
+    for pid in machine.named(name):
+        os.killpg(pid, signal.SIGKILL)
+
+    assert machine.finish(urls) == {"Gone": len(urls)}
+    assert machine.named(name)
+
+
+@pytest.mark.parametrize("everything", [False, True], ids=["supervisor", "everything"])
+def test_the_supervisor_killed_or_all_at_once_loses_nothing(machine, everything):
+    urls = machine.enqueue(f"cut{everything:d}")
+    machine.stored(30)
+    children = machine.children()
+    os.kill(machine.pid(), signal.SIGKILL)
+    for pid in children if everything else ():
+        os.killpg(pid, signal.SIGKILL)
+
+    assert gone(children)
+    assert machine.pid() is None
+    machine.up()
+    assert machine.finish(urls) == {"Gone": len(urls)}
+
+
+def test_no_worker_ended_in_a_traceback(machine):
+    for name in ("fetch", "robots", "canonicalize", "store"):
+        text = (machine.folder / "logs" / f"{name}.log").read_text(errors="replace")
+
+        assert "aragog.errors.Config" not in text
+        assert "raised unexpected" not in text
