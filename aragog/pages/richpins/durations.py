@@ -83,6 +83,9 @@ def _iso(text: str) -> Decimal | None:
     if text[:1] in {"T", "t"}:
         text = f"P{text}"
     found = _ISO.fullmatch(text)
+    if found and found["MO"] and not any(found[name] for name in "YWDHMS"):
+        text = f"PT{found['MO']}M"  # months alone are minutes whose T was forgotten
+        found = _ISO.fullmatch(text)
     if found:
         part = {name: _number(found[name]) for name in ("Y", "MO", "W", "D", "H", "M", "S")}
         days = part["Y"] * 365 + part["MO"] * 30 + part["W"] * 7 + part["D"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from aragog.pages.richpins import (
@@ -75,7 +75,7 @@ def pin_of(sources: Sources) -> RichPin:
     """The Rich Pin of a page."""
     kind, nodes = _subject(sources)
     typed: dict[str, Any] = {kind.name: kind.read(sources, nodes)} if kind else {}
-    kind, typed = _with_shown_recipe(sources, kind, typed)
+    kind, nodes, typed = _with_shown_recipe(sources, kind, nodes, typed)
     subject = nodes or (_other_subject(sources) if kind is None else [])
     facts = page.read(
         sources,
@@ -111,25 +111,20 @@ def pin_of(sources: Sources) -> RichPin:
 
 
 def _with_shown_recipe(
-    sources: Sources, kind: _Kind | None, typed: dict[str, Any]
-) -> tuple[_Kind | None, dict[str, Any]]:
+    sources: Sources, kind: _Kind | None, nodes: list[Node], typed: dict[str, Any]
+) -> tuple[_Kind | None, list[Node], dict[str, Any]]:
     """What people see of a recipe, where the markup says nothing or not all of it."""
-    if kind is None or kind.name in {"article", "product", "video"}:
-        shown = unmarked.recipe_of(sources) if kind is None or kind.name == "article" else None
-        return (_KINDS[0], {**typed, "recipe": shown}) if shown else (kind, typed)
+    if kind is not None and kind.name not in {"recipe", "article"}:
+        return kind, nodes, typed
     marked = typed.get("recipe")
-    if marked is None or (marked.ingredients and marked.instructions):
-        return kind, typed
-    shown = unmarked.read(sources)
-    if not marked.ingredients and shown.ingredients:
-        marked = replace(
-            marked, ingredients=shown.ingredients, ingredient_groups=shown.ingredient_groups
-        )
-    if not marked.instructions and shown.instructions:
-        marked = replace(
-            marked, instructions=shown.instructions, instruction_groups=shown.instruction_groups
-        )
-    return kind, {"recipe": marked}
+    if marked is None:
+        shown = unmarked.recipe_of(sources)
+        if shown is None:
+            return kind, nodes, typed
+        parts = [node for node in sources.graph.of_types(recipe.TYPES) if node.properties]
+        marked = recipe.read(sources, parts[:1])
+        nodes = parts[:1] or nodes
+    return _KINDS[0], nodes, {"recipe": unmarked.completed(sources, marked)}
 
 
 def _subject(sources: Sources) -> tuple[_Kind | None, list[Node]]:

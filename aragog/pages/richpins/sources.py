@@ -66,8 +66,8 @@ class Sources:
         return Candidate(text, "html", "h1") if text else None
 
     def shown(self, heading: str) -> Iterator[Candidate]:
-        """Something that stands under a heading of the page, whatever it is."""
-        yield Candidate(heading, "html", f"under {heading!r}")
+        """Something that the page shows at a heading or caption, whatever it is."""
+        yield Candidate(heading, "html", f"at {heading!r}")
 
     def absolute(self, text: str) -> str | None:
         """A URL as the page means it, absolute but otherwise as written; None if not http(s)."""

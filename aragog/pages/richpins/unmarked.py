@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from selectolax.lexbor import LexborNode
 
 from aragog.pages.document import squeeze
+from aragog.pages.richpins import captions
 from aragog.pages.richpins.recipe import Group, Recipe
 from aragog.pages.richpins.sources import Sources
 from aragog.pages.richpins.text import lines_of
@@ -109,17 +110,91 @@ def is_mentioned(body: bytes, language: str | None) -> bool:
 
 def recipe_of(sources: Sources) -> Recipe | None:
     """The recipe that a page's headings, lists and class names show; None when they show none."""
-    found = read(sources)
-    if not found.ingredients or not found.instructions or len(found.ingredients) < 2:
+    shown = _Shown(sources)
+    if len(shown.ingredients) < 2 or not shown.instructions:
         return None
-    return found
+    return shown.into(Recipe(), ingredients=True, instructions=True)
 
 
-def read(sources: Sources) -> Recipe:
+def completed(sources: Sources, marked: Recipe) -> Recipe:
+    """A recipe of the markup with what the page shows of what it lacks."""
+    bare = _lacks_amounts(marked.ingredients)
+    if bare or not marked.ingredients or not marked.instructions:
+        shown = _Shown(sources)
+        marked = shown.into(
+            marked,
+            ingredients=not marked.ingredients or (bare and shown.has_amounts_of(marked)),
+            instructions=not marked.instructions,
+        )
+    timeless = marked.total_minutes is None
+    return _captioned(sources, marked) if timeless or marked.yields is None else marked
+
+
+class _Shown:
     """The ingredients and steps that a page shows; empty where it shows none."""
-    if not is_mentioned(sources.document.body, sources.document.language):
-        return Recipe()
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._sections = _best_sections(sources)
+        self.ingredients = self._entries("ingredients")
+        self.instructions = self._entries("steps")
+
+    def _entries(self, kind: str) -> tuple[str, ...]:
+        groups = _groups(self._sections.get(kind))
+        return tuple(entry for group in groups for entry in group.entries)
+
+    def has_amounts_of(self, marked: Recipe) -> bool:
+        """True when the shown list is the marked one with amounts."""
+        text = " ".join(self.ingredients).lower()
+        found = sum(name.lower() in text for name in marked.ingredients)
+        return not _lacks_amounts(self.ingredients) and found * 10 >= 7 * len(marked.ingredients)
+
+    def into(self, recipe: Recipe, *, ingredients: bool, instructions: bool) -> Recipe:
+        """`recipe` with the parts that are asked for, as far as they are shown."""
+        if ingredients and self.ingredients:
+            groups = _groups(self._noted("ingredients", "ingredients"))
+            recipe = replace(recipe, ingredients=self.ingredients, ingredient_groups=groups)
+        if instructions and self.instructions:
+            groups = _groups(self._noted("steps", "instructions"))
+            recipe = replace(recipe, instructions=self.instructions, instruction_groups=groups)
+        return recipe
+
+    def _noted(self, kind: str, field: str) -> _Section:
+        section = self._sections[kind]
+        found = next(self._sources.shown(section.heading))
+        self._sources.ledger.note(f"recipe.{field}", found)
+        return section
+
+
+def _lacks_amounts(ingredients: tuple[str, ...]) -> bool:
+    """True for a list of names alone: what is bought, not how much of it."""
+    with_digits = sum(any(char.isnumeric() for char in entry) for entry in ingredients)
+    return len(ingredients) > 2 and with_digits * 5 <= len(ingredients)
+
+
+def _captioned(sources: Sources, marked: Recipe) -> Recipe:
+    shown = captions.text_of(sources.document)
+    if marked.yields is None and (found := captions.servings(shown)) is not None:
+        sources.ledger.note("recipe.yields", next(sources.shown(found[1])))
+        marked = replace(marked, yields=found[0])
+    if marked.total_minutes is None:
+        lasts: dict[str, int] = {}
+        for field in ("prep_minutes", "cook_minutes", "total_minutes"):
+            timed = captions.minutes(shown, field)
+            if timed is not None:
+                sources.ledger.note(f"recipe.{field}", next(sources.shown(timed[1])))
+                lasts[field] = timed[0]
+        if lasts and "total_minutes" not in lasts:
+            lasts["total_minutes"] = sum(lasts.values())
+        marked = replace(marked, **lasts)  # type: ignore[arg-type]
+    return marked
+
+
+def _best_sections(sources: Sources) -> dict[str, _Section]:
+    """The section with the most entries for each part of a recipe, under a heading if any is."""
     best: dict[str, _Section] = {}
+    if not is_mentioned(sources.document.body, sources.document.language):
+        return best
     for section in _by_headings(sources):
         known = best.get(section.kind)
         if known is None or _score(section) > _score(known):
@@ -128,23 +203,7 @@ def read(sources: Sources) -> Recipe:
         called = _by_class(sources, kind, name) if kind not in best else None
         if called is not None:
             best[kind] = called
-    return _recipe(best, sources)
-
-
-def _recipe(best: dict[str, _Section], sources: Sources) -> Recipe:
-    ingredients, steps = best.get("ingredients"), best.get("steps")
-    for name, section in (("ingredients", ingredients), ("instructions", steps)):
-        if section is not None:
-            found = next(sources.shown(section.heading))
-            sources.ledger.note(f"recipe.{name}", found)
-    first = _groups(ingredients)
-    second = _groups(steps)
-    return Recipe(
-        ingredients=tuple(entry for group in first for entry in group.entries),
-        ingredient_groups=first,
-        instructions=tuple(entry for group in second for entry in group.entries),
-        instruction_groups=second,
-    )
+    return best
 
 
 def _groups(section: _Section | None) -> tuple[Group, ...]:

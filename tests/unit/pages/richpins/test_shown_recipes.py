@@ -1,0 +1,140 @@
+"""Recipes that a page shows without saying so in its markup, and what markup leaves open."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.pages.richpins import captions, extract
+
+LISTS = (
+    "<h2>Ingredients:</h2><ul><li>2 leeks</li><li>salt</li></ul><h2>Method</h2><p>Stir it well.</p>"
+)
+
+
+def pin(markup: str):
+    return extract(markup.encode(), "https://a.test/x", "text/html; charset=utf-8")
+
+
+def ld(**more: object) -> str:
+    item = {"@type": "Recipe", "name": "Soup", **more}
+    return f'<script type="application/ld+json">{json.dumps(item)}</script>'
+
+
+def test_lists_under_their_headings_make_a_recipe():
+    found = pin(f"<title>Soup</title>{LISTS}<h2>Comments</h2><ul><li>Nice</li></ul>")
+
+    assert found.type == "recipe"
+    assert found.recipe.ingredients == ("2 leeks", "salt")
+    assert found.recipe.instructions == ("Stir it well.",)
+    assert found.provenance["recipe.ingredients"].position == "at 'Ingredients:'"
+
+
+@pytest.mark.parametrize(
+    ("ingredients", "steps"),
+    [
+        ("Zutaten für 4 Personen", "Zubereitung"),
+        ("Ingrédients", "Préparation"),
+        ("Ingredienti", "Procedimento"),
+        ("Ingrediënten", "Bereiding"),
+        ("Składniki", "Sposób przygotowania"),
+        ("Ингредиенты", "Приготовление"),
+        ("材料", "作り方"),
+    ],
+)
+def test_headings_are_known_in_many_languages(ingredients, steps):
+    found = pin(
+        f"<h3>{ingredients}</h3><ul><li>a 1</li><li>b 2</li></ul><h3>{steps}</h3><ol><li>Wait.</li></ol>"
+    )
+
+    assert (found.recipe.ingredients, found.recipe.instructions) == (("a 1", "b 2"), ("Wait.",))
+
+
+def test_class_names_serve_where_there_is_no_heading():
+    found = pin(
+        "<p>Our ingredients are fresh.</p><div class=recipe-ingredients><ul><li>2 leeks</li><li>salt</li></ul></div>"
+        "<div class=recipe-directions><ol><li>Stir.</li></ol></div>"
+    )
+
+    assert found.recipe.ingredients == ("2 leeks", "salt")
+
+
+def test_ingredients_alone_are_no_recipe():
+    assert pin("<h2>Ingredients</h2><ul><li>Aqua</li><li>Glycerin</li></ul>").type == "page"
+
+
+def test_a_product_with_ingredients_stays_a_product():
+    product = '<script type="application/ld+json">{"@type":"Product","name":"Soup"}</script>'
+
+    assert pin(product + LISTS).type == "product"
+
+
+def test_markup_without_steps_takes_those_that_are_shown():
+    found = pin(ld(recipeIngredient=["2 leeks"]) + LISTS)
+
+    assert found.recipe.ingredients == ("2 leeks",)
+    assert found.recipe.instructions == ("Stir it well.",)
+    assert found.provenance["recipe.instructions"].syntax == "html"
+    assert found.provenance["recipe.ingredients"].syntax == "json-ld"
+
+
+def test_names_without_amounts_give_way_to_the_list_with_them():
+    shown = "<h2>Ingredients</h2><ul><li>2 big leeks</li><li>3 carrots</li><li>1 l stock</li></ul>"
+
+    found = pin(
+        ld(recipeIngredient=["leeks", "carrots", "stock"], recipeInstructions="Stir.") + shown
+    )
+
+    assert found.recipe.ingredients == ("2 big leeks", "3 carrots", "1 l stock")
+
+
+def test_another_list_does_not_replace_the_marked_one():
+    shown = "<h2>Ingredients</h2><ul><li>2 eggs</li><li>3 limes</li><li>1 l tea</li></ul>"
+
+    found = pin(
+        ld(recipeIngredient=["leeks", "carrots", "stock"], recipeInstructions="Stir.") + shown
+    )
+
+    assert found.recipe.ingredients == ("leeks", "carrots", "stock")
+
+
+def test_captions_tell_times_and_servings():
+    found = pin(
+        LISTS + "<p>Prep time: <b>10 min</b> | Cooking time 1 h 5 min | Serves 4-6 people</p>"
+    )
+
+    recipe = found.recipe
+    assert (recipe.prep_minutes, recipe.cook_minutes, recipe.total_minutes) == (10, 65, 75)
+    assert str(recipe.yields) == "6 servings"
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        ("Für 4 Personen", "4 servings"),
+        ("Pour 6 personnes", "6 servings"),
+        ("Servings: 8", "8 servings"),
+        ("Makes 12 cookies", "12 cookies"),
+    ],
+)
+def test_servings_are_read_from_captions(shown, text):
+    assert str(captions.servings(shown)[0]) == text
+
+
+@pytest.mark.parametrize(
+    "shown", ["", "Serves you right", "We cook 24 hours a day in total", "2 people like this"]
+)
+def test_a_caption_without_its_value_is_nothing(shown):
+    assert captions.minutes(shown, "prep_minutes") is None
+    assert captions.minutes(shown, "total_minutes") is None
+
+
+@given(st.lists(st.sampled_from(["<h2>Ingredients</h2>", "<h3>Method</h3>", "<ul>", "</ul>", "<li>2 leeks",
+    "<div>", "</div>", "<p>Stir.", "Serves 4 ", "Prep: 5 min ", "<table><tr><td>x", "<b>Steps</b>"]), max_size=30))  # fmt: skip
+def test_any_order_of_parts_is_read(pieces):
+    found = pin("ingredients" + "".join(pieces))
+
+    assert found.recipe is None or found.recipe.ingredients
