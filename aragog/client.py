@@ -145,6 +145,10 @@ class Aragog:
         """Let go of URLs. What nobody holds any more is not refreshed; what is stored stays."""
         self._send_holds(urls, owner, hold=False)
 
+    def send(self, what: Send) -> None:
+        """Send one message of the pipeline. Raises `BrokerUnavailable`; then it was not sent."""
+        self._sender.send(what)
+
     def _send_holds(self, urls: str | Iterable[str], owner: str, *, hold: bool) -> None:
         given = [normalize(url) for url in ([urls] if isinstance(urls, str) else urls)]
         at_ms = SystemClock().now_ms()

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from aragog.cli import inspecting, producing, reading, running, serving, storing
+from aragog.cli import inspecting, keeping, producing, reading, running, serving, storing
 from aragog.cli.place import Place
 from aragog.cli.remedies import remedy
 from aragog.errors import AragogError
@@ -39,6 +39,7 @@ def main(context: click.Context) -> None:
 for command in (
     *running.COMMANDS,
     *producing.COMMANDS,
+    *keeping.COMMANDS,
     *reading.COMMANDS,
     *serving.COMMANDS,
     *inspecting.COMMANDS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import click
 import orjson
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from aragog.bootstrap import parts, redis_client
+from aragog.bootstrap import parts, redis_client, url_store
 from aragog.client import Aragog
 from aragog.dashboard.story import tell
 from aragog.dashboard.tables import concerns, queue_rows
@@ -25,6 +25,7 @@ from aragog.politeness.overrides import Overrides
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import find_redis_server
 from aragog.standalone.supervisor import running_pid
+from aragog.urlstore.freshness import Freshness
 
 # The part of a server's maxmemory that it may use before the doctor speaks up.
 NEARLY_FULL = 0.85
@@ -60,8 +61,10 @@ def status(*, as_json: bool) -> None:
     settings = load_settings()
     with Aragog(settings) as client:
         found = {"waiting": client.waiting(), **client.tally()}
+    fresh = _freshness(settings)
     if as_json:
-        click.echo(orjson.dumps(found).decode())
+        told = {of: asdict(one) for of, one in fresh.items()}
+        click.echo(orjson.dumps({**found, "freshness": told}).decode())
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
@@ -69,6 +72,29 @@ def status(*, as_json: bool) -> None:
     for name, number in found.items():
         table.add_row(name.replace("_", " "), f"{number:,}")
     Console().print(table)
+    if fresh:
+        Console().print(_fresh_table(fresh))
+
+
+def _freshness(settings: Settings) -> dict[str, Freshness]:
+    """By type, from a sample of the store; empty where there is none yet."""
+    if settings.store.engine == "sqlite" and not (settings.data_dir / "store").exists():
+        return {}
+    store = url_store(settings)
+    try:
+        return store.freshness()
+    finally:
+        store.close()
+
+
+def _fresh_table(fresh: dict[str, Freshness]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in ("type", "sampled", "age p50", "age p95", "refreshed on time"):
+        table.add_column(name, justify="left" if name == "type" else "right")
+    for of, one in fresh.items():
+        ages = (f"{age_s / 3600:.1f} h" for age_s in (one.age_p50_s, one.age_p95_s))
+        table.add_row(of, str(one.pages), *ages, f"{one.on_time:.0%}")
+    return table
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,6 +151,32 @@ def _store(parts: Parts) -> Iterator[Metric]:
     )
 
 
+def _freshness(parts: Parts) -> Iterator[Metric]:
+    """From a sample of the store, by type."""
+    age = GaugeMetricFamily(
+        "aragog_field_age_seconds",
+        "Since served fields were last seen to be so, from a sample.",
+        labels=["type", "quantile"],
+    )
+    on_time = GaugeMetricFamily(
+        "aragog_refreshed_on_time_ratio",
+        "Of pages that are refreshed, those whose refresh is not overdue.",
+        labels=["type"],
+    )
+    for of, found in parts.store().freshness().items():
+        age.add_metric([of, "0.5"], found.age_p50_s)
+        age.add_metric([of, "0.95"], found.age_p95_s)
+        on_time.add_metric([of], found.on_time)
+    now_ms = parts.clock.now_ms()
+    oldest_ms = parts.store().oldest_due_ms(now_ms)
+    yield from (age, on_time)
+    yield GaugeMetricFamily(
+        "aragog_refresh_lag_seconds",
+        "How long the oldest URL that is due has been due.",
+        value=0 if oldest_ms is None else (now_ms - oldest_ms) / 1000,
+    )
+
+
 def _disk(parts: Parts) -> Iterator[Metric]:
     if parts.folder is not None:
         free = shutil.disk_usage(parts.folder).free
@@ -182,6 +208,7 @@ _READERS: tuple[tuple[str, Callable[[Parts], Iterator[Metric]]], ...] = (
     ("shards", _shards),
     ("domains", _domains),
     ("store", _store),
+    ("freshness", _freshness),
     ("disk", _disk),
     ("redis", _memory),
 )

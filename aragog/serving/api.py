@@ -12,6 +12,8 @@ import orjson
 
 from aragog.errors import AragogError, BadInput, TransientError
 from aragog.serving import views
+from aragog.serving.changes import PATH as CHANGES_PATH
+from aragog.serving.changes import ChangesApi
 from aragog.serving.http_protocol import Request, Response
 from aragog.serving.openapi import DOCUMENT
 from aragog.settings import ServingSettings
@@ -44,6 +46,7 @@ class Api:
         self._settings = settings
         self._threads = threads
         self._metrics = metrics
+        self._changes = ChangesApi(store, most_readers=settings.max_in_flight)
         self._in_flight = 0
         self.draining = False
         self._routes: dict[tuple[str, str], Callable[[Request], Any]] = {
@@ -60,6 +63,8 @@ class Api:
         method = "GET" if request.method == "HEAD" else request.method
         if method == "GET" and (plain := self._plain(request.path)) is not None:
             return plain
+        if method == "GET" and request.path == CHANGES_PATH:
+            return await self._changes.answer(request)
         route = self._routes.get((method, request.path))
         if route is None:
             return _error(404, f"no such path: {method} {request.path}; see /openapi.json")

@@ -9,7 +9,8 @@ framework takes 53-60. Requests of one connection are answered in order; a conne
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import parse_qsl, unquote
@@ -19,6 +20,8 @@ import httptools
 MOST_PIPELINED = 32
 MOST_BODY_BYTES = 4_194_304
 IDLE_S = 75.0
+MOST_UNREAD_BYTES = 1_048_576
+"""Of a stream whose reader is slower than it."""
 
 
 @dataclass(slots=True)
@@ -41,6 +44,8 @@ class Response:
     body: bytes = b""
     content_type: str = "application/json"
     headers: tuple[tuple[str, str], ...] = ()
+    stream: AsyncGenerator[bytes, None] | None = None
+    """Sent as it comes, instead of the body; the connection ends with it."""
 
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -112,6 +117,9 @@ class HttpProtocol(asyncio.Protocol):
             except TimeoutError:
                 break
             response = await self._handler(request)
+            if response.stream is not None:
+                await self._send(response, response.stream, head=request.method == "HEAD")
+                break
             keep = request.keep_alive and not self.draining
             self._write(response, keep_alive=keep, head=request.method == "HEAD")
             if not keep:
@@ -135,6 +143,27 @@ class HttpProtocol(asyncio.Protocol):
         self._transport.write(top.encode("latin-1") + (b"" if head else response.body))
         if not keep_alive:
             self._transport.close()
+
+    async def _send(
+        self, response: Response, stream: AsyncGenerator[bytes, None], *, head: bool
+    ) -> None:
+        """A body of unknown length: its end is that of the connection (RFC 9112, 6.3)."""
+        top = (
+            f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}\r\n"
+            f"Content-Type: {response.content_type}\r\n"
+            "Cache-Control: no-store\r\nConnection: close\r\n\r\n"
+        )
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        transport.write(top.encode("latin-1"))
+        async with aclosing(stream):
+            async for piece in stream:
+                if head or transport.is_closing() or self.draining:
+                    break
+                transport.write(piece)
+                if transport.get_write_buffer_size() > MOST_UNREAD_BYTES:
+                    break  # a reader that does not read; it comes again with its cursor
 
     def drain(self) -> None:
         """Answer what is at hand, then close."""

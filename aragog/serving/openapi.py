@@ -66,6 +66,19 @@ DOCUMENT: dict[str, Any] = {
         "/v1/history": _get(
             "Earlier values of a field", _parameter("field", "Its name.", required=True)
         ),
+        "/v1/changes": {
+            "get": {
+                "summary": "What became other on pages fetched again; also as server-sent events",
+                "parameters": [
+                    _parameter("cursor", "As the answer before gave it; `now`: the feed's end."),
+                    _parameter("owner", "Only pages that this owner holds."),
+                    _parameter("host", "Only pages of this host."),
+                    _parameter("limit", "1 to 1,000; 100 when missing."),
+                    _parameter("wait_ms", "How long to wait for a change, up to 30,000."),
+                ],
+                "responses": _ANSWERS,
+            }
+        },
         "/v1/content": _get("The page's content as it was fetched"),
     },
 }

@@ -52,3 +52,13 @@ class Pacing:
                 for domain, at_ms in upto_ms.items()
             ]
         )
+
+    def bookmark(self, name: str) -> str | None:
+        """Where a walk was; None: at its beginning."""
+        cell = self._table.get(_PREFIX + b"walk\0" + name.encode(), [_VALUE]).get(_VALUE)
+        return cell.value.decode() if cell and cell.value else None
+
+    def set_bookmark(self, name: str, cursor: str, now_ms: int) -> None:
+        """Where it is now."""
+        row = _PREFIX + b"walk\0" + name.encode()
+        self._table.put(row, {_VALUE: cursor.encode()}, at_ms=now_ms)

@@ -52,6 +52,7 @@ from aragog.urlstore.records import (
     Record,
     Written,
 )
+from aragog.urlstore.refresh import State
 from aragog.urlstore.repair import GRACE_S, Progress, Repair, RepairReport
 from aragog.urlstore.takedown import Takedown
 from aragog.urlstore.writing import PageWriter
@@ -508,6 +509,18 @@ class UrlStore:
     def take_tick(self, name: str, now_ms: int, least_s: float) -> float | None:
         """Seconds since the last tick of that name, for one caller; None: it is too soon."""
         return self._pacing.take_tick(name, now_ms, least_s)
+
+    def bookmark(self, name: str) -> str | None:
+        """Where a long walk of that name was; None: at its beginning."""
+        return self._pacing.bookmark(name)
+
+    def set_bookmark(self, name: str, cursor: str) -> None:
+        """Where it is now; an empty cursor: it is done, the next one begins anew."""
+        self._pacing.set_bookmark(name, cursor, self._now_ms())
+
+    def refresh_state(self, url: str) -> State | None:
+        """What the refresh schedule remembers of the URL's page; None: nothing."""
+        return state_of(self._home(normalize(url), [nodes.REFRESH])[1])
 
     def booked_ms(self, domains: Sequence[str]) -> dict[str, int]:
         """Up to when the refreshes of domains were put off; those that never were are left out."""

@@ -1,0 +1,75 @@
+"""The commands that keep pages fresh, over a store in a folder."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from aragog.bootstrap import url_store
+from aragog.cli import main
+from aragog.clock import ManualClock
+from aragog.settings import load_settings
+from aragog.urlstore.compression import compress
+from aragog.urlstore.records import ContentWrite
+from aragog.urlstore.refresh import Seen
+from tests.support.stores import NOW_MS, page
+
+A, B = "http://a.example/", "http://b.example/"
+HTML = b"<html><head><title>New</title></head></html>"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A store with one page that changed, and one that did not."""
+    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
+    # Written long ago, so that the feed has settled.
+    store = url_store(load_settings(), ManualClock(NOW_MS))
+    for at_ms, price in ((NOW_MS, b'"5"'), (NOW_MS + 9, b'"4"')):
+        seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
+        content = ContentWrite(compress(HTML), length_bytes=len(HTML), meta={"url": A})
+        given = {"fields": {"product.price": price}, "facts": {"page_type": "product"}}
+        store.write_pages([page(A, at_ms, seen=seen, content=content, **given)])
+        store.write_pages([page(B, at_ms, seen=seen, fields={"product.price": b'"1"'})])
+    yield store
+    store.close()
+
+
+def run(*arguments, code=0):
+    told = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    assert told.exit_code == code, told.output
+    return told.output
+
+
+def test_changes_are_shown_and_their_cursor_goes_on(here):
+    told = json.loads(run("changes", "--json"))
+
+    assert told["url"] == A
+    assert "product.price" in run("changes", "--host", "a.example")
+    assert run("changes", "--cursor", told["cursor"]) == ""
+    assert run("changes", "--host", "b.example") == ""
+
+
+def test_due_tells_why(here):
+    here.hold(A, "shop")
+    told = run("due", A)
+
+    assert "held by" in told
+    assert "shop" in told
+    assert "1 in 1 checks" in told
+    assert "has been due for" in run("due")
+
+
+def test_webhooks_are_added_listed_and_removed(here):
+    name = run("webhooks", "add", "https://example.com/hook", "--owner", "shop").split()[0]
+
+    assert f"{name}  https://example.com/hook  owner=shop" in run("webhooks", "list")
+    run("webhooks", "remove", name)
+    assert run("webhooks", "list") == ""
+    run("webhooks", "remove", name, code=4)
+
+
+def test_pages_are_read_again_once(here):
+    assert "1 changed" in run("reextract")
+    assert here.get(A, ["page.title"]).fields["page.title"] == b'"New"'
+    assert "nothing to read again" in run("reextract")
+    assert "nothing to read again" in run("reextract", "--host", "a.example", "--afresh")

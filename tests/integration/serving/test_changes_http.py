@@ -1,0 +1,176 @@
+"""The change feed over HTTP: at once, waited for, event by event."""
+
+import asyncio
+import socket
+from contextlib import asynccontextmanager
+
+import orjson
+import pytest
+
+from aragog.serving.api import Api
+from aragog.serving.http_protocol import HttpProtocol
+from aragog.settings import ServingSettings
+from aragog.urlstore.changes import SETTLE_MS
+from aragog.urlstore.refresh import Seen
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.stores import page, stand
+
+A, B = "http://a.example/", "http://b.example/"
+
+
+def change(here, url, *prices):
+    """Fetches of a page that bring one price after another."""
+    for price in prices:
+        here.clock.advance_ms(10)
+        at_ms = here.clock.now_ms()
+        seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
+        fields = {"product.price": b"%d" % price}
+        here.store.write_pages([page(url, at_ms, seen=seen, fields=fields)])
+    here.clock.advance_ms(SETTLE_MS + 1000)
+
+
+@asynccontextmanager
+async def serving(here, **settings):
+    """The API on loopback; the port."""
+    api = Api(here.store, ServingSettings(**settings))
+    connections: set[HttpProtocol] = set()
+    loop = asyncio.get_running_loop()
+    sock = socket.create_server(("127.0.0.1", 0))
+    server = await loop.create_server(lambda: HttpProtocol(api.handle, connections), sock=sock)
+    try:
+        yield sock.getsockname()[1]
+    finally:
+        server.close()
+        for connection in list(connections):
+            connection.drain()
+
+
+async def ask(port, path, *headers):
+    """A connection on which a request was sent."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    lines = [f"GET {path} HTTP/1.1", "Host: x", *headers, "", ""]
+    writer.write("\r\n".join(lines).encode())
+    return reader, writer
+
+
+async def get(port, path):
+    """Status and JSON of an answer."""
+    reader, writer = await ask(port, path, "Connection: close")
+    head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    return int(head.split()[1]), orjson.loads(body)
+
+
+@pytest.fixture
+def here():
+    return stand(MemoryTables())
+
+
+def test_changes_are_given_with_a_cursor_that_goes_on(here):
+    change(here, A, 1, 2)
+
+    async def play():
+        async with serving(here) as port:
+            first = await get(port, "/v1/changes")
+            change(here, B, 1, 2)
+            return first, await get(port, f"/v1/changes?cursor={first[1]['cursor']}")
+
+    (status, told), (_, more) = asyncio.run(play())
+    assert status == 200
+    assert [c["url"] for c in told["changes"]] == [A]
+    assert told["changes"][0]["fields"] == {"product.price": {"before": 1, "now": 2}}
+    assert [c["url"] for c in more["changes"]] == [B]
+
+
+def test_only_a_host_or_an_owner(here):
+    here.store.hold(A, "shop")
+    change(here, A, 1, 2)
+    change(here, B, 1, 2)
+
+    async def play():
+        async with serving(here) as port:
+            return [
+                await get(port, f"/v1/changes?{which}")
+                for which in ("host=b.example", "owner=shop", "owner=nobody", "limit=1")
+            ]
+
+    told = [[c["url"] for c in found["changes"]] for _, found in asyncio.run(play())]
+    assert told == [[B], [A, A], [], [A]]
+
+
+def test_a_long_poll_is_answered_when_something_changes(here):
+    change(here, A, 1)
+
+    async def play():
+        async with serving(here) as port:
+            poll = asyncio.create_task(get(port, "/v1/changes?cursor=now&wait_ms=20000"))
+            await asyncio.sleep(0.2)
+            waiting = not poll.done()
+            change(here, A, 2)
+            return waiting, await poll
+
+    waiting, (_, told) = asyncio.run(play())
+    assert waiting
+    assert [c["kind"] for c in told["changes"]] == ["changed"]
+
+
+def test_a_long_poll_ends_without_a_change(here):
+    async def play():
+        async with serving(here) as port:
+            return await get(port, "/v1/changes?wait_ms=1")
+
+    assert asyncio.run(play())[1]["changes"] == []
+
+
+def test_events_come_as_they_happen_and_go_on_where_they_were(here):
+    change(here, A, 1, 2)
+
+    async def play():
+        async with serving(here) as port:
+            accept = "Accept: text/event-stream"
+            reader, writer = await ask(port, "/v1/changes", accept)
+            head = await reader.readuntil(b"\r\n\r\n")
+            first = await reader.readuntil(b"\n\n")
+            change(here, B, 1, 2)
+            second = await reader.readuntil(b"\n\n")
+            writer.close()
+            cursor = first.split(b"\n")[0].removeprefix(b"id: ").decode()
+            reader, writer = await ask(port, "/v1/changes", accept, f"Last-Event-ID: {cursor}")
+            await reader.readuntil(b"\r\n\r\n")
+            again = await reader.readuntil(b"\n\n")
+            writer.close()
+            return head, first, second, again
+
+    head, first, second, again = asyncio.run(play())
+    assert b"text/event-stream" in head
+    assert b"event: changed\n" in first
+    assert orjson.loads(first.partition(b"data: ")[2])["url"] == A
+    assert orjson.loads(second.partition(b"data: ")[2])["url"] == B
+    assert again == second
+
+
+@pytest.mark.parametrize(
+    "query", ["cursor=nonsense", "limit=0", "limit=x", "wait_ms=-1", "limit=99999999999999"]
+)
+def test_what_cannot_be_read_is_told(here, query):
+    async def play():
+        async with serving(here) as port:
+            return await get(port, f"/v1/changes?{query}")
+
+    status, told = asyncio.run(play())
+    assert status == 400
+    assert told["error"]
+
+
+def test_too_many_readers_are_turned_away(here):
+    async def play():
+        async with serving(here, max_in_flight=1) as port:
+            poll = asyncio.create_task(get(port, "/v1/changes?wait_ms=1500"))
+            await asyncio.sleep(0.3)
+            refused = await get(port, "/v1/changes")
+            await poll
+            return refused, await get(port, "/v1/changes")
+
+    refused, taken = asyncio.run(play())
+    assert refused[0] == 503
+    assert taken[0] == 200
