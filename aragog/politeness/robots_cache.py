@@ -112,11 +112,17 @@ class RobotsCache:
         """The rules of each origin; one round trip, none for those looked at within 5 s."""
         wanted = list(dict.fromkeys(origins))
         looked_s = self._clock.monotonic_s()
+        now_ms = self._clock.now_ms()
         local = {origin: self._remembered(origin, looked_s) for origin in wanted}
-        unsure = [origin for origin in wanted if local[origin] is None]
+        # Memory is trusted for good news alone. Rules that have just run out here may have been
+        # fetched by another process meanwhile, and saying MISSING would send its caller round.
+        unsure = [
+            origin
+            for origin in wanted
+            if self._found(local[origin], now_ms).state is not State.FRESH
+        ]
         if unsure:
             local.update(self._look(unsure, looked_s))
-        now_ms = self._clock.now_ms()
         return {origin: self._found(local[origin], now_ms) for origin in wanted}
 
     def get(self, origin: str) -> Found:

@@ -138,6 +138,19 @@ def test_new_rules_are_seen_by_other_processes_within_seconds(new_cache, clock):
     assert not allows(other.get(ORIGIN), "/private")
 
 
+def test_rules_that_ran_out_in_memory_are_looked_up_before_they_are_called_missing(
+    new_cache, clock
+):
+    one, other = new_cache(), new_cache()
+    one.put(ORIGIN, 503, b"", clock.now_ms())
+    clock.advance_ms(599_000)
+    assert one.get(ORIGIN).state is State.FRESH
+    clock.advance_ms(2_000)
+    other.put(ORIGIN, 200, PRIVATE, clock.now_ms())
+
+    assert one.get(ORIGIN).state is State.FRESH
+
+
 def test_repeated_use_asks_redis_seldom_and_parses_once(cache, clock, redis_client):
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
     first = cache.get(ORIGIN)
