@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from selectolax.lexbor import LexborNode
-
-from aragog.errors import InvalidUrl
-from aragog.pages.document import squeeze
 from aragog.pages.richpins import dates, images, values
+from aragog.pages.richpins.bylines import MAX_NAME_CHARS, bylines
 from aragog.pages.richpins.dates import Moment
 from aragog.pages.richpins.graph import Node
 from aragog.pages.richpins.images import Image
+from aragog.pages.richpins.naming import site_name_of, title_of
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.sources import Sources
-from aragog.urls.domain import registered_domain
 
-_SITE_TYPES = frozenset({"website"})
 _PAGE_TYPES = frozenset(
     {"webpage", "itempage", "articlepage", "aboutpage", "collectionpage", "faqpage", "recipepage"}
 )
-_TITLE_CUTS = re.compile(r"\s+[|\-–—·•:»│›~]\s+|\s*[|│]\s*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +54,10 @@ def read(
     markup: those of an article are as often its author or a later picture.
     """
     pages = list(sources.graph.of_types(_PAGE_TYPES))
-    site_name = _site_name(sources, nodes)
+    site_name = site_name_of(sources, nodes)
     image, candidates = _images(sources, nodes, pages, shared_first=prefers_shared_image)
     return Page(
-        title=_title(sources, nodes, name_properties, site_name),
+        title=title_of(sources, nodes, name_properties, site_name),
         description=_description(sources, nodes, pages),
         canonical_url=_canonical_url(sources, nodes),
         site_name=site_name,
@@ -77,66 +71,6 @@ def read(
         icon_url=_link(sources, "icon", "icon_url"),
         oembed_url=_oembed(sources),
     )
-
-
-def _title(
-    sources: Sources, nodes: list[Node], properties: tuple[str, ...], site_name: str | None
-) -> str | None:
-    def candidates() -> Iterator[Candidate]:
-        yield from sources.scalars(nodes, *properties)
-        yield from sources.meta("og:title", "twitter:title")
-        yield from sources.meta("dc.title", "dcterms.title", "citation_title", "title")
-        yield from sources.meta("parsely-title", "sailthru.title")
-        heading = sources.heading()
-        shown = sources.document.title
-        if heading is not None and shown and _bare(heading.value) in _bare(shown):
-            yield heading
-        if shown:
-            yield Candidate(shown, "html", "title")
-        if heading is not None:
-            yield heading
-
-    title = sources.ledger.pick("page.title", values.text, candidates(), expected="a title")
-    where = sources.ledger.provenance.get("page.title")
-    if not title or not where:
-        return None
-    title = without_site(title, {*filter(None, [site_name]), *own_names(sources)})
-    if where.syntax in {"json-ld", "microdata", "rdfa"}:
-        return title
-    heading = sources.heading()
-    parts = [part for part in _TITLE_CUTS.split(title) if part]
-    if heading is not None and len(parts) > 1 and _bare(heading.value) == _bare(parts[0]):
-        return parts[0].strip()
-    return title
-
-
-def without_site(title: str, site_names: set[str]) -> str:
-    """A title without the site's name behind or before a dash, bar or dot."""
-    cuts = list(_TITLE_CUTS.finditer(title))
-    if cuts and site_names:
-        sites = {_bare(name) for name in site_names}
-        first, last = cuts[0], cuts[-1]
-        if _bare(title[last.end() :]) in sites and last.start() > 0:
-            return title[: last.start()].strip()
-        if _bare(title[: first.start()]) in sites and first.end() < len(title):
-            return title[first.end() :].strip()
-    return title
-
-
-def own_names(sources: Sources) -> tuple[str, ...]:
-    """The host in the two ways that a site may be called after it: `example`, `example.com`."""
-    try:
-        domain = registered_domain(sources.document.url)
-    except InvalidUrl:
-        return ()
-    return domain.partition(".")[0], domain
-
-
-def _bare(text: str) -> str:
-    return _NOT_LETTERS.sub("", text.lower().replace("&", "and"))
-
-
-_NOT_LETTERS = re.compile(r"[\W_]+")
 
 
 def _description(sources: Sources, nodes: list[Node], pages: list[Node]) -> str | None:
@@ -173,40 +107,6 @@ def _url(sources: Sources, raw: Any) -> str | None:
     return sources.absolute(raw) if isinstance(raw, str) and raw.strip() else None
 
 
-def _site_name(sources: Sources, nodes: list[Node]) -> str | None:
-    def candidates() -> Iterator[Candidate]:
-        sites = [n for n in sources.graph.of_types(_SITE_TYPES) if n.role in {"", "ispartof"}]
-        yield from sources.scalars(sites, "name", "alternatename")
-        yield from sources.meta("og:site_name")
-        yield from sources.meta("application-name", "apple-mobile-web-app-title")
-        yield from sources.scalars(nodes, "publisher")
-        yield from sources.meta("dc.publisher", "dcterms.publisher", "publisher")
-        yield from sources.meta("al:ios:app_name", "al:android:app_name", "twitter:app:name:iphone")
-        yield from _named_like_the_host(sources)
-
-    name = sources.ledger.pick("page.site_name", values.name, candidates(), expected="a name")
-    return _without_slogan(sources, name) if name else None
-
-
-def _named_like_the_host(sources: Sources) -> Iterator[Candidate]:
-    """The part of a title that is the host's name in other letters: `Bong Eats` of bongeats.com."""
-    own = {_bare(name) for name in own_names(sources)}
-    for where, text in (
-        ("title", sources.document.title),
-        ("og:title", sources.metas.first("og:title")),
-    ):
-        for part in _TITLE_CUTS.split(text or ""):
-            if _bare(part) in own:
-                yield Candidate(part.strip(), "html", where)
-
-
-def _without_slogan(sources: Sources, name: str) -> str:
-    """`Baker by Nature - A Baking Blog` is called as its host is, without the rest."""
-    own = {_bare(each) for each in own_names(sources)}
-    parts = [part.strip() for part in _TITLE_CUTS.split(name) if part.strip()]
-    return next((part for part in parts if _bare(part) in own), name)
-
-
 def _language(sources: Sources, nodes: list[Node]) -> str | None:
     def candidates() -> Iterator[Candidate]:
         html = sources.document.html_attributes
@@ -239,44 +139,11 @@ def _authors(sources: Sources, nodes: list[Node], pages: list[Node]) -> tuple[st
             "page.authors",
             _person_names,
             candidates(),
-            otherwise=_bylines(sources),
+            otherwise=bylines(sources),
             expected="a name",
         )
         or ()
     )
-
-
-def _bylines(sources: Sources) -> Iterator[Candidate]:
-    """Names in elements that are called author or byline, outside of comments."""
-    for count, node in enumerate(sources.document.tree.css(_BYLINES)):
-        if count >= _MAX_BYLINES:
-            return
-        text = squeeze(node.text())
-        named = _BYLINE.fullmatch(text) if len(text) <= _TOO_LONG_FOR_A_NAME else None
-        if named and not _is_in_comments(node):
-            yield Candidate(named[1], "html", f"{node.tag} of class or rel author")
-
-
-_BYLINES = '[rel~="author"],[class*="byline" i],[class*="author" i]'
-_MAX_BYLINES = 30
-_BYLINE = re.compile(
-    r"(?i:(?:written |posted |published |recipe )?by:?\s+|(?:von|por|par|di|door|av)\s+)?"
-    r"([^\W\d_a-z][\w.’'\-]*(?:\s+(?:(?:de|van|von|der|la|del|di|da|el|al|bin|ter|and)\s+)*"
-    r"[^\W\d_a-z][\w.’'\-]*){1,3})(?:\s*[|,–·•\-].*)?"
-)
-
-
-def _is_in_comments(node: LexborNode) -> bool:
-    at: LexborNode | None = node
-    for _ in range(8):
-        if at is None or at.tag in {"body", "html"}:
-            return False
-        attributes = at.attributes
-        named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
-        if "comment" in named or "review" in named or "related" in named:
-            return True
-        at = at.parent
-    return False
 
 
 def _labelled(sources: Sources) -> bool:
@@ -284,14 +151,11 @@ def _labelled(sources: Sources) -> bool:
     return label.strip().lower() in {"written by", "author", "by"}
 
 
-_TOO_LONG_FOR_A_NAME = 80
-
-
 def _person_names(raw: Any) -> tuple[str, ...] | None:
     found = values.names(raw)
     if found is None:
         return None
-    return tuple(name for name in found if len(name) <= _TOO_LONG_FOR_A_NAME) or None
+    return tuple(name for name in found if len(name) <= MAX_NAME_CHARS) or None
 
 
 def _metas_at_once(sources: Sources, *names: str) -> Iterator[Candidate]:
