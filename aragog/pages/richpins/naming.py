@@ -89,8 +89,20 @@ def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
         yield from sources.meta("al:ios:app_name", "al:android:app_name", "twitter:app:name:iphone")
         yield from _named_like_the_host(sources)
 
-    name = sources.ledger.pick("page.site_name", values.name, candidates(), expected="a name")
-    return _without_slogan(sources, name) if name else None
+    # A site that calls itself by its address in one place often has a name in another.
+    ranked = sorted(candidates(), key=lambda each: _is_address(each.value))
+    name = sources.ledger.pick("page.site_name", values.name, ranked, expected="a name")
+    if name and len(name) > _MAX_SITE_NAME_CHARS:
+        return _without_slogan(sources, name)
+    return name
+
+
+_MAX_SITE_NAME_CHARS = 80
+_ADDRESS = re.compile(r"\s*[\w\-]+(?:\.[\w\-]+)+\s*")
+
+
+def _is_address(value: object) -> bool:
+    return isinstance(value, str) and _ADDRESS.fullmatch(value) is not None
 
 
 def _named_like_the_host(sources: Sources) -> Iterator[Candidate]:
@@ -106,7 +118,7 @@ def _named_like_the_host(sources: Sources) -> Iterator[Candidate]:
 
 
 def _without_slogan(sources: Sources, name: str) -> str:
-    """`Baker by Nature - A Baking Blog` is called as its host is, without the rest."""
+    """Of a sentence the part that is called as the host is, else the first."""
     own = {_bare(each) for each in own_names(sources)}
     parts = [part.strip() for part in _TITLE_CUTS.split(name) if part.strip()]
-    return next((part for part in parts if _bare(part) in own), name)
+    return next((part for part in parts if _bare(part) in own), parts[0] if parts else name)
