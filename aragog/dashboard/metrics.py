@@ -25,6 +25,8 @@ from aragog.pinlater.job import State
 
 WAIT_S = 1.0
 MOST_DOMAINS = 20
+# A sample is read so often at most; a scrape that it is too slow for has it the next time.
+FRESHNESS_S = 30.0
 # A broker used by many applications may have any number of queues; a scrape asks for so many.
 MOST_QUEUES = 100
 
@@ -163,7 +165,7 @@ def _freshness(parts: Parts) -> Iterator[Metric]:
         "Of pages that are refreshed, those whose refresh is not overdue.",
         labels=["type"],
     )
-    for of, found in parts.store().freshness().items():
+    for of, found in parts.store().freshness(cached_s=FRESHNESS_S).items():
         age.add_metric([of, "0.5"], found.age_p50_s)
         age.add_metric([of, "0.95"], found.age_p95_s)
         on_time.add_metric([of], found.on_time)

@@ -94,6 +94,7 @@ class UrlStore:
         self._hosts = Hosts(tables)
         self._holds = Holds(tables)
         self._pacing = Pacing(tables)
+        self._fresh: tuple[int, dict[str, Freshness]] = (0, {})
         self._changes = Changes(tables)
         self.hooks = Hooks(tables)
         self._takedown = Takedown(tables, content, self._linking, self._aliases, self._hosts)
@@ -480,9 +481,18 @@ class UrlStore:
         """How long the oldest change has waited to be folded; 0: nothing waits."""
         return self._folder.lag_ms()
 
-    def freshness(self, sample: int = SAMPLE) -> dict[str, Freshness]:
-        """How old what is served is and how much is refreshed in time, by type, from a sample."""
-        return freshness(self._tables, self._clock.now_ms(), sample)
+    def freshness(self, sample: int = SAMPLE, *, cached_s: float = 0.0) -> dict[str, Freshness]:
+        """
+        How old what is served is and how much is refreshed in time, by type, from a sample.
+
+        With `cached_s` the last answer is given again while it is no older.
+        """
+        now_ms = self._clock.now_ms()
+        at_ms, found = self._fresh
+        if not 0 <= now_ms - at_ms < cached_s * 1000:
+            found = freshness(self._tables, now_ms, sample)
+            self._fresh = (now_ms, found)
+        return found
 
     def claim_due(
         self, now_ms: int, limit: int, lease_s: float, *, upto_ms: int | None = None

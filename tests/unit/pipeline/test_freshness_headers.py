@@ -1,0 +1,56 @@
+"""What an answer's headers say of how long it is fresh."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.pipeline.freshness import fresh_s, moment_ms
+
+NOW_MS = 784_111_777_000
+NOW, LATER = "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 09:49:37 GMT"
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"cache-control": "max-age=600"}, 600),
+        ({"cache-control": "public, Max-Age = 600, must-revalidate"}, 600),
+        ({"cache-control": 'max-age="600"'}, 600),
+        ({"cache-control": "max-age=600", "age": "100"}, 500),
+        ({"cache-control": "max-age=600", "age": "700"}, None),
+        ({"cache-control": "max-age=600", "expires": NOW}, 600),
+        ({"cache-control": "s-maxage=600"}, None),
+        ({"cache-control": "no-store, max-age=600"}, None),
+        ({"cache-control": "no-cache"}, None),
+        ({"cache-control": "max-age=-1"}, None),
+        ({"expires": LATER}, 3600),
+        ({"expires": LATER, "date": LATER}, None),
+        ({"expires": "0"}, None),
+        ({"expires": "-1"}, None),
+        ({}, None),
+    ],
+)
+def test_what_headers_say(headers, seconds):
+    assert fresh_s(headers, NOW_MS) == seconds
+
+
+def test_dates():
+    assert moment_ms(NOW) == NOW_MS
+    assert moment_ms("Sun, 06 Nov 1994 08:49:37") == NOW_MS
+    assert moment_ms(None) is moment_ms("") is moment_ms("yesterday") is None
+
+
+@given(st.text(), st.text(), st.text(), st.text())
+def test_whatever_they_hold_the_answer_is_a_time_ahead_or_none(control, age, expires, date):
+    headers = {"cache-control": control, "age": age, "expires": expires, "date": date}
+    found = fresh_s(headers, NOW_MS)
+
+    assert found is None or found > 0
+
+
+@given(st.text(), st.integers(0, 10**9))
+def test_a_max_age_is_found_among_anything(text, seconds):
+    text = text.replace("no-", "")
+    found = fresh_s({"cache-control": f"{text}, max-age={seconds}"}, NOW_MS)
+
+    assert found is None or found >= 0
