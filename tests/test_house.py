@@ -80,3 +80,26 @@ def test_make_help_names_both_commands():
 
     assert "make run" in told.stdout
     assert "make test" in told.stdout
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        p
+        for p in sorted(ROOT.rglob("*.md"))
+        if not {".venv", ".venv-bench", ".cache"} & set(p.parts)
+    ],
+    ids=lambda p: str(p.relative_to(ROOT)),
+)
+def test_a_page_links_to_what_exists(page):
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
+
+    missing = [t for t in targets if "://" not in t and not (page.parent / t).exists()]
+
+    assert missing == []
+
+
+def test_decisions_have_numbers_of_their_own():
+    numbers = [path.name[:4] for path in (ROOT / "docs" / "adr").glob("*.md")]
+
+    assert len(numbers) == len(set(numbers))
