@@ -1,0 +1,107 @@
+"""A refresh, a hold, a release killed between any two writes, and run again."""
+
+import pytest
+
+from aragog.clock import ManualClock
+from aragog.settings import StoreSettings
+from aragog.urlstore.changes import SETTLE_MS
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.refresh import Seen
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.faults import Fuse, MortalContent, MortalTables, every_kill_point
+from tests.support.stores import NOW_MS, Stand, body, page
+
+A, B, C = (f"http://{x}.example/" for x in "abc")
+AT = NOW_MS + 50_000
+
+
+def world(fuse: Fuse) -> Stand:
+    clock = ManualClock(NOW_MS)
+    tables = MortalTables(MemoryTables(clock), fuse)
+    content = MortalContent(MemoryContent(), fuse)
+    return Stand(UrlStore(tables, content, StoreSettings(), clock), tables, content, clock)
+
+
+def fetched(url, at_ms, price, **given):
+    seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
+    fields = {"product.price": price, "page.title": b'"T"'}
+    return page(url, at_ms, seen=seen, fields=fields, **given)
+
+
+def before(here):
+    here.store.write_pages([fetched(url, NOW_MS, b'"5"', content=body("x")) for url in (A, B, C)])
+    here.store.hold(A, "shop", at_ms=1)
+    here.store.hold(C, "shop", at_ms=1)
+    here.clock.advance_ms(100_000)
+
+
+def refresh(here):
+    gone = Seen(outcome="NotModified", fetched_at_ms=AT)
+    here.store.write_pages([fetched(A, AT, b'"4"', content=body("y")), fetched(B, AT, b'"3"')])
+    here.store.write_pages([page(C, AT, seen=gone)])
+
+
+def hold(here):
+    here.store.hold(B, "kitchen", at_ms=2)
+
+
+def release(here):
+    here.store.release(A, "shop", at_ms=2)
+
+
+def redirect(here):
+    here.store.write_pages([fetched(A, AT, b'"5"', final_url=B)])
+
+
+STEPS = {f.__name__: f for f in (refresh, hold, release, redirect)}
+
+
+def shown(here):
+    records = {url: here.store.get(url, info=True) for url in (A, B, C)}
+    return {
+        url: (
+            record.canonical_url,
+            record.fields,
+            record.info,
+            record.facts,
+            record.due_at_ms,
+            here.store.refresh_state(url),
+            here.store.holders(url),
+            here.store.history(url, "product.price"),
+        )
+        for url, record in records.items()
+    }
+
+
+def told(here):
+    here.clock.advance_ms(SETTLE_MS + 10_000)
+    changes = here.store.changes().items
+    return {(c.url, c.at_ms, c.kind, c.owners, str(c.fields)) for c in changes}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_it_ends_as_if_never_killed_and_every_change_is_told(name):
+    step = STEPS[name]
+    unharmed = world(Fuse())
+    before(unharmed)
+    step(unharmed)
+    expected, changes = shown(unharmed), told(unharmed)
+    worlds: list[Stand] = []
+
+    def act(fuse):
+        left, fuse.left = fuse.left, None
+        here = world(fuse)
+        worlds.append(here)
+        before(here)
+        fuse.left = left
+        step(here)
+
+    points = 0
+    for point in every_kill_point(act):
+        points += 1
+        here = worlds[-1]
+        step(here)
+        assert shown(here) == expected, f"killed before write {point}"
+        assert told(here) == changes, f"killed before write {point}"
+    assert points >= 2
