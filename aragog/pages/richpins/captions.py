@@ -63,12 +63,12 @@ _TIMES = {
 
 
 def text_of(document: Document) -> str:
-    """What the page shows, as one line; scripts and styles are left out."""
+    """What the page shows in its main part, else anywhere, as one line."""
     body = document.tree.body
     if body is None:
         return ""
-    pieces = (node.text(separator=" ") for node in body.css("main,article") or [body])
-    return " ".join(" ".join(pieces).split())[:MAX_CHARS]
+    main = body.css_first("main") or body.css_first("article") or body
+    return " ".join(main.text(separator=" ")[:MAX_CHARS].split())
 
 
 def minutes(shown: str, field: str) -> tuple[int, str] | None:

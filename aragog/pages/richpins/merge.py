@@ -137,6 +137,8 @@ def _subject(sources: Sources) -> tuple[_Kind | None, list[Node]]:
         if chosen is None:
             continue
         weight = kind.weight + _standing(chosen) + (og_type in kind.og_types) * kind.og_weight
+        if kind.name in {"place", "video"} and _follows_another(sources, chosen):
+            weight -= 45
         if kind.name == "recipe":
             weight += 60 if _is_whole_recipe(chosen) else -40
         if best is None or weight > best[0]:
@@ -174,6 +176,15 @@ def _other_subject(sources: Sources) -> list[Node]:
     )
     found = next(nodes, None)
     return [found] if found is not None else []
+
+
+def _follows_another(sources: Sources, node: Node) -> bool:
+    """True when something else is described first: a trip and then its places, a fair, a course."""
+    others = _other_subject(sources)
+    return bool(others) and others[0].where != node.where and not others[0].is_a(_OF_A_KIND)
+
+
+_OF_A_KIND = frozenset(name for kind in _KINDS for name in kind.types)
 
 
 def _standing(node: Node) -> int:

@@ -24,7 +24,8 @@ _INGREDIENTS = (
 ).split()
 _STEPS = (
     "directions? instructions? method preparation preparations? steps? procedure "
-    "how\\s+to\\s+make.* how\\s+to\\s+cook.* préparation étapes? zubereitung anleitung "
+    "how\\s+to\\s+make.* how\\s+to\\s+cook.* here.s\\s+how.* préparation étapes? "
+    "zubereitung anleitung "
     "preparación elaboración modo\\s+de\\s+prepar\\w+ preparazione procedimento bereiding "
     "bereidingswijze werkwijze przygotowanie sposób\\s+przygotowania wykonanie "
     "gör\\s+så\\s+här tillagning instruktioner fremgangsmåte fremgangsmåde sådan\\s+gør\\s+du "
@@ -109,6 +110,8 @@ def best_sections(sources: Sources) -> dict[str, Section]:
         return best
     for section in _by_headings(sources):
         known = best.get(section.kind)
+        if section.kind == "ingredients" and section.count < 2:
+            continue
         if known is None or _score(section) > _score(known):
             best[section.kind] = section
     for kind, name in (("ingredients", "ingredient"), ("steps", "")):
