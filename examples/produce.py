@@ -1,0 +1,37 @@
+"""
+A producer: take URLs from anywhere and enqueue them, telling what became of each.
+
+    python examples/produce.py https://example.com/a https://example.com/b
+
+Settings come from aragog.toml and the environment, as for every command. A run of it prints a line
+a URL; it may be killed and run again at any time.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from aragog.client import Aragog
+from aragog.errors import BrokerUnavailable
+from aragog.pipeline.enqueue import Fate
+
+
+def produce(urls: list[str], *, tries: int = 5) -> int:
+    """Enqueue; how many of them are no URLs. Tries again while the server does not answer."""
+    with Aragog() as aragog:
+        for attempt in range(tries):
+            try:
+                answers = aragog.enqueue(urls, priority=3)
+                break
+            except BrokerUnavailable:
+                if attempt == tries - 1:
+                    raise
+                time.sleep(2**attempt)
+    for answer in answers:
+        print(f"{answer.fate}: {answer.url or answer.given}", answer.why or "")
+    return sum(answer.fate is Fate.INVALID for answer in answers)
+
+
+if __name__ == "__main__":
+    sys.exit(3 if produce(sys.argv[1:]) else 0)

@@ -1,0 +1,44 @@
+"""What docs/cli.md, docs/producers.md and examples/ print is what they say."""
+
+import doctest
+
+import pytest
+
+from tests.support.documented import ROOT, agrees, examples, run
+from tests.support.producer import producer_home
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+
+def test_every_command_of_the_page_prints_what_the_page_says(crawled):
+    wrong = []
+    for command, wanted in examples("docs/cli.md"):
+        got = run(command, crawled.environ)
+        if not agrees(wanted, got):
+            wrong.append(f"$ {command}\n{got}\ninstead of\n{wanted}")
+
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_command_has_its_place_on_a_page():
+    from aragog.cli import main
+
+    text = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
+
+    assert [name for name in main.commands if f"aragog {name}" not in text] == []
+
+
+def test_the_producers_page_does_what_it_says(monkeypatch):
+    with producer_home() as home:
+        monkeypatch.setenv("ARAGOG_DATA_DIR", str(home.folder))
+
+        found = doctest.testfile(str(ROOT / "docs" / "producers.md"), module_relative=False)
+
+    assert found.attempted > 5
+    assert not found.failed
+
+
+def test_the_examples_print_what_they_say():
+    with producer_home() as home:
+        for command, wanted in examples("examples/README.md"):
+            assert agrees(wanted, run(command, home.environ))
