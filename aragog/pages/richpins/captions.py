@@ -21,7 +21,9 @@ _UNIT = (
     r"(?:h\w*|std\w*|stunden?|m\w{0,8}|d[kí]\w*|uur|uren|tim\w*|godz\w*|ώρ\w*|λεπτ\w*|час\w*|"
     r"мин\w*)\.?"
 )
-_DURATION = rf"((?:\d+[\d.,:/½¼¾\s\-–]{{0,8}}\s?{_UNIT}[\s,]*(?:and|und|et|y|e|og|i)?\s*){{1,2}})"
+_DURATION = (
+    rf"((?:\d{{1,4}}[\d.,:/½¼¾\s\-–]{{0,8}}\s?{_UNIT}[\s,]*(?:and|und|et|y|e|og|i)?\s*){{1,2}})"
+)
 _PREP = (
     r"prep(?:aration)?\s*(?:time)?|hands[- ]on\s*time|active\s*time|vorbereitungs?zeit|arbeitszeit|"
     r"temps\s*de\s*pr[ée]paration|pr[ée]paration|tiempo\s*de\s*preparaci[óo]n|preparazione|"
