@@ -19,6 +19,7 @@ from itertools import islice
 
 import orjson
 
+from aragog.clock import Clock
 from aragog.errors import BadInput, CorruptRow
 from aragog.urls.domain import host as host_of
 from aragog.urlstore.records import Page
@@ -31,6 +32,7 @@ MAX_VALUE_BYTES = 4096
 """Longer values are left out of the feed; they are in the record."""
 
 _COLUMN = b"l:v"
+_MOST_TRIES = 3
 _DELETE_ROWS = 1000
 _CURSOR_BYTES = 20
 
@@ -63,6 +65,19 @@ def changes_put(changes: Sequence[Change], now_ms: int) -> Put:
         {_COLUMN: orjson.dumps(told)},
         now_ms,
     )
+
+
+def publish(tables: Tables, changes: Sequence[Change], clock: Clock) -> None:
+    """
+    Write the row of a bundle's changes.
+
+    Where that took so long that readers may have passed its stamp, it is written once more.
+    """
+    for _ in range(_MOST_TRIES):
+        now_ms = clock.now_ms()
+        tables.write([changes_put(changes, now_ms)])
+        if clock.now_ms() - now_ms < SETTLE_MS / 2:
+            return
 
 
 def shown(value: bytes | None) -> str | None:

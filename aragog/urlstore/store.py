@@ -88,7 +88,9 @@ class UrlStore:
         self._linking = Linking(tables, settings.inlinks, self._clock)
         self._aliases = Aliases(tables, content, self._linking)
         self._links = LinkReader(tables, self._linking, self._aliases)
-        self._writer = PageWriter(tables, content, settings, self._linking, self._aliases, refresh)
+        self._writer = PageWriter(
+            tables, content, settings, self._linking, self._aliases, refresh, self._clock
+        )
         self._folder = Folder(tables, self._clock)
         self._due = DueIndex(tables)
         self._hosts = Hosts(tables)

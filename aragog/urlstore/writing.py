@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from aragog.clock import Clock, SystemClock
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore import history, nodes
 from aragog.urlstore.aliases import Aliases, alias_edge
-from aragog.urlstore.changes import Change, changes_put, shown
+from aragog.urlstore.changes import Change, publish, shown
 from aragog.urlstore.compression import content_hash
 from aragog.urlstore.due import due_cell, due_put
 from aragog.urlstore.fields import FieldRules
@@ -84,8 +85,10 @@ class PageWriter:
         linking: Linking,
         aliases: Aliases,
         refresh: RefreshSettings | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._tables = tables
+        self._clock = clock or SystemClock()
         self._refresh = refresh or RefreshSettings()
         self._nodes = Nodes(tables)
         self._holds = Holds(tables)
@@ -302,7 +305,7 @@ class PageWriter:
         told = [plan.told for plan in current.values() if plan.told]
         if told:
             # Before the nodes: told twice, if need be, but never not told.
-            self._tables.write([changes_put(told, now_ms)])
+            publish(self._tables, told, self._clock)
         if edges:
             # An alias's edge lies with its home, so it must be there before its pointer is.
             self._tables.write(edges)

@@ -2,9 +2,11 @@
 
 import pytest
 
+from aragog.clock import ManualClock
 from aragog.errors import BadInput, TakenDown
-from aragog.urlstore.changes import MAX_VALUE_BYTES, SETTLE_MS
+from aragog.urlstore.changes import MAX_VALUE_BYTES, SETTLE_MS, Change, Changes, publish
 from aragog.urlstore.refresh import DAY_S, HOUR_S, Seen
+from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, body, page
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
@@ -190,6 +192,25 @@ def test_unchanged_pages_write_nothing_into_the_feed(a_stand):
     a_stand.store.write_pages([fetched(A, NOW_MS + 9), failed(A, NOW_MS + 10, "NotModified")])
 
     assert list(a_stand.tables["f"].scan(b"", None)) == []
+
+
+def test_a_change_whose_writing_was_slow_is_told_again_so_that_nobody_passes_it_by():
+    class Slow(MemoryTables):
+        slow = True
+
+        def write(self, puts):
+            super().write(puts)
+            if self.slow and any(table == "f" for table, *_ in puts):
+                clock.advance_ms(SETTLE_MS)
+                self.slow = False
+
+    clock = ManualClock(NOW_MS)
+    tables = Slow(clock)
+    publish(tables, [Change(A, NOW_MS, "changed")], clock)
+    clock.advance_ms(SETTLE_MS)
+    feed = Changes(tables)
+
+    assert [c.url for c in feed.page(None, clock.now_ms(), 9).items] == [A, A]
 
 
 def test_holding_twice_is_holding_once_by_any_spelling_and_alias(a_stand):
