@@ -8,10 +8,39 @@ celeryconfig.py.
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from celery import Celery
+from celery.signals import worker_init
 
+from aragog.errors import ConfigError
 from aragog.pinlater.worker import follow
+from aragog.pipeline.spelling import take_up_site_rules
+from aragog.politeness.overrides import Overrides
+from aragog.settings import load_settings
+
+
+def _leave(error: ConfigError) -> None:
+    sys.exit("\n".join(f"aragog: {line}" for line in error.problems))
+
+
+# A process with settings that cannot be used must not take a job, nor bury the reason.
+try:
+    load_settings()
+except ConfigError as error:
+    _leave(error)
+
+
+def _check_files(**_: Any) -> None:
+    settings = load_settings()
+    try:
+        Overrides(settings.politeness.overrides_file)
+        take_up_site_rules(settings)
+    except ConfigError as error:
+        _leave(error)
+
+
+worker_init.connect(_check_files, weak=False)
 
 app = Celery("aragog")
 app.config_from_object("celeryconfig")

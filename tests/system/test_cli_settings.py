@@ -1,0 +1,133 @@
+"""Settings that cannot be used: one clear error with setting, value and remedy, and a non-zero exit."""
+
+import socket
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from aragog.cli import main
+from tests.support.standalone import free_port
+
+
+@pytest.fixture
+def up(tmp_path):
+    """`aragog up -d` with these variables; it must not come as far as starting anything."""
+
+    def call(**variables):
+        environ = {
+            "ARAGOG_DATA_DIR": str(tmp_path / "var"),
+            "ARAGOG_SETTINGS": "",
+            "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
+            "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
+            **variables,
+        }
+        told = CliRunner().invoke(main, ["up", "-d"], env=environ)
+        assert told.exit_code == 1
+        assert not told.stdout
+        lines = told.stderr.splitlines()
+        assert all(line.startswith("aragog: ") for line in lines), told.stderr
+        return [line.removeprefix("aragog: ") for line in lines]
+
+    return call
+
+
+def test_a_data_folder_that_cannot_be_written(up, tmp_path):
+    (tmp_path / "file").touch()
+
+    (line,) = up(ARAGOG_DATA_DIR=str(tmp_path / "file"))
+
+    assert line.startswith(f"data_dir: {tmp_path}/file cannot be written")
+    assert "set ARAGOG_DATA_DIR" in line
+
+
+def test_a_port_in_use(up):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        (line,) = up(ARAGOG_SERVING__HTTP_PORT=str(port))
+
+    assert line.startswith(f"serving.http_port: port {port} on 127.0.0.1 is in use")
+    assert "ARAGOG_SERVING__HTTP_PORT" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("ARAGOG_FETCH__QSP", "3", "ARAGOG_FETCH__QSP: is not a setting"),
+        ("ARAGOG_SERVING__HTTP_PORT", "80x", "must be a whole number, got '80x'"),
+        (
+            "ARAGOG_SERVING__HTTP_PORT",
+            "99999",
+            "serving.http_port: must be 65535 at most, got 99999",
+        ),
+        ("ARAGOG_POLITENESS__QPS", "0", "politeness.qps: must be above 0, got 0"),
+        ("ARAGOG_BROKER__URL", "smtp://x", "broker.url: smtp:// is not a broker"),
+        ("ARAGOG_SETTINGS", "/nowhere.toml", "/nowhere.toml: cannot be read"),
+    ],
+)
+def test_a_setting_that_cannot_be_used(up, name, value, told):
+    (line,) = up(**{name: value})
+
+    assert told in line
+
+
+def test_every_problem_of_a_settings_file_is_told_at_once(up, tmp_path):
+    file = tmp_path / "aragog.toml"
+    file.write_text('[politeness]\nqps = "fast"\nspeed = 1\n[nosuch]\na = 1\n')
+
+    lines = up(ARAGOG_SETTINGS=str(file))
+
+    assert [line.split(":")[0] for line in sorted(lines)] == [
+        "nosuch",
+        "politeness.qps",
+        "politeness.speed",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('["example.com"]\nqps = "x"\n', "['example.com'].qps: must be a number"),
+        ("no toml", "is not TOML"),
+        (None, "cannot be read"),
+    ],
+)
+def test_an_overrides_file_that_cannot_be_used(up, tmp_path, text, told):
+    file = tmp_path / "overrides.toml"
+    if text is not None:
+        file.write_text(text)
+
+    (line,) = up(ARAGOG_POLITENESS__OVERRIDES_FILE=str(file))
+
+    assert line.startswith(f"{file}: ")
+    assert told in line
+
+
+@pytest.mark.parametrize("problem", ["ARAGOG_FETCH__QSP", "ARAGOG_POLITENESS__OVERRIDES_FILE"])
+def test_a_worker_by_hand_leaves_at_once_with_the_reason(tmp_path, problem):
+    command = [sys.executable, "-m", "celery", "-A", "workers.app", "worker", "-Q", "fetch"]
+    environ = {"ARAGOG_DATA_DIR": str(tmp_path), problem: "/nowhere.toml", "PATH": "/usr/bin:/bin"}
+
+    told = subprocess.run(
+        command, env=environ, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert told.returncode == 1
+    assert "\naragog: " in f"\n{told.stderr}"
+    assert "/nowhere.toml" in told.stderr or "ARAGOG_FETCH__QSP: is not a setting" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_reading_and_stopping_what_is_not_there_says_so(tmp_path):
+    environ = {"ARAGOG_DATA_DIR": str(tmp_path / "var"), "ARAGOG_SETTINGS": ""}
+
+    for arguments, told in (
+        (["down"], f"data_dir: nothing runs in {tmp_path}/var"),
+        (["show", "http://a.test/"], f"data_dir: nothing is stored in {tmp_path}/var yet"),
+        (["run", "nowhere.txt"], "nowhere.txt: no such file"),
+    ):
+        found = CliRunner().invoke(main, arguments, env=environ)
+
+        assert found.exit_code == 1
+        assert told in found.stderr
