@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from functools import wraps
+from typing import Any, NoReturn, cast
 
 from celery import shared_task
+from celery.exceptions import Reject
+from celery.utils.time import get_exponential_backoff_interval
 
 from aragog.errors import TransientError
+from aragog.pinlater.worker import RunLater
 
 # Retries of an infrastructure that does not answer: 1, 2, 4 … 60 s apart, for hours. The message
 # stays with the broker meanwhile, and nothing is lost when it comes back.
 LONGEST_BACKOFF_S = 60
 MAX_RETRIES = 200
+# Where not even the retry can be sent: the broker is what does not answer.
+BROKER_BACKOFF_S = 2.0
 
 
 def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
@@ -21,14 +27,38 @@ def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
     again while our own infrastructure does not answer. Anything else it raises is our defect: the
     broker's attempts bound it, and it ends among the FAILED jobs with the reason.
     """
-    made = shared_task(
-        name=name,
-        acks_late=True,
-        reject_on_worker_lost=True,
-        ignore_result=True,
-        autoretry_for=(TransientError,),
-        retry_backoff=True,
-        retry_backoff_max=LONGEST_BACKOFF_S,
-        max_retries=MAX_RETRIES,
-    )
+
+    def made(body: Callable[..., Any]) -> Any:
+        @wraps(body)
+        def run(task: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return body(*args, **kwargs)
+            except TransientError as error:
+                again(task, error)
+
+        return shared_task(
+            name=name,
+            bind=True,
+            acks_late=True,
+            reject_on_worker_lost=True,
+            ignore_result=True,
+            max_retries=MAX_RETRIES,
+        )(run)
+
     return cast("Callable[[Callable[..., Any]], Any]", made)
+
+
+def again(task: Any, error: TransientError) -> NoReturn:
+    """
+    Run the task's message once more, later, whatever does not answer.
+
+    Celery retries by sending the message anew. Where that fails it would reject the one at hand for
+    good, and the bundle with it: then that one is given back instead.
+    """
+    wait_s = get_exponential_backoff_interval(
+        factor=1, retries=task.request.retries, maximum=LONGEST_BACKOFF_S, full_jitter=True
+    )
+    try:
+        raise task.retry(exc=error, countdown=wait_s)
+    except Reject as rejected:
+        raise RunLater(str(rejected.reason), BROKER_BACKOFF_S) from error

@@ -1,0 +1,52 @@
+"""What a task does while our own infrastructure does not answer."""
+
+from types import SimpleNamespace
+
+import pytest
+from celery.exceptions import Reject, Retry
+
+from aragog.errors import BrokerUnavailable
+from tasks.policy import LONGEST_BACKOFF_S, again
+
+DOWN = BrokerUnavailable("broker", "connection refused")
+
+
+class Task:
+    """A task whose retry ends as it is told to."""
+
+    def __init__(self, outcome, retries=0):
+        self.request = SimpleNamespace(retries=retries)
+        self.outcome = outcome
+        self.waits = []
+
+    def retry(self, exc, countdown):
+        self.waits.append(countdown)
+        raise self.outcome
+
+
+def test_it_is_tried_again_later():
+    task = Task(Retry())
+
+    with pytest.raises(Retry):
+        again(task, DOWN)
+
+
+def test_waits_grow_up_to_a_bound():
+    for retries in (0, 5, 150):
+        task = Task(Retry(), retries)
+        with pytest.raises(Retry):
+            again(task, DOWN)
+
+        assert 0 <= task.waits[0] <= min(LONGEST_BACKOFF_S, 2**retries)
+
+
+def test_a_retry_that_cannot_be_sent_gives_the_message_back_instead_of_dropping_it():
+    with pytest.raises(Reject) as caught:
+        again(Task(Reject("broker is down", requeue=False)), DOWN)
+
+    assert caught.value.requeue is True
+
+
+def test_the_last_of_many_tries_ends_with_the_reason():
+    with pytest.raises(BrokerUnavailable):
+        again(Task(DOWN, 200), DOWN)
