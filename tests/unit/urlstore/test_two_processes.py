@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import traceback
 
 import pytest
 
@@ -27,20 +28,23 @@ def all_at_once(folder, acts):
     """Each act in a process of its own with a store of its own, started together."""
     barrier = FORK.Barrier(len(acts))
 
-    def run(act):
+    def run(number, act):
         try:
             store = opened(folder)
-            barrier.wait(20)
+            barrier.wait(120)
             act(store)
         except BaseException:
+            (folder / f"problem{number}").write_text(traceback.format_exc())
             os._exit(1)
         os._exit(0)
 
-    processes = [FORK.Process(target=run, args=(act,)) for act in acts]
+    processes = [FORK.Process(target=run, args=pair) for pair in enumerate(acts)]
     for process in processes:
         process.start()
     for process in processes:
-        process.join(60)
+        process.join(120)
+    problems = [path.read_text() for path in sorted(folder.glob("problem*"))]
+    assert not problems, "\n".join(problems)
     assert [process.exitcode for process in processes] == [0] * len(acts)
 
 

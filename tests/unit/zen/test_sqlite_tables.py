@@ -2,9 +2,11 @@
 
 import multiprocessing
 import os
+import shutil
 import signal
 import sqlite3
 import threading
+import traceback
 
 import pytest
 
@@ -69,6 +71,36 @@ def test_a_forked_process_opens_its_own_connections(tables):
 
     assert process.exitcode == 0
     assert tables["n"].get(b"s")[b"m:a"].value == b"2"
+
+
+def test_files_may_be_made_by_several_processes_at_once(tmp_path):
+    """What failed was "database is locked", at the first use of a new folder."""
+    barrier = FORK.Barrier(4)
+
+    def child(round_, sent):
+        try:
+            barrier.wait(60)
+            SqliteTables(tmp_path / f"t{round_}", shards=16).create()
+        except BaseException:
+            sent.send(traceback.format_exc())
+            os._exit(1)
+        os._exit(0)
+
+    for round_ in range(8):
+        told, sent = FORK.Pipe(duplex=False)
+        made = [FORK.Process(target=child, args=(round_, sent)) for _ in range(4)]
+        for process in made:
+            process.start()
+        for process in made:
+            process.join(60)
+        assert [p.exitcode for p in made] == [0] * 4, told.recv()
+
+
+def test_a_folder_that_is_gone_is_a_store_that_does_not_answer(tables, tmp_path):
+    shutil.rmtree(tmp_path / "t")
+
+    with pytest.raises(StoreUnavailable, match="No such file"):
+        tables["n"].get(b"r")
 
 
 def test_threads_may_share_the_tables(tables):
