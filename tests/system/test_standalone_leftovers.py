@@ -1,0 +1,60 @@
+"""Processes that a killed supervisor left behind are ended, and no others."""
+
+import subprocess
+import sys
+
+import pytest
+
+from aragog.standalone import leftovers
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+
+
+@pytest.fixture
+def sleeper():
+    process = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_what_was_noted_is_ended_with_all_of_its_session(tmp_path):
+    parent = subprocess.Popen(
+        ["sh", "-c", "sleep 60 & echo $!; wait"], start_new_session=True, stdout=subprocess.PIPE
+    )
+    child = int(parent.stdout.readline())
+    leftovers.note(tmp_path / "children", [parent.pid])
+
+    assert leftovers.end(tmp_path / "children") == [parent.pid]
+    assert parent.wait(5) == -9
+    assert not leftovers._started(child)
+    assert not (tmp_path / "children").exists()
+
+
+def test_a_session_whose_leader_died_is_ended(tmp_path):
+    leader = subprocess.Popen(
+        ["sh", "-c", "sleep 60 & echo $!; wait"], start_new_session=True, stdout=subprocess.PIPE
+    )
+    child = int(leader.stdout.readline())
+    leftovers.note(tmp_path / "children", [leader.pid])
+    leader.kill()
+    leader.wait()
+
+    leftovers.end(tmp_path / "children")
+
+    assert not leftovers._started(child)
+
+
+def test_a_process_that_only_got_the_same_number_is_left_alone(tmp_path, sleeper):
+    started = leftovers._started(sleeper.pid)
+    (tmp_path / "children").write_text(f"{sleeper.pid} {started - 1}\n")
+
+    assert leftovers.end(tmp_path / "children") == []
+    assert sleeper.poll() is None
+
+
+@pytest.mark.parametrize("text", ["", "nonsense\n", "1 2 3\n", "\x00"])
+def test_a_broken_note_ends_nothing(tmp_path, text):
+    (tmp_path / "children").write_text(text)
+
+    assert leftovers.end(tmp_path / "children") == []
