@@ -105,12 +105,21 @@ def test_the_outcome_says_what_happened(crawl, name, outcome):
     assert outcome == "Fetched" or facts["why"]
 
 
-@pytest.mark.parametrize("name", ["endless", "endless-chunks", "bomb-gzip", "bomb-br", "bomb-zstd"])
+@pytest.mark.parametrize("name", ["endless", "endless-chunks"])
 def test_of_a_page_without_end_the_beginning_is_kept_and_marked(crawl, name):
     facts = crawl[0][name].facts
 
     assert facts["outcome"] == "Fetched"
     assert facts["truncated"]
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "nested"])
+def test_of_a_bomb_no_more_than_the_cap_is_kept(crawl, coding):
+    facts = crawl[0][f"bomb-{coding}"].facts
+
+    assert facts["outcome"] in {"Fetched", "TooLarge", "Unreadable"}
+    assert facts["outcome"] != "Fetched" or facts["truncated"]
+    assert facts.get("bytes", 0) <= 6_000_000
 
 
 def test_a_half_sent_page_is_kept_and_marked(crawl):
