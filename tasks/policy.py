@@ -17,8 +17,6 @@ from aragog.pinlater.worker import RunLater
 # stays with the broker meanwhile, and nothing is lost when it comes back.
 LONGEST_BACKOFF_S = 60
 MAX_RETRIES = 200
-# Where not even the retry can be sent: the broker is what does not answer.
-BROKER_BACKOFF_S = 2.0
 
 
 def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
@@ -53,7 +51,8 @@ def again(task: Any, error: TransientError) -> NoReturn:
     Run the task's message once more, later, whatever does not answer.
 
     Celery retries by sending the message anew. Where that fails it would reject the one at hand for
-    good, and the bundle with it: then that one is given back instead.
+    good, and the bundle with it: then that one is given back instead, and waits as its queue's
+    retry policy says: half an hour in all, as delivered, before it counts as FAILED.
     """
     wait_s = get_exponential_backoff_interval(
         factor=1, retries=task.request.retries, maximum=LONGEST_BACKOFF_S, full_jitter=True
@@ -61,4 +60,4 @@ def again(task: Any, error: TransientError) -> NoReturn:
     try:
         raise task.retry(exc=error, countdown=wait_s)
     except Reject as rejected:
-        raise RunLater(str(rejected.reason), BROKER_BACKOFF_S) from error
+        raise RunLater(str(rejected.reason)) from error

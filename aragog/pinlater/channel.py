@@ -25,7 +25,7 @@ from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.intake import Intake, Waiter
 from aragog.pinlater.job import Claimed, Sizes, State
 from aragog.pinlater.publishing import JobBatch
-from aragog.pinlater.shard import MAX_BATCH, RedisShard
+from aragog.pinlater.shard import MAX_BATCH, RedisShard, our_errors
 
 logger = logging.getLogger(__name__)
 
@@ -264,7 +264,18 @@ class Channel(stock.Channel):
                     sizes += shard.sizes(queue)
             except BrokerUnavailable:
                 logger.warning("the size of %s is without shard %s", queue, shard.name)
-        return sizes.pending + int(super()._size(queue))
+        return sizes.pending + self._listed(queue)
+
+    def _listed(self, queue: str) -> int:
+        """Messages in kombu's lists. No transaction: a server that is full refuses even reads."""
+        with self.conn_or_acquire() as client, client.pipeline(transaction=False) as pipe:
+            for step in self.priority_steps:
+                pipe.llen(self._q_for_pri(queue, step))
+            return int(sum(pipe.execute()))
+
+    def _queue_bind(self, exchange: str, *args: Any) -> None:
+        with our_errors(f"broker, binding of {exchange}"):
+            super()._queue_bind(exchange, *args)
 
     def _has_queue(self, queue: str, **kwargs: Any) -> bool:
         return bool(super()._has_queue(queue, **kwargs)) or any(

@@ -33,6 +33,10 @@ from aragog.pinlater.job import (
     Swept,
 )
 
+IS_FULL = (
+    "its memory is full: raise its maxmemory, add a shard (broker.shards), "
+    "or wait until workers have made room"
+)
 LAYOUT = "pl1"
 MAX_BATCH = 200
 """Jobs that one script call handles: Redis runs nothing else meanwhile (200 take about 3 ms)."""
@@ -124,7 +128,10 @@ def our_errors(where: str) -> Iterator[None]:
     try:
         yield
     except (exceptions.RedisError, OSError) as error:
-        raise BrokerUnavailable(where, str(error) or type(error).__name__) from error
+        # Redis 6.2 tells it of scripts in the text of another error only.
+        full = isinstance(error, exceptions.OutOfMemoryError) or "-OOM " in str(error)
+        why = IS_FULL if full else str(error) or type(error).__name__
+        raise BrokerUnavailable(where, why) from error
 
 
 class RedisShard:

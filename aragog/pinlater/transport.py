@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from kombu.transport import redis as stock
+from redis import exceptions
 
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater import address
@@ -24,7 +25,13 @@ class Transport(stock.Transport):
     Channel = Channel
     can_parse_url = True
     supports_batch_publish = True
-    connection_errors = (*stock.Transport.connection_errors, BrokerUnavailable)
+    # A refusal that passes ends no worker: a server that is full, or a replica for the moment.
+    connection_errors = (
+        *stock.Transport.connection_errors,
+        exceptions.OutOfMemoryError,
+        exceptions.ReadOnlyError,
+        BrokerUnavailable,
+    )
 
     client: Any
     cycle: Any

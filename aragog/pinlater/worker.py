@@ -16,8 +16,14 @@ from billiard.exceptions import WorkerLostError
 from celery import Celery
 from celery.exceptions import Ignore, Reject, Retry
 from celery.worker.request import Request
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
+from aragog.errors import BrokerUnavailable
 from aragog.pinlater.book import Hint
+
+UNSENT = (OperationalError, RedisError, BrokerUnavailable)
+"""With one of these as its reason, a `Reject` is Celery's word for a retry that was not sent."""
 
 
 class RunLater(Reject):
@@ -80,6 +86,9 @@ def hints(error: BaseException, *, retries: bool) -> tuple[Hint | None, Hint | N
         if error.delay_s is None:
             return None, Hint("policy", 0, str(error.reason))
         return None, Hint("again", round(error.delay_s * 1000), str(error.reason))
+    if isinstance(error, Reject) and isinstance(error.reason, UNSENT):
+        # `self.retry()` could not publish: the message at hand is the only one.
+        return None, Hint("policy", 0, f"could not be sent again: {error.reason}")
     if isinstance(error, Reject):
         return None, Hint("again" if error.requeue else "fail", 0, f"rejected: {error.reason}")
     if isinstance(error, Ignore):

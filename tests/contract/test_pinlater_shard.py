@@ -50,11 +50,11 @@ class InMemory:
         self.clock.advance_ms(ms)
 
 
-@pytest.fixture(params=["redis", "memory"])
+@pytest.fixture(params=["redis_client", "bundled_client", "memory"])
 def world(request):
     if request.param == "memory":
         return InMemory()
-    return OnRedis(request.getfixturevalue("redis_client"))
+    return OnRedis(request.getfixturevalue(request.param))
 
 
 @pytest.fixture

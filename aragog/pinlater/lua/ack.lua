@@ -3,6 +3,7 @@
 -- ARGV, two a job: id, token
 -- Returns for each 1, or 0 when the claim is no longer the caller's (nothing changed).
 
+even_when_full()
 local answer, done = {}, 0
 for at = 1, #ARGV, 2 do
   local id, claim = ARGV[at], held(ARGV[at], ARGV[at + 1])

@@ -6,6 +6,7 @@
 -- then for each job id, token, attempt (from 1), record.
 -- After it each of them is RUNNING under its token until now + claim timeout.
 
+even_when_full()
 local limit, timeout_ms, worker = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local config = redis.call('HMGET', CONFIG, 'paused', 'rate', 'burst', 'tokens', 'filled_at')
 if tonumber(config[1] or 0) ~= 0 then return {NOW, -1, 0} end

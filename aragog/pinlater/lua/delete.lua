@@ -4,6 +4,7 @@
 -- ARGV[2]  limit, 1 to 200, of the oldest; or 0: the ids that follow
 -- Returns how many.
 
+even_when_full()
 local set, ids = KEYS[tonumber(ARGV[1])], {}
 if ARGV[2] == '0' then
   for at = 3, #ARGV do

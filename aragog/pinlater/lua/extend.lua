@@ -3,6 +3,7 @@
 -- ARGV[1]  claim timeout (ms); then two a job: id, token
 -- Returns now_ms, then for each 1, or 0 when the claim is no longer the caller's.
 
+even_when_full()
 local answer, deadline = {NOW}, NOW + tonumber(ARGV[1])
 for at = 2, #ARGV, 2 do
   -- Not `held`, which counts: an ack may have been quicker, and that is no fault.

@@ -4,6 +4,7 @@
 --   how 'again': this attempt counts; 'release': it does not; 'fail': FAILED at once
 -- Returns for each its new state, or '' when the claim is no longer the caller's.
 
+even_when_full()
 local answer, retried, released = {}, 0, 0
 for at = 1, #ARGV, 5 do
   local id, how, problem = ARGV[at], ARGV[at + 2], ARGV[at + 4]

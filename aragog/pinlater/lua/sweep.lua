@@ -4,6 +4,7 @@
 -- ARGV[2]  limit of each step, 1 to 200
 -- Returns now_ms, claims given back (PENDING), claims FAILED, finished jobs forgotten.
 
+even_when_full()
 local limit = tonumber(ARGV[2])
 local until_ms = math.min(NOW, tonumber(ARGV[1]))
 local given_back, failed = 0, 0

@@ -5,6 +5,7 @@ from billiard.exceptions import WorkerLostError
 from celery.exceptions import Ignore, Reject
 from hypothesis import given
 from hypothesis import strategies as st
+from kombu.exceptions import OperationalError
 
 from aragog.errors import InvalidMessage
 from aragog.pinlater import envelope, records
@@ -102,6 +103,7 @@ def test_what_is_no_record_is_refused(data):
         (ValueError("v"), True, "policy", "policy"),
         (Reject("r", requeue=False), True, None, "fail"),
         (Reject("r", requeue=True), False, None, "again"),
+        (Reject(OperationalError("down"), requeue=False), False, None, "policy"),
         (RunLater("r", delay_s=2), False, None, "again"),
         (RunLater("r"), False, None, "policy"),
         (WorkerLostError("w"), False, None, "policy"),
