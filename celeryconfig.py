@@ -44,8 +44,9 @@ worker_prefetch_multiplier = 1
 worker_cancel_long_running_tasks_on_connection_loss = False
 broker_connection_retry_on_startup = True
 
-# Flower shows tasks from these events.
-worker_send_task_events = True
+# Flower asks the workers for events while it runs, every 5 s; for nobody they would be a tenth of a
+# worker's main thread.
+worker_send_task_events = False
 task_send_sent_event = False
 worker_hijack_root_logger = True
 worker_redirect_stdouts = False

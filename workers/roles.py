@@ -28,6 +28,8 @@ class Role:
             "--queues", ",".join(self.queues),
             "--pool", self.pool,
             "--concurrency", str(self.concurrency),
+            # Every worker would read every event of every other, and act on none of them.
+            "--without-gossip", "--without-mingle",
         ]  # fmt: skip
 
 
