@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +26,14 @@ from bench.crawl.pages import page, paths
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRAPY = ROOT / ".venv-bench" / "bin" / "python"
+ROLES = ("fetch", "robots", "canonicalize", "store")
+SIGNS = {
+    "origin": "bench.crawl.origin",
+    "redis": "redis-server",
+    "beat": " beat ",
+    **{role: f"workers {role}" for role in ROLES},
+}
+"""What tells a process in its command line."""
 
 
 def free_port() -> int:
@@ -51,15 +60,17 @@ def urls(port: int) -> list[str]:
     return [f"http://{host}:{port}{path}" for host, path in paths()]
 
 
-def tree_cpu_s(root: psutil.Process) -> float:
-    """CPU of a process's descendants, without its own."""
-    total = 0.0
-    for child in root.children(recursive=True):
+def cpu_s_by_role() -> Counter[str]:
+    """CPU of this process, as `client`, and of its descendants but the origin, by what they are."""
+    total = Counter(client=time.process_time())
+    for child in psutil.Process().children(recursive=True):
         try:
-            times = child.cpu_times()
+            times, command = child.cpu_times(), " ".join(child.cmdline())
         except psutil.NoSuchProcess:
             continue
-        total += times.user + times.system
+        role = next((role for role, sign in SIGNS.items() if sign in command), "other")
+        total[role] += times.user + times.system
+    del total["origin"]
     return total
 
 
@@ -99,7 +110,6 @@ def crawl(client, given: list[str]) -> float:
 
 
 def run_aragog(port: int) -> dict:
-    me = psutil.Process()
     with (
         tempfile.TemporaryDirectory(prefix="arb") as made,
         aragog_system(port, Path(made)) as settings,
@@ -109,11 +119,11 @@ def run_aragog(port: int) -> dict:
         with Aragog(settings) as client:
             # 404s of a host of their own: every process has imported and connected by then.
             crawl(client, [f"http://warm.test:{port}/{n}" for n in range(60)])
-            before, cpu_s, own_s = client.tally(), tree_cpu_s(me), time.process_time()
+            before, cpu_s = client.tally(), cpu_s_by_role()
             seconds = crawl(client, urls(port))
-            used_s = tree_cpu_s(me) - cpu_s + time.process_time() - own_s
+            used_s = cpu_s_by_role() - cpu_s
             pages = client.tally().get("stored", 0) - before.get("stored", 0)
-    return {"pages": pages, "seconds": seconds, "cpu_s": used_s}
+    return {"pages": pages, "seconds": seconds, "cpu_s": used_s.total(), "roles": used_s}
 
 
 def run_scrapy(port: int) -> dict:
@@ -149,6 +159,8 @@ def main() -> None:
                 print(
                     f"  {name:7} {rate:6.1f} pages/s {cost[name][-1]:6.2f} CPU ms/page", flush=True
                 )
+                for role, used_s in sorted(found.get("roles", {}).items(), key=lambda p: -p[1]):
+                    print(f"    {role:25} {1000 * used_s / found['pages']:6.2f}")
     middle = {name: statistics.median(found) for name, found in cost.items() if found}
     if len(middle) == 2:
         ratio = middle["aragog"] / middle["scrapy"]
