@@ -152,7 +152,9 @@ def test_workers_and_their_queues_are_listed(browser, system):
     (name,) = workers
     assert name.startswith("robots@"), system.logs()
     assert {queue["name"] for queue in workers[name]["active_queues"]} == {"robots", "upkeep"}
-    assert name in browser.get("/workers")[1]
+    while name not in (page := browser.get("/workers")[1]) and time.monotonic() < until_s:
+        time.sleep(0.3)  # the page lists whom Flower has heard of, and workers speak every 2 s
+    assert name in page
 
 
 def test_flowers_own_broker_page_counts_jobs_that_wait(browser):
