@@ -1,0 +1,62 @@
+"""The references of a page, each as if it stood alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.errors import InvalidUrl
+from aragog.pages.resolve import Resolver
+from aragog.urls.normalize import normalize
+
+BASES = ["https://shop.test/dir/page", "http://shop.test:8080/", "http://[::1]/x?y=z"]
+
+fronts = st.sampled_from(
+    """
+    http://a.test https://a.test:443 http://a.test:80 http://a.test:8080 http://1.2 http://a.test.
+    http://0x7f.1 https://a_b.test http://.. //a.test https://xn--a.test https://A.test
+    http://a.test:99999 http://a-.test:
+    """.split()
+)
+paths = st.lists(st.text("aZ0.-_~%;(2é", max_size=4), max_size=4).map("/".join)
+hrefs = st.builds(
+    lambda front, slash, path, rest: front + slash + path + rest,
+    st.just("") | fronts,
+    st.sampled_from(["/", "/", "", "//"]),
+    paths,
+    st.sampled_from(["", "", "/", "?", "?b=1&a=2", "#x", "\n", " "]),
+)
+
+
+def alone(href: str, base: str) -> str | None:
+    try:
+        return normalize(href.strip(" \t\n\f\r"), base)
+    except InvalidUrl:
+        return None
+
+
+@given(st.sampled_from(BASES), st.lists(hrefs, max_size=12))
+def test_what_was_resolved_before_changes_nothing(base, references):
+    resolver = Resolver(base)
+
+    assert [resolver.resolve(href) for href in references] == [
+        alone(href, base) for href in references
+    ]
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_plain_paths_share_their_front(base):
+    resolver = Resolver(base)
+    references = ["/", "/a", "/a/b.html", "/a/", "/.", "/a/../b", "/a//b", "//c.test/d", "/ä"]
+
+    assert [resolver.resolve(href) for href in references] == [
+        alone(href, base) for href in references
+    ]
+
+
+def test_a_base_element_moves_plain_paths_too():
+    resolver = Resolver("https://shop.test/", "http://other.test/dir/")
+
+    assert resolver.resolve("/a") == "http://other.test/a"
+    assert resolver.resolve("/b") == "http://other.test/b"
