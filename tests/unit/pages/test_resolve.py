@@ -13,11 +13,11 @@ from aragog.urls.normalize import normalize
 BASES = ["https://shop.test/dir/page", "http://shop.test:8080/", "http://[::1]/x?y=z"]
 
 fronts = st.sampled_from(
-    """
-    http://a.test https://a.test:443 http://a.test:80 http://a.test:8080 http://1.2 http://a.test.
-    http://0x7f.1 https://a_b.test http://.. //a.test https://xn--a.test https://A.test
-    http://a.test:99999 http://a-.test:
-    """.split()
+    [
+        *("http://a.test", "https://a.test:443", "http://a.test:80", "http://a.test:8080"),
+        *("http://1.2", "http://0x7f.1", "http://a.test.", "https://a_b.test", "http://.."),
+        *("//a.test", "https://xn--a.test", "https://A.test", "http://a.test:99999"),
+    ]
 )
 paths = st.lists(st.text("aZ0.-_~%;(2é", max_size=4), max_size=4).map("/".join)
 hrefs = st.builds(
