@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from workers.app import app
+from workers.preload import preload
 from workers.roles import ROLES
 
 
@@ -15,6 +16,8 @@ def main() -> int:
         sys.stderr.write(f"usage: python -m workers {{{'|'.join(ROLES)}}} [celery options]\n")
         return 2
     options = ["--hostname", f"{role}@%h", "--loglevel", "WARNING", *ROLES[role].options()]
+    app.loader.import_default_modules()  # the tasks, and all that they stand on
+    preload()
     app.worker_main(["worker", *options, *sys.argv[2:]])
     return 0
 
