@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 
-from aragog.errors import AragogError
+from aragog.errors import AragogError, ConfigError
 from aragog.fetcher.outcome import (
     Busy,
     Fetched,
@@ -23,6 +23,7 @@ from aragog.fetcher.outcome import (
     Refused,
     Unreachable,
 )
+from aragog.fetcher.user_agent import check_user_agent
 from aragog.pipeline import tally
 from aragog.pipeline.answers import answer_of, without_fetch
 from aragog.pipeline.bundles import Answer, AnswerBundle, FetchBundle, RobotsBundle, UrlJob
@@ -110,10 +111,18 @@ class _Run:
 
     def _forbidden(self, job: UrlJob) -> bool:
         """True, and answered, where the URL alone says that it must not be fetched."""
-        why = self.services.fetcher.guard.vet_url(job.next_url)
+        why = self._anonymous(job) or self.services.fetcher.guard.vet_url(job.next_url)
         if why is not None:
             self._done(without_fetch(Forbidden, job, self.services, why=why))
         return why is not None
+
+    def _anonymous(self, job: UrlJob) -> str | None:
+        """Why we must not ask without a contact in our User-Agent; None where we may."""
+        try:
+            check_user_agent(self.services.settings.fetch, job.next_url)
+        except ConfigError as error:
+            return str(error)
+        return None
 
     def with_slots(self, jobs: Sequence[tuple[UrlJob, float | None]]) -> list[tuple[UrlJob, Slot]]:
         """The jobs whose slot is near; the others come back when theirs is due."""

@@ -8,6 +8,9 @@ from urllib.parse import quote
 
 import pytest
 
+from aragog.client import Aragog
+from tests.support.standalone import standalone
+
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
 
@@ -84,6 +87,17 @@ def test_what_brings_no_page_has_an_outcome_in_the_store(crawled, url, outcome):
 
     assert facts["outcome"] == outcome
     assert facts["why"]
+
+
+def test_nothing_is_fetched_without_a_contact_and_it_says_so(demo_web):
+    environ = {k: v for k, v in demo_web.items() if k != "ARAGOG_FETCH__USER_AGENT"}
+    with standalone(environ) as system, Aragog(system.settings) as client:
+        client.enqueue(["http://example.com/"])
+        system.finish(client)
+        facts = show(system, "http://example.com/")["facts"]
+
+    assert facts["outcome"] == "Forbidden"
+    assert "fetch.user_agent" in facts["why"]
 
 
 def test_a_half_sent_page_is_stored_and_marked(crawled):
