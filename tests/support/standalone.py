@@ -104,11 +104,15 @@ def demo_web() -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def crawled(demo_web: dict[str, str]) -> Iterator[Standalone]:
-    """The standalone system with the whole demo web fetched and stored; read API and Flower run."""
+def crawled() -> Iterator[Standalone]:
+    """
+    The standalone system with the whole demo web fetched and stored; read API and Flower run.
+
+    A web of its own: its busy host is busy for those who ask first.
+    """
     from aragog.standalone.demo.sites import seeds
 
-    with standalone(demo_web, front=("beat", "http", "flower")) as system_:
+    with web() as environ, standalone(environ, front=("beat", "http", "flower")) as system_:
         with Aragog(system_.settings) as client:
             client.enqueue(seeds(), depth=1)
             system_.finish(client)
