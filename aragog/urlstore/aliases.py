@@ -13,12 +13,15 @@ from contextlib import closing
 
 import orjson
 
+from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
+from aragog.urlstore.due import DueIndex
 from aragog.urlstore.holds import Holds
 from aragog.urlstore.hosts import host_put
 from aragog.urlstore.keys import content_key
 from aragog.urlstore.linking import Linking, LinksWrite
 from aragog.urlstore.nodes import Nodes, alias_of, facts_of, node_id, text
+from aragog.urlstore.planning import is_wanted
 from aragog.urlstore.ports import ContentStore
 from aragog.urlstore.records import Fact
 from aragog.zen.codec import IN, after, due_key, edge_key, edge_prefix
@@ -26,6 +29,9 @@ from aragog.zen.tables import Cell, Put, Row, Tables, newest_ms
 
 ALIAS = 1
 """The edge type; an alias's score is always 0, so that merging twice makes one edge."""
+
+SOON_MS = 600_000
+"""An undone alias is fetched after this; not at once, for pages at odds may undo it each time."""
 
 _URL = b"p:u"
 _MOVES = (b"m:", b"s:was:", b"s:from:")
@@ -40,8 +46,16 @@ def alias_edge(alias: str, home: str, now_ms: int) -> Put:
 class Aliases:
     """Merges, undoes and lists aliases; each step is safe to repeat."""
 
-    def __init__(self, tables: Tables, content: ContentStore, linking: Linking) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        content: ContentStore,
+        linking: Linking,
+        refresh: RefreshSettings | None = None,
+    ) -> None:
         self._tables = tables
+        self._refresh = refresh or RefreshSettings()
+        self._due = DueIndex(tables)
         self._table = tables["n"]
         self._edges = tables["e"]
         self._nodes = Nodes(tables)
@@ -98,8 +112,10 @@ class Aliases:
         """
         Let a URL stand for itself again; what its fetch had brought to its home comes back.
 
-        Evidence older than this does not make it an alias again. Killed in the middle and run
-        again it goes on: the node says which home it is leaving until all is done.
+        It is due soon then, unless nobody wants it any more: where a later page has taken the place
+        of what it had brought, only a fetch can tell what it is. Evidence older than this does not
+        make it an alias again. Killed in the middle and run again it goes on: the node says which
+        home it is leaving until all is done.
         """
         own = self._table.get(node_id(alias))
         leaving = text(own, nodes.LEAVING)
@@ -115,7 +131,21 @@ class Aliases:
         self._holds.move(home, alias, now_ms, held_as=alias)
         key = edge_key(node_id(home), IN, ALIAS, 0, node_id(alias))
         self._edges.delete(key, at_ms=now_ms)
+        begun_ms = own[nodes.LEAVING].at_ms if leaving else now_ms
+        self._stand_alone(alias, home, begun_ms + SOON_MS, at_ms)
         self._table.put(node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
+
+    def _stand_alone(self, alias: str, home: str, due_at_ms: int, at_ms: int) -> None:
+        """See that a URL has a record, and a next fetch if it or its former home is wanted."""
+        row = self._table.get(node_id(alias))
+        shown = {nodes.URL: alias.encode(), nodes.SENTINEL: b"1"}
+        if nodes.FACTS not in row:
+            shown[nodes.FACTS] = orjson.dumps(_known_facts(alias, row))
+        if nodes.SENTINEL not in row:
+            self._tables.write([host_put(alias, at_ms), ("n", node_id(alias), shown, at_ms)])
+        held = row if text(row, nodes.HELD) else self._table.get(node_id(home), [nodes.HELD])
+        if not text(row, nodes.DUE) and is_wanted(held, self._refresh):
+            self._due.schedule(alias, due_at_ms, at_ms)
 
     def _give_back(self, alias: str, own: Row, home: str, now_ms: int) -> None:
         row = self._table.get(node_id(home))
@@ -215,6 +245,11 @@ class Aliases:
         if lines:
             self._linking.write([LinksWrite(home, both[source].at_ms, lines)], now_ms)
             self._linking.write([LinksWrite(source, now_ms, lambda _: b"")], now_ms)
+
+
+def _known_facts(alias: str, row: Row) -> dict[str, Fact]:
+    status = facts_of(row, nodes.OWN).get("status")
+    return {"url": alias} if status is None else {"url": alias, "status": status}
 
 
 def _first_facts(facts: Mapping[str, Fact], own: Row, brought_ms: int) -> Cell:

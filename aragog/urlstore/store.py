@@ -86,7 +86,7 @@ class UrlStore:
         self._nodes = Nodes(tables)
         self._rules = FieldRules(settings)
         self._linking = Linking(tables, settings.inlinks, self._clock)
-        self._aliases = Aliases(tables, content, self._linking)
+        self._aliases = Aliases(tables, content, self._linking, refresh)
         self._links = LinkReader(tables, self._linking, self._aliases)
         self._writer = PageWriter(
             tables, content, settings, self._linking, self._aliases, refresh, self._clock

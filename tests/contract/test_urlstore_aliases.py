@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.stores import NOW_MS, body, page
 
+HOUR_MS = 3_600_000
 A, B, C, D = (f"http://{x}.example/" for x in "abcd")
 
 
@@ -114,6 +115,40 @@ def test_undoing_gives_back_what_the_alias_had_brought(a_stand):
     assert store.aliases(B) == []
     assert store.content(B) is None
     assert store.outlinks(B).items == []
+
+
+@pytest.mark.parametrize("newer_page_at_home", [True, False])
+def test_an_undone_alias_stands_for_itself_and_is_fetched_soon(a_stand, newer_page_at_home):
+    """It had no record and was never fetched again when its home held a later page by then."""
+    store = a_stand.store
+    store.write_pages([page(A, canonical_url=B, provisional=True, fields={"t": b"1"})])
+    if newer_page_at_home:
+        store.write_pages([page(B, NOW_MS + 5, fields={"t": b"2"}, due_at_ms=NOW_MS + 99)])
+    a_stand.clock.advance_ms(10)
+
+    store.undo_alias(A)
+
+    assert store.get(A).url == store.get(A).canonical_url == A
+    assert store.get(A).facts["url"] == A
+    assert A in [due.url for due in store.claim_due(NOW_MS + HOUR_MS, 10, 60)]
+    assert store.list_host("a.example").items == [A]
+    if newer_page_at_home:
+        assert store.get(A).fields == {}
+        assert store.get(B).fields == {"t": b"2"}
+    a_stand.clock.advance_ms(HOUR_MS)
+    assert store.repair(grace_s=0.001).mended == {}
+
+
+def test_an_undone_alias_that_nobody_holds_any_more_is_not_fetched(a_stand):
+    store = a_stand.store
+    store.write_pages([page(A, canonical_url=B, fields={"t": b"1"})])
+    store.hold(A, "team")
+    store.release(A, "team")
+    a_stand.clock.advance_ms(10)
+
+    store.undo_alias(A)
+
+    assert [due.url for due in store.claim_due(NOW_MS + HOUR_MS, 10, 60)] == []
 
 
 def test_older_evidence_does_not_bring_back_what_was_undone(a_stand):
