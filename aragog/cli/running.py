@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -210,7 +211,8 @@ def _crawl(
     if snapshot.waiting:
         console.print(f"{snapshot.waiting} URLs still wait; they stay for the next run")
     console.print(_addresses(settings), highlight=False)
-    console.print(f"look:    aragog show '{first or 'URL'}'", highlight=False, markup=False)
+    shown = f"look:    {_program()} show '{first or 'URL'}'"
+    console.print(shown, highlight=False, markup=False, soft_wrap=True)
 
 
 @contextmanager
@@ -242,6 +244,14 @@ def _addresses(settings: Settings) -> str:
         f"flower:  http://{serving.host}:{serving.flower_port}\n"
         f"reading: http://{serving.host}:{serving.http_port}/v1/urls?url=…"
     )
+
+
+def _program() -> str:
+    """What to type for this program: its name where the shell finds it, else its path from here."""
+    if shutil.which("aragog"):
+        return "aragog"
+    script = Path(sys.argv[0])
+    return os.path.relpath(script) if script.name == "aragog" else "python -m aragog.cli"
 
 
 COMMANDS = (up, down, run)
