@@ -48,12 +48,20 @@ class Poller(stock.MultiChannelPoller):
                 self._nudge[0].recv(64)
 
     def turn(self) -> None:
-        """One turn of the event loop."""
+        """
+        One turn of the event loop.
+
+        A prefork pool hands on what it was given when its own turn comes, and the turns come in any
+        order: where its was before ours, a job would lie there until the next event, up to 1 s.
+        """
+        taken = 0
         for channel in list(self._channels):
             if channel.active_queues:
-                channel.work(at_most=MAX_BATCH)
+                taken += channel.work(at_most=MAX_BATCH)
         self._watch()
         self._arm()
+        if taken:
+            self.nudge()
 
     def _watch(self) -> None:
         """Have the waiters' sockets watched."""
