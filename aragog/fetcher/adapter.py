@@ -63,7 +63,7 @@ class PinnedAdapter(BaseAdapter):
         self._proxy = Proxy(settings.proxy) if settings.proxy else None
         self._pool = Pool(self._clock, max_idle=4 * settings.concurrency)
 
-    def send(  # noqa: PLR0917 - the signature of requests
+    def send(
         self,
         request: requests.PreparedRequest,
         stream: bool = False,
