@@ -14,7 +14,11 @@ class ContentStore(Protocol):
     """
 
     def put(self, key: str, body: bytes, meta: Mapping[str, str]) -> None:
-        """Replace the object: body and meta together, durable when this returns."""
+        """
+        Replace the object, body and meta together. When this returns a reader finds it, whatever
+        process is killed. Power loss: S3 keeps it; a folder may lose the last seconds, or hold
+        torn bytes that their hash betrays, unless `content.fsync` has every put wait for the disk.
+        """
 
     def get(self, key: str) -> tuple[bytes, Mapping[str, str]] | None:
         """Body and meta of one put; None when there is none."""
