@@ -3,14 +3,15 @@ Mending what interrupted writes left behind.
 
 Reads already see through all of it: an index hit is checked at its node, content against its hash.
 Repair walks everything once and makes index, alias, content, count and due rows agree with the
-nodes, which are the truth. It may run beside the workers: what is younger than a grace may still
-be completed by its writer and is left alone.
+nodes, which are the truth, and Zen's counts with the edges. It may run beside the workers: what is
+younger than a grace may still be completed by its writer and is left alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from aragog.clock import Clock
@@ -22,7 +23,8 @@ from aragog.urlstore.fold import Folder
 from aragog.urlstore.hosts import host_put
 from aragog.urlstore.nodes import alias_of, node_id, text
 from aragog.urlstore.ports import ContentStore
-from aragog.zen.codec import ID_BYTES, IN, read_due_key, read_edge_key
+from aragog.zen.codec import ID_BYTES, IN, after, edge_prefix, read_due_key, read_edge_key
+from aragog.zen.graph import COUNTS, Schema, Zen, count_column
 from aragog.zen.tables import Put, Row, Tables, newest_ms
 
 GRACE_S = 600.0
@@ -62,6 +64,8 @@ class Repair:
         self._due = DueIndex(tables)
         self._clock = clock
         self._grace_s = grace_s
+        self._counted: set[int] = set()
+        self._last: tuple[bytes, bytes, int] | None = None
         self._mended: Counter[str] = Counter()
         self._walked: Counter[str] = Counter()
 
@@ -88,8 +92,13 @@ class Repair:
 
     def _node(self, key: bytes, row: Row) -> None:
         url = text(row, nodes.URL)
+        kept = [column for column in row if column.startswith(COUNTS)]
+        for column in kept:
+            edge_type = int(column[len(COUNTS) : -1])
+            self._counted.add(edge_type)
+            self._count(key, column[-1:], edge_type)
         if url is None or node_id(url) != key:
-            if nodes.SENTINEL not in row and not self._young(row):
+            if nodes.SENTINEL not in row and not kept and not self._young(row):
                 self._drop("n", key, row, "node without a URL")
             return
         removed = text(row, nodes.REMOVED)
@@ -147,6 +156,12 @@ class Repair:
 
     def _edge(self, key: bytes, row: Row) -> None:
         home_id, direction, edge_type, _, alias_id = read_edge_key(key)
+        # A type is counted if any node has a count of it.
+        group = home_id, direction, edge_type
+        if edge_type in self._counted and group != self._last:
+            self._last = group
+            if not self._tables["n"].get(home_id, [count_column(direction, edge_type)]):
+                self._count(*group)
         if direction != IN or edge_type != ALIAS or self._young(row):
             return
         node = self._tables["n"].get(alias_id, [nodes.URL, nodes.CANONICAL])
@@ -154,6 +169,16 @@ class Repair:
         home = alias_of(node, url) if url else None
         if home is None or node_id(home) != home_id:
             self._drop("e", key, row, "alias edge without its pointer")
+
+    def _count(self, key: bytes, direction: bytes, edge_type: int) -> None:
+        """A node's count of edges, unless some were written so lately that it may yet come."""
+        prefix = edge_prefix(key, direction, edge_type)
+        with closing(self._tables["e"].scan(prefix, after(prefix))) as rows:
+            if any(self._young(row) for _, row in rows):
+                return
+        zen = Zen(self._tables, Schema(counted=(edge_type,)), self._clock)
+        if zen.recount(key, direction, edge_type):
+            self._mended["edges counted wrongly"] += 1
 
     def _objects(self, progress: Progress | None) -> None:
         suspects = []

@@ -42,6 +42,9 @@ _SENTINEL = b"m:_"
 _EDGE = b"p:_"
 _ID = b"i:id"
 
+COUNTS = b"c:"
+"""The family of counts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Schema:
@@ -186,7 +189,8 @@ class Zen:
         Set an edge; edges of one (source, type, target) with different scores are different.
 
         Safe to repeat. Counts go up when it is new; a writer that dies in between, or two that
-        write the same new edge at once, leave them wrong until `recount`.
+        write the same new edge at once, leave them wrong until
+        `recount`, or a repair of the store.
         """
         at_ms = self.clock.now_ms() if at_ms is None else at_ms
         cells = {_EDGE: b"1"}
@@ -253,7 +257,7 @@ class Zen:
             StoreUnavailable: the tables did not answer.
         """
         if edge_type in self.schema.counted:
-            column = _count_column(direction, edge_type)
+            column = count_column(direction, edge_type)
             cell = self.tables["n"].get(node_id, [column]).get(column)
             return int.from_bytes(cell.value, signed=True) if cell else 0
         return sum(1 for _ in self._all_edges(node_id, direction, edge_type))
@@ -291,7 +295,7 @@ class Zen:
         return bool(self.tables["e"].get(edge_key(source, OUT, edge_type, score, target), [_EDGE]))
 
     def _count(self, node_id: bytes, direction: bytes, edge_type: int, delta: int) -> None:
-        self.tables["n"].incr(node_id, _count_column(direction, edge_type), delta)
+        self.tables["n"].incr(node_id, count_column(direction, edge_type), delta)
 
     def _has(self, node_id: bytes, name: str, value: bytes) -> bool:
         row = self.tables["n"].get(node_id, [_column(name)])
@@ -328,8 +332,9 @@ def _column(name: str) -> bytes:
     return b"m:" + name.encode()
 
 
-def _count_column(direction: bytes, edge_type: int) -> bytes:
-    return b"c:%d%s" % (edge_type, direction)
+def count_column(direction: bytes, edge_type: int) -> bytes:
+    """The cell of a node that keeps how many edges of a type it has."""
+    return COUNTS + b"%d%s" % (edge_type, direction)
 
 
 def _properties(row: Row, family: bytes) -> dict[str, bytes]:

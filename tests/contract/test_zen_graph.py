@@ -210,3 +210,27 @@ def test_after_any_history_the_graph_is_that_of_a_naive_model(quick_tables, hist
         assert zen.lookup_unique("email", value) == (holders[0] if holders else None)
         inhabitants = sorted(n for n, its in nodes.items() if its.get("city") == value)
         assert sorted(zen.lookup("city", value)[0]) == inhabitants
+
+
+def test_repair_mends_counts_that_a_killed_writer_left_wrong(a_stand):
+    zen = Zen(a_stand.tables, SCHEMA, a_stand.clock)
+    zen.put_edge(A, KNOWS, B)
+    zen.put_edge(A, KNOWS, C)
+    a_stand.tables["n"].delete(C, [b"c:3i"], at_ms=a_stand.clock.now_ms() + 1)
+    a_stand.tables["n"].incr(A, b"c:3o", 5)
+    zen.put_edge(A, LIKES, B)
+    a_stand.clock.advance_ms(3_600_000)
+
+    assert a_stand.store.repair(grace_s=60).mended == {"edges counted wrongly": 2}
+
+    assert zen.count_edges(A, OUT, KNOWS) == 2
+    assert zen.count_edges(B, IN, KNOWS) == zen.count_edges(C, IN, KNOWS) == 1
+    assert a_stand.store.repair(grace_s=60).mended == {}
+
+
+def test_repair_leaves_counts_alone_whose_edges_are_being_written(a_stand):
+    zen = Zen(a_stand.tables, SCHEMA, a_stand.clock)
+    zen.put_edge(A, KNOWS, B)
+    a_stand.tables["n"].incr(A, b"c:3o", 5)
+
+    assert a_stand.store.repair(grace_s=60).mended == {}
