@@ -117,7 +117,9 @@ def run_aragog(port: int) -> dict:
     ):
         from aragog.bootstrap import url_store
         from aragog.client import Aragog
+        from workers.preload import preload
 
+        preload()  # what is folded here is folded as a worker does it
         store = url_store(settings)
         with Aragog(settings) as client, closing(store):
             # 404s of hosts of their own: every process and thread has imported and connected by then.
