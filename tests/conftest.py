@@ -1,5 +1,11 @@
 """Fixtures are kept beside the servers they start, in tests/support/, one module a server."""
 
+from hypothesis import HealthCheck, settings
+
+# A busy machine is no fault: nothing that is slow for once may fail.
+settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("house")
+
 pytest_plugins = [
     "tests.support.hbase_server",
     "tests.support.s3_server",
