@@ -52,7 +52,7 @@ class Worker:
         assert self.process.poll() is None, self.log.read_text()
         return self
 
-    def stop(self, timeout_s: float = 20.0) -> None:
+    def stop(self, timeout_s: float = 60.0) -> None:
         """A warm shutdown."""
         if self.process is not None:
             self.process.terminate()
@@ -77,7 +77,7 @@ class Worker:
         self.stop()
 
 
-def eventually(fact: Callable[[], object], timeout_s: float = 20.0) -> None:
+def eventually(fact: Callable[[], object], timeout_s: float = 60.0) -> None:
     """Return as soon as `fact()` is true; fail after `timeout_s`."""
     until = time.monotonic() + timeout_s
     while not fact():

@@ -114,5 +114,5 @@ def test_a_worker_that_starts_on_a_full_server_works_once_there_is_room(own_plac
 
     assert worker.process.poll() is None, worker.log.read_text()
     own_place.client.config_set("maxmemory", 0)
-    eventually(lambda: own_place.notes() == ["at last"], 40)
+    eventually(lambda: own_place.notes() == ["at last"])
     worker.stop()

@@ -12,7 +12,7 @@ import pytest
 from aragog.client import Aragog
 from aragog.errors import BrokerUnavailable, ConfigError
 from aragog.pipeline.enqueue import Fate
-from aragog.pipeline.waiting import TAKEN_OVER_AFTER_S, Waiting
+from aragog.pipeline.waiting import Waiting
 from tests.support.producer import producer_home
 
 pytestmark = pytest.mark.redis
@@ -82,10 +82,8 @@ def test_options_out_of_bounds_are_refused_before_anything_is_sent(client, home,
 
 def test_a_note_that_a_killed_producer_left_keeps_no_url_out(client, home):
     Waiting(home.redis, prefix="aragog:").mark(["http://a.test/1"])
-    started = time.monotonic()
 
     assert fates(client, ["http://a.test/1", "http://a.test/2"]) == [Fate.ACCEPTED] * 2
-    assert time.monotonic() - started < TAKEN_OVER_AFTER_S + 5
     assert sorted(home.urls()) == ["http://a.test/1", "http://a.test/2"]
 
 
