@@ -216,15 +216,16 @@ def test_repair_mends_counts_that_a_killed_writer_left_wrong(a_stand):
     zen = Zen(a_stand.tables, SCHEMA, a_stand.clock)
     zen.put_edge(A, KNOWS, B)
     zen.put_edge(A, KNOWS, C)
-    a_stand.tables["n"].delete(C, [b"c:3i"], at_ms=a_stand.clock.now_ms() + 1)
-    a_stand.tables["n"].incr(A, b"c:3o", 5)
     zen.put_edge(A, LIKES, B)
+    a_stand.tables["n"].incr(A, b"c:3o", 5)
+    # As if killed after the edge: C's count is one short, and B has none.
+    Zen(a_stand.tables, Schema(), a_stand.clock).put_edge(B, KNOWS, C)
     a_stand.clock.advance_ms(3_600_000)
 
-    assert a_stand.store.repair(grace_s=60).mended == {"edges counted wrongly": 2}
+    assert a_stand.store.repair(grace_s=60).mended == {"edges counted wrongly": 3}
 
-    assert zen.count_edges(A, OUT, KNOWS) == 2
-    assert zen.count_edges(B, IN, KNOWS) == zen.count_edges(C, IN, KNOWS) == 1
+    assert zen.count_edges(A, OUT, KNOWS) == zen.count_edges(C, IN, KNOWS) == 2
+    assert zen.count_edges(B, IN, KNOWS) == zen.count_edges(B, OUT, KNOWS) == 1
     assert a_stand.store.repair(grace_s=60).mended == {}
 
 

@@ -123,7 +123,7 @@ def test_nothing_is_lost_when_the_broker_goes_away_and_comes_back(client, home):
 
 
 def test_a_producer_killed_in_the_middle_and_started_again_loses_nothing(home, tmp_path):
-    wanted = [f"http://h{n % 40}.test/{n}" for n in range(20_000)]
+    wanted = [f"http://h{n % 40}.test/{n}" for n in range(10_000)]
     file = tmp_path / "urls.txt"
     file.write_text("\n".join(wanted))
     command = [sys.executable, "-m", "aragog.cli", "enqueue", str(file)]
