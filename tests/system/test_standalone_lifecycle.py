@@ -145,7 +145,7 @@ def test_run_uses_what_runs_and_shows_plain_lines_without_a_terminal(machine, tm
     assert "20 accepted, 0 already waiting, 1 invalid" in told.stdout
     assert f"{tmp_path}/urls:21: " in told.stdout
     assert "0 waiting" in told.stdout
-    assert "aragog show 'http://run0.test/'" in told.stdout
+    assert " show 'http://run0.test/'" in told.stdout
     assert machine.finish(urls) == {"Gone": 20}
     assert machine.pid()
 
