@@ -40,15 +40,16 @@ class Stopped:
     """True once SIGINT or SIGTERM came."""
 
     def __init__(self) -> None:
-        self.now = False
+        self.by = 0
+        """The signal's number; 0: none came."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._on_signal)
 
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        self.now = True
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        self.by = number
 
     def __bool__(self) -> bool:
-        return self.now
+        return bool(self.by)
 
 
 @click.command()
@@ -125,7 +126,8 @@ def run(file: str | None, depth: int, *, refresh: bool, keep: bool | None) -> No
     Start the system, fetch the URLs of FILE (one a line), show progress and a summary.
 
     Without a FILE: a small demo web that aragog serves on this machine, so that it works without a
-    network. Uses the running system, if there is one.
+    network. Uses the running system, if there is one. Stopped before the end, what waits stays, and
+    the exit code is 130 (ctrl-C) or 143.
     """
     console = Console()
     if file is None:
@@ -153,26 +155,33 @@ def _run(
     keep: bool,
     console: Console,
 ) -> None:
-    """Crawl on the running system, or on one that is started for it."""
+    """
+    Crawl on the running system, or on one that is started for it.
+
+    Raises:
+        SystemExit: stopped by a signal while URLs waited: 128 and its number, as shells have it.
+    """
     settings = load_settings()
     stopped = Stopped()
     wanted = partial(
         _crawl, settings, _checked(urls, settings), places, depth, refresh=refresh, console=console
     )
     if running_pid(settings.data_dir.absolute() / "run"):
-        wanted(lambda: not stopped)
-        return
-    with _running(settings, console) as supervisor:
+        finished = wanted(lambda: not stopped)
+    else:
+        with _running(settings, console) as supervisor:
 
-        def tick() -> bool:
-            _tell_deaths(supervisor, console)
-            return not stopped
+            def tick() -> bool:
+                _tell_deaths(supervisor, console)
+                return not stopped
 
-        wanted(tick)
-        if keep and not stopped:
-            console.print("still running; ctrl-C stops it")
-            while tick():
-                time.sleep(0.5)
+            finished = wanted(tick)
+            if keep and not stopped:
+                console.print("still running; ctrl-C stops it")
+                while tick():
+                    time.sleep(0.5)
+    if not finished:
+        raise SystemExit(128 + stopped.by)
 
 
 def _checked(urls: Iterable[str], settings: Settings) -> Iterator[str]:
@@ -191,10 +200,10 @@ def _crawl(
     *,
     refresh: bool,
     console: Console,
-) -> None:
-    """Enqueue, watch, sum up."""
+) -> bool:
+    """Enqueue, watch, sum up; False when it was stopped before the end."""
     fates: Counter[Fate] = Counter()
-    first = ""
+    first, cut = "", False
     with Aragog(settings) as client:
         before = client.tally()
         answers = client.enqueue_all(urls, depth=depth, refresh=refresh)
@@ -204,15 +213,20 @@ def _crawl(
             if answer.why and fates[answer.fate] <= MOST_INVALID_SHOWN:
                 console.print(told(answer, where), markup=False, highlight=False, soft_wrap=True)
             if number % CHUNK == 0 and not tick():
+                cut = True
+                console.print(f"stopped after {number} URLs of the list; the rest is not enqueued")
                 break
         console.print(", ".join(f"{fates[fate]} {fate.value}" for fate in Fate), highlight=False)
         snapshot = watch(client, before, console, tick)
     console.print(snapshot.line(), highlight=False, soft_wrap=True)
     if snapshot.waiting:
-        console.print(f"{snapshot.waiting} URLs still wait; they stay for the next run")
+        console.print(
+            f"{snapshot.waiting} URLs still wait; they stay, `{_program()} up` goes on with them"
+        )
     console.print(_addresses(settings), highlight=False)
     shown = f"look:    {_program()} show '{first or 'URL'}'"
     console.print(shown, highlight=False, markup=False, soft_wrap=True)
+    return not (cut or snapshot.waiting)
 
 
 @contextmanager

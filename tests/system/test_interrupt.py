@@ -1,0 +1,100 @@
+"""Ctrl-C in the middle of a crawl, as a terminal sends it, and `up` again: nothing is lost."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+
+from aragog.bootstrap import url_store
+from aragog.client import Aragog
+from aragog.errors import BrokerUnavailable
+from aragog.settings import load_settings
+from aragog.standalone.supervisor import running_pid
+from tests.support.origin import Origin, answer, page
+from tests.support.standalone import free_port
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+URLS = [f"http://host{n % 20}.test/{n}" for n in range(400)]
+
+
+@pytest.fixture
+def origin():
+    with Origin({"/robots.txt": answer(404), "/*": page(b"<title>here</title>")}) as found:
+        yield found
+
+
+@pytest.fixture
+def environ(origin, tmp_path):
+    ours = {k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")}
+    return ours | {
+        "ARAGOG_DATA_DIR": str(tmp_path / "var"),
+        "ARAGOG_SETTINGS": "",
+        "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
+        "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
+        "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
+        "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
+        "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
+        "ARAGOG_POLITENESS__QPS": "4",
+        "COLUMNS": "200",
+    }
+
+
+def start(environ, *arguments):
+    """A command in the foreground of a terminal of its own, whose ctrl-C reaches all in its group."""
+    argv = [sys.executable, "-m", "aragog.cli", *arguments]
+    return subprocess.Popen(
+        argv,
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+
+
+def until(condition, within_s=90):
+    until_s = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < until_s
+        time.sleep(0.1)
+
+
+def waiting(settings):
+    try:
+        with Aragog(settings) as client:
+            return client.waiting()
+    except BrokerUnavailable:
+        return 0
+
+
+def test_ctrl_c_in_the_middle_of_a_crawl_and_up_again_goes_on(origin, environ, tmp_path):
+    settings = load_settings(environ=environ)
+    (tmp_path / "urls").write_text("\n".join(URLS))
+
+    process = start(environ, "run", str(tmp_path / "urls"))
+    until(lambda: len(origin.seen) > 80 and waiting(settings))
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+
+    assert (process.returncode, err) == (130, "")
+    left = int(re.search(r"(\d+) URLs still wait; they stay, .* up` goes on with them", out)[1])
+    assert 0 < left < len(URLS)
+    assert running_pid(tmp_path / "var" / "run") is None
+
+    again = start(environ, "up")
+    until(lambda: running_pid(tmp_path / "var" / "run") and waiting(settings))
+    until(lambda: not waiting(settings))
+    os.killpg(again.pid, signal.SIGINT)
+    _, err = again.communicate(timeout=60)
+
+    assert (again.returncode, err) == (0, "")
+    store = url_store(settings)
+    records = store.get_many(URLS)
+    store.close()
+    assert Counter(r.facts["outcome"] if r else None for r in records) == {"Fetched": len(URLS)}
