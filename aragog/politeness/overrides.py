@@ -99,8 +99,10 @@ class Overrides:
             self.problem = str(error)
             log.warning("overrides stay as they were, the file cannot be used: %s", error)
         else:
+            # As loud as the complaint was, or nobody who mends the file learns that it is used.
+            level = logging.WARNING if self.problem else logging.INFO
             self.problem = None
-            log.info("overrides read anew: %d names in %s", len(self._table), path)
+            log.log(level, "overrides read anew: %d names in %s", len(self._table), path)
 
 
 def read_overrides(path: Path) -> dict[str, Override]:

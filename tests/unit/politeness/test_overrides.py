@@ -139,7 +139,7 @@ def test_a_bad_file_while_running_keeps_the_last_good_one_and_says_so(file, bad,
     assert "cannot be used" in caplog.text
 
 
-def test_a_file_that_was_mended_is_used_and_the_problem_gone(file):
+def test_a_file_that_was_mended_is_used_and_said_as_loudly_as_the_problem(file, caplog):
     clock = ManualClock()
     overrides = Overrides(file, clock)
     change(file, "not toml")
@@ -149,8 +149,10 @@ def test_a_file_that_was_mended_is_used_and_the_problem_gone(file):
     change(file, '["example.com"]\nqps = 30\n')
     clock.advance_ms(5000)
 
-    assert overrides.find("example.com").qps == 30
+    with caplog.at_level(logging.WARNING):
+        assert overrides.find("example.com").qps == 30
     assert overrides.problem is None
+    assert "read anew: 1 names" in caplog.text
 
 
 def test_no_file_means_no_overrides():
