@@ -1,5 +1,5 @@
 """
-What the limiter keeps of one domain: 35 bytes, written by the scripts in lua/, read here too.
+What the limiter keeps of one domain: 31 bytes, written by the scripts in lua/, read here too.
 
 Instants are microseconds since the epoch by the clock of the Redis server that decides; durations
 are microseconds. Milliseconds would drift: at 30 requests/s the interval is 33.3 ms.
