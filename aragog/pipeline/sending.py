@@ -7,7 +7,7 @@ producers need nothing of the workers' code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -51,6 +51,7 @@ QUEUE_OF = {
 # One script call of pinlater's takes so many.
 MOST_AT_ONCE = 200
 # Of a message, in Flower and the logs.
+MOST_SHOWN_URLS = 3
 MOST_SHOWN_CHARS = 500
 BROKER_ERRORS = (
     kombu.exceptions.OperationalError,
@@ -121,13 +122,29 @@ class CelerySender:
         self._app.send_task(
             what.task,
             args=(wire,),
-            argsrepr=f"({str(wire)[:MOST_SHOWN_CHARS]})",  # Celery's own way costs 10 us a URL
+            argsrepr=f"({shown(wire)})",  # Celery's own way costs 10 us a URL
             queue=QUEUE_OF[what.task],
             eta=eta,
             priority=what.priority,
             ignore_result=True,
             **options,
         )
+
+
+def shown(wire: Mapping[str, Any]) -> str:
+    """A message for people: how many URLs it carries and the first of them. Pure."""
+    for name in ("urls", "answers", "origins"):
+        items = wire.get(name)
+        if items:
+            first = [_url(item) for item in items[:MOST_SHOWN_URLS]]
+            more = ["…"] if len(items) > len(first) else []
+            return f"{len(items)} {name}: {', '.join(first + more)}"[:MOST_SHOWN_CHARS]
+    return str(wire)[:MOST_SHOWN_CHARS]
+
+
+def _url(item: Any) -> str:
+    job = item.get("job", item) if isinstance(item, Mapping) else {"url": item}
+    return str(job["url"])
 
 
 @contextmanager
