@@ -294,6 +294,21 @@ class Channel(stock.Channel):
             shard.drop(queue)
         super()._delete(queue, *args, **kwargs)
 
+    def queue_delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
+        try:
+            super().queue_delete(queue, *args, **kwargs)
+        except self.connection_errors as error:
+            # A channel also closes because its server is gone, and must get to the end of it.
+            if not self._closing:
+                raise
+            logger.debug("queue %s stays behind: %s", queue, error)
+
+    def _unsubscribe_from(self, queue: str) -> None:
+        try:
+            super()._unsubscribe_from(queue)
+        except self.connection_errors as error:
+            logger.debug("the subscription of %s ended with its connection: %s", queue, error)
+
     def close(self) -> None:
         if self._intake is not None:
             self.connection and self.connection.cycle.forget(self._intake)

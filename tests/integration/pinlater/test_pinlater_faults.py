@@ -72,6 +72,22 @@ def test_a_broker_that_restarts_costs_no_job_and_doubles_none(own_place, tmp_pat
     assert Counter(notes) == wanted
 
 
+@pytest.mark.parametrize("pool", ["threads", "prefork"])
+def test_a_worker_whose_broker_died_logs_no_attribute_error(own_place, tmp_path, pool):
+    # Closing what is left of the connection must raise nothing that Celery does not expect.
+    with Worker(
+        APP, tmp_path / "log", env=with_conf(own_place), args=["-P", pool, "-c2"]
+    ) as worker:
+        own_place.server.kill()
+        eventually(lambda: "Cannot connect" in worker.log.read_text())
+        own_place.server.start()
+        eventually(lambda: worker.log.read_text().count("Connected to") == 2)
+        done = own_place.app.send_task("add", (1, 2)).get(timeout=60)
+
+    assert done == 3
+    assert "Traceback" not in worker.log.read_text()
+
+
 def test_a_worker_goes_on_after_its_broker_hung(own_place, tmp_path):
     with Worker(APP, tmp_path / "log", env=with_conf(own_place), args=["-P", "threads", "-c2"]):
         own_place.app.send_task("add", (1, 1)).get(timeout=60)
