@@ -261,6 +261,12 @@ class MemoryShard:
             jobs.reverse()
         return [self._info(queue, job) for job in jobs[offset : offset + limit]]
 
+    def later(self, queue: str, *, limit: int) -> list[JobInfo]:
+        now_ms = self._clock.now_ms()
+        jobs = [job for job in self._queues[queue].of(State.PENDING) if job.at_ms > now_ms]
+        jobs.sort(key=lambda job: job.at_ms)
+        return [self._info(queue, job) for job in jobs[:limit]]
+
     @staticmethod
     def _info(queue: str, job: _Job) -> JobInfo:
         place = records.Place(queue, job.job_id, job.state, job.at_ms)

@@ -92,6 +92,9 @@ class Shard(Protocol):
     def jobs(self, queue: str, state: State, *, limit: int, offset: int = 0) -> list[JobInfo]:
         """Jobs of a state: PENDING by priority and due time, RUNNING by deadline, else latest."""
 
+    def later(self, queue: str, *, limit: int) -> list[JobInfo]:
+        """PENDING jobs whose time has not come, the soonest first, whatever their priority."""
+
     def settings(self, queue: str) -> dict[str, float]:
         """The queue's own settings; what is absent has its default."""
 
@@ -263,8 +266,7 @@ class RedisShard:
     def sizes(self, queue: str) -> Sizes:
         keys = self.keys(queue)
         with our_errors(f"shard {self.name}"):
-            seconds, micros = self.client.time()
-            now_ms = seconds * 1000 + micros // 1000
+            now_ms = self._now_ms()
             with self.client.pipeline(transaction=False) as pipe:
                 for key in (keys[1], keys[4], keys[5]):
                     pipe.zcard(key)
@@ -294,14 +296,33 @@ class RedisShard:
                     offset = max(0, offset - size)
         return found
 
-    def _page(self, queue: str, state: State, index: int, offset: int, limit: int) -> list[JobInfo]:
+    def later(self, queue: str, *, limit: int) -> list[JobInfo]:
         keys = self.keys(queue)
+        with our_errors(f"shard {self.name}"):
+            now_ms = self._now_ms()
+            with self.client.pipeline(transaction=False) as pipe:
+                for priority in PRIORITIES:
+                    key = keys[len(PARTS) + priority]
+                    pipe.zrangebyscore(key, f"({now_ms}", "+inf", 0, limit, withscores=True)
+                rows = [row for page in pipe.execute() for row in page]
+            rows.sort(key=lambda row: row[1])
+            return self._infos(queue, State.PENDING, rows[:limit])
+
+    def _page(self, queue: str, state: State, index: int, offset: int, limit: int) -> list[JobInfo]:
         last = state in (State.SUCCEEDED, State.FAILED)
         rows: Any = self.client.zrange(
-            keys[index - 1], offset, offset + limit - 1, desc=last, withscores=True
+            self.keys(queue)[index - 1], offset, offset + limit - 1, desc=last, withscores=True
         )
+        return self._infos(queue, state, rows)
+
+    def _infos(
+        self, queue: str, state: State, rows: Sequence[tuple[bytes, float]]
+    ) -> list[JobInfo]:
+        """Jobs by their ids and the times at which they stand."""
         if not rows:
             return []
+        keys = self.keys(queue)
+        last = state in (State.SUCCEEDED, State.FAILED)
         ids = [row[0] for row in rows]
         bodies: Any = self.client.hmget(keys[2], ids)
         lines: Any = self.client.hmget(keys[6] if last else keys[3], ids)
@@ -357,12 +378,17 @@ class RedisShard:
         with our_errors(f"shard {self.name}"):
             self.client.lpush(self.wake_key(queue), "1")
 
+    def _now_ms(self) -> int:
+        """The server's time."""
+        seconds, micros = self.client.time()
+        return int(seconds * 1000 + micros // 1000)
+
     def age_ms(self) -> tuple[int, int]:
         """The server's time, and for how long it has been up (to the second)."""
         with our_errors(f"shard {self.name}"):
-            seconds, micros = self.client.time()
+            now_ms = self._now_ms()
             uptime: Any = self.client.info("server")
-        return seconds * 1000 + micros // 1000, int(uptime["uptime_in_seconds"]) * 1000
+        return now_ms, int(uptime["uptime_in_seconds"]) * 1000
 
     def remarks(self) -> list[str]:
         """What is wrong with the server's configuration, and what to do; empty when nothing."""

@@ -279,6 +279,22 @@ def test_jobs_are_listed_page_by_page(shard):
     assert [[j.body for j in page] for page in pages] == [[b"a", b"b"], [b"c", b"d"], [b"e"], []]
 
 
+def test_jobs_whose_time_has_not_come_are_listed_by_time_whatever_their_priority(world, shard):
+    put(shard, b"soon", delay_ms=HOUR_MS, priority=0)
+    put(shard, b"now", priority=9)
+    put(shard, b"third", delay_ms=4 * HOUR_MS, priority=0)
+    put(shard, b"first", delay_ms=2 * HOUR_MS, priority=9)
+    put(shard, b"second", delay_ms=3 * HOUR_MS, priority=5)
+    world.pass_ms(HOUR_MS)
+
+    later = shard.later("q", limit=9)
+
+    assert [job.body for job in later] == [b"first", b"second", b"third"]
+    assert {job.state for job in later} == {State.PENDING}
+    assert shard.later("q", limit=2) == later[:2]
+    assert shard.later("nobody", limit=2) == []
+
+
 def test_deleting_takes_waiting_and_ended_jobs_and_frees_their_key(shard):
     ids = put(shard, b"a", b"b", b"c", priority=3)
     put(shard, b"u", unique_key="k")

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -96,7 +97,6 @@ def test_control_inspect_revoke_events_and_purge_go_on_working(staffed):
         eventually(lambda: "long" in staffed.notes())
         inspect = staffed.app.control.inspect(timeout=60, limit=1)
         [active] = inspect.active().values()
-        [scheduled] = inspect.scheduled().values()
         eventually(lambda: staffed.shard.sizes("celery").pending == 0)
         for _ in range(3):
             staffed.app.send_task("say", ("never",), countdown=3600)
@@ -107,10 +107,48 @@ def test_control_inspect_revoke_events_and_purge_go_on_working(staffed):
         watch.join()
 
     assert [task["id"] for task in active] == [asleep.id]
-    assert scheduled == []
     assert purged == 3
     assert staffed.notes() == ["long", "long done"]
     assert {"task-received", "task-started", "task-succeeded"} <= {e["type"] for e in seen}
+
+
+def test_tasks_that_wait_on_the_server_are_shown_as_scheduled_in_celerys_form(staffed):
+    eta = datetime.now(UTC) + timedelta(hours=3)
+    later = staffed.app.send_task("add", (1,), {"b": 2}, eta=eta + timedelta(hours=1))
+    first = staffed.app.send_task("say", ("hi", 0.1), eta=eta, priority=7)
+    staffed.app.send_task("nobody knows it", countdown=60)
+    staffed.shard.enqueue("celery", [NewJob(b"no message", delay_ms=60_000)])
+    staffed.app.send_task("boom")  # failed at once, it is not scheduled
+    eventually(lambda: staffed.shard.sizes("celery").failed == 1)
+    inspect = staffed.app.control.inspect(timeout=60, limit=1)
+
+    [(worker, scheduled)] = inspect.scheduled().items()
+    [found] = inspect.query_task(later.id, "unknown").values()
+
+    assert [entry["request"]["id"] for entry in scheduled] == [first.id, later.id]
+    assert scheduled[0] == {
+        "eta": eta.isoformat(),
+        "priority": 6,
+        "request": {
+            "id": first.id,
+            "name": "say",
+            "args": ["hi", 0.1],
+            "kwargs": {},
+            "type": "say",
+            "hostname": worker,
+            "time_start": None,
+            "acknowledged": False,
+            "delivery_info": {
+                "exchange": "",
+                "routing_key": "celery",
+                "priority": 7,
+                "redelivered": False,
+            },
+            "worker_pid": None,
+        },
+    }
+    assert found == {later.id: ["scheduled", scheduled[1]["request"]]}
+    assert staffed.running() == 0
 
 
 def test_a_task_far_longer_than_a_claim_runs_once_beside_a_second_worker(staffed, tmp_path):
