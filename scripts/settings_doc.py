@@ -1,4 +1,4 @@
-"""Write docs/settings.md from aragog/settings.py: `python scripts/settings_doc.py`."""
+"""Write docs/settings.md from aragog/settings/sections.py: `python scripts/settings_doc.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "settings.md"
 HEAD = """# Settings
 
-Made from `aragog/settings.py` by `python scripts/settings_doc.py`.
+Made from `aragog/settings/sections.py` by `python scripts/settings_doc.py`.
 
 Settings are read from the TOML file that `ARAGOG_SETTINGS` names, else from `aragog.toml` in the
 current folder; the environment wins over the file. `fetch.user_agent` is `user_agent` in the
@@ -22,7 +22,7 @@ starts with an unknown key, a wrong type or a value out of bounds.
 
 def page() -> str:
     """The whole page."""
-    tree = ast.parse((ROOT / "aragog" / "settings.py").read_text())
+    tree = ast.parse((ROOT / "aragog" / "settings" / "sections.py").read_text())
     classes = {c.name: c for c in tree.body if isinstance(c, ast.ClassDef)}
     top = [row for row in _fields(classes["Settings"]) if not row[1].endswith("Settings")]
     parts = [HEAD, "## Top level\n", _table(top)]

@@ -17,7 +17,7 @@ from typing import Self
 import redis
 
 from aragog.errors import ConfigError
-from aragog.settings import MAX_SOCKET_PATH_BYTES
+from aragog.settings.sections import MAX_SOCKET_PATH_BYTES
 
 
 def find_redis_server() -> Path:

@@ -1,10 +1,7 @@
 """
-Everything an operator can set, in one frozen value, checked whole before anything starts.
+The settings by section: frozen values with their defaults, units in the names.
 
-`load_settings(path, environ)` reads a TOML file, overlays `ARAGOG_<FIELD>` and
-`ARAGOG_<SECTION>__<FIELD>`, and raises one `ConfigError` that names every bad key. Nothing else in
-aragog reads the environment. A field's unit is in its name; its meaning is the string under it,
-from which docs/settings.md is made.
+The string under a field is its meaning, from which docs/settings.md is made.
 """
 
 from __future__ import annotations
@@ -12,17 +9,14 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import re
 import tempfile
-import tomllib
-import types
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from aragog.errors import ConfigError
+# Of a unix socket: unix(7).
+MAX_SOCKET_PATH_BYTES = 107
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,216 +314,3 @@ class Settings:
                 self.politeness, limiter_urls=self.politeness.limiter_urls or (redis_url,)
             ),
         )
-
-
-MAX_SOCKET_PATH_BYTES = 107
-BROKER_SCHEMES = (
-    "", "pinlater", "pinlaters", "pinlater+socket",
-    "redis", "rediss", "redis+socket", "amqp", "amqps",
-)  # fmt: skip
-ENV_PREFIX = "ARAGOG_"
-SETTINGS_FILE = "aragog.toml"
-
-# Environment names that are not settings: where the settings file is, and what the tests use.
-NOT_SETTINGS = ("ARAGOG_SETTINGS", "ARAGOG_TEST_", "ARAGOG_CACHE")
-
-
-def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """
-    Settings from a TOML file and the environment; the environment wins.
-
-    Args:
-        path: the file; None means `$ARAGOG_SETTINGS`, else `aragog.toml` here if there is one.
-        environ: None means `os.environ`.
-
-    Raises:
-        ConfigError: one line for every unknown key, wrong type and value out of bounds.
-    """
-    environ = os.environ if environ is None else environ
-    problems: list[str] = []
-    values = _read_file(path, environ, problems)
-    _overlay(values, environ, problems)
-    settings = _build(Settings, values, "", problems)
-    if settings is not None:
-        problems += _check(settings)
-    if problems or settings is None:
-        raise ConfigError(*problems)
-    return typing.cast("Settings", settings)
-
-
-def _read_file(
-    path: Path | None, environ: Mapping[str, str], problems: list[str]
-) -> dict[str, Any]:
-    named = path or (Path(environ["ARAGOG_SETTINGS"]) if environ.get("ARAGOG_SETTINGS") else None)
-    file = named or Path(SETTINGS_FILE)
-    if named is None and not file.exists():
-        return {}
-    try:
-        return tomllib.loads(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        problems.append(f"{file}: cannot be read: {error}")
-    except tomllib.TOMLDecodeError as error:
-        problems.append(f"{file}: is not TOML: {error}")
-    return {}
-
-
-def _overlay(values: dict[str, Any], environ: Mapping[str, str], problems: list[str]) -> None:
-    for name, text in environ.items():
-        if not name.startswith(ENV_PREFIX) or name.startswith(NOT_SETTINGS):
-            continue
-        section, _, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
-        if not key:
-            values[section] = _FromEnvironment(text, name)
-            continue
-        table = values.setdefault(section, {})
-        if isinstance(table, dict):
-            table[key] = _FromEnvironment(text, name)
-        else:
-            problems.append(f"{name}: {section} is not a section")
-
-
-class _FromEnvironment(str):
-    """A value that still has to be read by the type of its field, and the variable it is from."""
-
-    __slots__ = ("name",)
-    name: str
-
-    def __new__(cls, text: str, name: str) -> typing.Self:
-        made = super().__new__(cls, text)
-        made.name = name
-        return made
-
-
-def _build(cls: type[Any], values: Mapping[str, Any], at: str, problems: list[str]) -> Any:
-    """An instance of the section `cls`, or None where a value was refused."""
-    hints = typing.get_type_hints(cls)
-    known = {f.name for f in dataclasses.fields(cls)}
-    for key in values.keys() - known:
-        name = getattr(values[key], "name", f"{at}{key}")
-        problems.append(f"{name}: is not a setting (docs/settings.md lists them all)")
-    before, given = len(problems), {}
-    for key in known & values.keys():
-        value, hint = values[key], hints[key]
-        if dataclasses.is_dataclass(hint):
-            if isinstance(value, Mapping):
-                given[key] = _build(typing.cast("type[Any]", hint), value, f"{at}{key}.", problems)
-            else:
-                problems.append(f"{at}{key}: is a section, got {value!r}")
-            continue
-        name = getattr(value, "name", f"{at}{key}")
-        try:
-            given[key] = _convert(value, hint)
-        except (ValueError, TypeError) as error:
-            problems.append(f"{name}: must be {error}, got {str(value)!r}")
-    return None if len(problems) > before else cls(**given)
-
-
-def _convert(value: Any, hint: Any) -> Any:
-    """`value` as the type `hint`; ValueError saying what it must be."""
-    origin, args = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (typing.Union, types.UnionType):
-        inner = next(a for a in args if a is not type(None))
-        return None if value in ("", None) else _convert(value, inner)
-    if origin is Literal:
-        if str(value) not in args:
-            raise ValueError("one of " + ", ".join(map(str, args)))
-        return str(value)
-    if origin is tuple:
-        parts = _split(value) if isinstance(value, str) else value
-        if not isinstance(parts, list):
-            raise ValueError("a list")
-        return tuple(_convert(part, args[0]) for part in parts)
-    if origin is not None and issubclass(origin, Mapping):
-        pairs = dict(p.split("=", 1) for p in _split(value)) if isinstance(value, str) else value
-        if not isinstance(pairs, dict) or not all(isinstance(v, str) for v in pairs.values()):
-            raise ValueError("a table of strings")
-        return pairs
-    return _convert_scalar(value, hint)
-
-
-def _convert_scalar(value: Any, hint: Any) -> Any:
-    if hint is bool:
-        if isinstance(value, bool):
-            return value
-        truth = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-        if isinstance(value, _FromEnvironment) and value.lower() in truth:
-            return truth[value.lower()]
-        raise ValueError("true or false")
-    if hint in (int, float):
-        number = isinstance(value, int if hint is int else (int, float))
-        if not isinstance(value, bool) and (number or isinstance(value, _FromEnvironment)):
-            try:
-                return hint(value)
-            except ValueError:
-                pass
-        raise ValueError("a whole number" if hint is int else "a number")
-    if hint is Path and isinstance(value, str):
-        return Path(value).expanduser()
-    if hint is str and isinstance(value, str):
-        return str(value)
-    raise ValueError("a string")
-
-
-def _split(text: str) -> list[_FromEnvironment]:
-    """The parts of a comma-separated value, from the same variable."""
-    name = getattr(text, "name", "")
-    return [_FromEnvironment(part.strip(), name) for part in text.split(",") if part.strip()]
-
-
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
-_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-
-
-def duration_s(text: str) -> float:
-    """Seconds of a text such as `90s`, `6h` or `1.5d`; ValueError for anything else."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise ValueError(f"a number with s, m, h or d, got {text!r}")
-    return float(match[1]) * _UNITS_S[match[2]]
-
-
-def _check(settings: Settings) -> list[str]:
-    """What is wrong with values of the right type, a line each."""
-    problems = [
-        f"{section}.{name}: must be above 0, got {value}"
-        for section, name, value in _numbers(settings)
-        if value <= 0 and not (name.endswith("_port") and value == 0)
-    ]
-    problems += [
-        f"{section}.{name}: must be 65535 at most, got {value}"
-        for section, name, value in _numbers(settings)
-        if name.endswith("_port") and value > 65_535
-    ]
-    if settings.refresh.min_interval_s > settings.refresh.max_interval_s:
-        problems.append("refresh.min_interval_s: must not be above refresh.max_interval_s")
-    problems += [
-        f"refresh.intervals: {name}: must be a number with s, m, h or d, got {text!r}"
-        for name, text in settings.refresh.intervals.items()
-        if not _DURATION.fullmatch(text)
-    ]
-    if settings.refresh.domain_share > 1:
-        problems.append("refresh.domain_share: must be 1 at most")
-    if settings.content.engine == "s3" and not settings.content.s3_bucket:
-        problems.append("content.s3_bucket: is required when content.engine is s3")
-    if settings.store.sqlite_shards > 256:
-        problems.append("store.sqlite_shards: must be 256 at most")
-    scheme = settings.broker.url.partition("://")[0]
-    if scheme not in BROKER_SCHEMES:
-        problems.append(
-            f"broker.url: {scheme}:// is not a broker aragog runs on; "
-            "use pinlater://, redis:// or amqp://"
-        )
-    return problems
-
-
-def _numbers(settings: Settings) -> list[tuple[str, str, float]]:
-    found = []
-    for section in dataclasses.fields(settings):
-        value = getattr(settings, section.name)
-        if not dataclasses.is_dataclass(value):
-            continue
-        for item in dataclasses.fields(value):
-            number = getattr(value, item.name)
-            if isinstance(number, int | float) and not isinstance(number, bool):
-                found.append((section.name, item.name, number))
-    return found

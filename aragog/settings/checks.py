@@ -1,0 +1,60 @@
+"""What values of the right type may not be."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from aragog.settings.sections import Settings
+from aragog.settings.values import DURATION
+
+BROKER_SCHEMES = (
+    "", "pinlater", "pinlaters", "pinlater+socket",
+    "redis", "rediss", "redis+socket", "amqp", "amqps",
+)  # fmt: skip
+
+
+def problems_of(settings: Settings) -> list[str]:
+    """What is wrong with values of the right type, a line each."""
+    problems = [
+        f"{section}.{name}: must be above 0, got {value}"
+        for section, name, value in _numbers(settings)
+        if value <= 0 and not (name.endswith("_port") and value == 0)
+    ]
+    problems += [
+        f"{section}.{name}: must be 65535 at most, got {value}"
+        for section, name, value in _numbers(settings)
+        if name.endswith("_port") and value > 65_535
+    ]
+    if settings.refresh.min_interval_s > settings.refresh.max_interval_s:
+        problems.append("refresh.min_interval_s: must not be above refresh.max_interval_s")
+    problems += [
+        f"refresh.intervals: {name}: must be a number with s, m, h or d, got {text!r}"
+        for name, text in settings.refresh.intervals.items()
+        if not DURATION.fullmatch(text)
+    ]
+    if settings.refresh.domain_share > 1:
+        problems.append("refresh.domain_share: must be 1 at most")
+    if settings.content.engine == "s3" and not settings.content.s3_bucket:
+        problems.append("content.s3_bucket: is required when content.engine is s3")
+    if settings.store.sqlite_shards > 256:
+        problems.append("store.sqlite_shards: must be 256 at most")
+    scheme = settings.broker.url.partition("://")[0]
+    if scheme not in BROKER_SCHEMES:
+        problems.append(
+            f"broker.url: {scheme}:// is not a broker aragog runs on; "
+            "use pinlater://, redis:// or amqp://"
+        )
+    return problems
+
+
+def _numbers(settings: Settings) -> list[tuple[str, str, float]]:
+    found = []
+    for section in dataclasses.fields(settings):
+        value = getattr(settings, section.name)
+        if not dataclasses.is_dataclass(value):
+            continue
+        for item in dataclasses.fields(value):
+            number = getattr(value, item.name)
+            if isinstance(number, int | float) and not isinstance(number, bool):
+                found.append((section.name, item.name, number))
+    return found

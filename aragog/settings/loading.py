@@ -1,0 +1,75 @@
+"""Settings from a TOML file and the environment."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from aragog.errors import ConfigError
+from aragog.settings.checks import problems_of
+from aragog.settings.sections import Settings
+from aragog.settings.values import FromEnvironment, build
+
+ENV_PREFIX = "ARAGOG_"
+SETTINGS_FILE = "aragog.toml"
+
+# Environment names that are not settings: where the settings file is, and what the tests use.
+NOT_SETTINGS = ("ARAGOG_SETTINGS", "ARAGOG_TEST_", "ARAGOG_CACHE")
+
+
+def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+    """
+    Settings from a TOML file and the environment; the environment wins.
+
+    Args:
+        path: the file; None means `$ARAGOG_SETTINGS`, else `aragog.toml` here if there is one.
+        environ: None means `os.environ`.
+
+    Raises:
+        ConfigError: one line for every unknown key, wrong type and value out of bounds.
+    """
+    environ = os.environ if environ is None else environ
+    problems: list[str] = []
+    values = _read_file(path, environ, problems)
+    _overlay(values, environ, problems)
+    settings = build(Settings, values, "", problems)
+    if settings is not None:
+        problems += problems_of(settings)
+    if problems or settings is None:
+        raise ConfigError(*problems)
+    return typing.cast("Settings", settings)
+
+
+def _read_file(
+    path: Path | None, environ: Mapping[str, str], problems: list[str]
+) -> dict[str, Any]:
+    named = path or (Path(environ["ARAGOG_SETTINGS"]) if environ.get("ARAGOG_SETTINGS") else None)
+    file = named or Path(SETTINGS_FILE)
+    if named is None and not file.exists():
+        return {}
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(f"{file}: cannot be read: {error}")
+    except tomllib.TOMLDecodeError as error:
+        problems.append(f"{file}: is not TOML: {error}")
+    return {}
+
+
+def _overlay(values: dict[str, Any], environ: Mapping[str, str], problems: list[str]) -> None:
+    for name, text in environ.items():
+        if not name.startswith(ENV_PREFIX) or name.startswith(NOT_SETTINGS):
+            continue
+        section, _, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
+        if not key:
+            values[section] = FromEnvironment(text, name)
+            continue
+        table = values.setdefault(section, {})
+        if isinstance(table, dict):
+            table[key] = FromEnvironment(text, name)
+        else:
+            problems.append(f"{name}: {section} is not a section")

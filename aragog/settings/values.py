@@ -1,0 +1,110 @@
+"""What a file or a variable says, as the type that its setting has."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import types
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+
+
+class FromEnvironment(str):
+    """A value that still has to be read by the type of its field, and the variable it is from."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __new__(cls, text: str, name: str) -> typing.Self:
+        made = super().__new__(cls, text)
+        made.name = name
+        return made
+
+
+def build(cls: type[Any], values: Mapping[str, Any], at: str, problems: list[str]) -> Any:
+    """An instance of the section `cls`, or None where a value was refused."""
+    hints = typing.get_type_hints(cls)
+    known = {f.name for f in dataclasses.fields(cls)}
+    for key in values.keys() - known:
+        name = getattr(values[key], "name", f"{at}{key}")
+        problems.append(f"{name}: is not a setting (docs/settings.md lists them all)")
+    before, given = len(problems), {}
+    for key in known & values.keys():
+        value, hint = values[key], hints[key]
+        if dataclasses.is_dataclass(hint):
+            if isinstance(value, Mapping):
+                given[key] = build(typing.cast("type[Any]", hint), value, f"{at}{key}.", problems)
+            else:
+                problems.append(f"{at}{key}: is a section, got {value!r}")
+            continue
+        name = getattr(value, "name", f"{at}{key}")
+        try:
+            given[key] = _convert(value, hint)
+        except (ValueError, TypeError) as error:
+            problems.append(f"{name}: must be {error}, got {str(value)!r}")
+    return None if len(problems) > before else cls(**given)
+
+
+def _convert(value: Any, hint: Any) -> Any:
+    """`value` as the type `hint`; ValueError saying what it must be."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        inner = next(a for a in args if a is not type(None))
+        return None if value in ("", None) else _convert(value, inner)
+    if origin is Literal:
+        if str(value) not in args:
+            raise ValueError("one of " + ", ".join(map(str, args)))
+        return str(value)
+    if origin is tuple:
+        parts = _split(value) if isinstance(value, str) else value
+        if not isinstance(parts, list):
+            raise ValueError("a list")
+        return tuple(_convert(part, args[0]) for part in parts)
+    if origin is not None and issubclass(origin, Mapping):
+        pairs = dict(p.split("=", 1) for p in _split(value)) if isinstance(value, str) else value
+        if not isinstance(pairs, dict) or not all(isinstance(v, str) for v in pairs.values()):
+            raise ValueError("a table of strings")
+        return pairs
+    return _convert_scalar(value, hint)
+
+
+def _convert_scalar(value: Any, hint: Any) -> Any:
+    if hint is bool:
+        if isinstance(value, bool):
+            return value
+        truth = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+        if isinstance(value, FromEnvironment) and value.lower() in truth:
+            return truth[value.lower()]
+        raise ValueError("true or false")
+    if hint in (int, float):
+        number = isinstance(value, int if hint is int else (int, float))
+        if not isinstance(value, bool) and (number or isinstance(value, FromEnvironment)):
+            try:
+                return hint(value)
+            except ValueError:
+                pass
+        raise ValueError("a whole number" if hint is int else "a number")
+    if hint is Path and isinstance(value, str):
+        return Path(value).expanduser()
+    if hint is str and isinstance(value, str):
+        return str(value)
+    raise ValueError("a string")
+
+
+def _split(text: str) -> list[FromEnvironment]:
+    """The parts of a comma-separated value, from the same variable."""
+    name = getattr(text, "name", "")
+    return [FromEnvironment(part.strip(), name) for part in text.split(",") if part.strip()]
+
+
+def duration_s(text: str) -> float:
+    """Seconds of a text such as `90s`, `6h` or `1.5d`; ValueError for anything else."""
+    match = DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"a number with s, m, h or d, got {text!r}")
+    return float(match[1]) * UNITS_S[match[2]]
