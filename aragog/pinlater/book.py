@@ -34,6 +34,10 @@ logger = logging.getLogger(__name__)
 
 KEEPER_PERIOD_S = 0.25
 SWEEP_PERIOD_S = 1.0
+SWEEP_STEP = 100
+"""Claims that one call gives back; others are served between two calls."""
+SWEEP_STEPS = 50
+"""Calls in one round at most, so that the claims of a dead host go back at once."""
 TAG = "pinlater:"
 """How the tags of jobs begin, whatever became of their channel."""
 
@@ -274,14 +278,19 @@ class ClaimBook:
             if guard.lost_before:
                 self.extend()
         for queue in list(self._queues):
-            before_ms = guard.reap_before_ms(self._clock.monotonic_s() * 1000)
-            swept = shard.sweep(queue, reap_before_ms=before_ms)
-            guard.heard(swept.now_ms, self._clock.monotonic_s() * 1000)
-            if swept.given_back or swept.failed:
+            given_back = failed = 0
+            for _ in range(SWEEP_STEPS):
+                before_ms = guard.reap_before_ms(self._clock.monotonic_s() * 1000)
+                swept = shard.sweep(queue, reap_before_ms=before_ms, limit=SWEEP_STEP)
+                guard.heard(swept.now_ms, self._clock.monotonic_s() * 1000)
+                given_back += swept.given_back
+                failed += swept.failed
+                if swept.given_back + swept.failed < SWEEP_STEP:
+                    break
+            if given_back or failed:
                 logger.warning(
-                    "claims ran out on %s: %d given back, %d failed",
-                    queue, swept.given_back, swept.failed,
-                )  # fmt: skip
+                    "claims ran out on %s: %d given back, %d failed", queue, given_back, failed
+                )
 
     def _start_keeper(self) -> None:
         if self._keeper is None:
