@@ -1,10 +1,9 @@
 """
 Fuzz the response reader: any bytes from an origin are an answer within bounds, or a `Fault`.
 
-    python -m tests.fuzz.fuzz_http [seconds]     mutates its seeds for that long (default 30)
+    python -m tests.fuzz.fuzz_http [inputs]     mutates its seeds so often
 
-With atheris installed it is coverage-guided instead, and takes libFuzzer's arguments. A crash
-prints the input; `one_input(bytes.fromhex(...))` runs it again.
+With atheris installed it is coverage-guided instead, and takes libFuzzer's arguments.
 """
 
 from __future__ import annotations
@@ -12,9 +11,8 @@ from __future__ import annotations
 import contextlib
 import gzip
 import random
-import sys
-import time
 import zlib
+from collections.abc import Iterator
 
 import brotli
 import zstandard
@@ -27,6 +25,7 @@ from aragog.fetcher.framing import framing_of
 from aragog.fetcher.media import content_type_of, refused_by_look
 from aragog.fetcher.redirects import location_of, target_of
 from aragog.fetcher.retry_after import retry_at_ms
+from tests.fuzz.engine import fuzz
 from tests.support.pieces import channel_of
 
 MAX_BODY_BYTES = 10_000
@@ -77,7 +76,14 @@ def one_input(data: bytes) -> None:
         assert body.wire_bytes <= len(data)
 
 
-def mutated(rng: random.Random) -> bytes:
+def mutations(seed: int, count: int) -> Iterator[bytes]:
+    """`count` inputs, each a seed with a few bytes, tokens and pieces changed."""
+    rng = random.Random(seed)
+    for _ in range(count):
+        yield _mutated(rng)
+
+
+def _mutated(rng: random.Random) -> bytes:
     """A seed with a few bytes, tokens and pieces changed."""
     data = bytearray(rng.choice(SEEDS))
     for _ in range(rng.randint(0, 6)):
@@ -100,32 +106,5 @@ def mutated(rng: random.Random) -> bytes:
     return bytes([rng.choice((0, 1, 2, 7, 63, 255))]) + bytes(data)
 
 
-def run(seconds: float, seed: int | None = None, *, rounds: int | None = None) -> int:
-    """How many inputs were tried; the first bad one is printed and raised."""
-    rng = random.Random(seed)
-    ends, tried = time.monotonic() + seconds, 0
-    while time.monotonic() < ends and (rounds is None or tried < rounds):
-        data = mutated(rng)
-        try:
-            one_input(data)
-        except BaseException:
-            print(f"one_input(bytes.fromhex({data.hex()!r}))", file=sys.stderr)
-            raise
-        tried += 1
-    return tried
-
-
-def main() -> None:
-    try:
-        import atheris
-    except ImportError:
-        seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 30.0
-        print(f"{run(seconds)} inputs, no crash")
-        return
-    atheris.instrument_all()
-    atheris.Setup(sys.argv, one_input)
-    atheris.Fuzz()
-
-
 if __name__ == "__main__":
-    main()
+    fuzz(one_input, mutations)

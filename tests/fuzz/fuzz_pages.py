@@ -1,16 +1,17 @@
 """
-Fuzz the reading of pages: `target` takes any bytes and must not raise.
+Fuzz the reading of pages: `one_input` takes any bytes and must not raise.
 
-With atheris installed, `python tests/fuzz/fuzz_pages.py -max_total_time=60` runs it under its
-engine; without, the same command runs a bounded slice of mutated seeds.
+    python -m tests.fuzz.fuzz_pages [inputs]     mutates its seeds so often
+
+With atheris installed it is coverage-guided instead, and takes libFuzzer's arguments.
 """
 
 from __future__ import annotations
 
 import random
-import sys
 
 from aragog.pages import document, evidence, links, richpins
+from tests.fuzz.engine import fuzz
 
 SEEDS = (
     b"<html lang=en><meta charset=utf-8><base href=/b/><link rel=canonical href=/c><title>T</title>",
@@ -30,7 +31,7 @@ URL = "https://a.test/dir/page"
 HEADERS = (None, "text/html", "text/html; charset=utf-8", "text/html; charset=shift_jis")
 
 
-def target(data: bytes) -> None:
+def one_input(data: bytes) -> None:
     """The first byte chooses the header, the rest is the page."""
     header = HEADERS[data[0] % len(HEADERS)] if data else None
     page = document.parse(data[1:], url=URL, content_type=header)
@@ -65,17 +66,5 @@ def mutations(seed: int, count: int) -> list[bytes]:
     return found
 
 
-def main() -> None:
-    try:
-        import atheris
-    except ImportError:
-        for data in mutations(seed=random.randrange(2**32), count=20_000):
-            target(data)
-        return
-    atheris.instrument_all()
-    atheris.Setup(sys.argv, target)
-    atheris.Fuzz()
-
-
 if __name__ == "__main__":
-    main()
+    fuzz(one_input, mutations)

@@ -1,16 +1,17 @@
 """
-Fuzz the robots.txt parser: `target` takes any bytes and must not raise.
+Fuzz the robots.txt parser: `one_input` takes any bytes and must not raise.
 
-With atheris installed, `python tests/fuzz/fuzz_robots.py -max_total_time=60` runs it under its
-engine; without, the same command runs a bounded slice of mutated seeds.
+    python -m tests.fuzz.fuzz_robots [inputs]     mutates its seeds so often
+
+With atheris installed it is coverage-guided instead, and takes libFuzzer's arguments.
 """
 
 from __future__ import annotations
 
 import random
-import sys
 
 from aragog.politeness.robots import RobotsRules, rules_for_status
+from tests.fuzz.engine import fuzz
 
 SEEDS = (
     b"User-agent: *\nDisallow: /a*b$\nAllow: /a/index.html\nCrawl-delay: 1.5\n",
@@ -20,7 +21,7 @@ SEEDS = (
 AGENT = "bot/1.0 (+https://a.test)"
 
 
-def target(data: bytes) -> None:
+def one_input(data: bytes) -> None:
     """The first line is the path, the rest the file."""
     path, _, body = data.partition(b"\n")
     url = "https://a.test/" + path.decode("utf-8", "replace")
@@ -50,17 +51,5 @@ def mutations(seed: int, count: int) -> list[bytes]:
     return found
 
 
-def main() -> None:
-    try:
-        import atheris
-    except ImportError:
-        for data in mutations(seed=random.randrange(2**32), count=20_000):
-            target(data)
-        return
-    atheris.instrument_all()
-    atheris.Setup(sys.argv, target)
-    atheris.Fuzz()
-
-
 if __name__ == "__main__":
-    main()
+    fuzz(one_input, mutations)

@@ -1,7 +1,7 @@
 """
 Fuzz everything of `aragog.urls` that reads strangers' text: `one_input` takes any bytes.
 
-    .venv/bin/python -m tests.fuzz.fuzz_urls [inputs]     mutates its seeds so often (default 50,000)
+    python -m tests.fuzz.fuzz_urls [inputs]     mutates its seeds so often
 
 With atheris installed it is coverage-guided instead, and takes libFuzzer's arguments.
 """
@@ -9,13 +9,13 @@ With atheris installed it is coverage-guided instead, and takes libFuzzer's argu
 from __future__ import annotations
 
 import random
-import sys
 from itertools import pairwise
 
 from aragog.errors import InvalidUrl
 from aragog.urls import explain, normalize, parse_link_header, url_key
 from aragog.urls.canonical import Evidence, KnownPage, Redirect, decide
 from aragog.urls.domain import host, origin, registered_domain, reversed_host
+from tests.fuzz.engine import fuzz
 
 SEEDS = (
     b"http://me:pw@EXAMPLE.com.:80/a/../b/%7efoo%2f%zz;jsessionid=1?b=2&&utm_source=x&a=1#f",
@@ -118,23 +118,5 @@ def mutations(seed: int, count: int) -> list[bytes]:
     return found
 
 
-def main() -> None:
-    try:
-        import atheris
-    except ImportError:
-        count = int(sys.argv[1]) if len(sys.argv) > 1 else 50_000
-        for data in mutations(random.randrange(2**32), count):
-            try:
-                one_input(data)
-            except BaseException:
-                print("one_input(", data, ")", file=sys.stderr)
-                raise
-        print(f"{count} inputs, nothing raised")
-        return
-    atheris.instrument_all()
-    atheris.Setup(sys.argv, one_input)
-    atheris.Fuzz()
-
-
 if __name__ == "__main__":
-    main()
+    fuzz(one_input, mutations)
