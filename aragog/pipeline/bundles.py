@@ -60,22 +60,15 @@ class UrlJob:
 
     def wire(self) -> dict[str, Any]:
         """As JSON; what has its default is left out."""
-        out: dict[str, Any] = {"url": self.url}
-        for name, default in _JOB_DEFAULTS.items():
-            value = getattr(self, name)
-            if value != default:
-                out[name] = value
-        if self.hops:
-            out["hops"] = [[h.url, h.status, h.target] for h in self.hops]
-        return out
+        return {"url": self.url, **_sparse(self, _JOB_DEFAULTS)}
 
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Self:
         """The job of its JSON; InvalidMessage when it is none."""
         try:
             given = dict(wire)
-            hops = tuple(Hop(u, s, t) for u, s, t in given.pop("hops", ()))
-            return cls(hops=hops, **given)
+            given["hops"] = _hops(given)
+            return cls(**given)
         except (TypeError, ValueError) as error:
             raise InvalidMessage("url job", str(error)) from error
 
@@ -146,22 +139,15 @@ class Answer:
     body_bytes: int = 0
 
     def wire(self) -> dict[str, Any]:
-        out: dict[str, Any] = {"job": self.job.wire(), "kind": self.kind}
-        for name, default in _ANSWER_DEFAULTS.items():
-            value = getattr(self, name)
-            if value != default:
-                out[name] = value
-        out["final_url"] = self.final_url
-        if self.hops:
-            out["hops"] = [[h.url, h.status, h.target] for h in self.hops]
-        return out
+        head = {"job": self.job.wire(), "kind": self.kind, "final_url": self.final_url}
+        return {**head, **_sparse(self, _ANSWER_DEFAULTS)}
 
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Self:
         try:
             given = dict(wire)
             given["job"] = UrlJob.read(given["job"])
-            given["hops"] = tuple(Hop(u, s, t) for u, s, t in given.pop("hops", ()))
+            given["hops"] = _hops(given)
             given["headers"] = tuple((k, v) for k, v in given.pop("headers", ()))
             return cls(**given)
         except (KeyError, TypeError, ValueError) as error:
@@ -226,3 +212,20 @@ def _opened(wire: Any, name: str) -> Sequence[Any]:
     if not isinstance(items, list):
         raise InvalidMessage(f"bundle.{name}", "is not a list")
     return items
+
+
+def _sparse(value: UrlJob | Answer, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Its fields that differ from their defaults, and its hops if there are any."""
+    out: dict[str, Any] = {}
+    for name, default in defaults.items():
+        its = getattr(value, name)
+        if its != default:
+            out[name] = its
+    if value.hops:
+        out["hops"] = [[hop.url, hop.status, hop.target] for hop in value.hops]
+    return out
+
+
+def _hops(given: dict[str, Any]) -> tuple[Hop, ...]:
+    """The hops, taken out of a job's or an answer's JSON."""
+    return tuple(Hop(url, status, target) for url, status, target in given.pop("hops", ()))

@@ -6,8 +6,15 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
+from aragog.clock import ManualClock
+from aragog.settings import StoreSettings
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.store import UrlStore
 from aragog.zen.tables import CellTable, Tables
 from aragog.zen.tables.memory import MemoryTables
+from tests.support.stores import NOW_MS, Stand
+
+Step = Callable[[Stand], None]
 
 
 class Killed(BaseException):
@@ -112,19 +119,39 @@ class MortalContent:
         return self._inner.keys(prefix)
 
 
-def every_kill_point(act: Callable[[Fuse], None]) -> Iterator[int]:
-    """
-    Kill `act` before its first write, its second, and so on, until it comes to its end.
+def mortal_stand(fuse: Fuse) -> Stand:
+    """An empty UrlStore whose every write goes through the fuse; time stands still."""
+    clock = ManualClock(NOW_MS)
+    tables = MortalTables(MemoryTables(clock), fuse)
+    content = MortalContent(MemoryContent(), fuse)
+    return Stand(UrlStore(tables, content, StoreSettings(), clock), tables, content, clock)
 
-    Yields after each killing; `act` builds its own world and sets `fuse.left` through `arm`.
+
+def unharmed(*steps: Step) -> Stand:
+    """The same after these steps, none of them killed."""
+    here = mortal_stand(Fuse())
+    for step in steps:
+        step(here)
+    return here
+
+
+def every_kill_point(*before: Step, step: Step) -> Iterator[tuple[int, Stand]]:
+    """
+    Kill `step` before its first write, its second, and so on, until it comes to its end.
+
+    Yields after each killing how many writes had passed, and what is left: a world of its own each
+    time, in which `before` was done.
     """
     for point in count():
         fuse = Fuse()
+        here = mortal_stand(fuse)
+        for done in before:
+            done(here)
         fuse.left = point
         try:
-            act(fuse)
+            step(here)
         except Killed:
             fuse.left = None
-            yield point
+            yield point, here
         else:
             return

@@ -2,26 +2,13 @@
 
 import pytest
 
-from aragog.clock import ManualClock
-from aragog.settings import StoreSettings
 from aragog.urlstore import fold, segments
-from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import OutLink
-from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
-from tests.support.faults import Fuse, MortalContent, MortalTables, every_kill_point
-from tests.support.stores import NOW_MS, Stand, body, page
+from tests.support.faults import every_kill_point, unharmed
+from tests.support.stores import NOW_MS, body, page
 
 A, B, C, D, E = (f"http://{x}.example/" for x in "abcde")
 URLS = [A, B, C, D, E]
-
-
-def world(fuse: Fuse) -> Stand:
-    clock = ManualClock(NOW_MS)
-    tables = MortalTables(MemoryTables(clock), fuse)
-    content = MortalContent(MemoryContent(), fuse)
-    store = UrlStore(tables, content, StoreSettings(), clock)
-    return Stand(store, tables, content, clock)
 
 
 def before(here):
@@ -99,7 +86,7 @@ def mend(here):
     here.store.repair(grace_s=1)
 
 
-STEPS = {f.__name__: f for f in (write_a_bundle, merge, undo, remove, edit)}
+STEPS = (write_a_bundle, merge, undo, remove, edit)
 
 
 def shown(here):
@@ -154,47 +141,21 @@ def _small(monkeypatch):
         monkeypatch.setattr(segments, name, value)
 
 
-@pytest.mark.parametrize("name", STEPS)
-def test_killed_anywhere_and_run_again_it_ends_as_if_never_killed(name):
-    step = STEPS[name]
-    unharmed = world(Fuse())
-    before(unharmed)
-    step(unharmed)
-    expected = settled(unharmed)
-    worlds: list[Stand] = []
-
-    def act(fuse):
-        left, fuse.left = fuse.left, None
-        here = world(fuse)
-        worlds.append(here)
-        before(here)
-        fuse.left = left
-        step(here)
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+def test_killed_anywhere_and_run_again_it_ends_as_if_never_killed(step):
+    expected = settled(unharmed(before, step))
 
     points = 0
-    for point in every_kill_point(act):
+    for point, here in every_kill_point(before, step=step):
         points += 1
-        here = worlds[-1]
         step(here)
         assert settled(here) == expected, f"killed before write {point}"
     assert points > 3
 
 
-@pytest.mark.parametrize("name", STEPS)
-def test_killed_anywhere_and_never_run_again_repair_leaves_nothing_wrong(name):
-    step = STEPS[name]
-    worlds: list[Stand] = []
-
-    def act(fuse):
-        left, fuse.left = fuse.left, None
-        here = world(fuse)
-        worlds.append(here)
-        before(here)
-        fuse.left = left
-        step(here)
-
-    for _ in every_kill_point(act):
-        here = worlds[-1]
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+def test_killed_anywhere_and_never_run_again_repair_leaves_nothing_wrong(step):
+    for _, here in every_kill_point(before, step=step):
         here.clock.advance_ms(2 * fold.GRACE_MS)
         here.fold()
         here.store.repair()
@@ -206,21 +167,7 @@ def test_killed_anywhere_and_never_run_again_repair_leaves_nothing_wrong(name):
 
 @pytest.mark.parametrize("step", [fold_them, mend])
 def test_upkeep_killed_anywhere_and_run_again_ends_the_same(step):
-    unharmed = world(Fuse())
-    before(unharmed)
-    write_a_bundle(unharmed)
-    step(unharmed)
-    expected = settled(unharmed)
-    worlds: list[Stand] = []
+    expected = settled(unharmed(before, write_a_bundle, step))
 
-    def act(fuse):
-        left, fuse.left = fuse.left, None
-        here = world(fuse)
-        worlds.append(here)
-        before(here)
-        write_a_bundle(here)
-        fuse.left = left
-        step(here)
-
-    for point in every_kill_point(act):
-        assert settled(worlds[-1]) == expected, f"killed before write {point}"
+    for point, here in every_kill_point(before, write_a_bundle, step=step):
+        assert settled(here) == expected, f"killed before write {point}"

@@ -2,25 +2,13 @@
 
 import pytest
 
-from aragog.clock import ManualClock
-from aragog.settings import StoreSettings
 from aragog.urlstore.changes import SETTLE_MS
-from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.refresh import Seen
-from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.memory import MemoryTables
-from tests.support.faults import Fuse, MortalContent, MortalTables, every_kill_point
-from tests.support.stores import NOW_MS, Stand, body, page
+from tests.support.faults import every_kill_point, unharmed
+from tests.support.stores import NOW_MS, body, page
 
 A, B, C = (f"http://{x}.example/" for x in "abc")
 AT = NOW_MS + 50_000
-
-
-def world(fuse: Fuse) -> Stand:
-    clock = ManualClock(NOW_MS)
-    tables = MortalTables(MemoryTables(clock), fuse)
-    content = MortalContent(MemoryContent(), fuse)
-    return Stand(UrlStore(tables, content, StoreSettings(), clock), tables, content, clock)
 
 
 def fetched(url, at_ms, price, **given):
@@ -54,7 +42,7 @@ def redirect(here):
     here.store.write_pages([fetched(A, AT, b'"5"', final_url=B)])
 
 
-STEPS = {f.__name__: f for f in (refresh, hold, release, redirect)}
+STEPS = (refresh, hold, release, redirect)
 
 
 def shown(here):
@@ -80,27 +68,14 @@ def told(here):
     return {(c.url, c.at_ms, c.kind, c.owners, str(c.fields)) for c in changes}
 
 
-@pytest.mark.parametrize("name", STEPS)
-def test_it_ends_as_if_never_killed_and_every_change_is_told(name):
-    step = STEPS[name]
-    unharmed = world(Fuse())
-    before(unharmed)
-    step(unharmed)
-    expected, changes = shown(unharmed), told(unharmed)
-    worlds: list[Stand] = []
-
-    def act(fuse):
-        left, fuse.left = fuse.left, None
-        here = world(fuse)
-        worlds.append(here)
-        before(here)
-        fuse.left = left
-        step(here)
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+def test_it_ends_as_if_never_killed_and_every_change_is_told(step):
+    here = unharmed(before, step)
+    expected, changes = shown(here), told(here)
 
     points = 0
-    for point in every_kill_point(act):
+    for point, here in every_kill_point(before, step=step):
         points += 1
-        here = worlds[-1]
         step(here)
         assert shown(here) == expected, f"killed before write {point}"
         assert told(here) == changes, f"killed before write {point}"
