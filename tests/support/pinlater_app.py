@@ -55,6 +55,15 @@ def say(text, nap_s=0.0):
         note(f"{text} done")
 
 
+@app.task(name="gated", ignore_result=True)
+def gated(number):
+    """Ends when somebody has opened the gate."""
+    with redis.Redis.from_url(NOTES) as client:
+        client.rpush("notes", number)
+        while not client.exists("gate is open"):
+            time.sleep(0.5)
+
+
 @app.task(name="lateness", ignore_result=True)
 def lateness(due_s):
     note(str(time.time() - due_s))
