@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -42,6 +42,14 @@ class BareHBase:
 
     def get_many(self, keys: list[bytes]) -> list[object]:
         return self.table.rows(keys, self.columns)
+
+    def row(self, key: bytes) -> dict[bytes, bytes]:
+        return self.table.row(key)
+
+    def put_many(self, rows: Sequence[tuple[bytes, dict[bytes, bytes]]]) -> None:
+        with self.table.batch() as batch:
+            for key, cells in rows:
+                batch.put(key, cells)
 
     def put(self, key: bytes, cells: dict[bytes, bytes]) -> None:
         """What a put of fields is at least: see what is there, write."""
