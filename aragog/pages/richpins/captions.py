@@ -22,7 +22,8 @@ _UNIT = (
     r"мин\w*)\.?"
 )
 _DURATION = (
-    rf"((?:\d{{1,4}}[\d.,:/½¼¾\s\-–]{{0,8}}\s?{_UNIT}[\s,]*(?:and|und|et|y|e|og|i)?\s*){{1,2}})"
+    rf"((?:\d{{1,4}}[\d.,:/½¼¾\s\-–]{{0,8}}\s?{_UNIT}[\s,]*(?:and|und|et|y|e|og|i)?\s*){{1,2}}"
+    r"(?:(?<=h\s)\d\d(?!\d))?)"
 )
 _PREP = (
     r"prep(?:aration)?\s*(?:time)?|hands[- ]on\s*time|active\s*time|vorbereitungs?zeit|arbeitszeit|"
@@ -30,7 +31,7 @@ _PREP = (
     r"tempo\s*de\s*prepar[oa]|voorbereidingstijd|czas\s*przygotowania|förberedelse"
 )
 _COOK = (
-    r"cook(?:ing)?\s*time|cook|bake\s*time|baking\s*time|kochzeit|backzeit|garzeit|"
+    r"cook(?:ing)?\s*(?:time)?|bake\s*time|baking\s*time|kochzeit|backzeit|garzeit|"
     r"temps\s*de\s*cuisson|cuisson|tiempo\s*de\s*cocci[óo]n|cottura|tempo\s*de\s*cozimento|"
     r"kooktijd|baktijd|czas\s*gotowania"
 )
@@ -40,15 +41,16 @@ _TOTAL = (
 )
 _SERVES = re.compile(
     r"\b(?:serves|servings?|yields?|makes|portions?|portionen|portioner|porsjoner|porciones|"
-    r"raciones|porzioni|porções|rende|personen|personer|personnes|personas|aantal\s*personen)\b"
-    + _GAP
-    + r"(\d{1,3}(?:\s*(?:-|–|to)\s*\d{1,3})?(?:\s+[^\W\d_]{3,15})?)",
+    r"raciones|porzioni|porções|rende|personen|personer|personnes|personas|aantal\s*personen|分量|"
+    r"份量)\b" + _GAP + r"(\d{1,3}(?:\s*(?:-|–|to)\s*\d{1,3})?"
+    r"(?:\s+(?!(?:prep|cook|cooking|total|time|ready|calories|course|ingredients)\b)[^\W\d_]{3,15})?)",
     re.IGNORECASE,
 )
 _FOR_PEOPLE = re.compile(
     r"\b(?:für|pour|para|per|voor|for)?\s*(\d{1,2}(?:\s*(?:-|–|to)\s*\d{1,2})?)\s*"
     r"(?:servings|portionen|personen|personnes|personas|persone|portions|portioner|porsjoner|"
-    r"porciones|raciones|porzioni|porções|people|personer|pers)\b",
+    r"porciones|raciones|porzioni|porções|people|personer|pers|porce|porcí|porcj\w*|"
+    r"osób|osoby|adag|főre|порц\w*|personas|annosta|人份|人分)\b",
     re.IGNORECASE,
 )
 
@@ -80,6 +82,29 @@ def minutes(shown: str, field: str) -> tuple[int, str] | None:
         if lasts is not None:
             return lasts, found[0].strip()
     return None
+
+
+def called_servings(document: Document) -> tuple[Yield, str] | None:
+    """The yield in an element that is called so, and the words it is in."""
+    for node in document.tree.css(_CALLED_SERVINGS)[:_MAX_CALLED]:
+        said = node.attributes.get("data-servings") or node.text(separator=" ")
+        said = " ".join((said or "").split())
+        if not said and node.parent is not None:
+            said = " ".join((node.parent.text(separator=" ") or "").split())
+        if len(said) <= _MAX_CALLED_CHARS and _FEW.search(said):
+            read = read_yield(said)
+            if read is not None:
+                return read, said
+    return None
+
+
+_CALLED_SERVINGS = (
+    '[data-servings],[itemprop="recipeYield"],[class*="serves" i],[class*="servings" i],'
+    '[class*="yield" i],[class*="portion" i]'
+)
+_MAX_CALLED = 20
+_MAX_CALLED_CHARS = 40
+_FEW = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
 
 
 def servings(shown: str) -> tuple[Yield, str] | None:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from aragog.pages.richpins import durations, values
 from aragog.pages.richpins.graph import Node
 from aragog.pages.richpins.sources import Sources
+from aragog.pages.richpins.steps import MAX_STEPS, Group, instruction_groups, once
 from aragog.pages.richpins.text import clean, lines
 from aragog.pages.richpins.values import Rating
 from aragog.pages.richpins.yields import Yield, read_yield
 
 TYPES = frozenset({"recipe"})
 
-MAX_STEPS = 500
 MAX_INGREDIENTS = 500
-_MAX_NESTING = 6
 
 NUTRIENTS = {
     name.lower(): name
@@ -27,14 +25,6 @@ NUTRIENTS = {
         "sodiumContent", "fiberContent", "cholesterolContent",
     )
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Steps or ingredients under one heading; None when they have none."""
-
-    name: str | None
-    entries: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +57,7 @@ def read(sources: Sources, nodes: list[Node]) -> Recipe:
     pick = sources.ledger.pick
     groups = pick(
         "recipe.instructions",
-        _instruction_groups,
+        instruction_groups,
         sources.lists(
             nodes, "recipeinstructions", "instructions", "step", "steps", "recipeinstruction"
         ),
@@ -135,7 +125,7 @@ def _ingredients(raw: list[Any]) -> tuple[str, ...] | None:
     found: list[str] = []
     for value in raw:
         found.extend(_ingredient(value))
-    return tuple(found[:MAX_INGREDIENTS]) or None
+    return tuple(once(found)[:MAX_INGREDIENTS]) or None
 
 
 def _ingredient(value: Any) -> list[str]:
@@ -155,72 +145,6 @@ def _ingredient(value: Any) -> list[str]:
         return lines(value)
     found = values.text(value)
     return [found] if found else []
-
-
-def _instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
-    collector = _Steps()
-    collector.take(raw, None, 0)
-    found = tuple(Group(name, tuple(steps)) for name, steps in collector.groups if steps)
-    return found or None
-
-
-class _Steps:
-    """Collects steps by section; each item once, so that items naming one another end."""
-
-    def __init__(self) -> None:
-        self.groups: list[tuple[str | None, list[str]]] = []
-        self.left = MAX_STEPS
-        self.seen: set[int] = set()
-
-    def take(self, raw: list[Any], section: str | None, depth: int) -> None:
-        """The steps in `raw` under the heading `section`."""
-        for value in raw:
-            if self.left <= 0 or depth > _MAX_NESTING:
-                return
-            if isinstance(value, Node):
-                if id(value) not in self.seen:
-                    self.seen.add(id(value))
-                    self._take_node(value, section, depth)
-            elif isinstance(value, str):
-                self._add(lines(value), section)
-
-    def _add(self, steps: list[str], section: str | None) -> None:
-        if not self.groups or self.groups[-1][0] != section:
-            self.groups.append((section, []))
-        kept = [line for line in steps if not _STEP_HEADING.fullmatch(line)][: self.left]
-        self.left -= len(kept)
-        self.groups[-1][1].extend(kept)
-
-    def _take_node(self, node: Node, section: str | None, depth: int) -> None:
-        inner = node.all("itemlistelement", "steps", "step", "item")
-        name = values.text(node.first("name"))
-        own = node.first("text", "description")
-        is_section = node.is_a(_SECTIONS) or (inner and not own and not node.is_a(_STEPS))
-        if is_section and inner:
-            self.take(inner, name or section, depth + 1)
-        elif own is None and inner:
-            self.take(inner, section, depth + 1)
-        else:
-            found = lines(own) if isinstance(own, str) else []
-            if name and not found:
-                found = lines(name)
-            elif name and not node.is_a(_SECTIONS) and _adds_something(name, found[0]):
-                found = [name, *found]
-            self._add(found, section)
-
-
-def _adds_something(name: str, said: str) -> bool:
-    """True when a step's name is not its number, nor its text or the start of it."""
-    start = name.rstrip(".…: ").lower()
-    return not (_STEP_HEADING.fullmatch(name) or said.lower().startswith(start))
-
-
-_SECTIONS = frozenset({"howtosection", "itemlist"})
-_STEPS = frozenset({"howtostep", "howtodirection", "howtotip", "listitem"})
-_STEP_HEADING = re.compile(
-    r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)?\s*#?\d{1,2}\s*[.):]?\s*",
-    re.IGNORECASE,
-)
 
 
 def _nutrition(raw: list[Any]) -> dict[str, str] | None:

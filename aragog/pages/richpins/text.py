@@ -14,6 +14,8 @@ _BLOCK_TAG = re.compile(
     re.IGNORECASE,
 )
 _SPACES = re.compile(r"[\s\u200b\ufeff\u2060\u00ad]+")
+_ENCODED_TWICE = "\u00c2\u00a0"
+"""A no-break space read as two characters of windows-1252; no language writes `Â` before one."""
 _LINE_END = re.compile(r"[\r\n\u2028]+")
 _DOUBLE_ESCAPED = re.compile(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});")
 _HIDDEN = re.compile(
@@ -48,6 +50,8 @@ def lines(text: str) -> list[str]:
 def lines_of(element: LexborNode) -> list[str]:
     """The text of an element, a line for each block in it."""
     markup = _HIDDEN.sub("", (element.inner_html or "")[: 4 * MAX_TEXT_CHARS])
+    if "<pre" not in markup and element.tag not in {"pre", "textarea"}:
+        markup = _LINE_END.sub(" ", markup)  # of the source, not of what is shown
     return lines(_BETWEEN.sub(r"\1 \2", markup))
 
 
@@ -56,4 +60,4 @@ def _unescaped(text: str) -> str:
         if "&" not in text or not _DOUBLE_ESCAPED.search(text):
             break
         text = html.unescape(text)
-    return text
+    return text.replace(_ENCODED_TWICE, " ") if _ENCODED_TWICE in text else text

@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from aragog.pages.richpins import captions
-from aragog.pages.richpins.recipe import Group, Recipe
-from aragog.pages.richpins.sections import Section, best_sections
+from aragog.pages.richpins.recipe import Recipe
+from aragog.pages.richpins.sections import best_sections
+from aragog.pages.richpins.shown_lists import Section
 from aragog.pages.richpins.sources import Sources
+from aragog.pages.richpins.steps import Group
 
 
 def recipe_of(sources: Sources) -> Recipe | None:
@@ -81,7 +83,10 @@ def _lacks_amounts(ingredients: tuple[str, ...]) -> bool:
 
 def _captioned(sources: Sources, marked: Recipe) -> Recipe:
     shown = captions.text_of(sources.document)
-    if marked.yields is None and (found := captions.servings(shown)) is not None:
+    found = None
+    if marked.yields is None:
+        found = captions.servings(shown) or captions.called_servings(sources.document)
+    if found is not None:
         sources.ledger.note("recipe.yields", next(sources.shown(found[1])))
         marked = replace(marked, yields=found[0])
     if marked.total_minutes is None:

@@ -1,0 +1,141 @@
+"""The steps of a recipe: texts, lists, sections and numbers, in all the ways pages nest them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from aragog.pages.richpins import values
+from aragog.pages.richpins.graph import Node
+from aragog.pages.richpins.text import lines
+
+MAX_STEPS = 500
+_MAX_NESTING = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Steps or ingredients under one heading; None when they have none."""
+
+    name: str | None
+    entries: tuple[str, ...]
+
+
+def once(entries: list[str]) -> list[str]:
+    """A list without its repetition: templates write one list for the screen and one for print."""
+    half, odd = divmod(len(entries), 2)
+    return entries[:half] if half > 1 and not odd and entries[:half] == entries[half:] else entries
+
+
+def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
+    """The steps by section, as pages nest and number them; None for none."""
+    collector = _Steps()
+    collector.take(raw, None, 0)
+    found = [Group(name, tuple(steps)) for name, steps in collector.groups if steps]
+    if len(found) == 1:
+        found = [Group(found[0].name, tuple(unnumbered(once(list(found[0].entries)))))]
+    half, odd = divmod(len(found), 2)
+    return (
+        tuple(found[:half] if half and not odd and found[:half] == found[half:] else found) or None
+    )
+
+
+class _Steps:
+    """Collects steps by section; each item once, so that items naming one another end."""
+
+    def __init__(self) -> None:
+        self.groups: list[tuple[str | None, list[str]]] = []
+        self.left = MAX_STEPS
+        self.seen: set[int] = set()
+
+    def take(self, raw: list[Any], section: str | None, depth: int) -> None:
+        """The steps in `raw` under the heading `section`."""
+        for value in raw:
+            if self.left <= 0 or depth > _MAX_NESTING:
+                return
+            if isinstance(value, Node):
+                if id(value) not in self.seen:
+                    self.seen.add(id(value))
+                    self._take_node(value, section, depth)
+            elif isinstance(value, str):
+                self._add(lines(value), section)
+
+    def _add(self, steps: list[str], section: str | None) -> None:
+        if not self.groups or self.groups[-1][0] != section:
+            self.groups.append((section, []))
+        kept = [line for line in steps if not _STEP_HEADING.fullmatch(line)][: self.left]
+        self.left -= len(kept)
+        self.groups[-1][1].extend(kept)
+
+    def _take_node(self, node: Node, section: str | None, depth: int) -> None:
+        inner = node.all("itemlistelement", "steps", "step", "item")
+        name = values.text(node.first("name"))
+        own = node.first("text", "description")
+        is_section = node.is_a(_SECTIONS) or (inner and not own and not node.is_a(_STEPS))
+        if is_section and inner:
+            self.take(inner, name or section, depth + 1)
+        elif own is None and inner:
+            self.take(inner, section, depth + 1)
+        else:
+            found = lines(own) if isinstance(own, str) else []
+            if name and not found:
+                found = lines(name)
+            elif name and not node.is_a(_SECTIONS) and _adds_something(name, found[0]):
+                found = [name, *found]
+            self._add(found, section)
+
+
+def _adds_something(name: str, said: str) -> bool:
+    """True when a step's name is not its number, nor its text or the start of it."""
+    start = name.rstrip(".…: ").lower()
+    return not (_STEP_HEADING.fullmatch(name) or said.lower().startswith(start))
+
+
+_SECTIONS = frozenset({"howtosection", "itemlist"})
+_STEPS = frozenset({"howtostep", "howtodirection", "howtotip", "listitem"})
+_STEP_HEADING = re.compile(
+    r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)?\s*#?\d{1,2}\s*[.):]?\s*",
+    re.IGNORECASE,
+)
+
+
+def unnumbered(steps: list[str]) -> list[str]:
+    """
+    Steps without numbers that only count them, and a text that holds them all as its parts.
+
+    Numbers are taken off where they run 1, 2, 3 from the first step on; others mean something.
+    """
+    if len(steps) == 1:
+        steps = _parts_of(steps[0])
+    counted = [
+        (place, found) for place, step in enumerate(steps) if (found := _NUMBERED.match(step))
+    ]
+    if len(counted) < 2 or [int(found[1]) for _, found in counted] != list(
+        range(1, len(counted) + 1)
+    ):
+        return steps
+    bare = dict(counted)
+    return [step[bare[n].end() :] if n in bare else step for n, step in enumerate(steps)]
+
+
+def _parts_of(text: str) -> list[str]:
+    places = [0]
+    wanted = 1
+    for found in _NUMBER_INSIDE.finditer(text):
+        if int(found[1]) == wanted:
+            wanted += 1
+            places.append(found.start())
+    if wanted < _LEAST_PARTS + 1:
+        return [text]
+    cut = [
+        text[start:end].strip() for start, end in zip(places, [*places[1:], len(text)], strict=True)
+    ]
+    return [part for part in cut if part]
+
+
+_LEAST_PARTS = 3
+_NUMBERED = re.compile(r"(\d{1,2})(?:\s*[.):、-]\s*|\s+)(?=[^\W\d_])")
+_NUMBER_INSIDE = re.compile(
+    r"(?:(?<=\s)|(?<=^)|(?<=[.;!。；！)]))(\d{1,2})\s*[.):、]\s*(?=[^\W\d_])"
+)
