@@ -57,6 +57,7 @@ def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
         walk.take(element, attributes, names, types, attributes.get("itemid"))
     walk.connect()
     walk.refer(tree)
+    walk.gather_recipe()
 
 
 def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
@@ -122,6 +123,28 @@ class _Walk:
         for mark in self.marks:
             if mark.node is not None and mark.node.id:
                 self.graph.name(mark.node, mark.node.id)
+
+    def gather_recipe(self) -> None:
+        """
+        One recipe of the properties that stand in no item, if recipes alone have some of them.
+
+        Templates lose their `itemscope` more often than what it was for. Of what other things have
+        too, only the first value is taken: the rest may be of the pages that this one links to.
+        """
+        loose = [m for m in self.marks if m.names and self._owner(m.element) is None]
+        if self.graph.full() or not any(_OF_RECIPES & set(m.names) for m in loose):
+            return
+        node = Node(("Recipe",), self.syntax, f"{self.syntax} without an item", self.graph)
+        for mark in loose:
+            mark.names = [
+                name
+                for name in mark.names
+                if name in _LISTED
+                or (name in _OF_RECIPES | _FIRST_ONLY and name not in node.properties)
+            ]
+            self._give(node, mark)
+        self.graph.nodes.append(node)
+        self.graph.top.append(node)
 
     def refer(self, tree: LexborHTMLParser) -> None:
         """Properties outside of an item that it names by the id of an element around them."""
@@ -207,6 +230,16 @@ class _Walk:
         text = squeeze(mark.element.text())
         return [text] if text else []
 
+
+_OF_RECIPES = frozenset(
+    {"recipeingredient", "ingredients", "recipeinstructions", "recipeyield", "cooktime"}
+)
+_LISTED = frozenset(
+    {"recipeingredient", "ingredients", "recipeinstructions", "recipecategory", "recipecuisine"}
+)
+_FIRST_ONLY = frozenset(
+    {"name", "author", "image", "nutrition", "aggregaterating", "preptime", "totaltime"}
+)
 
 _TEXT_OF_LINKS = frozenset(
     {

@@ -15,6 +15,8 @@ from aragog.pages.richpins.provenance import Candidate, Ledger
 MAX_URL_CHARS = 4_096
 
 _BLANK = re.compile(r"[ \t\n\r]")
+_TWICE = re.compile(r"https?://[^/?#]*(?=https?://)")
+"""A host put before what was absolute already."""
 _TRUST = {jsonld.SYNTAX: 0, marked.MICRODATA: 1, marked.RDFA: 2}
 
 
@@ -30,10 +32,11 @@ class Sources:
         # A search in the bytes is far cheaper than a query for what is not there.
         if document.json_ld:
             jsonld.read(list(document.json_ld), graph)
-        if b"itemscope" in body:
+        if b"itemscope" in body or b"itemprop" in body:
             marked.read_microdata(document.tree, graph)
         if b"typeof" in body:
             marked.read_rdfa(document.tree, graph)
+        _name_recipes(graph)
 
     def scalars(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
         """Each value of a property, node by node; the first of `names` that a node has."""
@@ -81,10 +84,25 @@ class Sources:
                 return None
             if not text.startswith(("http://", "https://")):
                 return None
+        text = _TWICE.sub("", text)
         if _BLANK.search(text):
             text = text.replace(" ", "%20").translate({9: None, 10: None, 13: None})
         host = text.partition("://")[2]
         return text if host and host[0] not in "/?#" else None
+
+
+def _name_recipes(graph: Graph) -> None:
+    """What has ingredients and steps as recipes have them is one, whatever it is called."""
+    for node in graph.nodes:
+        properties = node.properties
+        if "recipeinstructions" not in properties or node.is_a(_RECIPES):
+            continue
+        if properties.keys() & _INGREDIENTS:
+            node.types = (*node.types, "Recipe")
+
+
+_RECIPES = frozenset({"recipe"})
+_INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
 
 
 def by_trust(nodes: Iterable[Node]) -> list[Node]:

@@ -1,0 +1,192 @@
+"""Symptoms of pages that show a recipe under odd headings, in odd markup, or under none."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from aragog.pages.richpins import extract
+
+STEPS = "<p>Cut the leeks into rings of a thumb's width and wash them.</p><p>Simmer them in the stock until they are soft.</p>"
+AMOUNTS = "<ul><li>2 cups leeks</li><li>1 tbsp butter</li><li>1 l stock</li><li>salt</li></ul>"
+
+
+def pin(markup: str):
+    return extract(markup.encode(), "https://a.test/x", "text/html; charset=utf-8")
+
+
+def ld(**more: object) -> str:
+    item = {"@type": "Recipe", "name": "Soup", **more}
+    return f'<script type="application/ld+json">{json.dumps(item)}</script>'
+
+
+def test_amounts_of_things_need_no_heading_when_sentences_follow():
+    found = pin(f"<h1>Leek soup</h1><div>{AMOUNTS}</div><hr><div>{STEPS}</div>")
+
+    assert found.type == "recipe"
+    assert found.recipe.ingredients == ("2 cups leeks", "1 tbsp butter", "1 l stock", "salt")
+    assert len(found.recipe.instructions) == 2
+    assert found.provenance["recipe.instructions"].position == "at 'behind amounts'"
+
+
+def test_a_list_of_numbers_of_other_things_is_no_recipe():
+    scores = "<ul><li>2 goals</li><li>1 own goal</li><li>3 corners</li></ul>"
+
+    assert pin(f"<p>No tablespoon of luck.</p>{scores}{STEPS}").type == "page"
+
+
+def test_steps_behind_ingredients_need_no_heading():
+    found = pin(
+        f"<h3>Ingredients</h3>{AMOUNTS}{STEPS}<h3>Comments</h3><p>Nice one, thank you very much.</p>"
+    )
+
+    assert found.recipe.ingredients[-1] == "salt"
+    assert len(found.recipe.instructions) == 2
+
+
+def test_what_you_need_makes_a_recipe_only_with_amounts():
+    tools = "<ul><li>Moss</li><li>A glass jar</li><li>Tweezers</li></ul>"
+
+    assert pin(f"<h2>What you'll need</h2>{AMOUNTS}<h2>Directions</h2>{STEPS}").type == "recipe"
+    assert (
+        pin(
+            f"<p>No ingredients.</p><h2>What you'll need</h2>{tools}<h2>Directions</h2>{STEPS}"
+        ).type
+        == "page"
+    )
+
+
+def test_a_picture_before_a_heading_does_not_hide_it():
+    found = pin(
+        f"<h2>\U0001f6d2 Ingredients</h2>{AMOUNTS}<h2>\U0001f468\u200d\U0001f373 Directions</h2>{STEPS}"
+    )
+
+    assert found.recipe.ingredients[0] == "2 cups leeks"
+
+
+def test_amount_and_name_in_blocks_of_one_row_are_one_ingredient():
+    rows = "".join(
+        f"<div class=row><div>{amount}</div><div>{name}</div></div>"
+        for amount, name in (("2 g", "leek"), ("100 g", "rice"), ("1 l", "milk"))
+    )
+
+    found = pin(f"<h2>Ingredients</h2><div>{rows}</div><h2>Method</h2>{STEPS}")
+
+    assert found.recipe.ingredients == ("2 g leek", "100 g rice", "1 l milk")
+
+
+def test_a_line_end_of_the_source_ends_no_step():
+    found = pin(
+        f"<h2>Ingredients</h2>{AMOUNTS}<h2>Method</h2><p>Cut the leeks\n   and wash them.</p>"
+    )
+
+    assert found.recipe.instructions == ("Cut the leeks and wash them.",)
+
+
+def test_a_button_in_every_row_is_no_part_of_the_ingredients():
+    rows = "".join(
+        f"<li>{each} <a>Add to list</a></li>" for each in ("2 leeks", "1 l stock", "salt")
+    )
+
+    found = pin(f"<h2>Ingredients</h2><ul>{rows}</ul><h2>Method</h2>{STEPS}")
+
+    assert found.recipe.ingredients == ("2 leeks", "1 l stock", "salt")
+
+
+def test_a_tab_of_the_same_name_does_not_hide_the_steps():
+    found = pin(
+        f"<button>Method</button><p>30 min</p><h2>Ingredients</h2>{AMOUNTS}<h2>Method</h2>{STEPS}"
+    )
+
+    assert len(found.recipe.instructions) == 2
+
+
+def test_step_titles_in_boxes_called_instructions_are_not_steps():
+    boxes = "".join(
+        f"<div class=instruction><h3>Step {n}</h3><p>{text}</p></div>"
+        for n, text in ((1, "Cut the leeks."), (2, "Simmer them."))
+    )
+
+    found = pin(f"<h2>Ingredients</h2>{AMOUNTS}<section class=instructions>{boxes}</section>")
+
+    assert found.recipe.instructions == ("Cut the leeks.", "Simmer them.")
+
+
+def test_properties_of_a_recipe_without_an_item_around_them_are_read():
+    found = pin(
+        "<h1>Soup</h1><span itemprop=recipeYield>Serves 4</span><ul><li itemprop=recipeIngredient>2 leeks</li>"
+        "<li itemprop=recipeIngredient>salt</li></ul><div itemprop=recipeInstructions><p>Stir.</p></div>"
+    )
+
+    assert found.type == "recipe"
+    assert found.recipe.ingredients == ("2 leeks", "salt")
+    assert str(found.recipe.yields) == "4 servings"
+    assert found.provenance["recipe.ingredients"].syntax == "microdata"
+
+
+def test_properties_without_an_item_that_anything_may_have_make_no_recipe():
+    assert pin("<p itemprop=name>Soup</p><p itemprop=author>Ann</p>").type == "page"
+
+
+def test_what_has_ingredients_and_steps_is_a_recipe_whatever_it_is_called():
+    found = pin(
+        ld(
+            **{
+                "@type": "BlogPosting",
+                "recipeIngredient": ["2 leeks"],
+                "recipeInstructions": "Stir.",
+            }
+        )
+    )
+
+    assert found.type == "recipe"
+
+
+def test_a_list_that_is_there_again_for_print_is_read_once():
+    twice = ["2 leeks", "1 l stock"] * 2
+
+    assert pin(ld(recipeIngredient=twice)).recipe.ingredients == ("2 leeks", "1 l stock")
+
+
+@pytest.mark.parametrize(
+    ("steps", "read"),
+    [
+        ("1. Cut. 2. Stir. 3. Eat.", ("Cut.", "Stir.", "Eat.")),
+        ("1.切丁 2.拌匀 3.翻炒", ("切丁", "拌匀", "翻炒")),
+        (["1 Cut the leeks.", "2 Stir."], ("Cut the leeks.", "Stir.")),
+        (["1) Cut.", "Wash.", "2) Stir."], ("Cut.", "Wash.", "Stir.")),
+        (["2 leeks come first.", "3 carrots then."], ("2 leeks come first.", "3 carrots then.")),
+        ("Heat 1.5 l. 2 minutes will do.", ("Heat 1.5 l. 2 minutes will do.",)),
+    ],
+)
+def test_numbers_that_only_count_the_steps_are_taken_off(steps, read):
+    assert pin(ld(recipeIngredient=["x"], recipeInstructions=steps)).recipe.instructions == read
+
+
+def test_a_blank_that_was_encoded_twice_is_a_blank():
+    assert pin(ld(recipeIngredient=["2 cups\u00c2\u00a0leeks"])).recipe.ingredients == (
+        "2 cups leeks",
+    )
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        ("<p>Serves 4 Prep time 10 min</p>", "4 servings"),
+        ("<i class=icon></i> 4 porce", "4 servings"),
+        ("<p class=icon-serves></p>", None),
+        ("<div><span class=icon-serves></span><span class=x> 6 </span></div>", "6 servings"),
+        ("<p class=recipe-yield>8 bowls</p>", "8 bowls"),
+    ],
+)
+def test_servings_are_shown_in_many_ways(shown, text):
+    found = pin(ld(recipeIngredient=["x"], recipeInstructions="Stir.") + shown).recipe.yields
+
+    assert (str(found) if found else None) == text
+
+
+def test_minutes_may_follow_hours_without_their_unit():
+    found = pin(ld(recipeIngredient=["x"], recipeInstructions="Stir.") + "<p>Total time 1 h 05</p>")
+
+    assert found.recipe.total_minutes == 65
