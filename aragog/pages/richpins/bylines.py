@@ -1,4 +1,4 @@
-"""Who wrote a page, as it shows it."""
+"""Who wrote a page and when, as it shows it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from selectolax.lexbor import LexborNode
 
 from aragog.pages.document import squeeze
+from aragog.pages.richpins import dates
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.sources import Sources
 
 MAX_NAME_CHARS = 80
 
-_BYLINES = '[rel~="author"],[class*="byline" i],[class*="author" i]'
+_BYLINES = '[rel~="author"],[class*="byline" i],[class*="author" i],[itemprop~="author"]'
 _MAX_BYLINES = 30
 _BYLINE = re.compile(
     r"(?i:(?:written |posted |published |recipe )?by:?\s+|(?:von|por|par|di|door|av)\s+)?"
@@ -29,11 +30,39 @@ def bylines(sources: Sources) -> Iterator[Candidate]:
             return
         text = squeeze(node.text())
         named = _BYLINE.fullmatch(text) if len(text) <= MAX_NAME_CHARS else None
-        if named and not _is_in_comments(node):
+        if named and not is_in_comments(node):
             yield Candidate(named[1], "html", f"{node.tag} of class or rel author")
 
 
-def _is_in_comments(node: LexborNode) -> bool:
+def shown_times(sources: Sources) -> Iterator[Candidate]:
+    """Moments in elements that are made for them or called after them, outside of comments."""
+    tree = sources.document.tree
+    for node in tree.css("time[datetime]")[:3]:
+        yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
+    for node in tree.css(_DATES)[:_MAX_DATES]:
+        text = squeeze(node.text(separator=" "))
+        marked = node.attributes.get("title") if node.tag == "abbr" else None
+        if _MIN_DATE_CHARS <= len(text) <= _MAX_DATE_CHARS and not is_in_comments(node):
+            said = marked or _BEFORE_DATE.sub("", text)
+            if dates.moment(said) is None:
+                continue
+            yield Candidate(said, "html", f"{node.tag} of a class of dates")
+
+
+_DATES = (
+    'time,[class*="publish" i],[class*="date" i],[class*="timestamp" i],[class*="post-meta" i],'
+    "abbr.published"
+)
+_MAX_DATES = 30
+_MIN_DATE_CHARS = 6
+_MAX_DATE_CHARS = 60
+_BEFORE_DATE = re.compile(
+    r"^(?:(?:last )?(?:published|posted|updated|on|date)\b\W*)+", re.IGNORECASE
+)
+
+
+def is_in_comments(node: LexborNode) -> bool:
+    """True inside of what others wrote, or of what leads elsewhere."""
     at: LexborNode | None = node
     for _ in range(8):
         if at is None or at.tag in {"body", "html"}:

@@ -13,6 +13,7 @@ from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.sources import Sources
 
 MAX_IMAGES = 20
+MAX_SHOWN = 100
 PRESENTABLE_PIXELS = 400
 SMALL_PIXELS = 200
 """A declared side under this is an icon, taken only when there is nothing else."""
@@ -98,6 +99,37 @@ def _open_graph_image(
         absolute = secure
     image = Image(absolute, _side(facts.get("width")), _side(facts.get("height")), facts.get("alt"))
     yield _sized(image), Candidate(url, "opengraph", "og:image")
+
+
+def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
+    """
+    The first image of the page that is called as the page is, else the first declared to be large.
+
+    For pages that offer no image in any other way.
+    """
+    words = _words(sources.document.heading or sources.document.title)
+    large: Image | None = None
+    for node in sources.document.tree.css("img")[:MAX_SHOWN]:
+        attributes = node.attributes
+        raw = next(filter(None, map(attributes.get, ("data-src", "data-lazy-src", "src"))), "")
+        url = sources.absolute(raw)
+        if url is None:
+            continue
+        image = _sized(Image(url, _side(attributes.get("width")), _side(attributes.get("height"))))
+        if not is_presentable(image):
+            continue
+        alike = words & _words(attributes.get("alt"))
+        if len(alike) >= 2 or (alike and len(words) == 1):
+            yield image, Candidate(url, "html", "img")
+            return
+        if large is None and min(image.width or 0, image.height or 0) >= PRESENTABLE_PIXELS // 2:
+            large = image
+    if large is not None:
+        yield large, Candidate(large.url, "html", "img")
+
+
+def _words(said: str | None) -> set[str]:
+    return {word for word in re.findall(r"\w+", (said or "").lower()) if len(word) > 2}
 
 
 def best(found: Iterable[Image]) -> Image | None:

@@ -81,7 +81,10 @@ def pin_of(sources: Sources) -> RichPin:
         sources,
         subject,
         name_properties=kind.names if kind else _KINDS[0].names,
-        prefers_shared_image=kind is None or kind.name in {"article", "video"},
+        prefers_shared_image=kind is None
+        or kind.name in {"article", "video"}
+        or not any(node.is_a(kind.types) for node in nodes),
+        around=_articles_around(sources, nodes),
     )
     ledger, document = sources.ledger, sources.document
     return RichPin(
@@ -108,6 +111,15 @@ def pin_of(sources: Sources) -> RichPin:
         problems=(*document.problems, *sources.graph.problems)[:MAX_PROBLEMS],
         **typed,
     )
+
+
+def _articles_around(sources: Sources, nodes: list[Node]) -> list[Node]:
+    """The article that holds the subject, as blogs have it, unless it is the subject."""
+    if any(node.is_a(article.TYPES) for node in nodes):
+        return []
+    found = [node for node in sources.graph.of_types(article.TYPES) if node.all("author")]
+    chosen = _chosen(sources, found) if found else None
+    return [chosen] if chosen is not None and chosen.parent is None else []
 
 
 def _with_shown_recipe(

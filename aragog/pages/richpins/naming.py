@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 
 from aragog.errors import InvalidUrl
 from aragog.pages.richpins import values
@@ -29,7 +31,7 @@ def title_of(
         yield from sources.meta("parsely-title", "sailthru.title")
         heading = sources.heading()
         shown = sources.document.title
-        if heading is not None and shown and _bare(heading.value) in _bare(shown):
+        if heading is not None and shown and bare(heading.value) in bare(shown):
             yield heading
         if shown:
             yield Candidate(shown, "html", "title")
@@ -45,7 +47,7 @@ def title_of(
         return title
     heading = sources.heading()
     parts = [part for part in _TITLE_CUTS.split(title) if part]
-    if heading is not None and len(parts) > 1 and _bare(heading.value) == _bare(parts[0]):
+    if heading is not None and len(parts) > 1 and bare(heading.value) == bare(parts[0]):
         return parts[0].strip()
     return title
 
@@ -54,11 +56,11 @@ def without_site(title: str, site_names: set[str]) -> str:
     """A title without the site's name behind or before a dash, bar or dot."""
     cuts = list(_TITLE_CUTS.finditer(title))
     if cuts and site_names:
-        sites = {_bare(name) for name in site_names}
+        sites = {bare(name) for name in site_names}
         first, last = cuts[0], cuts[-1]
-        if _bare(title[last.end() :]) in sites and last.start() > 0:
+        if bare(title[last.end() :]) in sites and last.start() > 0:
             return title[: last.start()].strip()
-        if _bare(title[: first.start()]) in sites and first.end() < len(title):
+        if bare(title[: first.start()]) in sites and first.end() < len(title):
             return title[first.end() :].strip()
     return title
 
@@ -72,7 +74,8 @@ def own_names(sources: Sources) -> tuple[str, ...]:
     return domain.partition(".")[0], domain
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
+    """A name without blanks, marks and capitals: what remains of it in a host name."""
     return _NOT_LETTERS.sub("", text.lower().replace("&", "and"))
 
 
@@ -91,9 +94,26 @@ def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
 
     # A site that calls itself by its address in one place often has a name in another.
     ranked = sorted(candidates(), key=lambda each: _is_address(each.value))
-    name = sources.ledger.pick("page.site_name", values.name, ranked, expected="a name")
+    name = sources.ledger.pick(
+        "page.site_name",
+        values.name,
+        ranked,
+        otherwise=_spelled_like_the_host(sources),
+        expected="a name",
+    )
     if name and len(name) > _MAX_SITE_NAME_CHARS:
         return _without_slogan(sources, name)
+    return _with_blanks(sources, name)
+
+
+def _with_blanks(sources: Sources, name: str | None) -> str | None:
+    """`Headbanger's Kitchen` for `Headbangerskitchen`, if the page's tags spell it so."""
+    if name and " " not in name:
+        for each in sources.meta("og:site_name"):
+            other = values.name(each.value)
+            if other and " " in other and bare(other) == bare(name):
+                sources.ledger.note("page.site_name", each)
+                return other
     return name
 
 
@@ -102,23 +122,49 @@ _ADDRESS = re.compile(r"\s*[\w\-]+(?:\.[\w\-]+)+\s*")
 
 
 def _is_address(value: object) -> bool:
-    return isinstance(value, str) and _ADDRESS.fullmatch(value) is not None
+    """True for an address as machines write it; with capital letters it is a name."""
+    return isinstance(value, str) and value.islower() and _ADDRESS.fullmatch(value) is not None
 
 
 def _named_like_the_host(sources: Sources) -> Iterator[Candidate]:
     """The part of a title that is the host's name in other letters: `Bong Eats` of bongeats.com."""
-    own = {_bare(name) for name in own_names(sources)}
+    own = {bare(name) for name in own_names(sources)}
     for where, text in (
         ("title", sources.document.title),
         ("og:title", sources.metas.first("og:title")),
     ):
         for part in _TITLE_CUTS.split(text or ""):
-            if _bare(part) in own:
+            if bare(part) in own:
                 yield Candidate(part.strip(), "html", where)
+
+
+def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
+    """
+    What the page shows alone, in a logo or a link, that has the letters of the host's name.
+
+    Only with a capital letter or a blank in it, the most frequent one; asked when all else is
+    silent, because the whole page is searched.
+    """
+    letters = next(iter(own_names(sources)), "")
+    if not _MIN_HOST_CHARS <= len(letters) <= _MAX_HOST_CHARS or not letters.isalnum():
+        return
+    spelled = rb"[ '.&-]{0,3}".join(re.escape(char.encode()) for char in letters)
+    shown = re.compile(rb"[>\"']\s*(" + spelled + rb")\s*[<\"']", re.IGNORECASE)
+    found = Counter(
+        name
+        for each in islice(shown.finditer(sources.document.body), 100)
+        if not (name := each[1].decode()).islower() and not name.isupper()
+    )
+    for name, _ in found.most_common(1):
+        yield Candidate(name, "html", "logo or link")
+
+
+_MIN_HOST_CHARS = 5
+_MAX_HOST_CHARS = 40
 
 
 def _without_slogan(sources: Sources, name: str) -> str:
     """Of a sentence the part that is called as the host is, else the first."""
-    own = {_bare(each) for each in own_names(sources)}
+    own = {bare(each) for each in own_names(sources)}
     parts = [part.strip() for part in _TITLE_CUTS.split(name) if part.strip()]
-    return next((part for part in parts if _bare(part) in own), parts[0] if parts else name)
+    return next((part for part in parts if bare(part) in own), parts[0] if parts else name)

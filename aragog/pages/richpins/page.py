@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aragog.pages.richpins import dates, images, values
-from aragog.pages.richpins.bylines import MAX_NAME_CHARS, bylines
+from aragog.pages.richpins.bylines import MAX_NAME_CHARS, bylines, shown_times
 from aragog.pages.richpins.dates import Moment
 from aragog.pages.richpins.graph import Node
 from aragog.pages.richpins.images import Image
@@ -45,13 +45,14 @@ def read(
     *,
     name_properties: tuple[str, ...],
     prefers_shared_image: bool,
+    around: list[Node],
 ) -> Page:
     """
     The common facts of a page about `nodes` (most trusted first; none for an unmarked page).
 
-    `name_properties` are the properties that name such a thing, best first. With
-    `prefers_shared_image` the image that the page offers for sharing goes before larger ones of the
-    markup: those of an article are as often its author or a later picture.
+    `around` are the articles that hold it. `name_properties` are the properties that name such a
+    thing, best first. With `prefers_shared_image` the image that the page offers for sharing goes
+    before larger ones of the markup, which are as often an author or a later picture.
     """
     pages = list(sources.graph.of_types(_PAGE_TYPES))
     site_name = site_name_of(sources, nodes)
@@ -62,7 +63,7 @@ def read(
         canonical_url=_canonical_url(sources, nodes),
         site_name=site_name,
         language=_language(sources, nodes),
-        authors=_authors(sources, nodes, pages),
+        authors=_authors(sources, nodes, [*pages, *around]),
         image=image,
         images=candidates,
         published_at=_published_at(sources, nodes, pages),
@@ -176,6 +177,8 @@ def _images(
         sources.ledger.note("page.image", Candidate(own.url, "opengraph", "og:image"))
     if image is None:
         image, everything = _best_of(sources, _offered_by_the_page(sources, pages))
+    if image is None:
+        image, everything = _best_of(sources, images.shown(sources))
     return image, everything
 
 
@@ -232,14 +235,9 @@ def _published_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Mom
         "page.published_at",
         dates.moment,
         candidates(),
-        otherwise=_shown_times(sources),
+        otherwise=shown_times(sources),
         expected="a date",
     )
-
-
-def _shown_times(sources: Sources) -> Iterator[Candidate]:
-    for node in sources.document.tree.css("time[datetime]")[:3]:
-        yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
 
 
 def _modified_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Moment | None:

@@ -1,0 +1,86 @@
+"""What a page is called, by whom and when, where only the page itself shows it."""
+
+from __future__ import annotations
+
+from aragog.pages.richpins import extract
+
+
+def pin(markup: str, url: str = "https://www.longpot.test/x"):
+    return extract(markup.encode(), url, "text/html; charset=utf-8")
+
+
+def test_a_logo_with_the_letters_of_the_host_names_the_site():
+    found = pin('<title>Soup</title><a href=/><img alt="Long Pot"></a><p>longpot</p>')
+
+    assert found.site_name == "Long Pot"
+
+
+def test_a_host_in_small_letters_is_no_name_of_the_site():
+    assert pin("<title>Soup</title><a href=/>longpot</a>").site_name is None
+
+
+def test_the_spelling_with_blanks_wins_over_the_same_letters_in_one_word():
+    found = pin(
+        '<meta property=og:site_name content="Long Pot">'
+        '<script type="application/ld+json">{"@type":"WebSite","name":"Longpot"}</script>'
+    )
+
+    assert found.site_name == "Long Pot"
+
+
+def test_an_address_with_capital_letters_is_a_name():
+    capitals = pin(
+        '<meta property=og:site_name content="LongPot.test"><meta name=application-name content=Pot>'
+    )
+    small = pin(
+        '<meta property=og:site_name content="longpot.test"><meta name=application-name content=Pot>'
+    )
+
+    assert (capitals.site_name, small.site_name) == ("LongPot.test", "Pot")
+
+
+def test_a_host_before_an_absolute_address_is_taken_off():
+    found = pin('<meta property=og:image content="https://longpot.testhttps://cdn.test/a.jpg">')
+
+    assert found.image.url == "https://cdn.test/a.jpg"
+
+
+def test_without_offered_images_one_that_is_called_as_the_page_is_stands_for_it():
+    found = pin(
+        '<h1>Green leek soup</h1><img src="/logo.png" alt="Green leek"><img src="/a.jpg" alt="A dog">'
+        '<img data-src="/b.jpg" alt="leek soup in green">'
+    )
+
+    assert found.image.url == "https://www.longpot.test/b.jpg"
+    assert found.provenance["page.image"].syntax == "html"
+
+
+def test_without_any_name_a_large_image_stands_for_the_page():
+    found = pin('<h1>Soup</h1><img src="/s.gif"><img src="/b.jpg" width=640 height=480>')
+
+    assert found.image.url == "https://www.longpot.test/b.jpg"
+
+
+def test_a_recipe_without_author_has_that_of_the_post_around_it():
+    found = pin(
+        '<script type="application/ld+json">[{"@type":"BlogPosting","headline":"Soup","author":{"name":"Ann Lee"}},'
+        '{"@type":"Recipe","name":"Soup","recipeIngredient":["x"]}]</script>'
+    )
+
+    assert found.authors == ("Ann Lee",)
+
+
+def test_a_date_is_read_where_its_class_says_so():
+    found = pin("<h1>Soup</h1><p class=post-date>Published on May 26, 2016</p>")
+
+    assert found.published_at.isoformat() == "2016-05-26"
+
+
+def test_the_date_of_a_comment_is_not_that_of_the_page():
+    found = pin("<ol class=comments><li><span class=date>May 26, 2016</span></li></ol>")
+
+    assert found.published_at is None
+
+
+def test_a_date_of_two_readings_stays_unread_where_it_is_shown():
+    assert pin("<p class=date>03/04/2016</p>").published_at is None
