@@ -2,6 +2,7 @@
 What refreshing by the real interval logic is worth: pages kept fresh, for the same fetches.
 
     python -m bench.refresh [--urls 3000] [--days 120] [--effort 1] [--jobs 2]
+    python -m bench.refresh --world "products alone" --scarce 120 [--cycles 12]
 
 Pages change by Poisson processes; every fetch goes through `aragog.urlstore.refresh.decide`, which
 is told only whether there was a change since the last one. Freshness is the share of time that
@@ -9,11 +10,18 @@ what is stored is what the page says, of the second half of the days. Beside it,
 number of fetches: one fixed interval for all pages (and how many times the fetches it would need
 for our freshness), and the best that could be done by somebody
 who knew every page's rate (Cho and Garcia-Molina's allocation). No network, no clock.
+
+The scarce worlds are one domain each whose share of requests is one for each page every so many
+days, far fewer than its pages ask for. All that is due goes through
+`aragog.urlstore.scarcity.ration`, tick by tick, as the beat-driven task does it, with a
+thousand ticks in such a cycle. Pages come in during the first half of a cycle (the time that a fetch of
+each takes); the second half of the cycles counts.
 """
 
 from __future__ import annotations
 
 import argparse
+import heapq
 import math
 import random
 import time
@@ -25,7 +33,9 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.settings import RefreshSettings
-from aragog.urlstore.refresh import DAY_S, HOUR_S, Seen, decide, ratio
+from aragog.urlstore.records import Due
+from aragog.urlstore.refresh import DAY_S, HOUR_S, Seen, State, decide, ratio
+from aragog.urlstore.scarcity import Budget, ration
 
 FIELD = {"product": "product.price", "page": "page.title"}
 
@@ -70,6 +80,22 @@ WORLDS: dict[str, Callable[[random.Random], tuple[str, float]]] = {
 }
 
 
+SCARCE = (
+    ("four types", 30.0),
+    ("four types", 120.0),
+    ("four types", 365.0),
+    ("products alone", 30.0),
+    ("products alone", 120.0),
+    ("products alone", 365.0),
+    ("published shares", 120.0),
+    ("with noise", 120.0),
+    ("with noise", 365.0),
+)
+"""Worlds, and the days in which their domain may be asked for each page once."""
+CYCLE_TICKS = 1000
+"""Of ticks of 5 s there are 400 times as many in the 23 days of ten million pages at 5 a second."""
+
+
 @dataclass
 class Sum:
     """Of some pages: seconds fresh, fetches, and the rates they really had."""
@@ -107,6 +133,111 @@ def replay(world: str, urls: int, days: float, effort: float, seed: int) -> Sum:
             at_ms = upto_ms
     total.cpu_s = time.process_time() - started
     return total
+
+
+@dataclass(slots=True)
+class _Page:
+    """One page of a scarce world."""
+
+    of: str
+    every_s: float
+    url: str
+    state: State | None = None
+    fetched_ms: float = 0.0
+    changes_ms: float = 0.0
+    """Its first change after that."""
+
+
+class Domain:
+    """
+    One domain whose share of requests is scarce.
+
+    Args:
+        world: of `WORLDS`.
+        urls: its pages.
+        every_days: one fetch a page in so many days is what it may be asked.
+        settings: of `decide`.
+        seed: of its dice.
+    """
+
+    def __init__(
+        self, world: str, urls: int, every_days: float, settings: RefreshSettings, seed: int
+    ) -> None:
+        self._rng = random.Random(seed)
+        self._settings = settings
+        self._budget = Budget()
+        self.cycle_ms = every_days * DAY_S * 1000
+        self.rate_per_s = urls / (every_days * DAY_S)
+        self.pages = [_Page(*WORLDS[world](self._rng), str(n)) for n in range(urls)]
+        self._due = [(self._rng.random() * self.cycle_ms / 2, n) for n in range(urls)]
+        heapq.heapify(self._due)
+        self.fetches = 0
+        self.put_off = 0
+        self.fresh_ms = 0.0
+
+    def run(self, cycles: float) -> None:
+        """All ticks; what is measured is of the second half."""
+        tick_s = self.cycle_ms / 1000 / CYCLE_TICKS
+        begin_ms, end_ms = self.cycle_ms * cycles / 2, self.cycle_ms * cycles
+        now_ms = tick_s * 1000
+        while now_ms < end_ms:
+            self._tick(int(now_ms), tick_s, begin_ms)
+            now_ms += tick_s * 1000
+        for page in self.pages:
+            self._count(page, end_ms, begin_ms)
+
+    def _tick(self, now_ms: int, tick_s: float, begin_ms: float) -> None:
+        due: list[Due] = []
+        while self._due and self._due[0][0] <= now_ms:
+            at_ms, n = heapq.heappop(self._due)
+            page = self.pages[n]
+            if page.state is None:
+                self._fetch(n, page, now_ms)  # new URLs have requests of their own
+            else:
+                due.append(Due(page.url, int(at_ms), page.state))
+        done = ration(due, self._budget, rate_per_s=self.rate_per_s, now_ms=now_ms, tick_s=tick_s)
+        self._budget = done.budget
+        self.put_off += len(done.later)
+        for one, at_ms in done.later:
+            heapq.heappush(self._due, (at_ms, int(one.url)))
+        for one in done.go:
+            page = self.pages[int(one.url)]
+            self._count(page, now_ms, begin_ms)
+            self.fetches += now_ms >= begin_ms
+            self._fetch(int(one.url), page, now_ms)
+
+    def _fetch(self, n: int, page: _Page, now_ms: int) -> None:
+        changed = page.state is not None and page.changes_ms < now_ms
+        seen = Seen(outcome="Fetched", fetched_at_ms=now_ms, page_type=page.of)
+        fields = (FIELD.get(page.of, page.of + ".x"),)
+        page.state, due_ms = decide(
+            page.state,
+            seen,
+            fields if changed else (),
+            fields,
+            self._settings,
+            spread=self._rng.random(),
+        )
+        page.fetched_ms = now_ms
+        page.changes_ms = now_ms + self._rng.expovariate(1 / page.every_s) * 1000
+        heapq.heappush(self._due, (due_ms or now_ms, n))
+
+    def _count(self, page: _Page, upto_ms: float, begin_ms: float) -> None:
+        fresh_ms = min(page.changes_ms, upto_ms) - max(page.fetched_ms, begin_ms)
+        self.fresh_ms += max(fresh_ms, 0.0)
+
+
+def replay_scarce(
+    world: str, urls: int, every_days: float, cycles: float, effort: float, seed: int
+) -> tuple[Sum, int]:
+    """One domain through its cycles; and how often a URL was put off."""
+    settings = RefreshSettings(effort=effort, min_interval_s=60.0, max_interval_s=90 * DAY_S)
+    started = time.process_time()
+    domain = Domain(world, urls, every_days, settings, seed)
+    domain.run(cycles)
+    rates = [1 / page.every_s for page in domain.pages]
+    cpu_s = time.process_time() - started
+    return Sum(domain.fresh_ms / 1000, domain.fetches, rates, cpu_s), domain.put_off
 
 
 def fixed(rates: Sequence[float], every_s: float) -> float:
@@ -151,53 +282,86 @@ def measure(world: str, options: argparse.Namespace) -> tuple[str, ...]:
     """A line of the table."""
     share = -(-options.urls // options.jobs)
     with ProcessPoolExecutor(options.jobs) as pool:
-        parts = list(
-            pool.map(
-                replay,
-                *zip(
-                    *[(world, share, options.days, options.effort, n) for n in range(options.jobs)],
-                    strict=True,
-                ),
-            )
-        )
+        asked = [
+            pool.submit(replay, world, share, options.days, options.effort, seed)
+            for seed in range(options.jobs)
+        ]
+        parts = [one.result() for one in asked]
+    fetches = sum(part.fetches for part in parts)
+    cpu_us = sum(part.cpu_s for part in parts) / (2 * fetches) * 1e6
+    return (world, *_compared(parts, options.days * DAY_S / 2), f"{cpu_us:.0f} µs")
+
+
+def measure_scarce(world: str, every_days: float, options: argparse.Namespace) -> tuple[str, ...]:
+    """A line of the other table; each job has a domain of its own."""
+    share = -(-options.urls // options.jobs)
+    given = (world, share, every_days, options.cycles, options.effort)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        asked = [pool.submit(replay_scarce, *given, seed) for seed in range(options.jobs)]
+        done = [one.result() for one in asked]
+    parts = [part for part, _ in done]
+    fetches = sum(part.fetches for part in parts)
+    cpu_us = sum(part.cpu_s for part in parts) / (2 * fetches) * 1e6
+    put_off = sum(number for _, number in done) / (2 * fetches)
+    window_s = every_days * DAY_S * options.cycles / 2
+    return (world, *_compared(parts, window_s), f"{put_off:.1f}", f"{cpu_us:.0f} µs")
+
+
+def _compared(parts: Sequence[Sum], window_s: float) -> tuple[str, ...]:
     rates = [rate for part in parts for rate in part.rates]
-    window_s = options.days * DAY_S / 2
     fetches = sum(part.fetches for part in parts)
     ours = sum(part.fresh_s for part in parts) / (window_s * len(rates))
     each_s = window_s * len(rates) / fetches
     even, best = fixed(rates, each_s), optimum(rates, fetches / window_s)
-    cpu_us = sum(part.cpu_s for part in parts) / (2 * fetches) * 1e6
+    each = f"{each_s / HOUR_S:.1f} h" if each_s < 4 * DAY_S else f"{each_s / DAY_S:.0f} d"
     return (
-        world,
-        f"{each_s / HOUR_S:.1f} h",
+        each,
         f"{ours:.3f}",
         f"{even:.3f}",
         f"{best:.3f}",
         f"{ours / even:.2f}",
+        f"{best / even:.2f}",
         f"{ours / best:.2f}",
         f"{needed(rates, ours, each_s):.2f}",
-        f"{cpu_us:.0f} µs",
     )
 
 
+_COLUMNS = (
+    "pages", "fetched every", "fresh", "fixed interval", "optimum", "of fixed",
+    "optimum of fixed", "of optimum", "fetches fixed needs",
+)  # fmt: skip
+
+
+def _table(title: str, *more: str) -> Table:
+    table = Table(title=title)
+    for name in (*_COLUMNS, *more, "CPU a fetch"):
+        table.add_column(name, justify="left" if name == "pages" else "right")
+    return table
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--urls", type=int, default=3000)
     parser.add_argument("--days", type=float, default=120)
     parser.add_argument("--effort", type=float, default=1.0)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--cycles", type=float, default=12, help="of scarce worlds: fetches a page")
+    parser.add_argument("--scarce", type=float, help="one fetch a page in so many days; one world")
     parser.add_argument("--world", choices=list(WORLDS))
     options = parser.parse_args()
-    table = Table(title=f"{options.urls:,} URLs, {options.days:g} days, effort {options.effort:g}")
-    for name in (
-        "pages", "fetched every", "fresh", "fixed interval", "optimum", "of fixed", "of optimum",
-        "fetches fixed needs", "CPU a fetch",
-    ):  # fmt: skip
-        table.add_column(name, justify="left" if name == "pages" else "right")
-    for world in [options.world] if options.world else WORLDS:
-        table.add_row(*measure(world, options))
-    Console(width=140).print(table)
+    size = f"{options.urls:,} URLs"
+    if not options.scarce:
+        table = _table(f"{size}, {options.days:g} days, effort {options.effort:g}")
+        for world in [options.world] if options.world else WORLDS:
+            table.add_row(*measure(world, options))
+        Console(width=160).print(table)
+    scarce = [(options.world or "products alone", options.scarce)] if options.scarce else SCARCE
+    table = _table(f"{size} of a scarce domain, {options.cycles:g} cycles", "put off a fetch")
+    for world, every_days in scarce:
+        if options.world in (None, world):
+            table.add_row(*measure_scarce(world, every_days, options))
+    Console(width=160).print(table)
 
 
 if __name__ == "__main__":

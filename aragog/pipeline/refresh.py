@@ -4,8 +4,9 @@ URLs that are due are fetched again: behind the new ones, inside each domain's r
 A tick takes what has come due since the one before. After an outage the oldest is taken first, at
 a pace that grows with how late it is, so that all is caught up with in some `refresh.smooth_s` and
 nothing comes in one go. Of one domain a tick takes `refresh.domain_share` of what its rate allows
-until the next, and a tenth of that while its slots are given away to others; the rest is put off,
-each to an instant of its own, in the due index itself.
+until the next, and a tenth of that while its slots are given away to others; which URLs those are,
+and when the others come again, is `aragog.urlstore.scarcity`'s to say. What is put off waits in the
+due index itself.
 
 Safe to run twice and by several beats at once: a tick is taken by check-and-put, a due row is
 claimed before it is enqueued, and a URL that waits already is not enqueued again. A run that is
@@ -14,14 +15,16 @@ killed after the claim loses nothing: the claim runs out and the row is due once
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aragog.pipeline.bundles import PRIORITY_REFRESH
 from aragog.pipeline.enqueue import Wanted
 from aragog.pipeline.services import Services
+from aragog.urls.domain import origin
 from aragog.urlstore.records import Due
+from aragog.urlstore.scarcity import ration
 
 # Longer than a fetch takes from queue to store on a healthy system; the row is written anew then.
 CLAIM_S = 900.0
@@ -59,18 +62,17 @@ def enqueue_due(services: Services) -> Tick:
         return Tick()
     settings = services.settings.refresh
     upto_ms = horizon_ms(oldest_ms, now_ms, tick_s=passed_s, smooth_s=settings.smooth_s)
-    wanted = Wanted(refresh=True, priority=PRIORITY_REFRESH)
-    enqueued = put_off = 0
-    used: Counter[str] = Counter()
+    due: list[Due] = []
     for _ in range(_STEPS):
-        due = services.store.claim_due(now_ms, settings.batch, CLAIM_S, upto_ms=upto_ms)
-        now, later = within_rates(due, services, used, now_ms=now_ms, tick_s=passed_s)
-        services.store.put_off(later)
-        enqueued += sum(1 for _ in services.enqueuer.enqueue([d.url for d in now], wanted))
-        put_off += len(later)
-        if not due:
+        claimed = services.store.claim_due(now_ms, settings.batch, CLAIM_S, upto_ms=upto_ms)
+        due += claimed
+        if not claimed:
             break
-    return Tick(enqueued, put_off, now_ms - oldest_ms)
+    now, later = within_rates(due, services, now_ms=now_ms, tick_s=passed_s)
+    services.store.put_off(later)
+    wanted = Wanted(refresh=True, priority=PRIORITY_REFRESH)
+    enqueued = sum(1 for _ in services.enqueuer.enqueue([one.url for one in now], wanted))
+    return Tick(enqueued, len(later), now_ms - oldest_ms)
 
 
 def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -> int:
@@ -88,43 +90,50 @@ def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -
 
 
 def within_rates(
-    due: Sequence[Due], services: Services, used: Counter[str], *, now_ms: int, tick_s: float
+    due: Sequence[Due], services: Services, *, now_ms: int, tick_s: float
 ) -> tuple[list[Due], list[tuple[Due, int]]]:
-    """
-    What may go now, and what is put off until when: no domain is asked more than its share.
-
-    `used` counts what went of each domain in this tick.
-    """
-    limiter = services.limiter
+    """What may go now, and what is put off until when: no domain is asked more than its share."""
     by_domain: dict[str, list[Due]] = defaultdict(list)
     for one in due:
-        by_domain[limiter.key_for(one.url)].append(one)
-    reports = limiter.describe(list(by_domain)) if by_domain else {}
+        by_domain[services.limiter.key_for(one.url)].append(one)
+    rates = _rates(by_domain, services, tick_s)
+    budgets = services.store.budgets(list(by_domain))
     now: list[Due] = []
-    over: dict[str, tuple[list[Due], float]] = {}
-    for key, its in by_domain.items():
-        report = reports[key]
-        busy = report.backlog_ms > tick_s * 1000
-        share = services.settings.refresh.domain_share * (_BUSY_SHARE if busy else 1.0)
-        rate_per_s = max(report.qps * share, 1e-3)
-        at_once = max(max(1, int(rate_per_s * tick_s)) - used[key], 0)
-        used[key] += min(at_once, len(its))
-        now += its[:at_once]
-        if its[at_once:]:
-            over[key] = (its[at_once:], rate_per_s)
-    return now, _spread(over, services, from_ms=now_ms + int(tick_s * 1000))
-
-
-def _spread(
-    over: Mapping[str, tuple[list[Due], float]], services: Services, *, from_ms: int
-) -> list[tuple[Due, int]]:
-    """Instants for what is too much, behind those that were given out for its domain before."""
     later: list[tuple[Due, int]] = []
-    booked = services.store.booked_ms(list(over)) if over else {}
-    for key, (its, rate_per_s) in over.items():
-        start_ms = max(from_ms, booked.get(key, 0))
-        later += [(one, start_ms + int(n * 1000 / rate_per_s)) for n, one in enumerate(its)]
-        booked[key] = start_ms + int(len(its) * 1000 / rate_per_s)
-    if over:
-        services.store.book({key: booked[key] for key in over})
-    return later
+    changed = {}
+    for key, its in by_domain.items():
+        done = ration(its, budgets[key], rate_per_s=rates[key], now_ms=now_ms, tick_s=tick_s)
+        now += done.go
+        later += done.later
+        if done.budget is not budgets[key]:
+            changed[key] = done.budget
+    services.store.keep_budgets(changed)
+    return now, later
+
+
+def _rates(
+    by_domain: Mapping[str, Sequence[Due]], services: Services, tick_s: float
+) -> dict[str, float]:
+    """Refreshes a second that each domain may be asked."""
+    limiter, share = services.limiter, services.settings.refresh.domain_share
+    reports = limiter.describe(list(by_domain)) if by_domain else {}
+    delays = _crawl_delays(by_domain, services)
+    rates = {}
+    for key, report in reports.items():
+        qps = report.qps
+        if key in delays:
+            qps = min(qps, 1e6 / (limiter.interval_us(key, delays[key]) * report.slow_down))
+        busy = report.backlog_ms > tick_s * 1000
+        rates[key] = max(qps * share * (_BUSY_SHARE if busy else 1.0), 1e-4)
+    return rates
+
+
+def _crawl_delays(by_domain: Mapping[str, Sequence[Due]], services: Services) -> dict[str, float]:
+    """Of domains with more than one URL, what the robots rules of the first one's origin ask."""
+    origins = {key: origin(its[0].url) for key, its in by_domain.items() if len(its) > 1}
+    found = services.robots.get_many(origins.values()) if origins else {}
+    agent = services.settings.fetch.user_agent
+    asked = {
+        key: rules.crawl_delay_s(agent) for key, of in origins.items() if (rules := found[of].rules)
+    }
+    return {key: delay_s for key, delay_s in asked.items() if delay_s}

@@ -13,6 +13,7 @@ from contextlib import closing
 
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import node_id, text
+from aragog.urlstore.planning import state_of
 from aragog.urlstore.records import Due
 from aragog.zen.codec import BUCKETS, due_key, read_due_key
 from aragog.zen.tables import Put, Row, Tables, newest_ms
@@ -132,7 +133,7 @@ class DueIndex:
         waste: list[tuple[bytes, None, int]],
     ) -> list[Due]:
         ids = [read_due_key(key)[1] for key, _ in batch]
-        known = self._nodes.get_many(ids, [nodes.DUE])
+        known = self._nodes.get_many(ids, [nodes.DUE, nodes.REFRESH])
         good: list[tuple[bytes, Row]] = []
         for key, row in batch:
             due_at_ms, its = read_due_key(key)
@@ -145,9 +146,10 @@ class DueIndex:
         ]
         won = self._index.check_and_put_many(checks) if checks else []
         return [
-            Due(row[_URL].value.decode(), read_due_key(key)[0])
+            Due(row[_URL].value.decode(), due_at_ms, state_of(known[its]))
             for (key, row), ok in zip(good, won, strict=True)
             if ok
+            for due_at_ms, its in [read_due_key(key)]
         ]
 
 

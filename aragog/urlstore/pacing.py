@@ -1,18 +1,21 @@
 """
-The pace of refreshing, shared by all beats and workers: whose tick it is, and how far ahead a
-domain's refreshes were put off.
+The pace of refreshing, shared by all beats and workers: whose tick it is, and what is remembered
+of a domain whose refreshes are more than its rate allows.
 """
 
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Mapping, Sequence
 
+from aragog.urlstore.scarcity import Budget
 from aragog.zen.tables import Tables
 
 # No property of a graph has a name that begins so.
 _PREFIX = b"\0pace\0"
 _VALUE = b"i:v"
+_BUDGET = struct.Struct(">qqddq")
 
 
 class Pacing:
@@ -38,18 +41,21 @@ class Pacing:
             return None
         return max(passed_ms / 1000, least_s)
 
-    def booked_ms(self, domains: Sequence[str]) -> dict[str, int]:
-        """Up to when refreshes of domains were put off; those that never were are left out."""
+    def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
+        """Of each domain; those that never had too much are new ones."""
         rows = {_PREFIX + b"domain\0" + domain.encode(): domain for domain in domains}
-        found = self._table.get_many(list(rows), [_VALUE])
-        return {rows[key]: int.from_bytes(row[_VALUE].value) for key, row in found.items()}
+        found = self._table.get_many(list(rows), [_VALUE]) if rows else {}
+        return {
+            domain: _budget(found[key][_VALUE].value) if key in found else Budget()
+            for key, domain in rows.items()
+        }
 
-    def book(self, upto_ms: Mapping[str, int], now_ms: int) -> None:
-        """Put the refreshes of these domains off up to these instants."""
+    def keep_budgets(self, budgets: Mapping[str, Budget], now_ms: int) -> None:
+        """Remember what ticks left of them; the last one to do so counts."""
         self._table.put_many(
             [
-                (_PREFIX + b"domain\0" + domain.encode(), {_VALUE: at_ms.to_bytes(8)}, now_ms)
-                for domain, at_ms in upto_ms.items()
+                (_PREFIX + b"domain\0" + domain.encode(), {_VALUE: _packed(budget)}, now_ms)
+                for domain, budget in budgets.items()
             ]
         )
 
@@ -62,3 +68,14 @@ class Pacing:
         """Where it is now."""
         row = _PREFIX + b"walk\0" + name.encode()
         self._table.put(row, {_VALUE: cursor.encode()}, at_ms=now_ms)
+
+
+def _packed(budget: Budget) -> bytes:
+    return _BUDGET.pack(
+        budget.booked_ms, budget.free_ms, budget.price_s, budget.age_s, budget.at_ms
+    )
+
+
+def _budget(cell: bytes) -> Budget:
+    """Of a cell that another version wrote nothing is known."""
+    return Budget(*_BUDGET.unpack(cell)) if len(cell) == _BUDGET.size else Budget()

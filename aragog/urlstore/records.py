@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from aragog.urlstore.refresh import Seen
+from aragog.urlstore.refresh import Seen, State
 
 Fact = str | int | float | None
 
@@ -151,6 +151,8 @@ class Due:
 
     url: str
     due_at_ms: int
+    state: State | None = None
+    """What the refresh schedule remembers of its page; None: nothing."""
 
 
 @dataclass(frozen=True, slots=True)

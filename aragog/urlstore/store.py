@@ -54,6 +54,7 @@ from aragog.urlstore.records import (
 )
 from aragog.urlstore.refresh import State
 from aragog.urlstore.repair import GRACE_S, Progress, Repair, RepairReport
+from aragog.urlstore.scarcity import Budget
 from aragog.urlstore.takedown import Takedown
 from aragog.urlstore.writing import PageWriter
 from aragog.zen.tables import Put, Row, Tables
@@ -534,13 +535,14 @@ class UrlStore:
         """What the refresh schedule remembers of the URL's page; None: nothing."""
         return state_of(self._home(normalize(url), [nodes.REFRESH])[1])
 
-    def booked_ms(self, domains: Sequence[str]) -> dict[str, int]:
-        """Up to when the refreshes of domains were put off; those that never were are left out."""
-        return self._pacing.booked_ms(domains)
+    def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
+        """What is remembered of the refreshes of each domain."""
+        return self._pacing.budgets(domains)
 
-    def book(self, upto_ms: Mapping[str, int]) -> None:
-        """Put the refreshes of domains off up to these instants."""
-        self._pacing.book(upto_ms, self._now_ms())
+    def keep_budgets(self, budgets: Mapping[str, Budget]) -> None:
+        """Remember it for the next tick."""
+        if budgets:
+            self._pacing.keep_budgets(budgets, self._now_ms())
 
     def hold(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
         """

@@ -6,6 +6,7 @@ from aragog.clock import ManualClock
 from aragog.errors import BadInput, TakenDown
 from aragog.urlstore.changes import MAX_VALUE_BYTES, SETTLE_MS, Change, Changes, publish
 from aragog.urlstore.refresh import DAY_S, HOUR_S, Seen
+from aragog.urlstore.scarcity import Budget
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, body, page
 
@@ -36,6 +37,38 @@ def test_a_page_is_due_after_the_interval_of_its_fields(a_stand):
     wait_s = (a_stand.store.get(A).due_at_ms - NOW_MS) / 1000
     assert wait_s == pytest.approx(6 * HOUR_S, rel=0.1)
     assert [d.url for d in a_stand.store.claim_due(NOW_MS + 7 * HOUR_MS, 9, 60)] == [A]
+
+
+def test_a_claim_brings_what_is_remembered_of_the_page(a_stand):
+    a_stand.store.write_pages([fetched(A), page(B, fields={"t": b"1"}, due_at_ms=NOW_MS)])
+    claimed = a_stand.store.claim_due(NOW_MS + 7 * HOUR_MS, 9, 60)
+
+    assert {d.url: d.state for d in claimed} == {A: a_stand.store.refresh_state(A), B: None}
+    assert a_stand.store.refresh_state(A).page_type == "product"
+
+
+def test_what_is_remembered_of_a_domains_refreshes_is_kept(a_stand):
+    budget = Budget(booked_ms=NOW_MS, free_ms=5, price_s=1.5, age_s=2.5, at_ms=7)
+    a_stand.store.keep_budgets({"a.example": budget, "b.example": Budget(free_ms=1)})
+    a_stand.clock.advance_ms(1)
+    a_stand.store.keep_budgets({"b.example": Budget(free_ms=2)})
+
+    assert a_stand.store.budgets(["a.example", "b.example", "c.example"]) == {
+        "a.example": budget,
+        "b.example": Budget(free_ms=2),
+        "c.example": Budget(),
+    }
+
+
+def test_what_was_put_off_comes_then_and_not_before(a_stand):
+    a_stand.store.write_pages([fetched(A), fetched(B)])
+    now_ms = NOW_MS + 7 * HOUR_MS
+    claimed = a_stand.store.claim_due(now_ms, 9, 60)
+    a_stand.clock.advance_ms(7 * HOUR_MS)
+    a_stand.store.put_off([(one, now_ms + 9) for one in claimed])
+
+    assert a_stand.store.claim_due(now_ms + 8, 9, 60) == []
+    assert sorted(d.url for d in a_stand.store.claim_due(now_ms + 9, 9, 60)) == [A, B]
 
 
 def test_only_fields_that_changed_are_written(a_stand):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -15,6 +15,8 @@ from aragog.pipeline.sending import FETCH, Send
 from aragog.pipeline.services import Services
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
+from aragog.politeness.robots import RobotsRules
+from aragog.politeness.robots_cache import Found, State
 from aragog.politeness.slots import DomainReport
 from aragog.settings import Settings
 from aragog.urls.domain import registered_domain
@@ -52,6 +54,16 @@ class Rates:
 
     qps: float = 10.0
     busy: dict[str, int] = field(default_factory=dict)
+    crawl_delay_s: float | None = None
+    """What the robots rules of every origin ask."""
+
+    def interval_us(self, _key: str, crawl_delay_s: float | None = None) -> float:
+        return max(1e6 / self.qps, (crawl_delay_s or 0) * 1e6)
+
+    def get_many(self, origins: Iterable[str]) -> dict[str, Found]:
+        """The robots cache's."""
+        delay = f"User-agent: *\nCrawl-delay: {self.crawl_delay_s}\n" if self.crawl_delay_s else ""
+        return {of: Found(State.FRESH, RobotsRules.parse(delay.encode())) for of in origins}
 
     def key_for(self, url: str) -> str:
         return registered_domain(url)
@@ -95,6 +107,7 @@ def pipeline_stand(redis_client: redis.Redis) -> PipelineStand:
         "sender": sent,
         "enqueuer": Enqueuer(waiting, sent, counts, bundle_size=25),
         "limiter": rates,
+        "robots": rates,
         "store": store,
     }
     services = Services(**{**absent, **given})

@@ -9,15 +9,22 @@ from hypothesis import strategies as st
 
 from aragog.pipeline.bundles import PRIORITY_DEFAULT, PRIORITY_REFRESH
 from aragog.pipeline.refresh import CLAIM_S, TICK_S, enqueue_due, horizon_ms
+from aragog.urlstore.refresh import Seen
 from tests.support.stores import NOW_MS, page
 
 pytestmark = pytest.mark.redis
 TICK_MS = int(TICK_S * 1000)
+DAY_MS = 86_400_000
 
 
 def due(stand, urls, at_ms=NOW_MS):
     pages = [page(url, NOW_MS - 10**6, fields={"t": b"1"}, due_at_ms=at_ms) for url in urls]
     stand.store.write_pages(pages)
+
+
+def refreshed(url, at_ms, price):
+    seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
+    return page(url, at_ms, seen=seen, fields={"product.price": b"%d" % price})
 
 
 def hosts(number):
@@ -119,6 +126,47 @@ def test_a_domain_whose_slots_are_given_away_is_refreshed_slowly(pipeline_stand)
     due(pipeline_stand, [f"http://big.example/{n}" for n in range(50)])
 
     assert enqueue_due(pipeline_stand.services).enqueued == 2
+
+
+def test_a_crawl_delay_is_a_rate_too(pipeline_stand):
+    pipeline_stand.rates.crawl_delay_s = 10
+    due(pipeline_stand, [f"http://slow.example/{n}" for n in range(50)])
+    for _ in range(40):
+        enqueue_due(pipeline_stand.services)
+        pipeline_stand.clock.advance_ms(TICK_MS)
+
+    assert len(pipeline_stand.sent.urls()) == 40 * TICK_S / 10 * 0.5
+
+
+def test_where_not_all_may_go_the_pages_go_that_can_be_kept_fresh(pipeline_stand):
+    """Two pages change between any two looks, one does so now and then; one may go."""
+    urls = [f"http://slow.example/{n}" for n in range(3)]
+    for n in range(12):
+        at_ms = NOW_MS - (12 - n) * 9 * DAY_MS
+        prices = [n, n, n // 4]
+        pipeline_stand.store.write_pages(
+            [refreshed(url, at_ms, price) for url, price in zip(urls, prices, strict=True)]
+        )
+    for url in urls:
+        pipeline_stand.store.schedule(url, NOW_MS)
+    pipeline_stand.rates.qps = 0.1
+    enqueue_due(pipeline_stand.services)
+
+    assert pipeline_stand.sent.urls() == [urls[2]]
+    assert pipeline_stand.store.get(urls[0]).due_at_ms > pipeline_stand.clock.now_ms()
+
+
+def test_what_is_remembered_of_a_domain_slows_no_other(pipeline_stand):
+    due(pipeline_stand, [f"http://big.example/{n}" for n in range(400)])
+    enqueue_due(pipeline_stand.services)
+    due(pipeline_stand, ["http://other.example/"])
+    pipeline_stand.clock.advance_ms(TICK_MS)
+
+    budgets = pipeline_stand.store.budgets(["big.example", "other.example"])
+    assert budgets["big.example"].booked_ms > NOW_MS + 60_000
+    assert budgets["other.example"].booked_ms == 0
+    enqueue_due(pipeline_stand.services)
+    assert "http://other.example/" in pipeline_stand.sent.urls()
 
 
 def test_a_batch_is_a_step_not_a_limit(pipeline_stand):

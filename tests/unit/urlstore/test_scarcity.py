@@ -1,0 +1,189 @@
+"""Whose turn it is where a domain's rate does not allow all that are due."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.settings import RefreshSettings
+from aragog.urlstore.records import Due
+from aragog.urlstore.refresh import DAY_S, HOUR_S, State
+from aragog.urlstore.scarcity import (
+    HOPELESS_AGES,
+    LONGEST_WAIT_S,
+    MOST_PRICE_S,
+    Budget,
+    hopeful_rate,
+    ration,
+    worth_s,
+)
+from bench.refresh import Domain, replay_scarce
+from bench.refresh import fixed as fixed_interval
+
+T0 = 1_700_000_000_000
+
+
+def known(every_s, age_s, *, sure=50.0, **given):
+    """A page that is believed to change so often, compared so long ago."""
+    looked = T0 - int(age_s * 1000)
+    told = {"checks": 9, "changes": 4.0, "compared_at_ms": looked, **given}
+    return State(a=sure, b_s=sure * every_s, **told)
+
+
+def due(*states):
+    return [Due(f"http://a.example/{n}", T0, state) for n, state in enumerate(states)]
+
+
+def numbers(urls):
+    return [int(one.url.rpartition("/")[2]) for one in urls]
+
+
+def test_what_fits_goes_and_nothing_is_remembered():
+    budget = Budget()
+    done = ration(due(None, None), budget, rate_per_s=5, now_ms=T0, tick_s=4)
+
+    assert numbers(done.go) == [0, 1]
+    assert done.later == []
+    assert done.budget is budget
+
+
+def test_the_rest_is_put_off_one_behind_the_other():
+    first = ration(due(*[None] * 30), Budget(), rate_per_s=5, now_ms=T0, tick_s=4)
+    again = ration(due(*[None] * 30), first.budget, rate_per_s=5, now_ms=T0 + 4000, tick_s=4)
+
+    assert len(first.go) == len(again.go) == 20
+    instants = [at_ms for _, at_ms in (*first.later, *again.later)]
+    assert instants == [T0 + n * 4000 + 200 * m for n in (1, 2) for m in range(10)]
+
+
+def test_a_domain_slower_than_the_ticks_gets_its_rate_no_more():
+    budget, gone = Budget(), []
+    for now_ms in range(T0, T0 + 200_000, 5000):
+        done = ration(due(None, None), budget, rate_per_s=0.05, now_ms=now_ms, tick_s=5)
+        budget = done.budget
+        gone += [now_ms] * len(done.go)
+
+    assert len(gone) == 10
+    assert min(b - a for a, b in itertools.pairwise(gone)) >= 20_000
+
+
+def test_the_page_goes_that_a_fetch_buys_most_of():
+    too_fast, quiet, worthwhile = (
+        known(HOUR_S, 9 * DAY_S),
+        known(900 * DAY_S, 9 * DAY_S),
+        known(6 * DAY_S, 9 * DAY_S),
+    )
+    done = ration(due(too_fast, quiet, worthwhile), Budget(), rate_per_s=0.2, now_ms=T0, tick_s=5)
+
+    assert numbers(done.go) == [2]
+
+
+def test_who_is_not_worth_the_price_is_looked_at_when_he_is():
+    price = Budget(price_s=2 * DAY_S, age_s=30 * DAY_S)
+    states = (known(900 * DAY_S, 40 * DAY_S), known(HOUR_S, DAY_S), known(6 * DAY_S, 9 * DAY_S))
+    done = ration(due(*states), price, rate_per_s=0.2, now_ms=T0, tick_s=5)
+    wait_s = {int(one.url[-1]): (at_ms - T0) / 1000 for one, at_ms in done.later}
+
+    assert worth_s(states[0], Budget(), T0 + int(wait_s[0] * 1000)) == pytest.approx(
+        2 * DAY_S, rel=0.01
+    )
+    assert wait_s[1] == DAY_S, "its age has doubled then"
+
+
+def test_a_page_that_is_too_fast_for_any_price_goes_in_the_end():
+    price = Budget(price_s=DAY_S, age_s=30 * DAY_S)
+    old, other = known(HOUR_S, HOPELESS_AGES * 30 * DAY_S), known(HOUR_S, 20 * DAY_S)
+
+    assert worth_s(old, price, T0) >= DAY_S > worth_s(other, price, T0)
+    done = ration(due(other, old), price, rate_per_s=0.2, now_ms=T0, tick_s=5)
+    assert numbers(done.go) == [1]
+    assert done.later[0][1] - T0 == 20 * DAY_S * 1000
+
+
+def test_failing_pages_and_those_never_compared_wait_for_nobodys_change():
+    for state in (None, State(), known(HOUR_S, 9, failures=2), known(HOUR_S, 9, gone=1)):
+        assert worth_s(state, Budget(price_s=DAY_S), T0) > DAY_S
+
+
+def test_in_doubt_a_page_is_slow_until_it_was_another_at_each_of_many_looks():
+    unsure, sure = known(DAY_S, 9, sure=0.5), known(DAY_S, 9, sure=9)
+    restless = known(DAY_S, 9, sure=9, checks=9, changes=9.0)
+
+    assert hopeful_rate(unsure) < hopeful_rate(sure) < sure.rate_per_s < hopeful_rate(restless)
+
+
+def test_a_rush_of_an_hour_leaves_hardly_a_price_but_one_of_weeks_does():
+    def price_after(ticks):
+        budget = Budget()
+        for n in range(ticks):
+            now_ms = T0 + n * 60_000
+            some = due(*[known(DAY_S, DAY_S, compared_at_ms=now_ms - 86_400_000)] * 40)
+            budget = ration(some, budget, rate_per_s=0.1, now_ms=now_ms, tick_s=60).budget
+        return budget.price_s
+
+    assert price_after(60) < 90
+    assert price_after(60 * 24 * 4) > HOUR_S
+
+
+def test_a_price_falls_when_the_domain_has_time_again():
+    budget = Budget(price_s=DAY_S, age_s=DAY_S, at_ms=T0 - 5000)
+    for n in range(400):
+        now_ms = T0 + n * 600_000
+        one = known(DAY_S, DAY_S, compared_at_ms=now_ms - 86_400_000)
+        done = ration(due(one), budget, rate_per_s=5, now_ms=now_ms, tick_s=5)
+        budget = done.budget
+        assert numbers(done.go) == [0], "what may go is never left unused"
+
+    assert budget.price_s == 0
+
+
+states = st.none() | st.builds(
+    State,
+    a=st.floats(0.3, 500),
+    b_s=st.floats(1, 1e9),
+    checks=st.integers(0, 99),
+    changes=st.floats(0, 99),
+    compared_at_ms=st.integers(T0 - 10**11, T0 + 10**6),
+    failures=st.integers(0, 1),
+)
+budgets = st.builds(
+    Budget,
+    booked_ms=st.integers(0, T0 * 2),
+    free_ms=st.integers(0, T0 * 2),
+    price_s=st.just(0.0) | st.floats(60, MOST_PRICE_S),
+    age_s=st.just(0.0) | st.floats(1, 1e8),
+    at_ms=st.integers(0, T0 + 10**6),
+)
+
+
+@given(st.lists(states, max_size=40), budgets, st.floats(1e-4, 100), st.floats(1, 60))
+def test_each_goes_or_is_put_off_for_a_while_and_the_rate_is_kept(some, budget, rate, tick_s):
+    asked = due(*some)
+    done = ration(asked, budget, rate_per_s=rate, now_ms=T0, tick_s=tick_s)
+
+    assert sorted(numbers([*done.go, *(one for one, _ in done.later)])) == list(range(len(some)))
+    assert len(done.go) <= rate * tick_s + 1
+    assert 0 <= done.budget.price_s <= MOST_PRICE_S
+    for one, at_ms in done.later:
+        assert at_ms > T0
+        behind = done.budget.booked_ms
+        assert at_ms <= max(behind, T0 + max(LONGEST_WAIT_S, tick_s) * 1000 + 1), one
+
+
+def test_an_overloaded_domain_is_fresher_than_by_turns_and_nobody_is_forgotten():
+    part, _ = replay_scarce("products alone", 300, 120, 10, 1.0, seed=1)
+    window_s = 5 * 120 * DAY_S
+    by_turns = fixed_interval(part.rates, window_s * 300 / part.fetches)
+
+    assert part.fetches == pytest.approx(5 * 300, rel=0.02), "nothing of the share is left unused"
+    assert part.fresh_s / window_s / 300 > 1.1 * by_turns
+
+
+def test_the_noisiest_pages_of_an_overloaded_domain_are_fetched_now_and_then():
+    domain = Domain("with noise", 200, 120, RefreshSettings(), seed=2)
+    domain.run(12)
+    noisy = [page for page in domain.pages if page.every_s == 60]
+    since_s = [12 * 120 * DAY_S - page.fetched_ms / 1000 for page in noisy]
+
+    assert max(since_s) < 9 * 120 * DAY_S
