@@ -15,8 +15,11 @@ from aragog.pages.richpins.sources import Sources
 from aragog.pages.richpins.values import Rating
 
 TYPES = frozenset(
-    {"softwareapplication", "mobileapplication", "webapplication", "videogame", "runtimeplatform"}
-)
+    {
+        "softwareapplication", "mobileapplication", "webapplication", "videogame",
+        "runtimeplatform", "operatingsystem",
+    }
+)  # fmt: skip
 
 _APPLE_ID = re.compile(r"(?:id|app-id=)?(\d{6,12})(?:\D|$)")
 _PACKAGE = re.compile(r"[A-Za-z]\w*(?:\.\w+)+")

@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from aragog.pages.richpins import dates, numbers, values
-from aragog.pages.richpins.dates import Moment
+from aragog.pages.richpins import numbers, values
+from aragog.pages.richpins.dates import AnyDate
 from aragog.pages.richpins.graph import Node
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.sources import Sources
 from aragog.pages.richpins.values import Rating
 
-TYPES = frozenset({"book", "audiobook", "bookseries", "comicissue", "comicstory", "atlas"})
+TYPES = frozenset(
+    {"book", "audiobook", "bookseries", "comicissue", "comicstory", "atlas", "sequentialart"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +26,7 @@ class Book:
     isbn: str | None = None
     """ISBN-13 (or ISBN-10 as found), digits only; its check digit is right."""
     publisher: str | None = None
-    published_at: Moment | None = None
+    published_at: AnyDate | None = None
     pages: int | None = None
     format: str | None = None
     genres: tuple[str, ...] = ()
@@ -56,7 +58,7 @@ def read(sources: Sources, nodes: list[Node]) -> Book:
         publisher=pick(
             "book.publisher", values.name, sources.scalars(both, "publisher"), expected="a name"
         ),
-        published_at=pick("book.published_at", dates.moment, published(), expected="a date"),
+        published_at=sources.dated("book.published_at", published()),
         pages=pick("book.pages", numbers.count, sources.scalars(both, "numberofpages")),
         format=pick("book.format", _format, sources.scalars(both, "bookformat")),
         genres=pick("book.genres", values.words, sources.lists(nodes, "genre")) or (),

@@ -8,11 +8,26 @@ What can be read in two ways (`03/04/2024`) is no date.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
+
+@dataclass(frozen=True, slots=True)
+class PartialDate:
+    """A year, or a month of one, where the page tells no more."""
+
+    year: int
+    month: int | None = None
+
+    def isoformat(self) -> str:
+        """`2001` or `2001-05`."""
+        return f"{self.year:04}" + (f"-{self.month:02}" if self.month else "")
+
+
 Moment = date | datetime
 """A datetime without tzinfo is a time whose zone the page does not tell."""
+AnyDate = date | datetime | PartialDate
 
 _ISO = re.compile(
     r"(\d{4})-?(\d{2})-?(\d{2})"
@@ -81,7 +96,21 @@ def moment(value: Any) -> Moment | None:
         return None
 
 
-def iso(value: Moment) -> str:
+def moment_or_year(value: Any) -> AnyDate | None:
+    """A moment, else a year or month of one (`2001`, `2001-05`): books and films tell no more."""
+    found = moment(value)
+    if found is not None:
+        return found
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    plain = _YEAR.fullmatch(str(value).strip())
+    if plain is None or not _MIN_YEAR <= int(plain[1]) <= _MAX_YEAR:
+        return None
+    month = int(plain[2]) if plain[2] else None
+    return PartialDate(int(plain[1]), month) if month is None or 1 <= month <= 12 else None
+
+
+def iso(value: AnyDate) -> str:
     """The moment as ISO 8601, as precise as it is."""
     return value.isoformat()
 

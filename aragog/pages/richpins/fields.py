@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from aragog.pages.richpins.dates import PartialDate
 from aragog.pages.richpins.pin import RichPin
 from aragog.pages.richpins.yields import Yield
 
@@ -56,7 +57,7 @@ def plain(value: Any) -> Any:
     """A typed value as JSON knows it."""
     if isinstance(value, Decimal):
         return f"{value:f}"
-    if isinstance(value, date):
+    if isinstance(value, date | PartialDate):
         return value.isoformat()
     if is_dataclass(value) and not isinstance(value, type):
         found = {each.name: plain(getattr(value, each.name)) for each in fields_of(value)}

@@ -121,6 +121,11 @@ class Graph:
             return node
         return self._by_id.get(node.id, node)
 
+    def thing(self, value: Value) -> Value:
+        """The node whose id `value` is, for values that are things; others as they are."""
+        known = self._by_id.get(value) if isinstance(value, str) else None
+        return known if known is not None and _says_something(known) else value
+
     def of_types(self, types: frozenset[str]) -> Iterator[Node]:
         """All nodes of one of `types` (lower case), at any depth, in order."""
         if self._indexed != len(self.nodes):

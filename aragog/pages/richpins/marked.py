@@ -8,7 +8,7 @@ is found by climbing, and each climb is remembered, so the cost follows the mark
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -25,6 +25,8 @@ MAX_REFERENCES = 200
 """Ids that one item may name in `itemref`."""
 MAX_REFERENCED = 5_000
 """Elements that all itemrefs of a page may lead to."""
+
+_MAX_NAME_CHARS = 200
 
 _SOURCES = {
     "audio": "src", "embed": "src", "iframe": "src", "img": "src", "source": "src",
@@ -50,7 +52,7 @@ class _Mark:
 def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
     """Add the items of `itemscope` and `itemprop`, with `itemref` and `itemid`."""
     walk = _Walk(graph, MICRODATA)
-    for element in tree.css("[itemscope],[itemprop]")[:MAX_MARKS]:
+    for element in _each_once(tree.css("[itemscope],[itemprop]")[:MAX_MARKS]):
         attributes = element.attributes
         names = (attributes.get("itemprop") or "").split()
         types = (attributes.get("itemtype") or "").split() if "itemscope" in attributes else None
@@ -63,7 +65,8 @@ def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
 def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
     """Add the items of `typeof` and `property`, with `resource`, `about`, `rel` and `content`."""
     walk = _Walk(graph, RDFA)
-    for element in tree.css("[typeof],[property],[rel][resource],[rel][typeof]")[:MAX_MARKS]:
+    marked = tree.css("[typeof],[property],[rel][resource],[rel][typeof]")
+    for element in _each_once(marked[:MAX_MARKS]):
         attributes = element.attributes
         names = (attributes.get("property") or attributes.get("rel") or "").split()
         if element.tag == "meta" and names and ":" in names[0] and "typeof" not in attributes:
@@ -71,9 +74,28 @@ def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
             if prefix not in {"schema", "s", "v", "http", "https"}:
                 continue
         types = (attributes.get("typeof") or "").split() if "typeof" in attributes else None
+        if not names and "typeof" in attributes:
+            names = _hanging(element)
         about = attributes.get("resource") or attributes.get("about")
         walk.take(element, attributes, names, types, about)
     walk.connect()
+
+
+def _each_once(elements: list[LexborNode]) -> Iterator[LexborNode]:
+    """Without the repetitions of what matches several of the selectors asked for."""
+    seen: set[int] = set()
+    for element in elements:
+        if element.mem_id not in seen:
+            seen.add(element.mem_id)
+            yield element
+
+
+def _hanging(element: LexborNode) -> list[str]:
+    """The `rel` of the element around an item, if it says no other object: a hanging one."""
+    around = element.parent.attributes if element.parent is not None else {}
+    if any(name in around for name in ("href", "src", "resource", "typeof", "property")):
+        return []
+    return (around.get("rel") or "").split()
 
 
 class _Walk:
@@ -123,6 +145,16 @@ class _Walk:
         for mark in self.marks:
             if mark.node is not None and mark.node.id:
                 self.graph.name(mark.node, mark.node.id)
+        for mark in self.marks:
+            if mark.node is not None and mark.names and not mark.node.properties:
+                self._name_by_text(mark.node, mark.element)
+
+    def _name_by_text(self, node: Node, element: LexborNode) -> None:
+        """An item that has only a text is called so: `<b itemprop=author itemscope>Ann</b>`."""
+        if self.graph.follow(node) is node:
+            text = squeeze(element.text())
+            if 0 < len(text) <= _MAX_NAME_CHARS:
+                node.add("name", text)
 
     def gather_recipe(self) -> None:
         """

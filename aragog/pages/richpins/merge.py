@@ -203,7 +203,7 @@ def _standing(node: Node) -> int:
     """How much the place of an item says that the page is about it."""
     if node.parent is None:
         return 10 if "mainentityofpage" in node.properties else 0
-    if node.role in _MAIN_ROLES:
+    if node.role in _MAIN_ROLES and not (node.role == "about" and node.parent.is_a(_OF_A_KIND)):
         return 5
     return -45
 

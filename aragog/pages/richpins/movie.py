@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from aragog.pages.richpins import dates, durations, values
-from aragog.pages.richpins.dates import Moment
+from aragog.pages.richpins import durations, values
+from aragog.pages.richpins.dates import AnyDate
 from aragog.pages.richpins.graph import Node
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.sources import Sources
@@ -23,7 +23,7 @@ class Movie:
     actors: tuple[str, ...] = ()
     genres: tuple[str, ...] = ()
     duration_minutes: int | None = None
-    released_at: Moment | None = None
+    released_at: AnyDate | None = None
     content_rating: str | None = None
     trailer_url: str | None = None
     rating: Rating | None = None
@@ -58,7 +58,7 @@ def read(sources: Sources, nodes: list[Node]) -> Movie:
         duration_minutes=pick(
             "movie.duration_minutes", durations.minutes, lasting(), expected="a duration"
         ),
-        released_at=pick("movie.released_at", dates.moment, released(), expected="a date"),
+        released_at=sources.dated("movie.released_at", released()),
         content_rating=pick(
             "movie.content_rating", values.text, sources.scalars(nodes, "contentrating")
         ),

@@ -8,7 +8,7 @@ from typing import Any
 
 from aragog.pages.richpins import dates, images, values
 from aragog.pages.richpins.bylines import MAX_NAME_CHARS, bylines, shown_times
-from aragog.pages.richpins.dates import Moment
+from aragog.pages.richpins.dates import AnyDate, Moment
 from aragog.pages.richpins.graph import Node
 from aragog.pages.richpins.images import Image
 from aragog.pages.richpins.naming import site_name_of, title_of
@@ -32,7 +32,7 @@ class Page:
     authors: tuple[str, ...]
     image: Image | None
     images: tuple[Image, ...]
-    published_at: Moment | None
+    published_at: AnyDate | None
     modified_at: Moment | None
     keywords: tuple[str, ...]
     icon_url: str | None
@@ -217,7 +217,7 @@ def _best_of(
     return chosen, tuple(image for image, _ in everything.values())[: images.MAX_IMAGES]
 
 
-def _published_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Moment | None:
+def _published_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> AnyDate | None:
     def candidates() -> Iterator[Candidate]:
         yield from sources.scalars(nodes, "datepublished", "datecreated", "uploaddate")
         yield from sources.meta(
@@ -231,13 +231,7 @@ def _published_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Mom
         )  # fmt: skip
         yield from sources.scalars(pages, "datepublished")
 
-    return sources.ledger.pick(
-        "page.published_at",
-        dates.moment,
-        candidates(),
-        otherwise=shown_times(sources),
-        expected="a date",
-    )
+    return sources.dated("page.published_at", candidates(), otherwise=shown_times(sources))
 
 
 def _modified_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Moment | None:

@@ -9,7 +9,7 @@ from typing import Literal
 from aragog.pages.richpins.app import App
 from aragog.pages.richpins.article import Article
 from aragog.pages.richpins.book import Book
-from aragog.pages.richpins.dates import Moment
+from aragog.pages.richpins.dates import AnyDate, Moment
 from aragog.pages.richpins.images import Image
 from aragog.pages.richpins.movie import Movie
 from aragog.pages.richpins.place import Place
@@ -50,7 +50,7 @@ class RichPin:
     """The best of `images`."""
     images: tuple[Image, ...] = ()
     """All that were offered, the most trusted first."""
-    published_at: Moment | None = None
+    published_at: AnyDate | None = None
     modified_at: Moment | None = None
     keywords: tuple[str, ...] = ()
     icon_url: str | None = None

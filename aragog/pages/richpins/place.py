@@ -43,7 +43,10 @@ TYPES = frozenset(
     trainstation subwaystation taxistand bridge rvpark parkingfacility playground publictoilet
     plumber electrician locksmith movingcompany roofingcontractor housepainter hvacbusiness
     generalcontractor notary attorney postoffice courthouse cityhall embassy adultentertainment
-    comedyclub touristdestination
+    comedyclub touristdestination educationalorganization schooldistrict individualphysician
+    physiciansoffice optician boatterminal canal continent covidtestingfacility
+    defenceestablishment definedregion governmentbuilding legislativebuilding landform meetingroom
+    motorcycledealer motorcyclerepair pond reservoir sportsclub tattooparlor
     """.split()
 )
 
@@ -94,7 +97,7 @@ def read(sources: Sources, nodes: list[Node]) -> Place:
     def url(name: str, *properties: str) -> str | None:
         return pick(
             f"place.{name}",
-            lambda raw: sources.absolute(raw) if isinstance(raw, str) else None,
+            lambda raw: _url(sources, raw),
             sources.scalars(nodes, *properties),
             expected="a URL",
         )
@@ -105,7 +108,7 @@ def read(sources: Sources, nodes: list[Node]) -> Place:
             "place.coordinates", coordinates, _positions(sources, nodes), expected="coordinates"
         ),
         phone=pick("place.phone", _phone, _phones(sources, nodes), expected="a phone number"),
-        email=one("email", "email"),
+        email=pick("place.email", _email, sources.scalars(nodes, "email")),
         price_range=one("price_range", "pricerange"),
         opening_hours=pick(
             "place.opening_hours",
@@ -123,6 +126,17 @@ def read(sources: Sources, nodes: list[Node]) -> Place:
             expected="a rating",
         ),
     )
+
+
+def _url(sources: Sources, raw: Any) -> str | None:
+    if isinstance(raw, Node):
+        raw = raw.first("url") or raw.id
+    return sources.absolute(raw) if isinstance(raw, str) else None
+
+
+def _email(raw: Any) -> str | None:
+    found = values.text(raw)
+    return found.removeprefix("mailto:") if found else None
 
 
 def _addresses(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:

@@ -19,6 +19,7 @@ TYPES = frozenset(
     {
         "product", "productgroup", "productmodel", "individualproduct", "someproducts", "vehicle",
         "car", "motorcycle", "motorizedbicycle", "busorcoach", "dietarysupplement", "drug",
+        "productcollection",
     }
 )  # fmt: skip
 

@@ -134,9 +134,10 @@ def _ingredient(value: Any) -> list[str]:
         if isinstance(amount, Node):
             value = amount if not value.first("name") else value
             amount = values.text(amount.first("value"))
+        unit = values.text(value.first("unittext", "unitcode"))
         parts = [
             amount,
-            value.first("unittext", "unitcode"),
+            _UNIT_CODES.get(unit or "", unit),
             value.first("name", "text", "ingredient", "item"),
         ]
         joined = clean(" ".join(filter(None, map(values.text, parts))))
@@ -145,6 +146,14 @@ def _ingredient(value: Any) -> list[str]:
         return lines(value)
     found = values.text(value)
     return [found] if found else []
+
+
+_UNIT_CODES = {
+    "G21": "cup", "G24": "tbsp", "G25": "tsp", "GRM": "g", "KGM": "kg", "MGM": "mg", "MLT": "ml",
+    "CLT": "cl", "DLT": "dl", "LTR": "l", "LBR": "lb", "ONZ": "oz", "OZA": "fl oz", "C62": None,
+    "EA": None, "H87": None,
+}  # fmt: skip
+"""UN/CEFACT Recommendation 20, which schema.org takes units from; pieces need no word."""
 
 
 def _nutrition(raw: list[Any]) -> dict[str, str] | None:

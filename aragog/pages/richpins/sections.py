@@ -164,8 +164,8 @@ def _by_class(sources: Sources, kind: str) -> Section | None:
             section.add(entries_of(each, kind))
         if best is None or section.count > best.count:
             best = section
-        if lists or len(node.css(_CLASS_QUERIES[kind])) > 1:  # it holds smaller ones
-            continue
+        if lists or any(each.mem_id != node.mem_id for each in node.css(_CLASS_QUERIES[kind])):
+            continue  # the smaller ones in it come by themselves
         text = squeeze(node.text(separator=" "))
         if 2 < len(text) < (200 if kind == "ingredients" else 2_000):
             loose.extend([text] if kind == "ingredients" else lines_of(node))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any, cast
 from urllib.parse import urljoin
 
 from aragog.pages.document import Document
-from aragog.pages.richpins import jsonld, marked
+from aragog.pages.richpins import dates, jsonld, marked
+from aragog.pages.richpins.dates import AnyDate
 from aragog.pages.richpins.graph import Graph, Node
 from aragog.pages.richpins.metatags import MetaTags, syntax_of
 from aragog.pages.richpins.provenance import Candidate, Ledger
@@ -44,7 +46,7 @@ class Sources:
             for name in names:
                 if name in node.properties:
                     where = f"{node.where}.{name}"
-                    for value in node.all(name):
+                    for value in self._meant(node, name):
                         yield Candidate(value, node.syntax, where)
                     break
 
@@ -52,16 +54,31 @@ class Sources:
         """All values of a property at once, node by node."""
         for node in nodes:
             for name in names:
-                values = node.all(name)
+                values = self._meant(node, name)
                 if values:
                     yield Candidate(values, node.syntax, f"{node.where}.{name}")
                     break
+
+    def _meant(self, node: Node, name: str) -> list[Any]:
+        """The values of a property; where things are meant, an id stands for its node."""
+        values = node.all(name)
+        return list(map(self.graph.thing, values)) if name in _THINGS else values
 
     def meta(self, *names: str) -> Iterator[Candidate]:
         """The contents of meta elements, name by name."""
         for name in names:
             for content, number in self.metas.placed(name):
                 yield Candidate(content, syntax_of(name), f"meta[{number}] {name}")
+
+    def dated(
+        self, field: str, candidates: Iterable[Candidate], *, otherwise: Iterable[Candidate] = ()
+    ) -> AnyDate | None:
+        """The date of `field`; a year alone gives way to a day, whoever tells it."""
+        ranked = sorted(candidates, key=lambda each: dates.moment(each.value) is None)
+        found = self.ledger.pick(
+            field, dates.moment_or_year, ranked, otherwise=otherwise, expected="a date"
+        )
+        return cast("AnyDate | None", found)
 
     def heading(self) -> Candidate | None:
         """The page's first heading."""
@@ -101,6 +118,9 @@ def _name_recipes(graph: Graph) -> None:
             node.types = (*node.types, "Recipe")
 
 
+_THINGS = frozenset(
+    {"author", "creator", "contributor", "publisher", "director", "actor", "brand", "manufacturer"}
+)
 _RECIPES = frozenset({"recipe"})
 _INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
 

@@ -70,12 +70,18 @@ def name(value: Any) -> str | None:
         found = value.first("name", "alternatename", "legalname")
         if found is None:
             given, family = value.first("givenname"), value.first("familyname")
-            found = " ".join(filter(None, map(text, (given, family))))
+            found = " ".join(filter(None, map(text, (given, family)))) or _in_role(value)
         value = found
     found = text(value)
     if not found or len(found) > 200 or _NOT_A_NAME.search(found):
         return None
     return _BY.sub("", found).strip(" ,;|") or None
+
+
+def _in_role(node: Node) -> str | None:
+    """Who plays a part: schema.org's Role repeats the property that it is the value of."""
+    inner = node.first(node.role) if node.role else None
+    return text(inner.first("name")) if isinstance(inner, Node) else None
 
 
 def names(value: Any) -> tuple[str, ...] | None:

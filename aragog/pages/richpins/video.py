@@ -12,7 +12,7 @@ from aragog.pages.richpins.graph import Node
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.sources import Sources
 
-TYPES = frozenset({"videoobject", "clip"})
+TYPES = frozenset({"videoobject", "videoobjectsnapshot", "clip"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -120,7 +120,7 @@ def test_a_movie_has_people_and_minutes():
 
     assert (movie.directors, movie.actors, movie.duration_minutes) == (("D",), ("A", "B"), 125)
     assert movie.trailer_url == "https://a.test/t"
-    assert movie.released_at is None
+    assert movie.released_at.isoformat() == "1999"
 
 
 def test_a_video_has_players_and_seconds():
