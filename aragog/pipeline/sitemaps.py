@@ -1,8 +1,8 @@
 """
 Sitemaps as a source of URLs: what a fetched one lists is enqueued.
 
-Safe to run twice: entries that wait already, or are stored and not older than their lastmod, are
-passed over.
+Safe to run twice: entries that wait already, or whose page was seen since their lastmod, are passed
+over.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CHUNK = 500
 def enqueue_entries(answer: Answer, body: bytes, services: Services) -> int:
     """
     How many entries of a sitemap were enqueued: those of its own registered domain that are not
-    stored, or were fetched before their lastmod.
+    stored, or were last seen before their lastmod.
     """
     found = parse(body, answer.final_url)
     home = registered_domain(answer.final_url)
@@ -39,12 +39,10 @@ def enqueue_entries(answer: Answer, body: bytes, services: Services) -> int:
 
 
 def _newer(entries: Sequence[SitemapUrl], services: Services) -> list[str]:
-    """URLs of entries that are not stored, or that changed since they were."""
-    records = services.store.get_many([entry.url for entry in entries], fields=[])
+    """URLs of entries that are not stored, or that changed since they were seen."""
+    seen = services.store.seen_at_ms([entry.url for entry in entries])
     return [
         entry.url
-        for entry, record in zip(entries, records, strict=True)
-        if record is None
-        or not record.content_key
-        or (entry.lastmod_ms or 0) > int(record.facts.get("fetched_at_ms") or 0)
+        for entry, seen_at_ms in zip(entries, seen, strict=True)
+        if seen_at_ms is None or (entry.lastmod_ms or 0) > seen_at_ms
     ]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from aragog.urlstore import nodes
 from aragog.urlstore.nodes import alias_of, facts_of, text
 from aragog.urlstore.planning import state_of
+from aragog.urlstore.refresh import State
 from aragog.zen.codec import ID_BYTES
 from aragog.zen.tables import Row, Tables
 
@@ -48,19 +49,31 @@ def freshness(tables: Tables, now_ms: int, sample: int = SAMPLE) -> dict[str, Fr
     late: dict[str, list[bool]] = defaultdict(list)
     for row in _sampled(tables, sample):
         facts = facts_of(row)
-        fetched_at_ms = facts.get("fetched_at_ms")
         url = text(row, nodes.URL)
-        if nodes.SENTINEL not in row or not fetched_at_ms or url is None or alias_of(row, url):
+        if nodes.SENTINEL not in row or not facts.get("fetched_at_ms"):
             continue
-        state = state_of(row)
+        if url is None or alias_of(row, url):
+            continue
         of = str(facts.get("page_type") or "page")
-        seen_ms = max(int(fetched_at_ms), state.compared_at_ms if state else 0)
-        ages[of].append(max(0, now_ms - seen_ms) / 1000)
+        ages[of].append(max(0, now_ms - page_seen_at_ms(row)) / 1000)
         due = text(row, nodes.DUE)
         if due:
-            interval_ms = (state.interval_s if state else 0.0) * 1000
-            late[of].append(now_ms > int(due) + max(_LEAST_MS, interval_ms * LATE_SHARE))
+            late[of].append(_is_late(int(due), state_of(row), now_ms))
     return {of: _summed(sorted(ages[of]), late[of]) for of in sorted(ages)}
+
+
+def page_seen_at_ms(row: Row) -> int:
+    """When the page in a node was last seen to be so, by a fetch or a 304; 0: never."""
+    state = state_of(row)
+    return max(int(facts_of(row).get("fetched_at_ms") or 0), state.compared_at_ms if state else 0)
+
+
+def _is_late(due_at_ms: int, state: State | None, now_ms: int) -> bool:
+    """By what its interval had planned: one whose domain has no time for it was put off since."""
+    if state is None:
+        return now_ms > due_at_ms + _LEAST_MS
+    planned_ms = min(due_at_ms, state.due_at_ms or due_at_ms)
+    return now_ms > planned_ms + max(_LEAST_MS, state.interval_s * 1000 * LATE_SHARE)
 
 
 def _summed(ages: list[float], late: list[bool]) -> Freshness:

@@ -13,7 +13,7 @@ from contextlib import closing
 from typing import NamedTuple
 
 from aragog.urlstore import nodes
-from aragog.urlstore.nodes import node_id
+from aragog.urlstore.nodes import node_id, text
 from aragog.urlstore.planning import HELD, RELEASED
 from aragog.zen.codec import IN, after, edge_key, edge_prefix
 from aragog.zen.tables import Put, Row, Tables
@@ -46,14 +46,17 @@ class Holds:
         self._table = tables["n"]
         self._edges = tables["e"]
 
-    def write(self, home: str, hold: Hold, now_ms: int) -> bool:
+    def write(self, home: str, hold: Hold, now_ms: int) -> bool | None:
         """
-        Hold `home`, or let it go; is it held by anybody after that?
+        Hold `home`, or let it go; is it held by anybody after that? None: nobody ever held it.
 
         Two that let go at once may each see the other; so the sum is made after the edge, and made
-        once more when it is 0.
+        once more when it is 0. A release alone makes no page a released one; should the hold that
+        was asked for before it come after it, that one does.
         """
         self._tables.write([_edge(home, hold)])
+        if not hold.active and not text(self._table.get(node_id(home), [nodes.HELD]), nodes.HELD):
+            return None
         held = self._sum_up(home, now_ms)
         return held or self._sum_up(home, now_ms)
 

@@ -28,7 +28,7 @@ from aragog.urlstore.conditional import Conditional
 from aragog.urlstore.due import DueIndex
 from aragog.urlstore.fields import FieldRules
 from aragog.urlstore.fold import Folder
-from aragog.urlstore.freshness import SAMPLE, Freshness, freshness
+from aragog.urlstore.freshness import SAMPLE, Freshness, freshness, page_seen_at_ms
 from aragog.urlstore.holds import MAX_OWNER_BYTES, Hold, Holds
 from aragog.urlstore.hooks import Hooks
 from aragog.urlstore.hosts import Hosts, host_put
@@ -60,6 +60,7 @@ from aragog.urlstore.writing import PageWriter
 from aragog.zen.tables import Put, Row, Tables
 
 _KNOWN = (nodes.URL, nodes.CANONICAL, nodes.OWN)
+_SEEN = (nodes.URL, nodes.CANONICAL, nodes.CONTENT_KEY, nodes.FACTS, nodes.REFRESH)
 
 
 class UrlStore:
@@ -216,6 +217,20 @@ class UrlStore:
                     gone=bool(own["gone"]),
                 )
         return known
+
+    def seen_at_ms(self, urls: Sequence[str]) -> list[int | None]:
+        """
+        When each URL's page was last seen to be as it is stored, by a fetch or a 304.
+
+        None for a page without content. One multi-get, and one more where there are aliases.
+        """
+        asked = [normalize(url) for url in urls]
+        found = self._nodes.follow(asked, _SEEN)
+        return [
+            page_seen_at_ms(row) if text(row, nodes.CONTENT_KEY) else None
+            for url in asked
+            for _, row in [found[url]]
+        ]
 
     def list_pages(self, cursor: str | None = None, limit: int = 1000) -> Page[str]:
         """URLs of pages, without aliases, in the order of their keys, which is that of hashes."""
@@ -562,7 +577,11 @@ class UrlStore:
             self._due.schedule(home, max(state.due_at_ms, now_ms), now_ms)
 
     def release(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
-        """Let go of a URL. The last one to do so ends its refreshing; what is stored stays."""
+        """
+        Let go of a URL. The last one to do so ends its refreshing; what is stored stays.
+
+        A URL that nobody ever held goes on as before.
+        """
         self._set_hold(url, owner, at_ms, active=False)
 
     def _set_hold(
@@ -575,9 +594,8 @@ class UrlStore:
         if active:
             self._check_not_taken_down(home, row)
         at_ms = now_ms if at_ms is None else at_ms
-        if not self._holds.write(home, Hold(owner, asked, active, at_ms), now_ms) and text(
-            row, nodes.DUE
-        ):
+        held = self._holds.write(home, Hold(owner, asked, active, at_ms), now_ms)
+        if held is False and text(row, nodes.DUE):
             self._due.schedule(home, None, now_ms)
             self._floor_ms = now_ms + 1
         return home, row

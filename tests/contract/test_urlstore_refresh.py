@@ -276,6 +276,26 @@ def test_the_last_release_ends_refreshing_and_a_hold_begins_it_again(a_stand):
     assert a_stand.store.get(A).due_at_ms > NOW_MS
 
 
+def test_a_release_of_what_nobody_held_ends_no_refreshing(a_stand):
+    a_stand.store.write_pages([fetched(A)])
+    due = a_stand.store.get(A).due_at_ms
+    a_stand.store.release(A, "shop", at_ms=2)
+    assert a_stand.store.get(A).due_at_ms == due
+
+    a_stand.store.write_pages([fetched(A, NOW_MS + 9)])
+    assert a_stand.store.get(A).due_at_ms > NOW_MS
+
+
+def test_a_release_that_comes_before_its_hold_ends_refreshing_with_it(a_stand):
+    a_stand.store.write_pages([fetched(A)])
+    a_stand.store.release(A, "shop", at_ms=2)
+    a_stand.store.hold(A, "shop", at_ms=1)
+
+    assert a_stand.store.get(A).due_at_ms is None
+    a_stand.store.write_pages([fetched(A, NOW_MS + 9)])
+    assert a_stand.store.get(A).due_at_ms is None
+
+
 def test_of_a_hold_and_a_release_the_later_asked_one_counts(a_stand):
     a_stand.store.release(A, "shop", at_ms=10)
     a_stand.store.hold(A, "shop", at_ms=9)

@@ -120,6 +120,17 @@ def test_freshness_tells_ages_and_what_is_late_by_type(pipeline_stand):
     assert 0.2 < found.on_time < 0.5
 
 
+def test_a_page_that_was_put_off_is_late_by_what_was_planned(pipeline_stand):
+    at_ms = NOW_MS - 10 * 3_600_000
+    seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
+    given = {"product.price": b"1"}
+    facts = {"page_type": "product"}
+    pipeline_stand.store.write_pages([page(A, at_ms, seen=seen, fields=given, facts=facts)])
+    pipeline_stand.store.schedule(A, NOW_MS + 10**9)
+
+    assert pipeline_stand.store.freshness()["product"].on_time == 0
+
+
 def test_freshness_of_a_large_store_is_that_of_a_sample(pipeline_stand):
     for n in range(300):
         pipeline_stand.store.write_pages(

@@ -1,0 +1,63 @@
+"""Which entries of a sitemap are fetched: those that are new, or changed since they were seen."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from aragog.pipeline.bundles import Answer, UrlJob
+from aragog.pipeline.sitemaps import enqueue_entries
+from aragog.urlstore.refresh import Seen
+from tests.support.stores import NOW_MS, body, page
+
+pytestmark = pytest.mark.redis
+A, B, C = (f"http://site.example/{n}" for n in "abc")
+MAP = "http://site.example/sitemap.xml"
+HOUR_MS = 3_600_000
+
+
+def seen(outcome, at_ms):
+    return Seen(outcome=outcome, fetched_at_ms=at_ms, page_type="page")
+
+
+def listed(stand, entries):
+    """What is enqueued of a sitemap with these URLs and moments."""
+    rows = "".join(
+        f"<url><loc>{url}</loc><lastmod>{datetime.fromtimestamp(at_ms / 1000, UTC).isoformat()}"
+        "</lastmod></url>"
+        for url, at_ms in entries
+    )
+    answer = Answer(job=UrlJob(url=MAP), kind="Fetched", final_url=MAP, fetched_at_ms=NOW_MS)
+    enqueue_entries(answer, f"<urlset>{rows}</urlset>".encode(), stand.services)
+    return sorted(stand.sent.urls())
+
+
+def stored(stand, *urls):
+    stand.store.write_pages(
+        [
+            page(u, NOW_MS, fields={"t": b"1"}, content=body("x"), seen=seen("Fetched", NOW_MS))
+            for u in urls
+        ]
+    )
+
+
+def test_entries_that_are_new_or_changed_since_are_fetched(pipeline_stand):
+    stored(pipeline_stand, A, B)
+
+    assert listed(
+        pipeline_stand, [(A, NOW_MS - HOUR_MS), (B, NOW_MS + HOUR_MS), (C, NOW_MS - HOUR_MS)]
+    ) == [B, C]
+
+
+def test_a_304_after_the_lastmod_has_seen_the_change_or_that_there_was_none(pipeline_stand):
+    stored(pipeline_stand, A, B)
+    again_ms = NOW_MS + 2 * HOUR_MS
+    pipeline_stand.store.write_pages([page(A, again_ms, seen=seen("NotModified", again_ms))])
+
+    assert listed(pipeline_stand, [(A, NOW_MS + HOUR_MS), (B, NOW_MS + HOUR_MS)]) == [B]
+
+
+def test_an_alias_was_seen_when_its_page_was(pipeline_stand):
+    stored(pipeline_stand, A)
+    pipeline_stand.store.merge_alias(B, A)
+
+    assert listed(pipeline_stand, [(B, NOW_MS - HOUR_MS)]) == []
