@@ -1,12 +1,15 @@
 """
 The job layer beside kombu's own Redis transport, in one run, on a private redis-server.
 
-    python -m bench.pinlater [throughput] [scheduled] [lateness] [raw] [--jobs N] [--tasks N]
+    python -m bench.pinlater [raw] [scheduled] [lateness] [throughput] [kill] [--jobs N] [--tasks N]
 
-Ratios mean something; the rest depends on the machine and on who else uses it.
+Without a name all but `kill` run, in a minute and a half; `kill` shows what becomes of 500 jobs in
+flight and 100,000 waiting when their worker is killed, in one or two minutes. Ratios mean
+something; the rest depends on the machine and on who else uses it.
 """
 
 import argparse
+import base64
 import contextlib
 import json
 import os
@@ -14,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -40,6 +45,7 @@ app.conf.update(
     task_reject_on_worker_lost=True,
     task_ignore_result=True,
     worker_prefetch_multiplier=int(os.environ.get("BENCH_PREFETCH", "4")),
+    broker_transport_options={"claim_timeout_s": float(os.environ.get("BENCH_CLAIM_S", "60"))},
     broker_connection_retry_on_startup=True,
 )
 
@@ -61,6 +67,14 @@ def late(after_s):
         redis_of().rpush("late", *[seen.pop() for _ in range(50)])
 
 
+@app.task(name="mark")
+def mark(number):
+    with Path(os.environ["BENCH_NOTES"]).open("ab", buffering=0) as file:
+        file.write(b"%d\n" % number)
+    while "BENCH_BLOCK" in os.environ:
+        time.sleep(60)
+
+
 def redis_of(client=[]):  # noqa: B006
     if not client:
         client.append(redis.Redis.from_url(os.environ["BENCH_NOTES"]))
@@ -74,8 +88,8 @@ def server():
 
 
 @contextlib.contextmanager
-def worker(broker, *args, notes="", prefetch=4):
-    env = os.environ | {
+def worker(broker, *args, notes="", prefetch=4, **more):
+    env = os.environ | more | {
         "BENCH_BROKER": broker, "BENCH_NOTES": notes, "PYTHONPATH": str(ROOT),
         "BENCH_PREFETCH": str(prefetch), "C_FORCE_ROOT": "1",
     }  # fmt: skip
@@ -87,10 +101,13 @@ def worker(broker, *args, notes="", prefetch=4):
     try:
         yield psutil.Process(process.pid)
     finally:
-        process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(60)
-        process.kill()
+        # A prefork pool that is busy takes half a minute to end, on any broker.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            pool = psutil.Process(process.pid).children(recursive=True)
+            process.kill()
+            for child in pool:
+                child.kill()
+        process.wait()
 
 
 def brokers(found):
@@ -267,6 +284,71 @@ def raw(count=40_000, batch=100):
         console.print("one shard, 900 B bodies, one Python client", table)
 
 
+def kill(waiting, in_flight=500, claim_timeout_s=5.0):
+    """All jobs run exactly once but those that a killed worker held, which run at least once."""
+    with server() as one, tempfile.TemporaryDirectory(prefix="ar") as folder:
+        notes, count = Path(folder) / "notes", waiting + in_flight
+        notes.touch()
+        shard = RedisShard(redis.Redis.from_url(one.url))
+        broker, more = brokers(one)["pinlater"], {"BENCH_CLAIM_S": str(claim_timeout_s)}
+        enqueue_marks(one, count)
+        args = ("-P", "threads", "-c50")
+        with worker(
+            broker, *args, notes=str(notes), prefetch=in_flight // 50, BENCH_BLOCK="1", **more
+        ) as first:
+            wait_until(lambda: shard.sizes("celery").running >= in_flight)
+            first.kill()
+            killed_s = time.monotonic()
+            claims = shard.jobs("celery", "RUNNING", limit=count)
+            held, owner = {number_of(job.body) for job in claims}, claims[0].worker
+        with worker(broker, *args, notes=str(notes), prefetch=4, **more):
+            wait_until(
+                lambda: all(
+                    job.worker != owner for job in shard.jobs("celery", "RUNNING", limit=1000)
+                )
+            )
+            given_back_s = time.monotonic() - killed_s
+            wait_until(lambda: not left(one, "pinlater"))
+        took_s = time.monotonic() - killed_s
+        ran = Counter(map(int, notes.read_bytes().split()))
+        table = Table(
+            "jobs", "held", "lost", "run twice", "of these held", "given back", "all done"
+        )
+        twice = {number for number, times in ran.items() if times > 1}
+        table.add_row(
+            f"{count:,}", f"{len(held)}", f"{count - len(ran)}", f"{len(twice)}",
+            f"{len(twice & held)}", f"{given_back_s:.1f} s", f"{took_s:.0f} s",
+        )  # fmt: skip
+        console.print(f"a worker killed, claims of {claim_timeout_s:.0f} s", table)
+        if len(ran) != count or not twice <= held:
+            sys.exit("a promise is broken: a job was lost, or ran twice that was not held")
+
+
+def enqueue_marks(found, count):
+    message = envelope_of_a_noop()
+    headers, cluster = message["headers"], Cluster(connect_shards([found.url]))
+    for start in range(0, count, 10_000):
+        jobs = []
+        for number in range(start, min(start + 10_000, count)):
+            headers |= {"task": "mark", "id": str(uuid.uuid4())}
+            body = json.dumps([[number], {}, {}]).encode()
+            message["body"] = base64.b64encode(body).decode()
+            jobs.append(to_job(message, priority=0, now=None))
+        cluster.enqueue("celery", jobs)
+
+
+def number_of(body):
+    return json.loads(base64.b64decode(json.loads(body)["body"]))[0][0]
+
+
+def wait_until(fact, timeout_s=300):
+    until = time.monotonic() + timeout_s
+    while not fact():
+        if time.monotonic() > until:
+            sys.exit(f"not within {timeout_s} s")
+        time.sleep(0.1)
+
+
 def server_cpu(client):
     info = client.info("cpu")
     return info["used_cpu_user"] + info["used_cpu_sys"]
@@ -276,9 +358,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=["raw", "scheduled", "lateness", "throughput"])
     parser.add_argument("--jobs", type=int, default=100_000, help="scheduled jobs")
-    parser.add_argument("--tasks", type=int, default=2500, help="no-op tasks a run")
+    parser.add_argument("--tasks", type=int, default=4000, help="no-op tasks a run")
     parser.add_argument("--due", type=int, default=5000, help="jobs due over 15 s")
-    parser.add_argument("--rounds", type=int, default=1, help="of throughput, alternating")
+    parser.add_argument("--waiting", type=int, default=100_000, help="jobs beside those in flight")
+    parser.add_argument("--rounds", type=int, default=2, help="of throughput, alternating")
     options = parser.parse_args()
     for part in options.parts:
         {
@@ -286,6 +369,7 @@ def main():
             "scheduled": lambda: scheduled(options.jobs),
             "lateness": lambda: lateness(options.due),
             "throughput": lambda: throughput(options.tasks, options.rounds),
+            "kill": lambda: kill(options.waiting),
         }[part]()
 
 
