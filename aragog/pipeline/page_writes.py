@@ -54,6 +54,7 @@ def page_write(answer: Answer, reading: Reading, decision: Decision, settings: S
         fetched_at_ms=answer.fetched_at_ms,
         fields=reading.fields,
         provenance=reading.provenance,
+        whole=reading.whole,
         links=list(map(_out_link, reading.links)),
         facts={
             **facts(answer),
@@ -181,6 +182,7 @@ def _wire(planned: Planned) -> dict[str, Any]:
         "fetched_at_ms": write.fetched_at_ms,
         "fields": {name: value.decode() for name, value in write.fields.items()},
         "provenance": dict(write.provenance),
+        "whole": write.whole,
         "links": None if write.links is None else list(map(tuple, write.links)),
         "facts": dict(write.facts),
         "seen": None if write.seen is None else asdict(write.seen),

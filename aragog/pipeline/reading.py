@@ -23,11 +23,14 @@ class Reading:
     page_type: str
     noindex: bool
     nofollow: bool
+    whole: bool
+    """True for HTML that was read to its end, without any problem; else fields may be missing."""
 
 
 def read_page(answer: Answer, body: bytes, *, max_links: int) -> Reading:
     """The reading of a body; broken markup gives less, never an error."""
-    if not _is_html(answer.content_type):
+    html = _is_html(answer.content_type)
+    if not html:
         body = b""  # JSON, feeds and plain text have facts, not links; their headers still speak
     page = document.parse(body, url=answer.final_url, content_type=answer.content_type)
     robots = evidence.page_robots(page, answer.headers)
@@ -48,6 +51,7 @@ def read_page(answer: Answer, body: bytes, *, max_links: int) -> Reading:
         page_type=pin.type,
         noindex=robots.noindex,
         nofollow=robots.nofollow,
+        whole=html and answer.status == 200 and not answer.truncated and not pin.problems,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
 import orjson
@@ -75,12 +75,13 @@ def planned(
 
 def renewed(
     row: Row, fields: Mapping[str, bytes], before: Mapping[str, object], at_ms: int
-) -> tuple[dict[bytes, bytes], set[str], set[str]]:
+) -> tuple[dict[bytes, bytes], frozenset[str], set[str]]:
     """
     A page's fields read anew as of `at_ms`: cells to write, names to remove, names that changed.
 
     `before` names what the pipeline had found.
     """
+    vanished = gone(row, fields, before, at_ms)
     cells: dict[bytes, bytes] = {}
     changed: set[str] = set()
     for name, value in fields.items():
@@ -88,15 +89,19 @@ def renewed(
         if there is None or (there.value != value and there.at_ms <= at_ms):
             cells[column] = value
             changed.add(name)
-    gone = {
+    return cells, vanished, changed
+
+
+def gone(row: Row, fields: Container[str], before: Iterable[str], at_ms: int) -> frozenset[str]:
+    """Of what the pipeline had found `before`: names that a page read as of `at_ms` has no more."""
+    return frozenset(
         name
         for name in before
         if name not in fields
         and (there := row.get(nodes.field_column(name))) is not None
         and there.at_ms <= at_ms
         and nodes.from_column(name) not in row
-    }
-    return cells, gone, changed
+    )
 
 
 def _spread(its_id: bytes, at_ms: int) -> float:

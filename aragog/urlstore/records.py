@@ -54,6 +54,8 @@ class PageWrite:
     fields: Mapping[str, bytes] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
     """Field to the syntax it was found in, and where."""
+    whole: bool = False
+    """True when the page was read to its end, so that fields it had before and has no more go."""
     links: Sequence[OutLink] | None = None
     """None leaves those of before: a 304, a failure."""
     content: ContentWrite | None = None

@@ -336,12 +336,13 @@ class UrlStore:
         cells, gone, changed = renewed(row, fields, before, at_ms)
         told = {**{n: v for n, v in before.items() if n not in gone}, **provenance}
         cells[nodes.PROVENANCE] = orjson.dumps(told)
+        if gone:
+            # First: once the new version's mark is written nobody comes here again.
+            columns = [nodes.field_column(name) for name in gone]
+            self._table.delete(node_id(home), columns, at_ms=at_ms)
         at = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)
         version = {nodes.VERSION: os.urandom(8).hex().encode()}
         self._tables.write([("n", node_id(home), cells, at), ("n", node_id(home), version, now_ms)])
-        if gone:
-            columns = [nodes.field_column(name) for name in gone]
-            self._table.delete(node_id(home), columns, at_ms=at_ms)
         return changed | gone
 
     def put_content(

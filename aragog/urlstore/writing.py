@@ -28,7 +28,7 @@ from aragog.urlstore.keys import content_key
 from aragog.urlstore.linking import Linking, LinksWrite
 from aragog.urlstore.nodes import Nodes, alias_of, end_of, facts_of, node_id
 from aragog.urlstore.outlinks import to_lines
-from aragog.urlstore.planning import HELD, Next, planned
+from aragog.urlstore.planning import HELD, Next, gone, planned
 from aragog.urlstore.ports import ContentStore
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.refresh import IGNORED_FIELDS
@@ -69,9 +69,20 @@ class _Plan:
     """URLs that shall point at the home."""
     changed: list[str] = field(default_factory=list)
     """Fields whose values are other than the stored ones."""
+    missing: frozenset[str] = frozenset()
+    """Names of fields that the pipeline had found before this fetch and that it did not bring."""
+    gone: frozenset[str] = frozenset()
+    """Those of them that are stored, as the pipeline's: they go."""
+    fills: bool = True
+    """False for a fetch older than one that told all fields of the home: no gap is left to fill."""
     due_at_ms: int | None = None
     told: Change | None = None
     """For the change feed."""
+
+    @property
+    def whole(self) -> bool:
+        """True when the fetch tells all fields of the home; through an alias it may not."""
+        return self.page.whole and self.home in (self.page.url, self.page.final_url)
 
 
 class PageWriter:
@@ -118,7 +129,11 @@ class PageWriter:
         current = self._current(plans)
         for plan in plans:
             if not plan.refused:
-                self._fill(plan, newest=current.get(plan.home) is plan)
+                newest = current.get(plan.home)
+                if newest is not plan:
+                    told = newest.whole if newest else facts_of(plan.row).get("whole")
+                    plan.fills = not told
+                self._fill(plan, newest=newest is plan)
         links = self._write_links(current, now_ms)
         self._write_rows(plans, current, now_ms)
         self._afterwards(plans, current, known, now_ms)
@@ -150,7 +165,29 @@ class PageWriter:
             plans.append(_Plan(page, home, row, page.fetched_at_ms < before, refused))
         for plan in plans:
             self._point(plan, known)
+        self._look_for_gone(plans)
         return plans, known
+
+    def _look_for_gone(self, plans: Sequence[_Plan]) -> None:
+        """
+        Read what pages had and have no more, one multi-get; most pages have what they had.
+
+        Names stay among the pipeline's until their cells are seen to be gone, so that a bundle
+        which was killed before it removed them does so the next time.
+        """
+        for plan in plans:
+            if plan.whole and not plan.stale:
+                told = facts_of(plan.row, nodes.PROVENANCE)
+                plan.missing = frozenset(told.keys() - plan.page.fields.keys())
+        names = sorted(frozenset[str]().union(*(plan.missing for plan in plans)))
+        if not names:
+            return
+        columns = [of(name) for name in names for of in (nodes.field_column, nodes.from_column)]
+        found = self._nodes.read({plan.home for plan in plans if plan.missing}, columns)
+        for plan in plans:
+            if plan.missing:
+                plan.row = {**plan.row, **found[plan.home]}
+                plan.gone = gone(plan.row, (), plan.missing, plan.page.fetched_at_ms)
 
     def _point(self, plan: _Plan, known: Mapping[str, Row]) -> None:
         """Which URLs become aliases of the home; known is of before this bundle."""
@@ -180,6 +217,7 @@ class PageWriter:
             told["attempted_at_ms"] = page.fetched_at_ms
         else:
             told = {**told, **page.facts, "fetched_at_ms": page.fetched_at_ms}
+            told["whole"] = int(plan.whole)
         cells[nodes.FACTS] = orjson.dumps(told)
         if plan.home in (page.url, page.final_url) and not brief:
             # It was asked itself, so it stands for itself, whatever it was taken for before.
@@ -195,7 +233,8 @@ class PageWriter:
 
     def _fill_fields(self, plan: _Plan, *, newest: bool) -> None:
         """
-        The fields that are other than the stored ones; of an older fetch, those that are missing.
+        The fields that are other than the stored ones; of an older fetch, those that are missing,
+        unless the newer one told all there are.
 
         Where a page was fetched through another URL all are written: should that turn out to be
         no alias, what its fetch had brought is known by its timestamp.
@@ -207,10 +246,12 @@ class PageWriter:
             same = there is not None and there.value == value
             if newest and not same:
                 plan.changed.append(name)
-            if there is None or (newest and not (same and alone)):
+            if (there is None and plan.fills) or (newest and not (same and alone)):
                 plan.cells[column] = value
+        if newest:
+            plan.changed += sorted(plan.gone)
         if page.provenance:
-            told = _provenance(row, page)
+            told = _provenance(plan)
             if told != (row[nodes.PROVENANCE].value if nodes.PROVENANCE in row else None):
                 plan.cells[nodes.PROVENANCE] = told
 
@@ -239,13 +280,16 @@ class PageWriter:
         both = {}
         for name in changed:
             there = plan.row.get(nodes.field_column(name))
-            both[name] = (shown(there and there.value), shown(plan.page.fields[name]))
+            both[name] = (shown(there and there.value), shown(plan.page.fields.get(name)))
         owners = tuple(self._holds.owners(plan.home)) if held else ()
         plan.told = Change(plan.home, plan.page.fetched_at_ms, kind, both, owners)
 
     def _remember(self, plan: _Plan) -> None:
         for name in self._history:
             value = plan.page.fields.get(name)
+            if name in plan.gone:
+                past = history.begun(plan.row, name)
+                plan.cells |= {nodes.history_column(name): past.value} if past else {}
             if value is not None:
                 column = nodes.history_column(name)
                 past = history.begun(plan.row, name)
@@ -326,6 +370,14 @@ class PageWriter:
                 outdated.append((due_key(node_id(home), int(old)), None, now_ms))
         if outdated:
             self._tables["d"].delete_many(outdated)
+        vanished = [
+            (node_id(home), list(map(nodes.field_column, sorted(plan.gone))), at_ms)
+            for home, plan in current.items()
+            if plan.gone
+            for at_ms in [plan.page.fetched_at_ms]
+        ]
+        if vanished:
+            self._tables["n"].delete_many(vanished)
         for plan in current.values():
             page = plan.page
             if page.gone or not is_brief(page):
@@ -414,9 +466,10 @@ def _pointer(plan: _Plan, alias: str) -> dict[bytes, bytes]:
     return cells
 
 
-def _provenance(row: Row, page: PageWrite) -> bytes:
-    old = facts_of(row, nodes.PROVENANCE)
-    return orjson.dumps({**old, **page.provenance})
+def _provenance(plan: _Plan) -> bytes:
+    old = facts_of(plan.row, nodes.PROVENANCE)
+    kept = {name: at for name, at in old.items() if name not in plan.missing or name in plan.gone}
+    return orjson.dumps({**kept, **plan.page.provenance})
 
 
 def _written(plan: _Plan, links: Mapping[str, tuple[int, int]]) -> Written:

@@ -81,6 +81,85 @@ def test_only_fields_that_changed_are_written(a_stand):
     assert info["product.price"].at_ms == NOW_MS + HOUR_MS
 
 
+def whole(url, at_ms, fields, **given):
+    """A page that was read to its end: these are its fields."""
+    source = dict.fromkeys(fields, "json-ld[0]")
+    return fetched(url, at_ms, fields=fields, provenance=source, whole=True, **given)
+
+
+TITLE, PRICE = {"page.title": b'"T"'}, {"product.price": b'"5"'}
+
+
+def test_a_field_that_the_page_has_no_more_goes_and_the_feed_tells_it(a_stand):
+    a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
+    a_stand.store.write_pages([whole(A, NOW_MS + 9, TITLE)])
+
+    assert a_stand.store.get(A).fields == TITLE
+    (change,) = told(a_stand)
+    assert change.fields == {"product.price": ('"5"', None)}
+    assert a_stand.store.history(A, "product.price") == [(b'"5"', NOW_MS)]
+    assert a_stand.store.refresh_state(A).changes == 1
+
+
+def test_a_field_that_comes_back_is_a_change_again(a_stand):
+    a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
+    for n in range(1, 4):
+        a_stand.store.write_pages([whole(A, NOW_MS + n, TITLE)])
+    a_stand.clock.advance_ms(9)
+    a_stand.store.write_pages([whole(A, NOW_MS + 9, {**TITLE, "product.price": b'"4"'})])
+
+    assert [c.fields["product.price"] for c in told(a_stand)] == [('"5"', None), (None, '"4"')]
+    info = a_stand.store.get(A, info=True).info["product.price"]
+    assert (info.at_ms, info.provenance) == (NOW_MS + 9, "json-ld[0]")
+
+
+def test_what_others_put_stays_when_the_page_has_it_no_more(a_stand):
+    a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
+    a_stand.store.put(A, {"product.price": b'"ours"', "team.note": b"x"}, at_ms=NOW_MS + 5)
+    a_stand.store.write_pages([whole(A, NOW_MS + 9, TITLE)])
+
+    found = a_stand.store.get(A).fields
+    assert found == {**TITLE, "product.price": b'"ours"', "team.note": b"x"}
+
+
+def test_a_page_that_was_not_read_to_its_end_keeps_its_fields(a_stand):
+    a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
+    a_stand.store.write_pages([fetched(A, NOW_MS + 8, fields=TITLE)])
+    a_stand.store.write_pages([failed(A, NOW_MS + 9, "NotModified")])
+
+    assert a_stand.store.get(A).fields == {**TITLE, **PRICE}
+    assert told(a_stand) == []
+
+
+def test_an_older_fetch_that_comes_late_brings_nothing_back(a_stand):
+    older = whole(A, NOW_MS + 1, {**TITLE, **PRICE})
+    a_stand.store.write_pages([older, whole(A, NOW_MS + 9, TITLE)])
+    a_stand.store.write_pages([older])
+
+    assert a_stand.store.get(A).fields == TITLE
+
+
+def test_fields_go_once_whatever_was_stored_twice(a_stand):
+    a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
+    again = [whole(A, NOW_MS + 9, TITLE)]
+    a_stand.store.write_pages(again)
+    state, due = a_stand.store.refresh_state(A), a_stand.store.get(A).due_at_ms
+    a_stand.store.write_pages(again)
+
+    assert a_stand.store.get(A).fields == TITLE
+    assert (a_stand.store.refresh_state(A), a_stand.store.get(A).due_at_ms) == (state, due)
+    assert len(told(a_stand)) == 1
+
+
+def test_what_an_alias_brings_takes_nothing_from_its_page(a_stand):
+    a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
+    a_stand.store.write_pages([whole(B, NOW_MS + 8, TITLE, canonical_url=A, provisional=True)])
+    assert a_stand.store.get(A).fields == {**TITLE, **PRICE}
+
+    a_stand.store.write_pages([whole(B, NOW_MS + 9, TITLE, final_url=A)])
+    assert a_stand.store.get(B).fields == TITLE
+
+
 def test_a_change_makes_the_next_fetch_sooner(a_stand):
     a_stand.store.write_pages([fetched(A), fetched(B)])
     at = NOW_MS + 6 * HOUR_MS

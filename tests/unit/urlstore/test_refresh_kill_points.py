@@ -14,7 +14,9 @@ AT = NOW_MS + 50_000
 def fetched(url, at_ms, price, **given):
     seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
     fields = {"product.price": price, "page.title": b'"T"'}
-    return page(url, at_ms, seen=seen, fields=fields, **given)
+    return page(
+        url, at_ms, seen=seen, fields=fields, provenance=dict.fromkeys(fields, "x"), **given
+    )
 
 
 def before(here):
@@ -30,6 +32,12 @@ def refresh(here):
     here.store.write_pages([page(C, AT, seen=gone)])
 
 
+def lose_a_field(here):
+    seen = Seen(outcome="Fetched", fetched_at_ms=AT, page_type="product")
+    told = {"fields": {"page.title": b'"T"'}, "provenance": {"page.title": "title"}}
+    here.store.write_pages([page(A, AT, seen=seen, whole=True, **told)])
+
+
 def hold(here):
     here.store.hold(B, "kitchen", at_ms=2)
 
@@ -42,7 +50,7 @@ def redirect(here):
     here.store.write_pages([fetched(A, AT, b'"5"', final_url=B)])
 
 
-STEPS = (refresh, hold, release, redirect)
+STEPS = (refresh, lose_a_field, hold, release, redirect)
 
 
 def shown(here):

@@ -1,0 +1,38 @@
+"""When a fetch tells all fields of a page, so that those it does not bring are gone."""
+
+import pytest
+
+from aragog.pipeline.bundles import Answer, UrlJob
+from aragog.pipeline.page_writes import from_blob, page_write, to_blob
+from aragog.pipeline.reading import decided, read_page
+from aragog.settings import Settings
+
+URL = "http://a.example/"
+PAGE = b"<!doctype html><title>T</title><p>words"
+
+
+def read(body=PAGE, **given):
+    told = {"kind": "Fetched", "status": 200, "content_type": "text/html", **given}
+    answer = Answer(job=UrlJob(url=URL), final_url=URL, fetched_at_ms=1, **told)
+    reading = read_page(answer, body, max_links=10)
+    planned = page_write(answer, reading, decided(reading.evidence, {}), Settings())
+    return from_blob(to_blob([planned]))[0].write
+
+
+def test_a_page_that_was_read_to_its_end_is_whole():
+    assert read().whole
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"truncated": True},
+        {"status": 203},
+        {"content_type": "application/json"},
+        {"body": PAGE + b'<script type="application/ld+json">{"@type": </script>'},
+        {"body": PAGE + b"<b>" * 200_000},
+    ],
+    ids=["cut short", "another status", "no HTML", "unreadable JSON-LD", "too many tags"],
+)
+def test_a_page_that_may_have_more_is_not(given):
+    assert not read(**given).whole
