@@ -73,7 +73,7 @@ FLOOR_SHARE = 1 / 8
 GONE_WAITS_S = (DAY_S, 3 * DAY_S, 7 * DAY_S)
 """After the first, second, and each further 404 or 410, until it is believed."""
 GONE_SPACING_S = 0.5 * DAY_S
-"""Answers closer than this are one confirmation."""
+"""Answers closer than this are one confirmation; or than half of `refresh.max_interval_s`."""
 FAILED_WAIT_S = DAY_S
 """After a fetch that brought nothing; doubled each further time, up to `LONGEST_FAILED_WAIT_S`."""
 LONGEST_FAILED_WAIT_S = 30 * DAY_S
@@ -216,7 +216,8 @@ def _due(seen: Seen, wait_s: float, settings: RefreshSettings, spread: float) ->
 
 
 def _gone(before: State, seen: Seen, settings: RefreshSettings) -> State:
-    spaced = seen.fetched_at_ms - before.gone_at_ms >= GONE_SPACING_S * 1000
+    spacing_s = min(GONE_SPACING_S, settings.max_interval_s / 2)
+    spaced = seen.fetched_at_ms - before.gone_at_ms >= spacing_s * 1000
     if not spaced and before.gone:
         return before
     gone = min(before.gone + 1, settings.gone_confirmations)

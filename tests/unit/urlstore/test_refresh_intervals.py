@@ -145,6 +145,18 @@ def test_404s_within_a_minute_are_one_confirmation():
     assert due is not None
 
 
+def test_where_intervals_are_short_confirmations_come_sooner_but_spaced_all_the_same():
+    hasty = RefreshSettings(min_interval_s=1, max_interval_s=60)
+    state, _ = decide(None, fetched(T0), (), PRICED, hasty)
+    counted = []
+    for second in (10, 20, 50, 55, 90):
+        seen = Seen(outcome="Gone", fetched_at_ms=T0 + second * 1000)
+        state, _ = decide(state, seen, (), (), hasty)
+        counted.append(state.gone)
+
+    assert counted == [1, 1, 2, 2, 3]
+
+
 def test_a_page_that_came_back_is_refreshed_again():
     state, due = decide(None, fetched(T0), (), PRICED, SETTINGS)
     for n in (2, 4):

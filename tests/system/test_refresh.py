@@ -1,0 +1,154 @@
+"""Pages are fetched again for as long as they are there and somebody holds them."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from aragog.bootstrap import url_store
+from aragog.client import Aragog
+from aragog.standalone.supervisor import Child
+from aragog.standalone.system import FRONT, celery
+from aragog.urlstore.changes import Change
+from aragog.urlstore.records import Record
+from tests.support.origin import Origin, Request, Wire, answer
+from tests.support.origin import page as html
+from tests.support.standalone import Standalone, standalone
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+PRICED, GONE, RELEASED, NEVER_HELD = (f"http://shop.test/{n}" for n in ("p", "gone", "r", "n"))
+MIN_INTERVAL_S, MAX_INTERVAL_S = 1.0, 2.0
+AGAIN = 2
+"""Rounds that are watched after all is as it should be."""
+
+
+@dataclass
+class Shop:
+    """What the origin says of each path, from now on; None: 404."""
+
+    prices: dict[str, str | None] = field(default_factory=dict)
+
+    def __call__(self, request: Request, _: Wire) -> bytes:
+        price = self.prices.get(request.path)
+        if price is None:
+            return answer(404, b"no such page")
+        return html(
+            b'<!doctype html><title>Thing</title><script type="application/ld+json">'
+            b'{"@context": "https://schema.org", "@type": "Product", "name": "Thing", "offers":'
+            b'{"@type": "Offer", "price": "%b", "priceCurrency": "EUR"}}</script>' % price.encode()
+        )
+
+
+@dataclass
+class Seen:
+    """How it ended."""
+
+    origin: Origin
+    records: dict[str, Record]
+    changes: list[Change]
+    stopped_at: dict[str, int]
+    """Requests of a path when its refreshing had ended."""
+
+
+@pytest.fixture(scope="module")
+def seen() -> Iterator[Seen]:
+    """A price moves, a page goes, one is let go; then all is watched for a while."""
+    paths = ("/p", "/gone", "/r", "/n")
+    shop = Shop(dict.fromkeys(paths, "5.00"))
+    with Origin({"/robots.txt": answer(404), "/*": shop}) as origin:
+        environ = {
+            "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
+            "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
+            "ARAGOG_REFRESH__MIN_INTERVAL_S": str(MIN_INTERVAL_S),
+            "ARAGOG_REFRESH__MAX_INTERVAL_S": str(MAX_INTERVAL_S),
+        }
+        with standalone(environ) as system, Aragog(system.settings) as client:
+            second_beat(system)
+            client.hold([PRICED, GONE, RELEASED], owner="shop")
+            client.enqueue([PRICED, GONE, RELEASED, NEVER_HELD])
+            yield watched(system, client, shop, origin)
+
+
+def second_beat(system: Standalone) -> None:
+    """For safety, as an operator may run one."""
+    schedule = system.folder / "run" / "beat-2"
+    system.supervisor.start(Child("beat-2", celery("beat", "--schedule", str(schedule)), FRONT))
+
+
+def watched(system: Standalone, client: Aragog, shop: Shop, origin: Origin) -> Seen:
+    store = url_store(system.settings)
+    stopped_at: dict[str, int] = {}
+
+    def until(what: Callable[[], object]) -> None:
+        end_s = time.monotonic() + 120
+        while not what():
+            system.supervisor.check()
+            assert time.monotonic() < end_s, system.logs()
+            time.sleep(0.1)
+
+    def price() -> bytes | None:
+        record = store.get(PRICED)
+        return record and record.fields.get("product.price")
+
+    def ended(path: str, url: str) -> bool:
+        record = store.get(url)
+        if record is None or record.due_at_ms is not None:
+            return False
+        stopped_at.setdefault(path, len(origin.of(path)))
+        return True
+
+    def rounds(path: str) -> int:
+        return len(origin.of(path))
+
+    until(lambda: all(store.holders(url) for url in (PRICED, GONE, RELEASED)))
+    until(lambda: all(store.get(url) for url in (PRICED, GONE, RELEASED, NEVER_HELD)))
+    shop.prices |= {"/p": "4.00", "/gone": None}
+    client.release([RELEASED], owner="shop")
+    until(lambda: not store.holders(RELEASED) and ended("/r", RELEASED))
+    until(lambda: price() == b'"4.00"')
+    until(lambda: ended("/gone", GONE))
+    before = {path: rounds(path) for path in ("/p", "/n")}
+    until(lambda: all(rounds(path) >= n + AGAIN for path, n in before.items()))
+    until(lambda: any(change.kind == "gone" for change in store.changes().items))
+    records = dict(zip((PRICED, GONE), store.get_many([PRICED, GONE]), strict=True))
+    changes = store.changes(limit=1000).items
+    store.close()
+    return Seen(origin, records, changes, stopped_at)
+
+
+def test_the_price_in_the_store_follows_the_pages(seen):
+    assert seen.records[PRICED].fields["product.price"] == b'"4.00"'
+    assert seen.records[PRICED].due_at_ms is not None
+
+
+def test_the_feed_tells_the_holder_what_was_and_what_is(seen):
+    (changed,) = [c for c in seen.changes if c.url == PRICED and c.kind == "changed"]
+
+    assert changed.fields == {"product.price": ('"5.00"', '"4.00"')}
+    assert changed.owners == ("shop",)
+
+
+def test_a_page_that_is_gone_is_confirmed_three_times_and_left(seen):
+    gone = [c.kind for c in seen.changes if c.url == GONE]
+
+    assert gone == ["new", "gone"]
+    assert seen.records[GONE].due_at_ms is None
+    assert seen.records[GONE].fields["product.price"] == b'"5.00"', "what is stored stays"
+    assert len(seen.origin.of("/gone")) == seen.stopped_at["/gone"]
+
+
+def test_a_page_that_was_let_go_is_fetched_no_more(seen):
+    under_way = 1
+    assert len(seen.origin.of("/r")) <= seen.stopped_at["/r"] + under_way
+
+
+def test_a_page_that_nobody_ever_held_is_refreshed_too(seen):
+    assert len(seen.origin.of("/n")) > AGAIN
+
+
+def test_two_beats_fetch_no_page_twice(seen):
+    """Never sooner than the shortest interval; a doubled refresh is milliseconds apart."""
+    for path in ("/p", "/n", "/gone"):
+        assert min(seen.origin.gaps_ms(path)) > MIN_INTERVAL_S * 1000 / 2
