@@ -34,6 +34,7 @@ from aragog.standalone.progress import watch
 from aragog.standalone.supervisor import Supervisor, is_ready, running_pid, stop_running
 
 MOST_INVALID_SHOWN = 10
+FRONT_WITHIN_S = 60.0
 
 
 class Stopped:
@@ -63,12 +64,28 @@ def up(*, detach: bool) -> None:
     console = Console()
     stopped = Stopped()
     with _running(settings, console) as supervisor:
+        _wait_until_served(supervisor, settings, console, stopped)
+        supervisor.ready()
         console.print(_addresses(settings), highlight=False)
         console.print("running; ctrl-C or `aragog down` stops it")
         while not stopped:
             _tell_deaths(supervisor, console)
             time.sleep(0.5)
         console.print("stopping: tasks at hand are finished, what waits stays")
+
+
+def _wait_until_served(
+    supervisor: Supervisor, settings: Settings, console: Console, stopped: Stopped
+) -> None:
+    """Until the addresses that are shown answer; one that does not in a minute holds up nothing."""
+    until_s = time.monotonic() + FRONT_WITHIN_S
+    while silent := system.silent(settings):
+        _tell_deaths(supervisor, console)
+        if stopped or time.monotonic() > until_s:
+            break
+        time.sleep(0.1)
+    for problem in silent:
+        console.print(problem, highlight=False, markup=False, soft_wrap=True)
 
 
 def _detach(settings: Settings) -> None:
@@ -90,6 +107,8 @@ def _detach(settings: Settings) -> None:
         if is_ready(run_dir):
             click.echo(f"running in the background, process {daemon.pid}; log: {log}")
             click.echo(_addresses(settings))
+            for problem in system.silent(settings):
+                click.echo(f"{problem}; see the logs beside {log}", err=True)
             return
         time.sleep(0.05)
     lines = log.read_bytes()[at:].decode(errors="replace").splitlines()

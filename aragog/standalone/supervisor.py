@@ -92,7 +92,7 @@ class Supervisor:
         leftovers.end(self._run_dir / CHILDREN)
 
     def ready(self) -> None:
-        """Let others know that everything was started."""
+        """Let others know that everything was started and answers."""
         self._say(READY)
 
     def _say(self, state: str) -> None:

@@ -103,7 +103,18 @@ def start(
     }
     for name in front:
         supervisor.start(Child(name, commands[name], FRONT))
-    supervisor.ready()
+
+
+def silent(settings: Settings) -> list[str]:
+    """Which of the read API and Flower do not listen, by setting and address."""
+    found = []
+    for name in ("http_port", "flower_port"):
+        address = settings.serving.host, getattr(settings.serving, name)
+        try:
+            socket.create_connection(address, 1.0).close()
+        except OSError:
+            found.append(f"serving.{name}: nothing listens on {address[0]}:{address[1]} yet")
+    return found
 
 
 def _make(folder: Path, remedy: str) -> None:

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -124,6 +126,18 @@ def gone(pids, within_s=10):
         left = [pid for pid in left if leftovers._started(pid)]
         time.sleep(0.05)
     return not left
+
+
+def test_what_up_shows_answers_when_it_says_so(machine):
+    machine.aragog("down")
+
+    told = machine.aragog("up", "-d")
+
+    addresses = re.findall(r"http://([\d.]+):(\d+)", told.stdout)
+    assert len(addresses) == 2
+    assert told.stderr == ""
+    for host, port in addresses:
+        socket.create_connection((host, int(port)), 1).close()
 
 
 def test_a_second_up_says_that_one_runs(machine):
