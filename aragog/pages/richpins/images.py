@@ -56,7 +56,7 @@ def _image(value: Any, sources: Sources) -> Image | None:
             absolute
             for raw in value.all("url", "contenturl", "image", "src", "thumbnailurl")
             + value.all("contenturl")
-            + ([value.id] if value.id and not value.properties else [])
+            + ([value.id] if value.id and not value.properties and "#" not in value.id else [])
             if isinstance(raw, str) and (absolute := sources.absolute(raw))
         ),
         None,

@@ -152,13 +152,14 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
     shown = re.compile(rb"[>\"']\s*(" + spelled + rb")\s*[<\"']", re.IGNORECASE)
     found = Counter(
         name
-        for each in islice(shown.finditer(sources.document.body), 100)
+        for each in islice(shown.finditer(sources.document.body[:_MAX_SEARCHED_BYTES]), 100)
         if not (name := each[1].decode()).islower() and not name.isupper()
     )
     for name, _ in found.most_common(1):
         yield Candidate(name, "html", "logo or link")
 
 
+_MAX_SEARCHED_BYTES = 1_000_000
 _MIN_HOST_CHARS = 5
 _MAX_HOST_CHARS = 40
 

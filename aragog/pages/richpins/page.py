@@ -179,6 +179,8 @@ def _images(
         image, everything = _best_of(sources, _offered_by_the_page(sources, pages))
     if image is None:
         image, everything = _best_of(sources, images.shown(sources))
+    if image is None:
+        image, everything = _best_of(sources, _tiles(sources))
     return image, everything
 
 
@@ -197,7 +199,12 @@ def _offered_by_the_page(sources: Sources, pages: list[Node]) -> Iterator[tuple[
         if "image_src" in link.rel:
             found = Candidate(link.href, "html", "link[rel=image_src]")
             yield from ((image, found) for image in images.read(link.href, sources))
-    for found in sources.meta("image", "thumbnail", "msapplication-tileimage"):
+    for found in sources.meta("image", "thumbnail"):
+        yield from ((image, found) for image in images.read(found.value, sources))
+
+
+def _tiles(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
+    for found in sources.meta("msapplication-tileimage"):
         yield from ((image, found) for image in images.read(found.value, sources))
 
 

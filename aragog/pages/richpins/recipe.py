@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,10 +110,20 @@ def read(sources: Sources, nodes: list[Node]) -> Recipe:
 def _minutes(sources: Sources, name: str, nodes: list[Node], *properties: str) -> int | None:
     return sources.ledger.pick(
         f"recipe.{name}",
-        durations.minutes,
+        _lasting,
         sources.scalars(nodes, *properties),
         expected="a duration above zero",
     )
+
+
+def _lasting(value: Any) -> int | None:
+    """Minutes; no recipe lasts seconds alone: there a page took them for minutes, or not."""
+    if isinstance(value, str) and _SECONDS_ALONE.fullmatch(value.strip()):
+        return None
+    return durations.minutes(value)
+
+
+_SECONDS_ALONE = re.compile(r"PT\d{1,2}S", re.IGNORECASE)
 
 
 def _words(sources: Sources, name: str, nodes: list[Node], *properties: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ amounts, or lists inside elements whose class names say it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -35,6 +36,7 @@ _MAX_HEADINGS = 4_000
 _MAX_SECTIONS = 20
 """Of one kind that are looked into."""
 _MAX_LISTS = 300
+_MAX_PARAGRAPH_CHARS = 4_000
 
 
 def best_sections(sources: Sources) -> dict[str, Section]:
@@ -45,6 +47,9 @@ def best_sections(sources: Sources) -> dict[str, Section]:
     heads = list(_heads(sources))
     for section in _by_headings(heads):
         known = best.get(section.kind)
+        if known is not None and _continues(known, section):
+            known.groups.extend(section.groups)
+            continue
         if known is None or _score(section) > _score(known):
             best[section.kind] = section
     if "ingredients" not in best and (measured := _by_amounts(sources, heads)) is not None:
@@ -71,6 +76,19 @@ def _score(section: Section) -> int:
 _STEP_CHARS = 30
 
 
+def _continues(known: Section, section: Section) -> bool:
+    """True for `Ingredients for the sauce` behind `Ingredients for the filling`."""
+    words, others = known.heading.lower().split(), section.heading.lower().split()
+    return (
+        len(words) > 1
+        and len(others) > 1
+        and words[0] == others[0]
+        and words[1:] != others[1:]
+        and known.tag == section.tag
+        and not set(known.entries) & set(section.entries)
+    )
+
+
 def _steps_behind(ingredients: Section | None) -> Section | None:
     """Steps that follow the ingredients without a heading of their own."""
     if ingredients is None or not ingredients.then:
@@ -86,7 +104,7 @@ def _by_headings(heads: list[tuple[LexborNode, str, str]]) -> Iterator[Section]:
     for node, kind, text in heads:
         looked_into[kind] += 1
         if kind in {"ingredients", "steps"} and looked_into[kind] <= _MAX_SECTIONS:
-            section = Section(kind, text)
+            section = Section(kind, text, tag=node.tag or "")
             collect_after(node, section, places)
             if section.count >= section.least and not (
                 IS_NEEDED.fullmatch(text) and 5 * amounts(section.entries) < 2 * section.count
@@ -108,12 +126,22 @@ def _heads(sources: Sources) -> Iterator[tuple[LexborNode, str, str]]:
             continue
         if not text[0].isalpha():
             text = _undecorated(text)
+        if tag in _TITLES and (parts := _PARTS.split(text))[1:]:
+            text = next(filter(_is_known, (parts[-1], parts[0])), text)
         if IS_INGREDIENTS.fullmatch(text) or IS_NEEDED.fullmatch(text):
             yield node, "ingredients", text
         elif IS_STEPS.fullmatch(text):
             yield node, "steps", text
         elif tag in {"h2", "h3", "h4", "h5"} and ENDS.fullmatch(text):
             yield node, "end", text
+
+
+_TITLES = frozenset({"h2", "h3", "h4", "h5"})
+_PARTS = re.compile(r"\s+[–—|-]\s+|:\s+")
+
+
+def _is_known(text: str) -> bool:
+    return IS_INGREDIENTS.fullmatch(text) is not None or IS_STEPS.fullmatch(text) is not None
 
 
 def _undecorated(text: str) -> str:
@@ -125,18 +153,48 @@ def _undecorated(text: str) -> str:
 
 
 def _by_amounts(sources: Sources, heads: list[tuple[LexborNode, str, str]]) -> Section | None:
-    """The longest list of amounts of things, without a heading that says so."""
-    best: tuple[int, LexborNode, list[str]] | None = None
-    for node in sources.document.tree.css("ul,ol,table")[:_MAX_LISTS]:
-        found = entries_of(node, "ingredients")
-        if are_ingredients(found) and (best is None or len(found) > best[0]):
-            best = len(found), node, found
-    if best is None:
+    """The longest list of amounts of things, without a heading that says so, and those by it."""
+    lists = [
+        (node, found)
+        for node in sources.document.tree.css("ul,ol,table,p")[:_MAX_LISTS]
+        if 5 * amounts(found := _listed(node)) >= 3 * len(found) > 0
+    ]
+    sure = [each for each in lists if are_ingredients(each[1])]
+    if not sure:
         return None
+    longest, _ = max(sure, key=lambda each: len(each[1]))
+    around = _around(longest)
+    beside = [
+        (node, found)
+        for node, found in lists
+        if _around(node) & around and (node.tag != "p" or are_ingredients(found))
+    ]
     section = Section("ingredients", "amounts")
-    section.add(best[2])
-    collect_after(best[1], section, {node.mem_id: kind for node, kind, _ in heads})
+    for _, found in beside:
+        section.add(found)
+    collect_after(beside[-1][0], section, {node.mem_id: kind for node, kind, _ in heads})
     return section
+
+
+def _listed(node: LexborNode) -> list[str]:
+    """The entries of a list that holds no other, or the lines of a paragraph that has several."""
+    if node.tag != "p":
+        inner = node.css("ul,ol,table")  # which finds the list itself too
+        return entries_of(node, "ingredients") if len(inner) < 2 else []
+    if node.css_first("br") is None or len(node.text()) > _MAX_PARAGRAPH_CHARS:
+        return []
+    found = lines_of(node)
+    return [_BULLETS.sub("", line) for line in found] if len(found) > 2 else []
+
+
+_BULLETS = re.compile(r"^[•·▢☐*–—✓◦▪■□●○-]+\s*")
+
+
+def _around(node: LexborNode) -> set[int]:
+    """The two elements around a list."""
+    parent = node.parent
+    outer = parent.parent if parent is not None else None
+    return {each.mem_id for each in (parent, outer) if each is not None and each.tag != "body"}
 
 
 _CLASS_QUERIES = {

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from selectolax.lexbor import LexborNode
 
 from aragog.pages.document import squeeze
-from aragog.pages.richpins.shown_words import ENDS, are_steps
+from aragog.pages.richpins.shown_words import ENDS, amounts, are_steps
 from aragog.pages.richpins.text import lines_of
 
 HEADINGS = "h1,h2,h3,h4,h5,h6,strong,b,dt,legend,summary,button,p,div,span,th,u,label,em"
@@ -26,7 +26,7 @@ _LISTED = frozenset({"ul", "ol", "table", "dl"})
 _TEXTUAL = frozenset(
     "p div section span pre article dd blockquote label li tr tbody thead main".split()
 )
-_MAX_CLIMB = 5
+_MAX_CLIMB = 9
 _MAX_DEPTH = 24
 _MAX_SIBLINGS = 60
 _MAX_ENTRIES = 120
@@ -36,6 +36,8 @@ _NUMBERING = re.compile(r"^\s*(?:step\s*)?\d{1,2}\s*[.):\]]\s*(?=\D)", re.IGNORE
 _STEP_NUMBER = re.compile(
     r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)\s*\d{1,2}\W{0,3}", re.IGNORECASE
 )
+_SWITCH = re.compile(r"(?:\W*\b(?:us|metric|imperial|cups|grams))+\W*", re.IGNORECASE)
+"""Between systems of units; in square brackets stand links to edit a part of the page."""
 _BEFORE_MARK = re.compile(r"\s+([,.;)])")
 
 Groups = list[tuple[str | None, list[str]]]
@@ -51,6 +53,10 @@ class Section:
     groups: Groups = field(default_factory=list)
     then: Groups = field(default_factory=list)
     """Steps that follow ingredients without a heading of their own."""
+    tag: str = ""
+    """Of the heading's element."""
+    seeks_steps: bool = False
+    """The page has no heading for its steps: they are expected behind the ingredients."""
     closed: bool = False
     """All ingredients were found; only steps are still looked for."""
     left: int = 400
@@ -75,7 +81,7 @@ class Section:
             self._extend(self.groups, found, steps=True)
         elif self.then or (self.count > 1 and are_steps(found)):
             self._extend(self.then, found, steps=True)
-        elif surely or not (self.closed or sum(map(len, found)) > 80 * max(len(found), 1)):
+        elif surely or not (self.closed or sum(map(len, found)) > _room_for(found)):
             self._extend(self.groups, found, steps=False)
 
     def _extend(self, into: Groups, found: list[str], *, steps: bool) -> None:
@@ -90,8 +96,15 @@ class Section:
         (self.then or self.groups).append((name, []))
 
 
+def _room_for(found: list[str]) -> int:
+    """How many characters that many ingredients may have, which have more room with an amount."""
+    return 160 if len(found) == 1 and amounts(found) else 80 * max(len(found), 1)
+
+
 def _cleaned(entry: str, *, steps: bool) -> str | None:
     text = _BULLET.sub("", entry).strip()
+    if (text[:1] == "[" and text[-1:] == "]") or _SWITCH.fullmatch(text):
+        return None
     if steps:
         text = _STEP_NUMBER.sub("", _NUMBERING.sub("", text), count=1).strip()
     return text if len(text) > 1 and not text.isdigit() else None
@@ -105,7 +118,8 @@ def collect_after(head: LexborNode, section: Section, places: Mapping[int, str])
     further out.
     """
     at: LexborNode | None = head
-    further = 2 if section.kind == "ingredients" and "steps" not in places.values() else 0
+    section.seeks_steps = section.kind == "ingredients" and "steps" not in places.values()
+    further = 2 if section.seeks_steps else 0
     for _ in range(_MAX_CLIMB):
         if at is None or at.tag in {"body", "html"}:
             return
@@ -132,7 +146,8 @@ def _take(node: LexborNode, section: Section, places: Mapping[int, str], depth: 
         return False
     if tag == "-text":
         text = squeeze(node.text() or "")
-        if len(text) > (3 if section.count else 20 if section.kind == "steps" else 10_000):
+        least = 3 if section.count else 20
+        if len(text) > least and (section.kind == "steps" or section.count or amounts([text])):
             section.add([text])
         return True
     if tag.startswith("-") or tag in NOT_CONTENT:
@@ -141,12 +156,12 @@ def _take(node: LexborNode, section: Section, places: Mapping[int, str], depth: 
         return _take_until_head(node, section, places, depth)
     if section.count >= _MAX_ENTRIES:
         return False
-    if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit():
+    if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit() and node.css_first("br") is None:
         return _take_heading(node, section)
     lists = [node] if tag in _LISTED else node.css("h2,h3,h4,h5,h6,ul,ol,table,p")
     if any(each.tag in _LISTED for each in lists):
         _take_lists(lists, node, section)
-    elif tag in _TEXTUAL:
+    elif tag in _TEXTUAL or tag[:1] == "h":
         section.add(_paragraphs(node, section.kind))
     return True
 
@@ -202,7 +217,10 @@ def _take_heading(node: LexborNode, section: Section) -> bool:
         return True
     if len(text) <= MAX_HEADING_CHARS and not ENDS.fullmatch(bare):
         section.begin_group(_STEP_NUMBER.sub("", text).rstrip(":") or text)
-        return not (section.count and (node.tag or "") in {"h1", "h2"})
+        ends = bool(section.count) and (node.tag or "") in {"h1", "h2"}
+        if ends and section.seeks_steps and not section.then:
+            section.closed, ends = True, False
+        return not ends
     return not section.count
 
 
@@ -212,7 +230,8 @@ def entries_of(node: LexborNode, kind: str) -> list[str]:
         rows = (squeeze(row.text(separator=" ")) for row in node.css("tr") if row.css("td"))
         return [row for row in rows if row]
     found: list[str] = []
-    for item in node.css("li,dd")[: 2 * _MAX_ENTRIES]:
+    items = node.css("li,dd") or node.css("dt")
+    for item in items[: 2 * _MAX_ENTRIES]:
         if len(item.css("li")) > 1:  # a query finds the element itself too
             continue
         if kind == "steps":

@@ -11,6 +11,7 @@ from aragog.pages.richpins.graph import Node
 from aragog.pages.richpins.text import lines
 
 MAX_STEPS = 500
+_AMOUNT = re.compile(r"^[\d.,/¼½¾⅓⅔⅛\s-]*(?:(?:fl )?oz|ml|cl|dl|l|g|kg|lbs?|cups?)?\s+")
 _MAX_NESTING = 6
 
 
@@ -23,9 +24,23 @@ class Group:
 
 
 def once(entries: list[str]) -> list[str]:
-    """A list without its repetition: templates write one list for the screen and one for print."""
-    half, odd = divmod(len(entries), 2)
-    return entries[:half] if half > 1 and not odd and entries[:half] == entries[half:] else entries
+    """
+    A list without its repetition: templates write one for the screen and one for print, or one for
+    each system of units.
+    """
+    named = [_AMOUNT.sub("", entry) for entry in entries]
+    for parts in (2, 3):
+        size, odd = divmod(len(entries), parts)
+        if (
+            size > 1
+            and not odd
+            and all(
+                named[:size] == named[start : start + size]
+                for start in range(size, len(named), size)
+            )
+        ):
+            return entries[:size]
+    return entries
 
 
 def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from aragog.pages.richpins import captions
+from aragog.pages.richpins import caption_times, captions
 from aragog.pages.richpins.recipe import Recipe
 from aragog.pages.richpins.sections import best_sections
 from aragog.pages.richpins.shown_lists import Section
 from aragog.pages.richpins.sources import Sources
-from aragog.pages.richpins.steps import Group
+from aragog.pages.richpins.steps import Group, once
 
 
 def recipe_of(sources: Sources) -> Recipe | None:
@@ -28,15 +28,19 @@ def recipe_of(sources: Sources) -> Recipe | None:
 def completed(sources: Sources, marked: Recipe) -> Recipe:
     """A recipe of the markup with what the page shows of what it lacks."""
     bare = _lacks_amounts(marked.ingredients)
-    if bare or not marked.ingredients or not marked.instructions:
+    hollow = _are_hollow(marked.instructions)
+    lone = len(marked.ingredients) < 2
+    if bare or hollow or lone:
         shown = _Shown(sources)
         marked = shown.into(
             marked,
-            ingredients=not marked.ingredients or (bare and shown.has_amounts_of(marked)),
-            instructions=not marked.instructions,
+            ingredients=(lone and len(shown.ingredients) > 2)
+            or not marked.ingredients
+            or (bare and shown.has_amounts_of(marked)),
+            instructions=hollow and shown.says_more_than(marked.instructions),
         )
-    timeless = marked.total_minutes is None
-    return _captioned(sources, marked) if timeless or marked.yields is None else marked
+    open_ended = _is_timeless(marked) or marked.yields is None
+    return _captioned(sources, marked) if open_ended else marked
 
 
 class _Shown:
@@ -57,6 +61,10 @@ class _Shown:
         text = " ".join(self.ingredients).lower()
         found = sum(name.lower() in text for name in marked.ingredients)
         return not _lacks_amounts(self.ingredients) and found * 10 >= 7 * len(marked.ingredients)
+
+    def says_more_than(self, steps: tuple[str, ...]) -> bool:
+        """True when the steps shown are twice as long as those marked."""
+        return sum(map(len, self.instructions)) > 2 * sum(map(len, steps))
 
     def into(self, recipe: Recipe, *, ingredients: bool, instructions: bool) -> Recipe:
         """`recipe` with the parts that are asked for, as far as they are shown."""
@@ -81,28 +89,43 @@ def _lacks_amounts(ingredients: tuple[str, ...]) -> bool:
     return len(ingredients) > 2 and with_digits * 5 <= len(ingredients)
 
 
+def _are_hollow(steps: tuple[str, ...]) -> bool:
+    """True for no steps, for a mere heading, and for a text that was cut in its first sentences."""
+    said = steps[0] if len(steps) == 1 else "".join(steps)
+    is_cut = len(steps) == 1 and _CUT_CHARS < len(said) < 2 * _CUT_CHARS and said[-1].isalnum()
+    return len(said) < _HOLLOW_CHARS or is_cut
+
+
+_HOLLOW_CHARS = 40
+_CUT_CHARS = 100
+
+
 def _captioned(sources: Sources, marked: Recipe) -> Recipe:
     shown = captions.text_of(sources.document)
-    found = None
-    if marked.yields is None:
-        found = captions.servings(shown) or captions.called_servings(sources.document)
-    if found is not None:
+    found = captions.servings(shown)
+    behind = shown.find(found[1]) + len(found[1]) if found else None
+    if marked.yields is None and found is None:
+        found = captions.called_servings(sources.document)
+    if marked.yields is None and found is not None:
         sources.ledger.note("recipe.yields", next(sources.shown(found[1])))
         marked = replace(marked, yields=found[0])
-    if marked.total_minutes is None:
-        lasts: dict[str, int] = {}
-        for field in ("prep_minutes", "cook_minutes", "total_minutes"):
-            timed = captions.minutes(shown, field)
-            if timed is not None:
-                sources.ledger.note(f"recipe.{field}", next(sources.shown(timed[1])))
-                lasts[field] = timed[0]
-        if lasts and "total_minutes" not in lasts:
+    if _is_timeless(marked):
+        lasts = {}
+        for field, (minutes, words) in caption_times.times(shown, behind).items():
+            if getattr(marked, field) is None:
+                sources.ledger.note(f"recipe.{field}", next(sources.shown(words)))
+                lasts[field] = minutes
+        if lasts and marked.total_minutes is None and "total_minutes" not in lasts:
             lasts["total_minutes"] = sum(lasts.values())
         marked = replace(marked, **lasts)  # type: ignore[arg-type]
     return marked
 
 
+def _is_timeless(marked: Recipe) -> bool:
+    return marked.total_minutes is None or marked.prep_minutes == marked.cook_minutes is None
+
+
 def _groups(section: Section | None) -> tuple[Group, ...]:
     if section is None:
         return ()
-    return tuple(Group(name, tuple(entries)) for name, entries in section.groups if entries)
+    return tuple(Group(name, tuple(once(entries))) for name, entries in section.groups if entries)

@@ -190,3 +190,117 @@ def test_minutes_may_follow_hours_without_their_unit():
     found = pin(ld(recipeIngredient=["x"], recipeInstructions="Stir.") + "<p>Total time 1 h 05</p>")
 
     assert found.recipe.total_minutes == 65
+
+
+SHOWN = f"<h2>Ingredients</h2>{AMOUNTS}<h2>Method</h2>{STEPS}"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "Method",
+        "[{",
+        "Soup is what people make of leeks " * 3 + "and th",
+    ],
+)
+def test_marked_steps_that_say_nothing_give_way_to_those_shown(steps):
+    more = "<p>" + "Then stir it now and again, and take care that nothing burns. " * 4 + "</p>"
+
+    found = pin(ld(recipeIngredient=["x", "y"], recipeInstructions=steps) + SHOWN + more)
+
+    assert len(found.recipe.instructions) == 3
+
+
+def test_short_marked_steps_stay_where_nothing_longer_is_shown():
+    assert pin(ld(recipeIngredient=["x", "y"], recipeInstructions="Mix.")).recipe.instructions == (
+        "Mix.",
+    )
+
+
+def test_one_marked_ingredient_gives_way_to_a_list_of_them():
+    found = pin(
+        ld(recipeIngredient=["2 leeks, 1 l stock, salt"], recipeInstructions="Stir it all.") + SHOWN
+    )
+
+    assert found.recipe.ingredients[0] == "2 cups leeks"
+
+
+def test_a_heading_may_name_the_dish_beside_the_part():
+    found = pin(f"<h2>Leek soup – Ingredients</h2>{AMOUNTS}<h2>Directions: Leek soup</h2>{STEPS}")
+
+    assert (len(found.recipe.ingredients), len(found.recipe.instructions)) == (4, 2)
+
+
+def test_a_heading_that_says_something_else_ends_no_search_for_steps():
+    found = pin(f"<h2>Ingredients</h2>{AMOUNTS}<h2>Leek soup</h2><figure></figure>{STEPS}")
+
+    assert len(found.recipe.instructions) == 2
+
+
+def test_ingredients_for_each_part_are_all_read():
+    found = pin(
+        "<h3>Ingredients for the soup</h3><ul><li>2 leeks</li><li>salt</li></ul>"
+        "<h3>Ingredients for the bread</h3><ul><li>1 kg flour</li><li>yeast</li></ul>"
+        f"<h3>Method</h3>{STEPS}"
+    )
+
+    assert found.recipe.ingredients == ("2 leeks", "salt", "1 kg flour", "yeast")
+
+
+def test_lines_of_one_element_are_ingredients():
+    lines = "• 2 leeks<br>• 1 l stock<br>• salt"
+
+    assert pin(f"<h4>Ingredients</h4><h5>{lines}</h5><h4>Method</h4>{STEPS}").recipe.ingredients == (
+        "2 leeks", "1 l stock", "salt",
+    )  # fmt: skip
+
+
+def test_amounts_by_the_line_need_no_heading():
+    found = pin(f"<i>tbsp</i><p>• 15 g leek<br>• 1 tbsp oil<br>• salt<br>• 1 l stock</p>{STEPS}")
+
+    assert found.recipe.ingredients == ("15 g leek", "1 tbsp oil", "salt", "1 l stock")
+
+
+def test_an_entity_in_the_heading_does_not_hide_the_page():
+    assert (
+        pin(f"<html lang=fr><h2>Ingr&eacute;dients</h2>{AMOUNTS}<h2>Préparation</h2>{STEPS}").type
+        == "recipe"
+    )
+
+
+def test_the_same_list_in_other_units_is_read_once():
+    lists = "<li>US</li><li>METRIC</li><li>8.8oz flour</li><li>2 eggs</li><li>250g flour</li><li>2 eggs</li>"
+
+    found = pin(f"<h2>Ingredients</h2><ul>{lists}</ul><h2>Method</h2>{STEPS}")
+
+    assert found.recipe.ingredients == ("8.8oz flour", "2 eggs")
+
+
+def test_a_link_to_edit_is_no_step():
+    found = pin(f"<h2>Ingredients</h2>{AMOUNTS}<div><h2>Method</h2><i>[ edit ]</i></div>{STEPS}")
+
+    assert found.recipe.instructions[0].startswith("Cut")
+
+
+def test_seconds_alone_are_no_time_of_a_recipe():
+    found = pin(
+        ld(recipeIngredient=["x"], recipeInstructions="Stir.", prepTime="PT45S")
+        + "<p>Preparation time: 45 minutes</p>"
+    )
+
+    assert found.recipe.prep_minutes == 45
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "tsp" + "<ul><li>1 cup" * 500,
+        "tsp" + "<p>" + "1 cup x<br>" * 20_000 + "</p>",
+        ld(recipeIngredient=["x"]) + "<p>" + "1 " * 100_000,
+        "<i itemprop=recipeIngredient>x</i>" * 3_000,
+        "ingredients" + "<div>" * 400 + "<h2>Ingredients</h2>" + "</div><p>1 cup x</p>" * 400,
+    ],
+    ids=["nested lists", "long lines", "numbers", "loose properties", "deep heading"],
+)
+def test_pages_made_to_be_slow_are_read(body):
+    assert pin(body).type in {"page", "recipe"}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pages.richpins import captions, extract
+from aragog.pages.richpins import caption_times, captions, extract
 
 LISTS = (
     "<h2>Ingredients:</h2><ul><li>2 leeks</li><li>salt</li></ul><h2>Method</h2><p>Stir it well.</p>"
@@ -128,8 +128,37 @@ def test_servings_are_read_from_captions(shown, text):
     "shown", ["", "Serves you right", "We cook 24 hours a day in total", "2 people like this"]
 )
 def test_a_caption_without_its_value_is_nothing(shown):
-    assert captions.minutes(shown, "prep_minutes") is None
-    assert captions.minutes(shown, "total_minutes") is None
+    assert caption_times.times(shown) == {}
+
+
+@pytest.mark.parametrize(
+    ("shown", "prep", "cook", "total"),
+    [
+        ("Prep time: 20 min Cook time: 1 h 5 min", 20, 65, None),
+        ("10 min Preparation Time 5 min Cook Time", 10, 5, None),
+        ("Total time 25 mins 5 mins preparation time 20 mins cooking time Crunchy", 5, 20, 25),
+        ("Time 30 minutes Servings 6. Cook 5-7 minutes.", None, None, 30),
+        ("Add the beans and cook 5 minutes.", None, None, None),
+        ("Bake 20 min. Prep time 10 min Cook time 30 min", 10, 30, None),
+        ("Temps total 1 h 05", None, None, 65),
+        ("Ready in around 20 mins", None, None, 20),
+    ],
+)
+def test_each_caption_has_the_duration_that_is_meant(shown, prep, cook, total):
+    found = caption_times.times(shown)
+
+    fields = ("prep_minutes", "cook_minutes", "total_minutes")
+    assert tuple(found[name][0] if name in found else None for name in fields) == (
+        prep,
+        cook,
+        total,
+    )
+
+
+def test_a_duration_behind_the_servings_is_the_total():
+    found = pin(LISTS + "<p>4 personen</p><p>15 min</p>").recipe
+
+    assert (str(found.yields), found.total_minutes) == ("4 servings", 15)
 
 
 @given(st.lists(st.sampled_from(["<h2>Ingredients</h2>", "<h3>Method</h3>", "<ul>", "</ul>", "<li>2 leeks",
