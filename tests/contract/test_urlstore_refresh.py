@@ -428,3 +428,56 @@ def test_owners_have_names_and_what_was_taken_down_is_not_held(a_stand):
     a_stand.store.take_down(url=C)
     with pytest.raises(TakenDown):
         a_stand.store.hold(C, "shop")
+
+
+def test_a_tick_is_taken_once_and_again_after_its_time(a_stand):
+    store = a_stand.store
+
+    assert store.take_tick("t", NOW_MS, 4) == 4
+    assert store.take_tick("t", NOW_MS, 4) is None
+    assert store.take_tick("t", NOW_MS + 3999, 4) is None
+    assert store.take_tick("other", NOW_MS, 4) == 4
+    assert store.take_tick("t", NOW_MS + 9000, 4) == 9
+    assert store.take_tick("t", NOW_MS - 10**9, 4) is not None, "a clock that went back"
+
+
+def test_the_oldest_that_is_due_is_told_until_it_is_claimed(a_stand):
+    a_stand.store.write_pages([page(u, due_at_ms=NOW_MS + i) for i, u in enumerate([A, B, C])])
+
+    assert a_stand.store.oldest_due_ms(NOW_MS - 1) is None
+    assert a_stand.store.oldest_due_ms(NOW_MS + 9) == NOW_MS
+    a_stand.store.claim_due(NOW_MS + 9, 9, 60, upto_ms=NOW_MS)
+    assert a_stand.store.oldest_due_ms(NOW_MS + 9) == NOW_MS + 1
+    a_stand.store.claim_due(NOW_MS + 9, 9, 60)
+    assert a_stand.store.oldest_due_ms(NOW_MS + 9) is None
+
+
+def test_what_was_planned_anew_meanwhile_is_not_put_off(a_stand):
+    a_stand.store.write_pages([page(A, due_at_ms=NOW_MS)])
+    (one,) = a_stand.store.claim_due(NOW_MS, 9, 60)
+    a_stand.store.schedule(A, NOW_MS + 5)
+    a_stand.store.put_off([(one, NOW_MS + 99)])
+    a_stand.store.put_off([(one, NOW_MS + 99)])
+
+    assert a_stand.store.get(A).due_at_ms == NOW_MS + 5
+
+
+def test_a_hook_keeps_its_place_and_only_one_moves_it(a_stand):
+    hooks = a_stand.store.hooks
+    told = {"owner": "shop", "host": None, "now_ms": NOW_MS}
+    hook = hooks.add("http://x.example/", "secret", cursor="1", **told)
+
+    assert hooks.move(hook.name, "1", "2")
+    assert not hooks.move(hook.name, "1", "3")
+    hooks.add("http://x.example/", "secret", cursor="9", **told)
+    assert list(hooks.all()) == [(hook, "2")]
+    assert hooks.remove(hook.name, NOW_MS + 99)
+    assert not hooks.remove(hook.name, NOW_MS + 99)
+
+
+def test_a_walk_is_remembered(a_stand):
+    assert a_stand.store.bookmark("walk") is None
+    for cursor in ("01", "02", ""):
+        a_stand.store.set_bookmark("walk", cursor)
+        a_stand.clock.advance_ms(1)
+        assert (a_stand.store.bookmark("walk") or "") == cursor
