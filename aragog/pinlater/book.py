@@ -62,7 +62,9 @@ class Held:
     key: str
     since_s: float
     orphan: bool = False
-    """Its channel is gone; it is extended only while `still_running` says so."""
+    """Its channel is gone; it is extended while `still_running` says so, and a while longer."""
+    ended_s: float | None = None
+    """Since when an orphan has been known to run no more."""
     on_ack: Hint | None = None
     on_reject: Hint | None = None
 
@@ -112,6 +114,8 @@ class ClaimBook:
         self._stopped = threading.Event()
         self._behind = False
         self._speak_again_s = 0.0
+        self._unheard: set[str] = set()
+        """Shards that acks wait for."""
 
     def hold(self, shard: Shard, queue: str, job: Claimed, key: str = "") -> str:
         """Note a claim; its tag, by which everything else here names it."""
@@ -212,11 +216,15 @@ class ClaimBook:
                     else shard.nack(queue, [w.nack for w in words if w.nack])
                 )
         except BrokerUnavailable as error:
-            logger.warning("%d acks wait for their shard: %s", len(words), error)
+            # Once an outage: it is tried several times a second.
+            level = logging.DEBUG if shard.name in self._unheard else logging.WARNING
+            self._unheard.add(shard.name)
+            logger.log(level, "%d acks wait for their shard: %s", len(words), error)
             self._words.extendleft(reversed(words))
             # Not at every turn of an event loop.
             self._speak_again_s = self._clock.monotonic_s() + KEEPER_PERIOD_S
             return
+        self._unheard.discard(shard.name)
         for word, fine in zip(words, done, strict=True):
             if not fine:
                 logger.warning(
@@ -230,8 +238,7 @@ class ClaimBook:
         groups: dict[tuple[Shard, str], list[str]] = defaultdict(list)
         now_s = self._clock.monotonic_s()
         for tag, held in list(self._held.items()):
-            finished = held.orphan and not self._still_running(held.key)
-            if finished or (now_s - held.since_s) * 1000 > self.max_claim_ms:
+            if (now_s - held.since_s) * 1000 > self.max_claim_ms:
                 self._held.pop(tag, None)
             else:
                 groups[held.shard, held.queue].append(tag)
@@ -248,14 +255,32 @@ class ClaimBook:
                     timeout_ms=self.claim_timeout_ms,
                 )
         except BrokerUnavailable as error:
-            logger.warning("%d claims could not be extended: %s", len(tags), error)
-            self._guards[shard.name].lost()
+            guard = self._guards[shard.name]
+            level = logging.DEBUG if guard.needs_connecting else logging.WARNING
+            logger.log(level, "%d claims could not be extended: %s", len(tags), error)
+            guard.lost()
             self._behind = True
             return
         for (tag, held), fine in zip(pairs, kept, strict=True):
             # One that was acknowledged in the meantime is not lost.
             if not fine and self._held.pop(tag, None) is not None:
                 logger.warning("the claim on job %s of %s was lost", held.job.job_id, queue)
+            elif held.orphan:
+                self._let_go(held)
+
+    def _let_go(self, orphan: Held) -> None:
+        """
+        Drop an orphan that ended a claim timeout ago.
+
+        Its ack may have to wait until the worker's event loop runs again, on a new connection.
+        """
+        now_s = self._clock.monotonic_s()
+        if self._still_running(orphan.key):
+            orphan.ended_s = None
+        elif orphan.ended_s is None:
+            orphan.ended_s = now_s
+        elif (now_s - orphan.ended_s) * 1000 >= self.claim_timeout_ms:
+            self._held.pop(orphan.tag, None)
 
     def sweep(self) -> None:
         """One round over all shards and watched queues."""

@@ -204,6 +204,11 @@ class Channel(stock.Channel):
         one.take(1)
         return found[0] if found else super()._get(queue)
 
+    def _brpop_read(self, **options: Any) -> Any:
+        # A server that becomes a replica answers who waits with an error, which ended workers.
+        with our_errors("broker, waiting for messages"):
+            return super()._brpop_read(**options)
+
     def _deliver_job(self, shard: RedisShard, queue: str, job: Claimed) -> None:
         payload = self._open(shard, queue, job)
         if payload is None:

@@ -8,6 +8,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import redis
+from kombu.exceptions import OperationalError
 
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.address import of_socket
@@ -103,6 +105,34 @@ def test_a_worker_goes_on_after_its_broker_hung(own_place, tmp_path):
         assert own_place.app.send_task("add", (1, 3), countdown=0.5).get(timeout=60) == 4
 
 
+@pytest.mark.parametrize("pool", ["threads", "prefork"])
+def test_a_worker_goes_on_after_its_broker_was_a_replica_for_a_while(own_place, tmp_path, pool):
+    # What a failover looks like to who is connected already: nothing may be written.
+    with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as other:
+        env = with_conf(own_place) | {"ARAGOG_TEST_NOTES": other.url, "ARAGOG_TEST_RESULTS": ""}
+        with Worker(APP, tmp_path / "log", env=env, args=["-P", pool, "-c2"]) as worker:
+            for i in range(2):
+                own_place.app.send_task("say", (f"running {i}", 3.0))
+            for i in range(10):
+                own_place.app.send_task("say", (f"waiting {i}",), countdown=1)
+            eventually(lambda: own_place.running() == 2)
+            own_place.client.replicaof("127.0.0.1", 1)
+            with pytest.raises(OperationalError):
+                own_place.app.send_task("say", ("refused",), retry=False)
+            time.sleep(3)
+            own_place.client.replicaof("no", "one")
+            eventually(lambda: own_place.shard.sizes("celery").succeeded == 12)
+
+            assert worker.process.poll() is None
+        with redis.Redis.from_url(other.url) as client:
+            notes = Counter(note.decode() for note in client.lrange("notes", 0, -1))
+
+    assert notes == {
+        **{f"waiting {i}": 1 for i in range(10)},
+        **{f"running {i}{done}": 1 for i in range(2) for done in ("", " done")},
+    }
+
+
 @pytest.fixture
 def two(own_redis):
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
@@ -152,3 +182,32 @@ def test_a_worker_reads_all_shards_and_a_lost_one_keeps_its_jobs(two, tmp_path):
                 eventually(lambda: shards[1].sizes("celery").succeeded == waiting)
 
     assert 5 < waiting < 35
+
+
+def test_a_shard_that_hangs_is_left_out_and_keeps_its_jobs(two, tmp_path):
+    first, second = two
+    shards = connect_shards([first.url, second.url])
+    conf = {"broker_transport_options": {"claim_timeout_s": 4, "shards": [second.url]}}
+    env = {
+        "ARAGOG_TEST_BROKER": of_socket(first.socket),
+        "ARAGOG_TEST_NOTES": first.url,
+        "ARAGOG_TEST_CONF": json.dumps(conf),
+    }
+    with (
+        make(env["ARAGOG_TEST_BROKER"], **conf) as app,
+        Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]),
+        redis.Redis.from_url(first.url) as client,
+    ):
+        for i in range(40):
+            app.send_task("say", (f"later {i}",), countdown=5)
+        waiting = shards[1].sizes("celery").pending
+        second.process.send_signal(signal.SIGSTOP)
+        for i in range(40):
+            app.send_task("say", (str(i),))
+        eventually(lambda: client.llen("notes") >= 80 - waiting)
+        second.process.send_signal(signal.SIGCONT)
+        eventually(lambda: shards[1].sizes("celery").succeeded >= waiting)
+        notes = {note.decode() for note in client.lrange("notes", 0, -1)}
+
+    assert 5 < waiting < 35
+    assert notes == {f"{when}{i}" for when in ("", "later ") for i in range(40)}
