@@ -234,12 +234,12 @@ def run(tables: Tables, bare, engine: str, scale: float, import_urls: int) -> No
     ratio(
         "20 inlinks", "call", len(targets),
         lambda: [store.inlinks(t, 20) for t in targets],
-        lambda: [bare.row(key) for key in lists],
+        lambda: [(bare.row(key[4:]), bare.row(key)) for key in lists],
     )  # fmt: skip
     ratio(
         "count of inlinks", "call", len(targets),
         lambda: [store.count_inlinks(t) for t in targets],
-        lambda: [bare.row(key) for key in lists],
+        lambda: [(bare.row(key[4:]), bare.row(key)) for key in lists],
     )  # fmt: skip
     hub, key = "https://hub.example/", node_id("https://hub.example/")
     made = build_hub(tables, key, 200_000)
@@ -260,9 +260,10 @@ def run(tables: Tables, bare, engine: str, scale: float, import_urls: int) -> No
 
 
 def copied(tables: Tables, bare, target: str) -> bytes:
-    """The cells of a target's posting list in the bare engine; their key there."""
+    """A target's node and the cells of its posting list in the bare engine; the list's key."""
     cells = tables["l"].get(node_id(target)).values()
     key = b"list" + node_id(target)
+    bare.put(key[4:], {b"m:url": target.encode()})
     bare.put(key, {b"m:%d" % i: cell.value for i, cell in enumerate(cells)} or {b"m:0": b"-"})
     return key
 

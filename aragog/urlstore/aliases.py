@@ -37,10 +37,11 @@ _URL = b"p:u"
 _MOVES = (b"m:", b"s:was:", b"s:from:")
 
 
-def alias_edge(alias: str, home: str, now_ms: int) -> Put:
-    """The row by which `home` knows `alias`."""
+def alias_puts(alias: str, home: str, now_ms: int) -> list[Put]:
+    """The edge by which `home` knows `alias`, and the word in its node that it has such edges."""
     key = edge_key(node_id(home), IN, ALIAS, 0, node_id(alias))
-    return ("e", key, {_URL: alias.encode()}, now_ms)
+    marked = {nodes.URL: home.encode(), nodes.ALIASED: b"1"}
+    return [("e", key, {_URL: alias.encode()}, now_ms), ("n", node_id(home), marked, now_ms)]
 
 
 class Aliases:
@@ -82,7 +83,7 @@ class Aliases:
             nodes.PROVISIONAL: b"1" if provisional else b"",
             nodes.REASONS: orjson.dumps(reasons),
         }
-        self._tables.write([host_put(alias, now_ms), alias_edge(alias, home, now_ms)])
+        self._tables.write([host_put(alias, now_ms), *alias_puts(alias, home, now_ms)])
         self._tables.write([("n", node_id(alias), pointer, at_ms)])
         self.settle(alias, now_ms)
 
@@ -160,29 +161,31 @@ class Aliases:
         self._move_links(home, alias, now_ms)
         self._move(home, part, alias, own, now_ms)
 
-    def disappoint(self, url: str, now_ms: int) -> list[str]:
-        """Undo the aliases that trusted `url` before it was fetched; which they were."""
+    def disappoint(self, urls: Sequence[str], now_ms: int) -> list[str]:
+        """Undo the aliases that trusted one of `urls` before it was fetched; which they were."""
         undone = []
         columns = [nodes.CANONICAL, nodes.PROVISIONAL, nodes.LEAVING]
-        for alias in self._edges_of(url):
-            row = self._table.get(node_id(alias), columns)
-            trusts = text(row, nodes.PROVISIONAL) and alias_of(row, alias) == url
-            if trusts or text(row, nodes.LEAVING) == url:
-                self.undo(alias, now_ms)
-                undone.append(alias)
+        marks = self._nodes.read(urls, [nodes.ALIASED])
+        for url in [url for url, row in marks.items() if row]:
+            for alias in self._edges_of(url):
+                row = self._table.get(node_id(alias), columns)
+                trusts = text(row, nodes.PROVISIONAL) and alias_of(row, alias) == url
+                if trusts or text(row, nodes.LEAVING) == url:
+                    self.undo(alias, now_ms)
+                    undone.append(alias)
         return undone
 
-    def of(self, home: str, *, deep: bool = True) -> Iterator[str]:
-        """URLs that stand for `home`; `deep` gives aliases of aliases too. Constant memory."""
-        yield from self._of(home, {home}, nodes.MAX_HOPS if deep else 1)
+    def of(self, home: str) -> Iterator[str]:
+        """URLs that stand for `home`, and those that stand for them. Constant memory."""
+        yield from self._of(home, {home}, nodes.MAX_HOPS)
 
     def _of(self, home: str, seen: set[str], hops: int) -> Iterator[str]:
         for alias in self._edges_of(home):
-            its = self._table.get(node_id(alias), [nodes.CANONICAL])
+            its = self._table.get(node_id(alias), [nodes.CANONICAL, nodes.ALIASED])
             if alias in seen or alias_of(its, alias) != home:
                 continue
             yield alias
-            if hops > 1:
+            if hops > 1 and nodes.ALIASED in its:
                 seen.add(alias)
                 yield from self._of(alias, seen, hops - 1)
 

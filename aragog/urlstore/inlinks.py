@@ -43,31 +43,40 @@ class LinkReader:
         items = [LinkRecord(u, text, rel, cell.at_ms) for u, text, rel in links[start:stop]]
         return Page(items, _encoded([stop]) if stop < len(links) else None)
 
-    def inlinks(self, url: str, limit: int, cursor: str | None) -> Page[LinkRecord]:
-        """By linked URL, `url` itself first, and of each by source; constant memory."""
+    def inlinks(
+        self, url: str, limit: int, cursor: str | None, *, aliased: bool
+    ) -> Page[LinkRecord]:
+        """
+        By linked URL, `url` itself first, and of each by source; constant memory.
+
+        `aliased` is False where the node of `url` says that it has no aliases: three round trips
+        less.
+        """
         limit = min(limit, MAX_LIMIT)
         found: list[LinkRecord] = []
-        for target, line in self._postings(url, cursor):
+        for target, line in self._postings(url, cursor, aliased=aliased):
             if len(found) == limit:
                 last = found[-1]
                 return Page(found, _encoded([last.target, last.url]))
             found.append(record(line, target))
         return Page(found)
 
-    def count_inlinks(self, url: str) -> int:
+    def count_inlinks(self, url: str, *, aliased: bool) -> int:
         """Exact, as far as the journal was folded; one read an alias."""
-        total, batch = 0, [node_id(url)]
-        for alias in self._aliases.of(url):
-            batch.append(node_id(alias))
+        total, batch = 0, []
+        for member in self._members(url, aliased=aliased):
+            batch.append(node_id(member))
             if len(batch) == 500:
                 total += self._segments.count(batch)
                 batch = []
         return total + self._segments.count(batch)
 
-    def _postings(self, url: str, cursor: str | None) -> Iterator[tuple[str, bytes]]:
+    def _postings(
+        self, url: str, cursor: str | None, *, aliased: bool
+    ) -> Iterator[tuple[str, bytes]]:
         target, source = _decoded(cursor) if cursor else (url, "")
         reached = False
-        for member in self._members(url):
+        for member in self._members(url, aliased=aliased):
             if member == target:
                 reached = True
                 beyond = source.encode()
@@ -78,9 +87,10 @@ class LinkReader:
             for line in self._segments.lines(node_id(member), beyond):
                 yield member, line
 
-    def _members(self, url: str) -> Iterator[str]:
+    def _members(self, url: str, *, aliased: bool) -> Iterator[str]:
         yield url
-        yield from self._aliases.of(url)
+        if aliased:
+            yield from self._aliases.of(url)
 
 
 def _encoded(place: list[str | int]) -> str:

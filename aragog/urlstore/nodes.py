@@ -18,6 +18,7 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:version` | a random word, new with each write |
 | `s:removed` | `removed` or `taken down`; its timestamp says when |
 | `s:was:<field>` | JSON of the last values of a field that has a history |
+| `s:aliased` | `1`: URLs stand for this one, or once did; absent: its edges need no look |
 | `s:leaving` | the home that an alias is being taken from; empty: none |
 | `s:moved` | how old what was moved away from here may be; what comes back is newer |
 | `s:lock` | of a conditional write; written by check_and_put alone |
@@ -52,6 +53,7 @@ REFRESH = b"s:refresh"
 HELD = b"s:held"
 VERSION = b"s:version"
 REMOVED = b"s:removed"
+ALIASED = b"s:aliased"
 LEAVING = b"s:leaving"
 MOVED = b"s:moved"
 LOCK = b"s:lock"

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from aragog.clock import Clock
 from aragog.urlstore import nodes
-from aragog.urlstore.aliases import ALIAS, Aliases, alias_edge
+from aragog.urlstore.aliases import ALIAS, Aliases, alias_puts
 from aragog.urlstore.compression import content_hash
 from aragog.urlstore.due import DueIndex, due_put
 from aragog.urlstore.fold import Folder
@@ -121,9 +121,11 @@ class Repair:
         self._object_of(url, row)
 
     def _alias(self, url: str, home: str, row: Row) -> None:
-        edge = alias_edge(url, home, self._now_ms())
+        edge, mark = alias_puts(url, home, self._now_ms())
         if not self._tables["e"].get(edge[1]):
             self._put(edge, "alias edge missing")
+        if not self._tables["n"].get(mark[1], [nodes.ALIASED]):
+            self._put(mark, "word of aliases missing")
         if not self._young(row) and self._aliases.has_own(url, row):
             self._aliases.settle(url, self._now_ms())
             self._mended["alias with data of its own"] += 1

@@ -180,11 +180,13 @@ class UrlStore:
 
         They lag behind by the time until the next fold. Constant memory, whatever their number.
         """
-        return self._links.inlinks(self.resolve(url), limit, cursor)
+        home, row = self._home(normalize(url), [nodes.ALIASED])
+        return self._links.inlinks(home, limit, cursor, aliased=nodes.ALIASED in row)
 
     def count_inlinks(self, url: str) -> int:
         """How many `inlinks` would give; read from counts, not from the list."""
-        return self._links.count_inlinks(self.resolve(url))
+        home, row = self._home(normalize(url), [nodes.ALIASED])
+        return self._links.count_inlinks(home, aliased=nodes.ALIASED in row)
 
     def aliases(self, url: str) -> list[str]:
         """URLs that stand for the same page."""

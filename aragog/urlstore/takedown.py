@@ -19,7 +19,7 @@ from aragog.urlstore.ports import ContentStore
 from aragog.zen.codec import IN, due_key, edge_key
 from aragog.zen.tables import Row, Tables
 
-_STAY = (nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.LOCK, nodes.HELD)
+_STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK, nodes.HELD)
 
 
 class Takedown:

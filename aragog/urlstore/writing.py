@@ -17,7 +17,7 @@ import orjson
 from aragog.clock import Clock, SystemClock
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore import history, nodes
-from aragog.urlstore.aliases import Aliases, alias_edge
+from aragog.urlstore.aliases import Aliases, alias_puts
 from aragog.urlstore.changes import Change, publish, shown
 from aragog.urlstore.compression import content_hash
 from aragog.urlstore.due import due_cell, due_put
@@ -334,8 +334,8 @@ class PageWriter:
                 if nodes.SENTINEL not in plan.row:
                     indexes.append(host_put(plan.home, now_ms))
                 rows.append(("n", node_id(plan.home), plan.cells, at_ms))
-            edges += [alias_edge(alias, plan.home, now_ms) for alias in plan.aliases]
             for alias in plan.aliases:
+                edges += alias_puts(alias, plan.home, now_ms)
                 indexes.append(host_put(alias, now_ms))
                 rows.append(("n", node_id(alias), _pointer(plan, alias), at_ms))
         for plan in current.values():
@@ -378,14 +378,9 @@ class PageWriter:
         ]
         if vanished:
             self._tables["n"].delete_many(vanished)
-        for plan in current.values():
-            page = plan.page
-            if page.gone or not is_brief(page):
-                for url in dict.fromkeys((page.url, page.final_url)):
-                    # A page that stands for itself behind a temporary redirect says nothing
-                    # about the URL it was redirected to.
-                    if page.gone or plan.home not in (url, page.url):
-                        self._aliases.disappoint(url, now_ms)
+        trusted = [url for plan in current.values() for url in _refuted(plan)]
+        if trusted:
+            self._aliases.disappoint(trusted, now_ms)
         for plan in plans:
             for alias in plan.aliases:
                 if _has_own(known.get(alias, {})):
@@ -397,6 +392,17 @@ def is_brief(page: PageWrite) -> bool:
     return not page.fields and page.links is None and page.content is None
 
 
+
+
+def _refuted(plan: _Plan) -> list[str]:
+    """URLs of the fetch that turned out to stand for no page; aliases may have trusted them."""
+    page = plan.page
+    if is_brief(page) and not page.gone:
+        return []
+    asked = dict.fromkeys((page.url, page.final_url))
+    # A page that stands for itself behind a temporary redirect says nothing about the URL it was
+    # redirected to.
+    return [url for url in asked if page.gone or plan.home not in (url, page.url)]
 def _has_own(row: Row) -> bool:
     held = nodes.text(row, nodes.HELD) == HELD.decode()
     return nodes.SENTINEL in row or held or bool(nodes.text(row, nodes.DUE))

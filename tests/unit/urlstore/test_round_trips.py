@@ -59,6 +59,12 @@ def test_many_cost_one_and_with_aliases_two(here):
     assert len(here.tables.calls) <= 2
 
 
+@pytest.mark.parametrize("read", ["inlinks", "count_inlinks"])
+def test_inlinks_of_a_page_without_aliases_cost_two(here, read):
+    assert getattr(here.store, read)(C) is not None
+    assert len(here.tables.calls) == 2
+
+
 def test_a_bundle_costs_the_same_however_many_pages_it_has(here):
     def cost(start, count):
         here.tables.calls.clear()
