@@ -109,14 +109,14 @@ class Aliases:
             return True
         return bool(self._linking.read([alias])[alias].lines)
 
-    def undo(self, alias: str, now_ms: int) -> None:
+    def undo(self, alias: str, now_ms: int, *, at_ms: int | None = None) -> None:
         """
         Let a URL stand for itself again; what its fetch had brought to its home comes back.
 
         It is due soon then, unless nobody wants it any more: where a later page has taken the place
-        of what it had brought, only a fetch can tell what it is. Evidence older than this does not
-        make it an alias again. Killed in the middle and run again it goes on: the node says which
-        home it is leaving until all is done.
+        of what it had brought, only a fetch can tell what it is. Evidence older than `at_ms` (None:
+        now) does not make it an alias again. Killed in the middle and run again it goes on: the
+        node says which home it is leaving until all is done.
         """
         own = self._table.get(node_id(alias))
         leaving = text(own, nodes.LEAVING)
@@ -125,7 +125,7 @@ class Aliases:
             return
         if not leaving:
             self._table.put(node_id(alias), {nodes.LEAVING: home.encode()}, at_ms=now_ms)
-        at_ms = max(now_ms, own[nodes.CANONICAL].at_ms + 1)
+        at_ms = max(now_ms if at_ms is None else at_ms, own[nodes.CANONICAL].at_ms + 1)
         pointer = {nodes.CANONICAL: alias.encode(), nodes.PROVISIONAL: b""}
         self._table.put(node_id(alias), pointer, at_ms=at_ms)
         self._give_back(alias, own, home, now_ms)

@@ -387,9 +387,13 @@ class UrlStore:
             InvalidField: a field of some page is not taken; nothing was written.
             StoreUnavailable, ContentUnavailable: part of it may be written; write it again.
         """
-        written = self._writer.write(pages, now_ms := self._now_ms())
-        self._floor_ms = max(self._floor_ms, now_ms + 1)
-        return written
+        done: dict[int, Written] = {}
+        left = list(pages)
+        while left:
+            written, left = self._writer.write(left, now_ms := self._now_ms())
+            self._floor_ms = max(self._floor_ms, now_ms + 1)
+            done |= written
+        return [done[id(page)] for page in pages]
 
     def add_links(self, url: str, links: Sequence[OutLink]) -> None:
         """Add outlinks; those to the same targets are replaced. Targets are normalized here."""

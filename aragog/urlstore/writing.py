@@ -4,6 +4,9 @@ The store stage: a bundle of pages in a few batches.
 Order: content, then outlinks (journal first), then index rows, then nodes, then what is no longer
 true is removed. Killed between any two, the bundle is written again as a whole: all of it are puts
 of the same values at the same timestamps, or checks that find their work done.
+
+Pages of a bundle that have a URL in common are written one after the other, so a bundle leaves
+what its pages would leave if each came alone.
 """
 
 from __future__ import annotations
@@ -47,6 +50,7 @@ _COLUMNS = (
     nodes.REMOVED,
     nodes.REFRESH,
     nodes.HELD,
+    nodes.LEAVING,
 )
 
 
@@ -73,8 +77,6 @@ class _Plan:
     """Names of fields that the pipeline had found before this fetch and that it did not bring."""
     gone: frozenset[str] = frozenset()
     """Those of them that are stored, as the pipeline's: they go."""
-    fills: bool = True
-    """False for a fetch older than one that told all fields of the home: no gap is left to fill."""
     due_at_ms: int | None = None
     told: Change | None = None
     """For the change feed."""
@@ -113,9 +115,14 @@ class PageWriter:
         self._columns = (*_COLUMNS, *(column for pair in past for column in pair))
         self._fields = frozenset(settings.history)
 
-    def write(self, pages: Sequence[PageWrite], now_ms: int) -> list[Written]:
+    def write(
+        self, pages: Sequence[PageWrite], now_ms: int
+    ) -> tuple[dict[int, Written], list[PageWrite]]:
         """
-        Write each page; see `UrlStore.write_pages`.
+        Write the pages that have no URL in common with an older one among them.
+
+        Answers by the `id` of each page, and the pages that are left: write them next, at a later
+        `now_ms`, for what was deleted now hides what is put at the same instant.
 
         Raises:
             InvalidField: a field of some page cannot be stored; nothing was written.
@@ -125,20 +132,15 @@ class PageWriter:
             self._rules.check(page.fields)
             if not self._fields.issuperset(page.fields):
                 self._know(page.fields)
-        plans, known = self._plan(sorted(pages, key=lambda page: page.fetched_at_ms))
-        current = self._current(plans)
+        plans, known, left = self._plan(sorted(pages, key=lambda page: page.fetched_at_ms), now_ms)
+        current = {p.home: p for p in plans if not p.stale and not p.refused}
         for plan in plans:
             if not plan.refused:
-                newest = current.get(plan.home)
-                if newest is not plan:
-                    told = newest.whole if newest else facts_of(plan.row).get("whole")
-                    plan.fills = not told
-                self._fill(plan, newest=newest is plan)
+                self._fill(plan, newest=not plan.stale)
         links = self._write_links(current, now_ms)
         self._write_rows(plans, current, now_ms)
         self._afterwards(plans, current, known, now_ms)
-        by_page = {id(plan.page): plan for plan in plans}
-        return [_written(by_page[id(page)], links) for page in pages]
+        return {id(plan.page): _written(plan, links) for plan in plans}, left
 
     def _know(self, fields: Iterable[str]) -> None:
         """
@@ -150,14 +152,25 @@ class PageWriter:
         self._columns = (*self._columns, *map(nodes.field_column, set(fields) - self._fields))
         self._fields = self._fields.union(fields)
 
-    def _plan(self, pages: Sequence[PageWrite]) -> tuple[list[_Plan], dict[str, Row]]:
-        urls = {url for p in pages for url in (p.url, p.final_url, p.canonical_url, *p.also)}
+    def _plan(
+        self, pages: Sequence[PageWrite], now_ms: int
+    ) -> tuple[list[_Plan], dict[str, Row], list[PageWrite]]:
+        """Plans, the nodes they were made from, and the pages that must wait until these are."""
+        urls = {url for page in pages for url in _urls(page)}
         known = self._nodes.read(urls, self._columns)
         while missing := _targets(known):
             known |= self._nodes.read(missing, self._columns)
         plans = []
+        later = []
+        touched: set[str] = set()
         for page in pages:
             home = _home(page, known)
+            its = {home, *_urls(page), *_homes(page, known)}
+            waits = not touched.isdisjoint(its)
+            touched |= its  # of one that waits, too: what has to do with it comes after it
+            if waits or self._leave(page, home, known, now_ms):
+                later.append(page)
+                continue
             row = known.get(home, {})
             nodes.check_url(row, home)
             before = _seen_at_ms(row, brief=is_brief(page))
@@ -166,7 +179,19 @@ class PageWriter:
         for plan in plans:
             self._point(plan, known)
         self._look_for_gone(plans)
-        return plans, known
+        return plans, known, later
+
+    def _leave(self, page: PageWrite, home: str, known: dict[str, Row], now_ms: int) -> bool:
+        """
+        Take the fetched URLs from homes that this fetch does not name any more; True if any were.
+
+        Only from a home that was never fetched itself: all it shows is what they brought there. A
+        home of its own keeps what it has until it is fetched again.
+        """
+        leaving = [] if is_brief(page) else _leaving(page, home, known)
+        for url in leaving:
+            self._aliases.undo(url, now_ms, at_ms=known[url][nodes.CANONICAL].at_ms + 1)
+        return bool(leaving)
 
     def _look_for_gone(self, plans: Sequence[_Plan]) -> None:
         """
@@ -190,19 +215,15 @@ class PageWriter:
                 plan.gone = gone(plan.row, (), plan.missing, plan.page.fetched_at_ms)
 
     def _point(self, plan: _Plan, known: Mapping[str, Row]) -> None:
-        """Which URLs become aliases of the home; known is of before this bundle."""
+        """Which URLs become aliases of the home; known is of before this write."""
         page = plan.page
         if not is_brief(page) and not plan.refused:
-            members = dict.fromkeys((page.url, page.final_url, page.canonical_url, *page.also))
+            members = dict.fromkeys(_urls(page))
             members.pop(plan.home, None)
             if page.canonical_url == page.url:
                 # A temporary redirect: where it leads stands for itself.
                 members.pop(page.final_url, None)
             plan.aliases = [url for url in members if not _newer_pointer(known[url], page)]
-
-    def _current(self, plans: Iterable[_Plan]) -> dict[str, _Plan]:
-        """The newest plan of each home, unless something newer is stored."""
-        return {p.home: p for p in plans if not p.stale and not p.refused}
 
     def _fill(self, plan: _Plan, *, newest: bool) -> None:
         page, cells = plan.page, plan.cells
@@ -241,12 +262,14 @@ class PageWriter:
         """
         page, row = plan.page, plan.row
         alone = plan.home == page.url == page.final_url
+        # An older fetch has nothing to add to one that told all there was.
+        fills = not (plan.stale and facts_of(row).get("whole"))
         for name, value in page.fields.items():
             there = row.get(column := nodes.field_column(name))
             same = there is not None and there.value == value
             if newest and not same:
                 plan.changed.append(name)
-            if (there is None and plan.fills) or (newest and not (same and alone)):
+            if (there is None and fills) or (newest and not (same and alone)):
                 plan.cells[column] = value
         if newest:
             plan.changed += sorted(plan.gone)
@@ -392,8 +415,6 @@ def is_brief(page: PageWrite) -> bool:
     return not page.fields and page.links is None and page.content is None
 
 
-
-
 def _refuted(plan: _Plan) -> list[str]:
     """URLs of the fetch that turned out to stand for no page; aliases may have trusted them."""
     page = plan.page
@@ -403,6 +424,32 @@ def _refuted(plan: _Plan) -> list[str]:
     # A page that stands for itself behind a temporary redirect says nothing about the URL it was
     # redirected to.
     return [url for url in asked if page.gone or plan.home not in (url, page.url)]
+
+
+def _urls(page: PageWrite) -> tuple[str, ...]:
+    """Every URL that the fetch says something of."""
+    return (page.url, page.final_url, page.canonical_url, *page.also)
+
+
+def _homes(page: PageWrite, known: dict[str, Row]) -> list[str]:
+    """Where the URLs of a fetch lead by what is stored."""
+    return [end_of(url, known) for url in _urls(page)]
+
+
+def _leaving(page: PageWrite, home: str, known: dict[str, Row]) -> list[str]:
+    leaving = []
+    for url in dict.fromkeys((page.url, page.final_url)):
+        row = known.get(url, {})
+        before = alias_of(row, url)
+        if nodes.text(row, nodes.LEAVING):
+            leaving.append(url)
+        elif before not in (None, home) and row[nodes.CANONICAL].at_ms < page.fetched_at_ms:
+            there = known.get(before, {})
+            if nodes.OWN not in there and nodes.CANONICAL not in there:
+                leaving.append(url)
+    return leaving
+
+
 def _has_own(row: Row) -> bool:
     held = nodes.text(row, nodes.HELD) == HELD.decode()
     return nodes.SENTINEL in row or held or bool(nodes.text(row, nodes.DUE))

@@ -86,7 +86,18 @@ def mend(here):
     here.store.repair(grace_s=1)
 
 
-STEPS = (write_a_bundle, merge, undo, remove, edit)
+def leave(here):
+    """Twice of one page in a bundle: it leaves the home that it had, then fails."""
+    at = NOW_MS + 60_000
+    here.store.write_pages(
+        [
+            page(D, at, fields={"t": b"d2"}, content=body("d2"), links=[B]),
+            page(D, at + 5, facts={"status": 500}),
+        ]
+    )
+
+
+STEPS = (write_a_bundle, merge, undo, remove, edit, leave)
 
 
 def shown(here):

@@ -1,0 +1,128 @@
+"""A bundle of pages leaves what its pages would leave if each came alone, however they are tied."""
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.stores import NOW_MS, body, page, stand
+
+A, B, C = URLS = [f"http://{x}.example/" for x in "abc"]
+
+
+@st.composite
+def fetches(draw, number):
+    """A page, its like under another canonical URL, or a failure, at a time of its own."""
+    url, at_ms = draw(st.sampled_from(URLS)), NOW_MS + 1000 * number
+    if draw(st.booleans()):
+        home = draw(st.sampled_from([url, *URLS]))
+        names = draw(st.sampled_from(["t", "tu"]))
+        return page(
+            url,
+            at_ms,
+            canonical_url=home,
+            provisional=home != url,
+            fields={name: b"%d" % number for name in names},
+            provenance=dict.fromkeys(names, "jsonld"),
+            whole=draw(st.booleans()),
+            content=body(f"body {number}"),
+            links=[draw(st.sampled_from(URLS))],
+            due_at_ms=at_ms + 500,
+            facts={"status": 200},
+        )
+    gone = draw(st.booleans())
+    return page(
+        url, at_ms, gone=gone, facts={"status": 404 if gone else 500}, due_at_ms=at_ms + 500
+    )
+
+
+histories = st.integers(0, 4).flatmap(lambda n: st.tuples(*[fetches(i) for i in range(n)]))
+
+
+def shown(here, url):
+    record, content = here.store.get(url), here.store.content(url)
+    return (
+        record and (record.canonical_url, record.fields, record.facts, record.content_hash),
+        # An undone alias is due some minutes from the writing, which the singles reach later.
+        record and record.due_at_ms and record.due_at_ms // 1000,
+        content and content.body,
+        [link.url for link in here.store.outlinks(url).items],
+        here.sources(url),
+        sorted(here.store.aliases(url)),
+    )
+
+
+@settings(deadline=None)
+@given(histories, histories)
+def test_a_bundle_leaves_what_its_pages_would_leave_alone(before, pages):
+    pages = [replace(p, fetched_at_ms=p.fetched_at_ms + 10_000) for p in pages]
+    together, alone = stand(MemoryTables()), stand(MemoryTables())
+    for here in (together, alone):
+        for one in before:
+            here.store.write_pages([one])
+        here.clock.advance_ms(20_000)
+
+    together.store.write_pages(pages)
+    for one in pages:
+        alone.store.write_pages([one])
+
+    for here in (together, alone):
+        here.fold()
+    for url in URLS:
+        assert shown(together, url) == shown(alone, url)
+
+
+def test_a_failure_of_an_alias_in_the_bundle_loses_nothing_of_its_page():
+    here = stand(MemoryTables())
+    here.store.write_pages([page(A, canonical_url=B, fields={"t": b"1"}, content=body("old"))])
+    at_ms = NOW_MS + 1000
+
+    here.store.write_pages(
+        [
+            page(B, at_ms, fields={"t": b"2"}, content=body("new"), links=[C]),
+            page(A, at_ms + 1, facts={"status": 500}),
+        ]
+    )
+
+    assert here.store.get(A).fields == {"t": b"2"}
+    assert here.store.content(A).body == b"new"
+    assert [link.url for link in here.store.outlinks(B).items] == [C]
+
+
+def test_a_page_that_stands_for_itself_again_leaves_no_double_at_its_former_home():
+    here = stand(MemoryTables())
+    here.store.write_pages(
+        [page(A, canonical_url=B, provisional=True, fields={"t": b"1"}, content=body("x"))]
+    )
+
+    here.clock.advance_ms(5000)
+    here.store.write_pages([page(A, NOW_MS + 1000, fields={"t": b"2"}, content=body("y"))])
+
+    assert here.store.get(A).fields == {"t": b"2"}
+    assert here.store.get(B) is None
+    assert here.store.aliases(B) == []
+
+
+def test_a_page_that_goes_to_another_home_takes_along_what_it_brought():
+    here = stand(MemoryTables())
+    here.store.write_pages([page(A, canonical_url=B, fields={"t": b"1"}, links=[C])])
+    here.clock.advance_ms(5000)
+
+    here.store.write_pages([page(A, NOW_MS + 1000, canonical_url=C, fields={"t": b"2"})])
+
+    assert here.store.resolve(A) == C
+    assert here.store.get(B) is None
+    assert here.store.outlinks(B).items == []
+
+
+def test_a_home_that_was_fetched_itself_keeps_its_page():
+    here = stand(MemoryTables())
+    here.store.write_pages([page(B, fields={"t": b"b"})])
+    here.store.write_pages([page(A, NOW_MS + 1, canonical_url=B, fields={"t": b"a"})])
+    here.clock.advance_ms(5000)
+
+    here.store.write_pages([page(A, NOW_MS + 1000, fields={"t": b"2"})])
+
+    assert here.store.get(A).fields == {"t": b"2"}
+    assert here.store.get(B).fields == {"t": b"a"}
