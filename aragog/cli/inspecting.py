@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from aragog.bootstrap import parts, redis_client, url_store
+from aragog.cli.keeping import span
 from aragog.client import Aragog
 from aragog.dashboard.story import tell
 from aragog.dashboard.tables import concerns, queue_rows
@@ -92,7 +93,7 @@ def _fresh_table(fresh: dict[str, Freshness]) -> Table:
     for name in ("type", "sampled", "age p50", "age p95", "refreshed on time"):
         table.add_column(name, justify="left" if name == "type" else "right")
     for of, one in fresh.items():
-        ages = (f"{age_s / 3600:.1f} h" for age_s in (one.age_p50_s, one.age_p95_s))
+        ages = (span(age_s) for age_s in (one.age_p50_s, one.age_p95_s))
         table.add_row(of, str(one.pages), *ages, f"{one.on_time:.0%}")
     return table
 

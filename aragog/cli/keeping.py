@@ -26,7 +26,10 @@ from aragog.pipeline.changes import plain
 from aragog.pipeline.reextract import WALK, ReextractBundle, reextract_bundle, walk
 from aragog.pipeline.sending import REEXTRACT, Send
 from aragog.settings import load_settings
+from aragog.urls.domain import host, registered_domain
 from aragog.urlstore.changes import Change
+from aragog.urlstore.refresh import State
+from aragog.urlstore.scarcity import worth_s
 from aragog.urlstore.store import UrlStore
 
 LOOK_S = 0.5
@@ -163,15 +166,25 @@ def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
     state = opened.refresh_state(url)
     if state is None:
         return
-    yield "usual interval", _span(state.usual_s)
-    yield "its own interval", _span(state.interval_s)
+    yield "usual interval", span(state.usual_s)
+    yield "its own interval", span(state.interval_s)
     yield "changes", f"{state.changes:.3g} in {state.checks} checks"
     if state.rate_per_s:
-        yield "believed to change", f"every {_span(1 / state.rate_per_s)}"
+        yield "believed to change", f"every {span(1 / state.rate_per_s)}"
     yield "last checked", _moment(state.checked_at_ms)
     yield "last change", _moment(state.changed_at_ms)
     if state.gone:
         yield "gone", f"{state.gone} times in a row"
+    yield from _scarcity(opened, record.canonical_url if record else url, state)
+
+
+def _scarcity(opened: UrlStore, url: str, state: State) -> Iterator[tuple[str, str]]:
+    """Where more of the domain is due than its rate allows: what that means for this page."""
+    names = {registered_domain(url), host(url)}
+    budget = max(opened.budgets(sorted(names)).values(), key=lambda b: b.price_s)
+    if budget.price_s:
+        yield "scarce", f"a fetch must buy {span(budget.price_s)} of freshness in this domain"
+        yield "a fetch now buys", span(worth_s(state, budget, _now_ms()))
 
 
 def _moment(at_ms: int | None) -> str:
@@ -180,7 +193,8 @@ def _moment(at_ms: int | None) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds")
 
 
-def _span(seconds: float) -> str:
+def span(seconds: float) -> str:
+    """A time as people read it: `3.5 h`."""
     for unit, name in ((86_400, "d"), (3600, "h"), (60, "min")):
         if seconds >= unit:
             return f"{seconds / unit:.1f} {name}"

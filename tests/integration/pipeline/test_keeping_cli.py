@@ -12,6 +12,7 @@ from aragog.settings import load_settings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.records import ContentWrite
 from aragog.urlstore.refresh import Seen
+from aragog.urlstore.scarcity import Budget
 from tests.support.stores import NOW_MS, page
 
 A, B = "http://a.example/", "http://b.example/"
@@ -57,6 +58,13 @@ def test_due_tells_why(here):
     assert "shop" in told
     assert "1 in 1 checks" in told
     assert "has been due for" in run("due")
+
+
+def test_due_tells_what_a_fetch_must_buy_where_they_are_scarce(here):
+    assert "must buy" not in run("due", A)
+    here.keep_budgets({"a.example": Budget(price_s=9000, age_s=1)})
+
+    assert "a fetch must buy 2.5 h of freshness" in run("due", A)
 
 
 def test_webhooks_are_added_listed_and_removed(here):
