@@ -180,6 +180,8 @@ class ContentSettings:
     """Between two reads of one answer of S3."""
     s3_attempts: int = 5
     """Tries of one operation; between them a wait that doubles, with jitter, 20 s at most."""
+    s3_parallel: int = 8
+    """Objects of a bundle that a process puts at the same time."""
     s3_multipart_bytes: int = 8_388_608
     """Bodies from this size on are sent in parts of it (S3 asks for 5 MiB a part at least)."""
     s3_checksums: bool = True

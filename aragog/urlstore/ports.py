@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+
+class ContentPut(NamedTuple):
+    """An object to be put."""
+
+    key: str
+    body: bytes
+    meta: Mapping[str, str]
 
 
 class ContentStore(Protocol):
@@ -19,6 +27,9 @@ class ContentStore(Protocol):
         process is killed. Power loss: S3 keeps it; a folder may lose the last seconds, or hold
         torn bytes that their hash betrays, unless `content.fsync` has every put wait for the disk.
         """
+
+    def put_many(self, puts: Sequence[ContentPut]) -> None:
+        """Each of them as by `put`; after an error some may be there."""
 
     def get(self, key: str) -> tuple[bytes, Mapping[str, str]] | None:
         """Body and meta of one put; None when there is none."""

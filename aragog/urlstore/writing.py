@@ -32,7 +32,7 @@ from aragog.urlstore.linking import Linking, LinksWrite
 from aragog.urlstore.nodes import Nodes, alias_of, end_of, facts_of, node_id
 from aragog.urlstore.outlinks import to_lines
 from aragog.urlstore.planning import HELD, Next, gone, planned
-from aragog.urlstore.ports import ContentStore
+from aragog.urlstore.ports import ContentPut, ContentStore
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.refresh import IGNORED_FIELDS
 from aragog.zen.codec import due_key
@@ -77,6 +77,8 @@ class _Plan:
     """Names of fields that the pipeline had found before this fetch and that it did not bring."""
     gone: frozenset[str] = frozenset()
     """Those of them that are stored, as the pipeline's: they go."""
+    body: ContentPut | None = None
+    """To be put before anything points to it."""
     due_at_ms: int | None = None
     told: Change | None = None
     """For the change feed."""
@@ -137,6 +139,7 @@ class PageWriter:
         for plan in plans:
             if not plan.refused:
                 self._fill(plan, newest=not plan.stale)
+        self._content.put_many([plan.body for plan in plans if plan.body])
         links = self._write_links(current, now_ms)
         self._write_rows(plans, current, now_ms)
         self._afterwards(plans, current, known, now_ms)
@@ -250,7 +253,7 @@ class PageWriter:
             self._plan_next(plan)
         self._remember(plan)
         if page.content is not None and newest:
-            cells |= self._put_content(plan, page.content)
+            cells |= _content_cells(plan, page.content)
 
     def _fill_fields(self, plan: _Plan, *, newest: bool) -> None:
         """
@@ -321,20 +324,6 @@ class PageWriter:
                 if new is not None:
                     plan.cells[column] = new
                     plan.row = {**plan.row, column: Cell(new, at_ms)}
-
-    def _put_content(self, plan: _Plan, content: ContentWrite) -> dict[bytes, bytes]:
-        """Put the body, unless these very bytes are there, and give the cells that point to it."""
-        key, digest = content_key(plan.home), content_hash(content.body)
-        there = plan.row.get(nodes.CONTENT_HASH)
-        if there is None or there.value != digest.encode():
-            meta = {**content.meta, "url": plan.home, "encoding": content.encoding}
-            self._content.put(key, content.body, meta)
-        return {
-            nodes.CONTENT_KEY: key.encode(),
-            nodes.CONTENT_HASH: digest.encode(),
-            nodes.CONTENT_LENGTH: b"%d" % content.length_bytes,
-            nodes.CONTENT_ENCODING: content.encoding.encode(),
-        }
 
     def _write_links(self, current: Mapping[str, _Plan], now_ms: int) -> dict[str, tuple[int, int]]:
         writes = [
@@ -424,6 +413,21 @@ def _refuted(plan: _Plan) -> list[str]:
     # A page that stands for itself behind a temporary redirect says nothing about the URL it was
     # redirected to.
     return [url for url in asked if page.gone or plan.home not in (url, page.url)]
+
+
+def _content_cells(plan: _Plan, content: ContentWrite) -> dict[bytes, bytes]:
+    """The cells that point to the body, which is to be put unless these very bytes are there."""
+    key, digest = content_key(plan.home), content_hash(content.body)
+    there = plan.row.get(nodes.CONTENT_HASH)
+    if there is None or there.value != digest.encode():
+        meta = {**content.meta, "url": plan.home, "encoding": content.encoding}
+        plan.body = ContentPut(key, content.body, meta)
+    return {
+        nodes.CONTENT_KEY: key.encode(),
+        nodes.CONTENT_HASH: digest.encode(),
+        nodes.CONTENT_LENGTH: b"%d" % content.length_bytes,
+        nodes.CONTENT_ENCODING: content.encoding.encode(),
+    }
 
 
 def _urls(page: PageWrite) -> tuple[str, ...]:

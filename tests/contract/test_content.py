@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from aragog.errors import BadInput
 from aragog.urlstore.content import FolderContent, MemoryContent
+from aragog.urlstore.ports import ContentPut
 
 META = {"url": "https://example.com/é", "content_type": "text/html; charset=utf-8", "empty": ""}
 
@@ -58,6 +59,29 @@ def test_a_put_may_run_twice(content):
 
     assert content.get(key(1)) == (b"x", META)
     assert list(content.keys("")) == [key(1)]
+
+
+def test_many_are_put_at_once_and_may_be_put_again(content):
+    puts = [ContentPut(key(n), b"body %d" % n, {"n": str(n)}) for n in range(40)]
+
+    for some in ([], puts[:1], puts, puts):
+        content.put_many(some)
+
+    assert list(content.keys()) == sorted(put.key for put in puts)
+    assert all(content.get(put.key) == (put.body, put.meta) for put in puts)
+
+
+def test_one_that_cannot_be_put_is_told_and_the_others_may_be_there(content):
+    puts = [
+        ContentPut(key(1), b"1", {}),
+        ContentPut("no hash", b"", {}),
+        ContentPut(key(3), b"3", {}),
+    ]
+
+    with pytest.raises(BadInput):
+        content.put_many(puts)
+
+    assert content.get(key(1)) == (b"1", {})
 
 
 def test_what_was_deleted_is_gone_and_may_be_deleted_again(content):

@@ -108,6 +108,10 @@ class MortalContent:
         self._fuse.burn()
         self._inner.put(key, body, meta)
 
+    def put_many(self, puts):
+        for put in puts:
+            self.put(*put)
+
     def delete(self, key):
         self._fuse.burn()
         self._inner.delete(key)

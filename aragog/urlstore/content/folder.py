@@ -17,7 +17,7 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from aragog.urlstore.content.framing import (
     header,
     unframe,
 )
+from aragog.urlstore.ports import ContentPut
 
 TMP_AGE_S = 3600.0
 
@@ -78,6 +79,10 @@ class FolderContent:
                 with suppress(OSError):
                     tmp.unlink()
                 raise
+
+    def put_many(self, puts: Sequence[ContentPut]) -> None:
+        for put in puts:
+            self.put(*put)
 
     def get(self, key: str) -> StoredContent | None:
         path = self._path(key)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from aragog.urlstore.content.framing import StoredContent, check_key, check_prefix
+from aragog.urlstore.ports import ContentPut
 
 
 class MemoryContent:
@@ -15,6 +16,10 @@ class MemoryContent:
 
     def put(self, key: str, body: bytes, meta: Mapping[str, str]) -> None:
         self._objects[check_key(key)] = StoredContent(bytes(body), dict(meta))
+
+    def put_many(self, puts: Sequence[ContentPut]) -> None:
+        for put in puts:
+            self.put(*put)
 
     def get(self, key: str) -> StoredContent | None:
         found = self._objects.get(check_key(key))

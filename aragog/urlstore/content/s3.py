@@ -16,7 +16,8 @@ import io
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,6 +41,7 @@ from aragog.urlstore.content.framing import (
     header,
     unframe,
 )
+from aragog.urlstore.ports import ContentPut
 
 SHA256 = "aragog-sha256"
 META = "aragog-meta"
@@ -113,6 +115,22 @@ class S3Content:
                     ExtraArgs={"Metadata": metadata}, Config=self._transfer,
                 )  # fmt: skip
 
+    def put_many(self, puts: Sequence[ContentPut]) -> None:
+        """
+        Several at a time: a PUT is 2 ms of CPU and 10 to 100 ms of waiting.
+
+        All have ended when this returns or raises; the first error is raised.
+        """
+        if len(puts) < 2:
+            for put in puts:
+                self.put(*put)
+            return
+        self._client()  # made anew after a fork, and the threads with it
+        sent = [self._threads.submit(self.put, *put) for put in puts]
+        wait(sent)
+        for future in sent:
+            future.result()
+
     def get(self, key: str) -> StoredContent | None:
         name = self._name(key)
         with self._our_errors():
@@ -183,6 +201,7 @@ class S3Content:
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._made = None
+        self._threads = ThreadPoolExecutor(self._settings.s3_parallel, "s3-put")
 
     def _new_client(self) -> Any:
         settings = self._settings
@@ -196,7 +215,8 @@ class S3Content:
                     connect_timeout=settings.s3_connect_timeout_s,
                     read_timeout=settings.s3_read_timeout_s,
                     retries={"mode": "standard", "total_max_attempts": settings.s3_attempts},
-                    max_pool_connections=32,
+                    # Those of `put_many`, and what threads that read may want beside them.
+                    max_pool_connections=settings.s3_parallel + 24,
                     request_checksum_calculation=checksums,
                     response_checksum_validation=checksums,
                     # Host names made of bucket names need DNS, which a server of one's own has not.
