@@ -36,6 +36,8 @@ LONGEST_WAIT_S = 30 * DAY_S
 
 # Those that were put off may wait this share of the domain's usual interval.
 _QUEUE_SHARE = 0.02
+# They are booked this share of it ahead at most: the price rises meanwhile, for them, too.
+_BOOKED_SHARE = 0.1
 # The price changes by a factor e in this share of the domain's usual interval, at most.
 _PACE_SHARE = 0.25
 _LARGEST_STEP = 0.5
@@ -102,7 +104,7 @@ def ration(
     ranked = sorted(((worth_s(one.state, budget, now_ms), one) for one in due), key=lambda w: -w[0])
     go, rest = ranked[:most], ranked[most:]
     later: list[tuple[Due, int]] = []
-    start_ms = max(now_ms + tick_s * 1000, float(budget.booked_ms))
+    start_ms = _from_ms(budget, now_ms, tick_s)
     booked = 0
     for worth, one in rest:
         if worth >= budget.price_s:
@@ -122,6 +124,15 @@ def ration(
     allowed = max(rate_per_s * tick_s, 1.0)
     price_s = _price_s(budget, after, (ready - allowed) / allowed, tick_s)
     return Rationed([one for _, one in go], later, replace(after, price_s=price_s))
+
+
+def _from_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
+    """Where the booking goes on; it begins anew where it is so far ahead that nobody would come."""
+    first_ms = now_ms + tick_s * 1000
+    if not budget.age_s:
+        return max(first_ms, float(budget.booked_ms))
+    last_ms = now_ms + max(_BOOKED_SHARE * budget.age_s, 4 * tick_s) * 1000
+    return float(budget.booked_ms) if first_ms < budget.booked_ms < last_ms else first_ms
 
 
 def worth_s(state: State | None, budget: Budget, now_ms: int) -> float:
@@ -183,7 +194,7 @@ def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> flo
     if not after.age_s:
         return before.price_s
     waiting_s = (after.booked_ms - after.at_ms) / 1000 - tick_s
-    if waiting_s > 0:
+    if waiting_s > 0 and excess >= 0:
         allowed_s = max(_QUEUE_SHARE * after.age_s, 2 * tick_s)
         excess = (waiting_s - allowed_s) / allowed_s
     excess = min(max(excess, -1.0), 1.0)
