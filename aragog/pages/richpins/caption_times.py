@@ -37,17 +37,30 @@ _TOTAL = (
     r"totale?\s*(?:time|tijd)?|ready\s*in|takes|gesamtzeit|zubereitungszeit|temps\s*total|"
     r"tiempo\s*total|tempo\s*totale|tempo\s*de\s*preparo|bereidingstijd|tilberedningstid|arbejdstid|tid\s*i\s*alt"
 )
-_TOKENS = re.compile(
-    rf"\b(?:(?P<prep_minutes>{_PREP})|(?P<cook_minutes>{_COOK})|(?P<total_minutes>{_TOTAL}))(?!\w)|"
-    rf"(?<![\d.,])(?=[\d.,:/½¼¾\s–-]{{1,14}}[^\W\d_])(?P<lasts>{_DURATION})",
-    re.IGNORECASE,
+_CAPTION = (
+    rf"\b(?:(?P<prep_minutes>{_PREP})|(?P<cook_minutes>{_COOK})|(?P<total_minutes>{_TOTAL}))(?!\w)"
 )
+_LASTS = re.compile(_DURATION, re.IGNORECASE)
+_BEFORE = re.compile(_CAPTION + _GAP + _ABOUT + "$", re.IGNORECASE)
+_AFTER = re.compile(_GAP + _CAPTION, re.IGNORECASE)
+_DIGITS = re.compile(r"[0-9]+")
+_LAST_WORDS = (
+    "time", "prep", "preparation", "cook", "cooking", "total", "totale", "takes", "in", "zeit",
+    "préparation", "cuisson", "preparación", "preparacion", "cocción", "coccion", "preparazione",
+    "cottura", "preparo", "prepara", "cozimento", "tijd", "przygotowania", "gotowania",
+    "förberedelse", "tid", "alt", "around", "about", "approx", "approximately", "ca", "circa",
+    "até", "to", "etwa", "ongeveer", "cirka", "tiempo", "tempo",
+)  # fmt: skip
+"""A caption, or what may stand between it and its duration, ends in one of these."""
+_LAST_LETTERS = re.compile(r"[^\W\d_][\s:=\-–|·•.]{0,8}$")
 _BESIDE = re.compile(_GAP + _ABOUT, re.IGNORECASE)
-_BARE = re.compile(rf"\bT(?:ime|id|ijd|empo|iempo|emps|otaal)\b{_GAP}{_ABOUT}{_DURATION}")
+_BARE = re.compile(rf"T(?:ime|id|ijd|empo|iempo|emps|otaal)\b{_GAP}{_ABOUT}{_DURATION}")
 _IN_A_STEP = re.compile(r"(?:cook|takes)\s+\d", re.IGNORECASE)
 """`Cook 5 minutes` alone tells what to do, not how long all of it takes."""
 _MAX_RUN = 12
-_MAX_TOKENS = 500
+_MAX_NUMBERS = 5_000
+_MAX_TOKENS = 300
+_MAX_CAPTION_CHARS = 60
 _LEAST_RUN = 3
 
 
@@ -74,7 +87,7 @@ def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
                 continue
             found.setdefault(name, (lasts, shown[start:end].strip()))
     if not found:
-        bare = _BARE.search(shown)
+        bare = next(_bare(shown), None)
         if bare is None and behind is not None:
             bare = _BEHIND.match(shown, behind)
         lasts_minutes = durations.minutes(bare[1].strip()) if bare else None
@@ -83,24 +96,59 @@ def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
     return found
 
 
+def _bare(shown: str) -> Iterator[re.Match[str]]:
+    """A mere `Time`, in capitals; the pattern begins with its letter, which is fast to look for."""
+    for found in _BARE.finditer(shown):
+        if found.start() == 0 or not shown[found.start() - 1].isalnum():
+            yield found
+
+
 _BEHIND = re.compile(r"[\s—–|·•,-]{1,5}" + _DURATION, re.IGNORECASE)
 
 
 def _runs(shown: str) -> Iterator[list[_Token]]:
     """Captions and durations with nothing else between them."""
     run: list[_Token] = []
-    for found in islice(_TOKENS.finditer(shown), _MAX_TOKENS):
-        name = found.lastgroup or ""
-        if found["lasts"]:
-            name = "lasts"
-        lasts = durations.minutes(found["lasts"].strip()) if found["lasts"] else None
-        token = _Token(name, found.start(), found.end(), lasts)
+    for token in _tokens(shown):
         beside = _BESIDE.match(shown, run[-1].end) if run else None
         if run and (beside is None or beside.end() < token.start or len(run) >= _MAX_RUN):
             yield run
             run = []
         run.append(token)
     yield run
+
+
+def _tokens(shown: str) -> list[_Token]:
+    """Durations, of which a text has few, and the captions beside them, which cost more to find."""
+    found: dict[int, _Token] = {}
+    behind = 0
+    for digits in islice(_DIGITS.finditer(shown), _MAX_NUMBERS):
+        at = digits.start()
+        lasts = _LASTS.match(shown, at) if at >= behind else None
+        if lasts is None or (at and shown[at - 1] in ".,"):
+            continue
+        start, behind = lasts.span()
+        if len(found) >= _MAX_TOKENS:
+            break
+        found[start] = _Token("lasts", start, behind, durations.minutes(lasts[1].strip()))
+        first = max(0, start - _MAX_CAPTION_CHARS)
+        for caption, offset in (
+            (_caption_in(shown[first:start]), first),
+            (_AFTER.match(shown, behind), 0),
+        ):
+            if caption is not None:
+                name = caption.lastgroup or ""
+                begins, ends = caption.span(name)
+                found[begins + offset] = _Token(name, begins + offset, ends + offset, None)
+    return [found[start] for start in sorted(found)]
+
+
+def _caption_in(window: str) -> re.Match[str] | None:
+    """The caption at the end of `window`."""
+    letters = _LAST_LETTERS.search(window)
+    if letters is None or not window[: letters.start() + 1].lower().endswith(_LAST_WORDS):
+        return None
+    return _BEFORE.search(window)
 
 
 _Pair = tuple[str, int, int, int]

@@ -13,7 +13,7 @@ import re
 from aragog.pages.document import Document
 from aragog.pages.richpins.yields import Yield, read_yield
 
-MAX_CHARS = 300_000
+MAX_CHARS = 100_000
 
 _GAP = r"[\s:=\-–|·•]{0,6}"
 _SERVES = re.compile(
@@ -33,12 +33,16 @@ _FOR_PEOPLE = re.compile(
 )
 
 
-def text_of(document: Document) -> str:
-    """What the page shows in its main part, else anywhere, as one line."""
+def text_of(document: Document, *, anywhere: bool) -> str:
+    """What the page shows in its main part, as one line; `anywhere` when it has none."""
     body = document.tree.body
     if body is None:
         return ""
-    main = body.css_first("main") or body.css_first("article") or body
+    main = body.css_first("main") or body.css_first("article")
+    if main is None:
+        main = body if anywhere else None
+    if main is None:
+        return ""
     return " ".join(main.text(separator=" ")[:MAX_CHARS].split())
 
 

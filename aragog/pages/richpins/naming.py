@@ -148,11 +148,15 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
     letters = next(iter(own_names(sources)), "")
     if not _MIN_HOST_CHARS <= len(letters) <= _MAX_HOST_CHARS or not letters.isalnum():
         return
+    body = sources.document.body[:_MAX_SEARCHED_BYTES]
+    bare_body, host = body.lower().translate(None, b" '.&-\t\n"), letters.encode()
+    if not any(mark + host in bare_body for mark in (b">", b'"')):
+        return
     spelled = rb"[ '.&-]{0,3}".join(re.escape(char.encode()) for char in letters)
     shown = re.compile(rb"[>\"']\s*(" + spelled + rb")\s*[<\"']", re.IGNORECASE)
     found = Counter(
         name
-        for each in islice(shown.finditer(sources.document.body[:_MAX_SEARCHED_BYTES]), 100)
+        for each in islice(shown.finditer(body), 100)
         if not (name := each[1].decode()).islower() and not name.isupper()
     )
     for name, _ in found.most_common(1):

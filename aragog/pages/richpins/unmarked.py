@@ -101,8 +101,9 @@ _CUT_CHARS = 100
 
 
 def _captioned(sources: Sources, marked: Recipe) -> Recipe:
-    shown = captions.text_of(sources.document)
-    found = captions.servings(shown)
+    open_ended = marked.yields is None or marked.total_minutes is None
+    shown = captions.text_of(sources.document, anywhere=open_ended)
+    found = captions.servings(shown) if open_ended else None
     behind = shown.find(found[1]) + len(found[1]) if found else None
     if marked.yields is None and found is None:
         found = captions.called_servings(sources.document)

@@ -167,3 +167,18 @@ def test_any_order_of_parts_is_read(pieces):
     found = pin("ingredients" + "".join(pieces))
 
     assert found.recipe is None or found.recipe.ingredients
+
+
+def test_parts_of_a_declared_total_are_read_from_the_main_part_of_a_page():
+    marked = ld(
+        recipeIngredient=["x"],
+        recipeInstructions="Stir it until it is done.",
+        totalTime="PT1H",
+        recipeYield="4",
+    )
+    shown = "<p>20 min prep time 40 min cook time</p>"
+
+    inside, outside = pin(f"{marked}<main>{shown}</main>").recipe, pin(marked + shown).recipe
+
+    assert (inside.prep_minutes, inside.cook_minutes, inside.total_minutes) == (20, 40, 60)
+    assert outside.prep_minutes is None
