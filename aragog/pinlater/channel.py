@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any
 
 from kombu.transport import redis as stock
@@ -87,8 +89,13 @@ class QoS(stock.QoS):
 
     @property
     def worth_claiming(self) -> int:
-        """Room below which a claim is put off: with prefork it comes back one by one."""
-        return max(1, min(8, self.prefetch_count // 4))
+        """
+        Room below which a claim is put off for `PUT_OFF_S`.
+
+        With prefork room comes back one by one; without anything unacknowledged none will.
+        """
+        unacknowledged = len(self._delivered) - len(self._dirty)
+        return max(1, min(8, self.prefetch_count // 4)) if unacknowledged else 1
 
 
 class Channel(stock.Channel):
@@ -111,6 +118,8 @@ class Channel(stock.Channel):
         # The tag just being delivered: Celery rejects at once what it has no task for.
         self.refusing = ""
         self._intake: Intake | None = None
+        self._put_off_s: float | None = None
+        """Since when a claim has been put off."""
         super().__init__(*args, **kwargs)
         # The first server has just answered a PING: whatever was held against it is over.
         self.book.cluster.breakers[self.book.cluster.shards[0].name].answered(0, 0)
@@ -183,6 +192,9 @@ class Channel(stock.Channel):
     def basic_consume(self, queue: str, no_ack: bool, *args: Any, **kwargs: Any) -> Any:
         if no_ack:
             self._unacknowledged.add(queue)
+        if "celery.worker.control" in sys.modules:
+            # Of no use to publishers, nor to users of kombu alone.
+            import_module("aragog.pinlater.inspection")
         return super().basic_consume(queue, no_ack, *args, **kwargs)
 
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
@@ -241,12 +253,23 @@ class Channel(stock.Channel):
         self.intake.consume(self.job_queues)
         if not self.intake.queues:
             return 0
-        room, taken = self.qos.room(at_most=at_most), 0
-        if room >= self.qos.worth_claiming or (room and not self.qos._delivered):
-            taken = self.intake.take(room)
+        room, taken = self.qos.room(at_most=MAX_BATCH), 0
+        if room and not self._puts_off(room):
+            taken = self.intake.take(min(room, at_most))
         if self.qos.can_consume():
             self.intake.wait()
         return taken
+
+    def _puts_off(self, room: int) -> bool:
+        """Wait for more room? Not for long: what is taken already may run for hours."""
+        now_s = _clock.monotonic_s()
+        if room >= self.qos.worth_claiming:
+            self._put_off_s = None
+        elif self._put_off_s is None:
+            self._put_off_s = now_s
+        elif now_s - self._put_off_s >= PUT_OFF_S:
+            self._put_off_s = None
+        return self._put_off_s is not None
 
     @property
     def wants_turn_at_s(self) -> float:
@@ -254,10 +277,7 @@ class Channel(stock.Channel):
         if not self._intake or not self._intake.queues or not self.qos.can_consume():
             return float("inf")
         soon = self._intake.next_look_s
-        if self.qos.room(at_most=MAX_BATCH) < self.qos.worth_claiming:
-            # Put off for more room, but not for long.
-            return max(soon, _clock.monotonic_s() + PUT_OFF_S)
-        return soon
+        return soon if self._put_off_s is None else max(soon, self._put_off_s + PUT_OFF_S)
 
     # Queues
 

@@ -8,8 +8,6 @@ which is why kombu is pinned to one minor version.
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
 from typing import Any
 
 from kombu.transport import redis as stock
@@ -66,9 +64,6 @@ class Transport(stock.Transport):
         for channel in self.channels:
             channel.book.gathering = True
         loop.on_tick.add(self.cycle.turn)
-        if "celery.worker.control" in sys.modules:
-            # The loop is a worker's. Publishers, and users of kombu alone, need none of this.
-            import_module("aragog.pinlater.inspection")
 
     def close_connection(self, connection: Any) -> None:
         for channel in self.channels:

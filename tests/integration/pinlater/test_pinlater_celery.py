@@ -6,6 +6,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from kombu import Consumer, Queue
 
 from aragog.pinlater import answers
 from aragog.pinlater.job import NewJob, State
@@ -47,6 +48,40 @@ def test_a_solo_worker_runs_the_most_urgent_task_first_and_its_own_queue(place, 
         runs_tasks_now_later_and_again(place.app)
 
     assert place.notes() == ["0", "5", "7", "9", "you"]
+
+
+def test_a_free_thread_gets_a_task_while_most_others_are_busy(place, tmp_path):
+    # What was seen: with room for three of twenty nothing was claimed until others had ended.
+    env = place.env | {"ARAGOG_TEST_CONF": json.dumps({"worker_prefetch_multiplier": 1})}
+    with Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c20"]):
+        for number in range(17):
+            place.app.send_task("gated", (number,))
+        eventually(lambda: len(place.notes()) == 17)
+        for text in ("a", "b", "c"):
+            place.app.send_task("say", (text,))
+        eventually(lambda: len(place.notes()) == 20)
+        place.client.set("gate is open", 1)
+
+
+def test_a_consumer_without_an_event_loop_gets_tasks_as_they_fall_due(place):
+    # The way of kombu's own consumers, and of workers with gevent and eventlet.
+    got = []
+
+    def take(message):
+        got.append(message.headers["task"])
+        message.ack()
+
+    with place.app.connection() as connection:
+        queue = Queue("celery", "celery", routing_key="celery")
+        with Consumer(connection.channel(), [queue], on_message=take, prefetch_count=20):
+            place.app.send_task("third", countdown=0.6)
+            place.app.send_task("second", countdown=0.3)
+            place.app.send_task("first")
+            for _ in range(3):
+                connection.drain_events(timeout=60)
+
+    assert got == ["first", "second", "third"]
+    assert place.shard.sizes("celery").succeeded == 3
 
 
 def test_tasks_end_in_the_state_they_deserve(staffed):
