@@ -38,15 +38,23 @@ def shown_times(sources: Sources) -> Iterator[Candidate]:
     """Moments in elements that are made for them or called after them, outside of comments."""
     tree = sources.document.tree
     for node in tree.css("time[datetime]")[:3]:
-        yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
+        if not _is_declared(node):
+            yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
     for node in tree.css(_DATES)[:_MAX_DATES]:
         text = squeeze(node.text(separator=" "))
         marked = node.attributes.get("title") if node.tag == "abbr" else None
-        if _MIN_DATE_CHARS <= len(text) <= _MAX_DATE_CHARS and not is_in_comments(node):
+        if not _MIN_DATE_CHARS <= len(text) <= _MAX_DATE_CHARS or _is_declared(node):
+            continue
+        if not is_in_comments(node):
             said = marked or _BEFORE_DATE.sub("", text)
             if dates.moment(said) is None:
                 continue
             yield Candidate(said, "html", f"{node.tag} of a class of dates")
+
+
+def _is_declared(node: LexborNode) -> bool:
+    """True for the value of a property, which has been asked if it was the right one."""
+    return bool({"itemprop", "property"} & node.attributes.keys())
 
 
 _DATES = (

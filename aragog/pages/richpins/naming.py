@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from itertools import islice
 
 from aragog.errors import InvalidUrl
-from aragog.pages.richpins import values
+from aragog.pages.richpins import app, book, movie, values
 from aragog.pages.richpins.graph import Node
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.sources import Sources
 from aragog.urls.domain import registered_domain
 
+_WORKS = app.TYPES | book.TYPES | movie.TYPES
+"""Their publishers are rarely the site's."""
 _SITE_TYPES = frozenset({"website"})
 _TITLE_CUTS = re.compile(r"\s+[|\-–—·•:»│›~]\s+|\s*[|│]\s*")
 _NOT_LETTERS = re.compile(r"[\W_]+")
@@ -87,7 +89,7 @@ def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
         yield from sources.scalars(sites, "name", "alternatename")
         yield from sources.meta("og:site_name")
         yield from sources.meta("application-name", "apple-mobile-web-app-title")
-        yield from sources.scalars(nodes, "publisher")
+        yield from sources.scalars([n for n in nodes if not n.is_a(_WORKS)], "publisher")
         yield from sources.meta("dc.publisher", "dcterms.publisher", "publisher")
         yield from sources.meta("al:ios:app_name", "al:android:app_name", "twitter:app:name:iphone")
         yield from _named_like_the_host(sources)

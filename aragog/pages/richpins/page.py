@@ -229,7 +229,7 @@ def _published_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Any
         yield from sources.scalars(nodes, "datepublished", "datecreated", "uploaddate")
         yield from sources.meta(
             "article:published_time", "og:article:published_time", "article:published",
-            "og:published_time", "datepublished", "date", "pubdate", "publishdate",
+            "og:published_time", *_loose_dates(sources), "date", "pubdate", "publishdate",
             "publish_date", "parsely-pub-date", "sailthru.date", "dc.date.issued", "dc.date",
             "dcterms.created", "dcterms.date", "dcterms.issued", "dc.date.created",
             "citation_publication_date", "citation_date", "cxenseparse:recs:publishtime",
@@ -239,6 +239,15 @@ def _published_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Any
         yield from sources.scalars(pages, "datepublished")
 
     return sources.dated("page.published_at", candidates(), otherwise=shown_times(sources))
+
+
+def _loose_dates(sources: Sources) -> tuple[str, ...]:
+    """`datePublished` as the name of a meta element, unless that is a property of some item."""
+    name = "datepublished"
+    if name not in sources.metas:
+        return ()
+    items = (node for node in sources.graph.nodes if node.syntax == "rdfa")
+    return () if any(name in node.properties for node in items) else (name,)
 
 
 def _modified_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Moment | None:

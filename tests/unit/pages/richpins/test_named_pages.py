@@ -84,3 +84,35 @@ def test_the_date_of_a_comment_is_not_that_of_the_page():
 
 def test_a_date_of_two_readings_stays_unread_where_it_is_shown():
     assert pin("<p class=date>03/04/2016</p>").published_at is None
+
+
+def test_the_publisher_of_a_book_is_not_the_site():
+    book = '{"@type":"Book","name":"B","publisher":{"name":"Little Press"}}'
+
+    assert pin(f'<script type="application/ld+json">{book}</script>').site_name is None
+
+
+def test_the_time_of_another_property_is_not_when_the_page_was_published():
+    found = pin(
+        "<div itemscope itemtype='https://schema.org/Store'><b itemprop=name>S</b>"
+        "<p itemprop=openingHoursSpecification itemscope><time itemprop=validFrom "
+        "datetime='2013-12-24'>24 December 2013</time></p></div>"
+    )
+
+    assert found.published_at is None
+
+
+def test_the_date_of_a_review_is_not_that_of_the_product():
+    found = pin(
+        "<div vocab='https://schema.org/' typeof=Product><b property=name>P</b><div property=review "
+        "typeof=Review><meta property=datePublished content='2011-04-01'></div></div>"
+    )
+
+    assert (found.type, found.published_at) == ("product", None)
+
+
+def test_a_date_in_a_meta_element_of_no_item_is_that_of_the_page():
+    assert (
+        pin("<meta name=datePublished content='2011-04-01'>").published_at.isoformat()
+        == "2011-04-01"
+    )
