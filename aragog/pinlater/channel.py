@@ -84,6 +84,11 @@ class QoS(stock.QoS):
 
     def room(self, *, at_most: int) -> int:
         """How many more messages the consumer would take."""
+        if not self.can_consume():
+            return 0
+        if "can_consume" in vars(self):
+            # Celery's `worker_disable_prefetch`: asked anew after every message.
+            return 1
         estimate = self.can_consume_max_estimate()
         return at_most if estimate is None else min(estimate, at_most)
 

@@ -63,6 +63,20 @@ def test_a_free_thread_gets_a_task_while_most_others_are_busy(place, tmp_path):
         place.client.set("gate is open", 1)
 
 
+def test_a_worker_that_must_not_prefetch_takes_what_it_can_begin(place, tmp_path):
+    env = place.env | {"ARAGOG_TEST_CONF": json.dumps({"worker_disable_prefetch": True})}
+    with Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]):
+        for number in range(8):
+            place.app.send_task("gated", (number,))
+        eventually(lambda: len(place.notes()) == 2)
+        time.sleep(1.0)
+        held = place.running()
+        place.client.set("gate is open", 1)
+        eventually(lambda: place.shard.sizes("celery").succeeded == 8)
+
+    assert held == 2
+
+
 def test_a_consumer_without_an_event_loop_gets_tasks_as_they_fall_due(place):
     # The way of kombu's own consumers, and of workers with gevent and eventlet.
     got = []
