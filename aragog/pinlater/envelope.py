@@ -30,10 +30,11 @@ def is_job(message: Mapping[str, Any]) -> bool:
 
 def to_job(message: dict[str, Any], *, priority: int, now: datetime) -> NewJob:
     """
-    The job that a task message stands for. The message's eta is moved.
+    The job that a task message stands for.
 
     Args:
-        message: as kombu hands it to a transport.
+        message: as kombu hands it to a transport. It stays as it is: when publishing fails, kombu
+            tries the same headers and properties again.
         priority: 0 to 9.
         now: the publisher's time, aware; an eta is measured against the clock that made it, so
             that its skew cancels out.
@@ -41,12 +42,14 @@ def to_job(message: dict[str, Any], *, priority: int, now: datetime) -> NewJob:
     Raises:
         InvalidMessage: an eta that is no ISO 8601 time.
     """
-    headers, properties = message["headers"], message["properties"]
+    headers, properties = dict(message["headers"]), dict(message["properties"])
     delay_ms = _delay_ms(headers, now)
-    unique_key = properties.pop("unique_key", None) or headers.get("unique_key") or ""
+    # Taken out: `self.retry()` sends the headers that came, while this job still has the key.
+    in_headers = headers.pop("unique_key", None)
+    unique_key = properties.pop("unique_key", None) or in_headers or ""
     attempts = properties.pop("max_attempts", None) or headers.get("max_attempts") or 0
     return NewJob(
-        body=_json.dumps(message).encode(),
+        body=_json.dumps(message | {"headers": headers, "properties": properties}).encode(),
         priority=priority,
         delay_ms=delay_ms,
         max_attempts=int(attempts),

@@ -3,6 +3,7 @@
 import json
 import signal
 import tempfile
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -75,6 +76,21 @@ def test_a_broker_that_restarts_costs_no_job_and_doubles_none(own_place, tmp_pat
 
     wanted = {"eta": 1} | {f"slow{i}": 1 for i in range(4)} | {f"slow{i} done": 1 for i in range(4)}
     assert Counter(notes) == wanted
+
+
+def test_a_task_that_is_published_into_an_outage_keeps_its_eta(own_place):
+    own_place.app.send_task("say", ("connects",), countdown=3600)
+    own_place.server.stop()
+    publish = threading.Thread(
+        target=own_place.app.send_task, args=("say", ("late",)), kwargs={"countdown": 3600}
+    )
+    publish.start()
+    time.sleep(0.3)
+    own_place.server.start()
+    publish.join()
+
+    sizes = own_place.shard.sizes("celery")
+    assert (sizes.due, sizes.later) == (0, 2)
 
 
 @pytest.mark.parametrize("pool", ["threads", "prefork"])

@@ -41,6 +41,26 @@ def test_an_eta_becomes_a_delay_and_leaves_the_message(delay_ms):
     assert opened["headers"]["x_eta"]
 
 
+def test_a_message_that_is_published_again_is_the_same_job():
+    # kombu tries a failed publish again with the same dictionaries; its eta was lost then.
+    given_message = message(eta=(NOW + timedelta(hours=1)).isoformat())
+    given_message["properties"] |= {"unique_key": "k", "max_attempts": 3}
+
+    first, second = (envelope.to_job(given_message, priority=3, now=NOW) for _ in range(2))
+
+    assert first == second
+    assert (first.delay_ms, first.unique_key, first.max_attempts) == (3_600_000, "k", 3)
+
+
+def test_a_unique_key_does_not_travel_with_the_task():
+    # `self.retry()` sends the headers that came: its job would be told that it is there already.
+    job = envelope.to_job(message(unique_key="k"), priority=0, now=NOW)
+
+    opened = envelope.from_job(job.body, tag="t", attempt=1)
+
+    assert "unique_key" not in opened["headers"]
+
+
 def test_an_eta_in_another_zone_is_the_same_instant():
     job = envelope.to_job(message(eta="2026-11-01T02:00:01+02:00"), priority=0, now=NOW)
 
