@@ -2,7 +2,7 @@
 What refreshing by the real interval logic is worth: pages kept fresh, for the same fetches.
 
     python -m bench.refresh [--urls 3000] [--days 120] [--effort 1] [--jobs 2]
-    python -m bench.refresh --world "products alone" --scarce 120 [--cycles 12]
+    python -m bench.refresh --world "products alone" --scarce 120 [--cycles 12] [--told]
 
 Pages change by Poisson processes; every fetch goes through `aragog.urlstore.refresh.decide`, which
 is told only whether there was a change since the last one. Freshness is the share of time that
@@ -158,11 +158,20 @@ class Domain:
         every_days: one fetch a page in so many days is what it may be asked.
         settings: of `decide`.
         seed: of its dice.
+        told: the price is asked with every page's true rate: what the mechanism alone is worth.
     """
 
     def __init__(
-        self, world: str, urls: int, every_days: float, settings: RefreshSettings, seed: int
+        self,
+        world: str,
+        urls: int,
+        every_days: float,
+        settings: RefreshSettings,
+        seed: int,
+        *,
+        told: bool = False,
     ) -> None:
+        self._told = told
         self._rng = random.Random(seed)
         self._settings = settings
         self._budget = Budget()
@@ -194,7 +203,7 @@ class Domain:
             if page.state is None:
                 self._fetch(n, page, now_ms)  # new URLs have requests of their own
             else:
-                due.append(Due(page.url, int(at_ms), page.state))
+                due.append(Due(page.url, int(at_ms), self._believed(page, page.state)))
         done = ration(due, self._budget, rate_per_s=self.rate_per_s, now_ms=now_ms, tick_s=tick_s)
         self._budget = done.budget
         self.put_off += len(done.later)
@@ -205,6 +214,10 @@ class Domain:
             self._count(page, now_ms, begin_ms)
             self.fetches += now_ms >= begin_ms
             self._fetch(int(one.url), page, now_ms)
+
+    def _believed(self, page: _Page, state: State) -> State:
+        sure = 1e6
+        return state._replace(a=sure, b_s=sure * page.every_s, changes=0) if self._told else state
 
     def _fetch(self, n: int, page: _Page, now_ms: int) -> None:
         changed = page.state is not None and page.changes_ms < now_ms
@@ -228,12 +241,19 @@ class Domain:
 
 
 def replay_scarce(
-    world: str, urls: int, every_days: float, cycles: float, effort: float, seed: int
+    world: str,
+    urls: int,
+    every_days: float,
+    cycles: float,
+    effort: float,
+    seed: int,
+    *,
+    told: bool = False,
 ) -> tuple[Sum, int]:
     """One domain through its cycles; and how often a URL was put off."""
     settings = RefreshSettings(effort=effort, min_interval_s=60.0, max_interval_s=90 * DAY_S)
     started = time.process_time()
-    domain = Domain(world, urls, every_days, settings, seed)
+    domain = Domain(world, urls, every_days, settings, seed, told=told)
     domain.run(cycles)
     rates = [1 / page.every_s for page in domain.pages]
     cpu_s = time.process_time() - started
@@ -297,7 +317,10 @@ def measure_scarce(world: str, every_days: float, options: argparse.Namespace) -
     share = -(-options.urls // options.jobs)
     given = (world, share, every_days, options.cycles, options.effort)
     with ProcessPoolExecutor(options.jobs) as pool:
-        asked = [pool.submit(replay_scarce, *given, seed) for seed in range(options.jobs)]
+        asked = [
+            pool.submit(replay_scarce, *given, seed, told=options.told)
+            for seed in range(options.jobs)
+        ]
         done = [one.result() for one in asked]
     parts = [part for part, _ in done]
     fetches = sum(part.fetches for part in parts)
@@ -348,6 +371,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--cycles", type=float, default=12, help="of scarce worlds: fetches a page")
     parser.add_argument("--scarce", type=float, help="one fetch a page in so many days; one world")
+    parser.add_argument("--told", action="store_true", help="scarce: with every true rate known")
     parser.add_argument("--world", choices=list(WORLDS))
     options = parser.parse_args()
     size = f"{options.urls:,} URLs"
