@@ -13,27 +13,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import orjson
 
 from aragog.clock import Clock, SystemClock
 from aragog.settings import RefreshSettings, StoreSettings
-from aragog.urlstore import history, nodes
+from aragog.urlstore import history, nodes, page_plan
 from aragog.urlstore.aliases import Aliases, alias_puts
 from aragog.urlstore.changes import Change, publish, shown
-from aragog.urlstore.compression import content_hash
 from aragog.urlstore.due import due_cell, due_put
 from aragog.urlstore.fields import FieldRules
 from aragog.urlstore.holds import Holds
 from aragog.urlstore.hosts import host_put
-from aragog.urlstore.keys import content_key
 from aragog.urlstore.linking import Linking, LinksWrite
-from aragog.urlstore.nodes import Nodes, alias_of, end_of, facts_of, node_id
+from aragog.urlstore.nodes import Nodes, facts_of, node_id
 from aragog.urlstore.outlinks import to_lines
+from aragog.urlstore.page_plan import Plan, is_brief
 from aragog.urlstore.planning import HELD, Next, gone, planned
-from aragog.urlstore.ports import ContentPut, ContentStore
-from aragog.urlstore.records import ContentWrite, PageWrite, Written
+from aragog.urlstore.ports import ContentStore
+from aragog.urlstore.records import PageWrite, Written
 from aragog.urlstore.refresh import IGNORED_FIELDS
 from aragog.zen.codec import due_key
 from aragog.zen.tables import Cell, Put, Row, Tables
@@ -52,41 +50,6 @@ _COLUMNS = (
     nodes.HELD,
     nodes.LEAVING,
 )
-
-
-@dataclass(slots=True)
-class _Plan:
-    """One page on its way: where it goes, and what is there already."""
-
-    page: PageWrite
-    home: str
-    """The URL whose node gets it."""
-    row: Row
-    """That node."""
-    stale: bool
-    """Something newer is there."""
-    refused: bool
-    """The node was removed after this fetch, or taken down."""
-    cells: dict[bytes, bytes] = field(default_factory=dict)
-    """For the home's node, at the time of the fetch."""
-    aliases: list[str] = field(default_factory=list)
-    """URLs that shall point at the home."""
-    changed: list[str] = field(default_factory=list)
-    """Fields whose values are other than the stored ones."""
-    missing: frozenset[str] = frozenset()
-    """Names of fields that the pipeline had found before this fetch and that it did not bring."""
-    gone: frozenset[str] = frozenset()
-    """Those of them that are stored, as the pipeline's: they go."""
-    body: ContentPut | None = None
-    """To be put before anything points to it."""
-    due_at_ms: int | None = None
-    told: Change | None = None
-    """For the change feed."""
-
-    @property
-    def whole(self) -> bool:
-        """True when the fetch tells all fields of the home; through an alias it may not."""
-        return self.page.whole and self.home in (self.page.url, self.page.final_url)
 
 
 class PageWriter:
@@ -143,7 +106,7 @@ class PageWriter:
         links = self._write_links(current, now_ms)
         self._write_rows(plans, current, now_ms)
         self._afterwards(plans, current, known, now_ms)
-        return {id(plan.page): _written(plan, links) for plan in plans}, left
+        return {id(plan.page): page_plan.written(plan, links) for plan in plans}, left
 
     def _know(self, fields: Iterable[str]) -> None:
         """
@@ -157,18 +120,18 @@ class PageWriter:
 
     def _plan(
         self, pages: Sequence[PageWrite], now_ms: int
-    ) -> tuple[list[_Plan], dict[str, Row], list[PageWrite]]:
+    ) -> tuple[list[Plan], dict[str, Row], list[PageWrite]]:
         """Plans, the nodes they were made from, and the pages that must wait until these are."""
-        urls = {url for page in pages for url in _urls(page)}
+        urls = {url for page in pages for url in page_plan.urls_of(page)}
         known = self._nodes.read(urls, self._columns)
-        while missing := _targets(known):
+        while missing := page_plan.targets_of(known):
             known |= self._nodes.read(missing, self._columns)
         plans = []
         later = []
         touched: set[str] = set()
         for page in pages:
-            home = _home(page, known)
-            its = {home, *_urls(page), *_homes(page, known)}
+            home = page_plan.home_of(page, known)
+            its = {home, *page_plan.urls_of(page), *page_plan.homes_of(page, known)}
             waits = not touched.isdisjoint(its)
             touched |= its  # of one that waits, too: what has to do with it comes after it
             if waits or self._leave(page, home, known, now_ms):
@@ -176,9 +139,11 @@ class PageWriter:
                 continue
             row = known.get(home, {})
             nodes.check_url(row, home)
-            before = _seen_at_ms(row, brief=is_brief(page))
-            refused = any(_refuses(known[url], page) for url in {page.url, home} if url in known)
-            plans.append(_Plan(page, home, row, page.fetched_at_ms < before, refused))
+            before = page_plan.seen_at_ms(row, brief=is_brief(page))
+            refused = any(
+                page_plan.refuses(known[url], page) for url in {page.url, home} if url in known
+            )
+            plans.append(Plan(page, home, row, page.fetched_at_ms < before, refused))
         for plan in plans:
             self._point(plan, known)
         self._look_for_gone(plans)
@@ -191,12 +156,12 @@ class PageWriter:
         Only from a home that was never fetched itself: all it shows is what they brought there. A
         home of its own keeps what it has until it is fetched again.
         """
-        leaving = [] if is_brief(page) else _leaving(page, home, known)
+        leaving = page_plan.leaving(page, home, known)
         for url in leaving:
             self._aliases.undo(url, now_ms, at_ms=known[url][nodes.CANONICAL].at_ms + 1)
         return bool(leaving)
 
-    def _look_for_gone(self, plans: Sequence[_Plan]) -> None:
+    def _look_for_gone(self, plans: Sequence[Plan]) -> None:
         """
         Read what pages had and have no more, one multi-get; most pages have what they had.
 
@@ -217,18 +182,20 @@ class PageWriter:
                 plan.row = {**plan.row, **found[plan.home]}
                 plan.gone = gone(plan.row, (), plan.missing, plan.page.fetched_at_ms)
 
-    def _point(self, plan: _Plan, known: Mapping[str, Row]) -> None:
+    def _point(self, plan: Plan, known: Mapping[str, Row]) -> None:
         """Which URLs become aliases of the home; known is of before this write."""
         page = plan.page
         if not is_brief(page) and not plan.refused:
-            members = dict.fromkeys(_urls(page))
+            members = dict.fromkeys(page_plan.urls_of(page))
             members.pop(plan.home, None)
             if page.canonical_url == page.url:
                 # A temporary redirect: where it leads stands for itself.
                 members.pop(page.final_url, None)
-            plan.aliases = [url for url in members if not _newer_pointer(known[url], page)]
+            plan.aliases = [
+                url for url in members if not page_plan.has_newer_pointer(known[url], page)
+            ]
 
-    def _fill(self, plan: _Plan, *, newest: bool) -> None:
+    def _fill(self, plan: Plan, *, newest: bool) -> None:
         page, cells = plan.page, plan.cells
         brief = is_brief(page)
         if brief and plan.home != page.url:
@@ -247,15 +214,15 @@ class PageWriter:
             # It was asked itself, so it stands for itself, whatever it was taken for before.
             cells[nodes.CANONICAL] = plan.home.encode()
         if plan.home in (page.url, page.final_url) and (page.gone or not brief):
-            cells[nodes.OWN] = _own(page, plan.home, plan.home)
+            cells[nodes.OWN] = page_plan.own_cell(page, plan.home, plan.home)
         self._fill_fields(plan, newest=newest)
         if newest:
             self._plan_next(plan)
         self._remember(plan)
         if page.content is not None and newest:
-            cells |= _content_cells(plan, page.content)
+            cells |= page_plan.content_cells(plan, page.content)
 
-    def _fill_fields(self, plan: _Plan, *, newest: bool) -> None:
+    def _fill_fields(self, plan: Plan, *, newest: bool) -> None:
         """
         The fields that are other than the stored ones; of an older fetch, those that are missing,
         unless the newer one told all there are.
@@ -277,11 +244,11 @@ class PageWriter:
         if newest:
             plan.changed += sorted(plan.gone)
         if page.provenance:
-            told = _provenance(plan)
+            told = page_plan.provenance_cell(plan)
             if told != (row[nodes.PROVENANCE].value if nodes.PROVENANCE in row else None):
                 plan.cells[nodes.PROVENANCE] = told
 
-    def _plan_next(self, plan: _Plan) -> None:
+    def _plan_next(self, plan: Plan) -> None:
         seen = plan.page.seen
         if seen is None:
             plan.due_at_ms = plan.page.due_at_ms
@@ -293,7 +260,7 @@ class PageWriter:
             plan.due_at_ms = following.due_at_ms
             self._tell(plan, following)
 
-    def _tell(self, plan: _Plan, following: Next) -> None:
+    def _tell(self, plan: Plan, following: Next) -> None:
         """What the change feed says of the page; only holders are told of pages that are new."""
         changed = [name for name in plan.changed if name not in IGNORED_FIELDS]
         held = nodes.text(plan.row, nodes.HELD) == HELD.decode()
@@ -310,7 +277,7 @@ class PageWriter:
         owners = tuple(self._holds.owners(plan.home)) if held else ()
         plan.told = Change(plan.home, plan.page.fetched_at_ms, kind, both, owners)
 
-    def _remember(self, plan: _Plan) -> None:
+    def _remember(self, plan: Plan) -> None:
         for name in self._history:
             value = plan.page.fields.get(name)
             if name in plan.gone:
@@ -325,7 +292,7 @@ class PageWriter:
                     plan.cells[column] = new
                     plan.row = {**plan.row, column: Cell(new, at_ms)}
 
-    def _write_links(self, current: Mapping[str, _Plan], now_ms: int) -> dict[str, tuple[int, int]]:
+    def _write_links(self, current: Mapping[str, Plan], now_ms: int) -> dict[str, tuple[int, int]]:
         writes = [
             LinksWrite(plan.home, plan.page.fetched_at_ms, to_lines(plan.page.links))
             for plan in current.values()
@@ -334,9 +301,7 @@ class PageWriter:
         done = self._linking.write(writes, now_ms) if writes else {}
         return {source: (links.added, links.removed) for source, links in done.items()}
 
-    def _write_rows(
-        self, plans: Sequence[_Plan], current: Mapping[str, _Plan], now_ms: int
-    ) -> None:
+    def _write_rows(self, plans: Sequence[Plan], current: Mapping[str, Plan], now_ms: int) -> None:
         indexes: list[Put] = []
         edges: list[Put] = []
         rows: list[Put] = []
@@ -349,7 +314,7 @@ class PageWriter:
             for alias in plan.aliases:
                 edges += alias_puts(alias, plan.home, now_ms)
                 indexes.append(host_put(alias, now_ms))
-                rows.append(("n", node_id(alias), _pointer(plan, alias), at_ms))
+                rows.append(("n", node_id(alias), page_plan.pointer_cells(plan, alias), at_ms))
         for plan in current.values():
             if plan.cells:
                 due_at_ms = plan.due_at_ms
@@ -369,8 +334,8 @@ class PageWriter:
 
     def _afterwards(
         self,
-        plans: Sequence[_Plan],
-        current: Mapping[str, _Plan],
+        plans: Sequence[Plan],
+        current: Mapping[str, Plan],
         known: Mapping[str, Row],
         now_ms: int,
     ) -> None:
@@ -390,146 +355,10 @@ class PageWriter:
         ]
         if vanished:
             self._tables["n"].delete_many(vanished)
-        trusted = [url for plan in current.values() for url in _refuted(plan)]
+        trusted = [url for plan in current.values() for url in page_plan.refuted(plan)]
         if trusted:
             self._aliases.disappoint(trusted, now_ms)
         for plan in plans:
             for alias in plan.aliases:
-                if _has_own(known.get(alias, {})):
+                if page_plan.has_own(known.get(alias, {})):
                     self._aliases.settle(alias, now_ms)
-
-
-def is_brief(page: PageWrite) -> bool:
-    """True for a fetch that brought no page: it says nothing of identity, fields and links."""
-    return not page.fields and page.links is None and page.content is None
-
-
-def _refuted(plan: _Plan) -> list[str]:
-    """URLs of the fetch that turned out to stand for no page; aliases may have trusted them."""
-    page = plan.page
-    if is_brief(page) and not page.gone:
-        return []
-    asked = dict.fromkeys((page.url, page.final_url))
-    # A page that stands for itself behind a temporary redirect says nothing about the URL it was
-    # redirected to.
-    return [url for url in asked if page.gone or plan.home not in (url, page.url)]
-
-
-def _content_cells(plan: _Plan, content: ContentWrite) -> dict[bytes, bytes]:
-    """The cells that point to the body, which is to be put unless these very bytes are there."""
-    key, digest = content_key(plan.home), content_hash(content.body)
-    there = plan.row.get(nodes.CONTENT_HASH)
-    if there is None or there.value != digest.encode():
-        meta = {**content.meta, "url": plan.home, "encoding": content.encoding}
-        plan.body = ContentPut(key, content.body, meta)
-    return {
-        nodes.CONTENT_KEY: key.encode(),
-        nodes.CONTENT_HASH: digest.encode(),
-        nodes.CONTENT_LENGTH: b"%d" % content.length_bytes,
-        nodes.CONTENT_ENCODING: content.encoding.encode(),
-    }
-
-
-def _urls(page: PageWrite) -> tuple[str, ...]:
-    """Every URL that the fetch says something of."""
-    return (page.url, page.final_url, page.canonical_url, *page.also)
-
-
-def _homes(page: PageWrite, known: dict[str, Row]) -> list[str]:
-    """Where the URLs of a fetch lead by what is stored."""
-    return [end_of(url, known) for url in _urls(page)]
-
-
-def _leaving(page: PageWrite, home: str, known: dict[str, Row]) -> list[str]:
-    leaving = []
-    for url in dict.fromkeys((page.url, page.final_url)):
-        row = known.get(url, {})
-        before = alias_of(row, url)
-        if nodes.text(row, nodes.LEAVING):
-            leaving.append(url)
-        elif before not in (None, home) and row[nodes.CANONICAL].at_ms < page.fetched_at_ms:
-            there = known.get(before, {})
-            if nodes.OWN not in there and nodes.CANONICAL not in there:
-                leaving.append(url)
-    return leaving
-
-
-def _has_own(row: Row) -> bool:
-    held = nodes.text(row, nodes.HELD) == HELD.decode()
-    return nodes.SENTINEL in row or held or bool(nodes.text(row, nodes.DUE))
-
-
-def _targets(known: Mapping[str, Row]) -> list[str]:
-    targets = {alias_of(row, url) for url, row in known.items()}
-    return [target for target in targets if target is not None and target not in known]
-
-
-def _home(page: PageWrite, known: dict[str, Row]) -> str:
-    """The URL that gets the page."""
-    if is_brief(page):
-        return end_of(page.url, known)
-    canonical = page.canonical_url
-    row = known.get(canonical, {})
-    pointer = row.get(nodes.CANONICAL)
-    itself = canonical in (page.url, page.final_url)
-    if itself and (pointer is None or pointer.at_ms <= page.fetched_at_ms):
-        return canonical
-    return end_of(canonical, known)
-
-
-def _newer_pointer(row: Row, page: PageWrite) -> bool:
-    cell = row.get(nodes.CANONICAL)
-    return cell is not None and cell.at_ms > page.fetched_at_ms
-
-
-def _refuses(row: Row, page: PageWrite) -> bool:
-    cell = row.get(nodes.REMOVED)
-    if cell is None:
-        return False
-    return cell.value == nodes.TAKEN_DOWN or cell.at_ms >= page.fetched_at_ms
-
-
-def _seen_at_ms(row: Row, *, brief: bool) -> int:
-    """When what the node holds was fetched; for a failure attempts count too."""
-    facts = facts_of(row)
-    fetched = facts.get("fetched_at_ms") or 0
-    tried = facts.get("attempted_at_ms") or 0 if brief else 0
-    return max(int(fetched), int(tried))
-
-
-def _own(page: PageWrite, url: str, home: str) -> bytes:
-    """What this fetch told of `url` itself."""
-    moved = url != page.final_url
-    return orjson.dumps(
-        {
-            "status": None if moved else page.facts.get("status"),
-            "canonical_url": None if moved else home,
-            "redirects_to": page.final_url if moved else None,
-            "gone": page.gone,
-        }
-    )
-
-
-def _pointer(plan: _Plan, alias: str) -> dict[bytes, bytes]:
-    page = plan.page
-    cells = {
-        nodes.URL: alias.encode(),
-        nodes.CANONICAL: plan.home.encode(),
-        nodes.PROVISIONAL: b"1" if page.provisional else b"",
-        nodes.REASONS: orjson.dumps(page.canonical_reasons),
-    }
-    if alias in (page.url, page.final_url, *page.also):
-        cells[nodes.OWN] = _own(page, alias, plan.home)
-    return cells
-
-
-def _provenance(plan: _Plan) -> bytes:
-    old = facts_of(plan.row, nodes.PROVENANCE)
-    kept = {name: at for name, at in old.items() if name not in plan.missing or name in plan.gone}
-    return orjson.dumps({**kept, **plan.page.provenance})
-
-
-def _written(plan: _Plan, links: Mapping[str, tuple[int, int]]) -> Written:
-    added, removed = links.get(plan.home, (0, 0))
-    stale = plan.stale or plan.refused
-    return Written(plan.page.url, plan.home, stale, *((0, 0) if stale else (added, removed)))

@@ -1,0 +1,87 @@
+"""What all parts of the UrlStore share: the tables, the way through aliases, the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aragog.clock import Clock, SystemClock
+from aragog.errors import TakenDown
+from aragog.settings import RefreshSettings, StoreSettings
+from aragog.urls.normalize import normalize
+from aragog.urlstore import nodes
+from aragog.urlstore.aliases import Aliases
+from aragog.urlstore.changes import Changes
+from aragog.urlstore.conditional import Conditional
+from aragog.urlstore.due import DueIndex
+from aragog.urlstore.fields import FieldRules
+from aragog.urlstore.fold import Folder
+from aragog.urlstore.freshness import Freshness
+from aragog.urlstore.holds import Holds
+from aragog.urlstore.hooks import Hooks
+from aragog.urlstore.hosts import Hosts
+from aragog.urlstore.inlinks import LinkReader
+from aragog.urlstore.linking import Linking
+from aragog.urlstore.nodes import Nodes
+from aragog.urlstore.pacing import Pacing
+from aragog.urlstore.ports import ContentStore
+from aragog.urlstore.takedown import Takedown
+from aragog.urlstore.writing import PageWriter
+from aragog.zen.tables import Row, Tables
+
+
+class StoreBase:
+    """The parts under a UrlStore, and finding the URL that stands for another."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        content: ContentStore,
+        settings: StoreSettings,
+        clock: Clock | None = None,
+        refresh: RefreshSettings | None = None,
+    ) -> None:
+        self._tables = tables
+        self._table = tables["n"]
+        self._content = content
+        self._settings = settings
+        self._clock = clock or SystemClock()
+        self._floor_ms = 0
+        self._nodes = Nodes(tables)
+        self._rules = FieldRules(settings)
+        self._linking = Linking(tables, settings.inlinks, self._clock)
+        self._aliases = Aliases(tables, content, self._linking, refresh)
+        self._links = LinkReader(tables, self._linking, self._aliases)
+        self._writer = PageWriter(
+            tables, content, settings, self._linking, self._aliases, refresh, self._clock
+        )
+        self._folder = Folder(tables, self._clock)
+        self._due = DueIndex(tables)
+        self._hosts = Hosts(tables)
+        self._holds = Holds(tables)
+        self._pacing = Pacing(tables)
+        self._fresh: tuple[int, dict[str, Freshness]] = (0, {})
+        self._changes = Changes(tables)
+        self.hooks = Hooks(tables)
+        self._takedown = Takedown(tables, content, self._linking, self._aliases, self._hosts)
+        self._conditional = Conditional(tables, self._clock)
+
+    def resolve(self, url: str) -> str:
+        """The URL that stands for this one; itself for one that is unknown."""
+        return self._home(normalize(url))[0]
+
+    def close(self) -> None:
+        """Let go of the tables' files and connections."""
+        self._tables.close()
+
+    def _home(self, asked: str, columns: Sequence[bytes] | None = None) -> tuple[str, Row]:
+        wanted = [nodes.URL, nodes.CANONICAL, *(columns or ())]
+        return self._nodes.follow([asked], wanted)[asked]
+
+    def _check_not_taken_down(self, home: str, row: Row) -> None:
+        cell = row.get(nodes.REMOVED)
+        if cell and cell.value == nodes.TAKEN_DOWN:
+            raise TakenDown(home)
+
+    def _now_ms(self) -> int:
+        """Now, but later than the last delete here: a put of the same instant could be masked."""
+        return max(self._clock.now_ms(), self._floor_ms)
