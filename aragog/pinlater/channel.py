@@ -31,7 +31,7 @@ from aragog.pinlater.shard import MAX_BATCH, RedisShard, our_errors
 
 logger = logging.getLogger(__name__)
 
-PUT_OFF_S = 0.005
+PUT_OFF_S = 0.02
 """A claim waits no longer than this for more room."""
 
 _clock = SystemClock()
