@@ -23,7 +23,7 @@ def fetches(draw, number):
             at_ms,
             canonical_url=home,
             provisional=home != url,
-            fields={name: b"%d" % number for name in names},
+            fields=dict.fromkeys(names, b"%d" % number),
             provenance=dict.fromkeys(names, "jsonld"),
             whole=draw(st.booleans()),
             content=body(f"body {number}"),
