@@ -110,6 +110,8 @@ class ClaimBook:
         self._lock = threading.Lock()
         self._queues: set[str] = set()
         self._guards = {s.name: ReapGuard(claim_timeout_ms) for s in cluster.shards}
+        # Not the module's: its state is the program's own, which may have seeded it.
+        self._rng = random.Random()
         self._keeper: threading.Thread | None = None
         self._stopped = threading.Event()
         self._behind = False
@@ -182,7 +184,7 @@ class ClaimBook:
         step, delay_ms = hint.step, hint.delay_ms
         if step == "policy":
             policy = RetryPolicy.of(self.cluster.settings(held.queue))
-            step, delay_ms = "again", policy.delay_ms(held.job.attempt, random.random())
+            step, delay_ms = "again", policy.delay_ms(held.job.attempt, self._rng.random())
         return Nack(held.job.job_id, held.job.token, step, delay_ms, hint.problem)
 
     def flush(self) -> None:
@@ -335,7 +337,7 @@ class ClaimBook:
                     self.extend()
                 if now_s - swept_s >= SWEEP_PERIOD_S:
                     # Apart from other workers' rounds.
-                    swept_s = now_s + random.uniform(-0.1, 0.1)
+                    swept_s = now_s + self._rng.uniform(-0.1, 0.1)
                     self.sweep()
             except Exception:
                 logger.exception("the keeper of claims goes on after an unexpected error")
@@ -365,6 +367,12 @@ def book_for(
             still_running=celery_runs,
         )
     return _books[key]
+
+
+def stop_books() -> None:
+    """Stop the books of this process; a connection that is used later gets a new one."""
+    while _books:
+        _books.popitem()[1].stop()
 
 
 def celery_runs(task_id: str) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from kombu import Consumer, Queue
 
 from aragog.pinlater import answers
+from aragog.pinlater.book import stop_books
 from aragog.pinlater.job import NewJob, State
 from tests.support.celery_worker import Worker, eventually
 from tests.support.pinlater_app import make
@@ -77,6 +78,14 @@ def test_a_worker_that_must_not_prefetch_takes_what_it_can_begin(place, tmp_path
     assert held == 2
 
 
+@pytest.fixture
+def _consumes_here():
+    """What a consumer in this very process started ends with its test."""
+    yield
+    stop_books()
+
+
+@pytest.mark.usefixtures("_consumes_here")
 def test_a_consumer_without_an_event_loop_gets_tasks_as_they_fall_due(place):
     # The way of kombu's own consumers, and of workers with gevent and eventlet.
     got = []
