@@ -40,6 +40,8 @@ class TcpProxy:
 
     def close(self) -> None:
         self._ended.set()
+        with suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)  # or accept() waits on
         self._server.close()
         self.cut_all()
 
