@@ -34,8 +34,6 @@ _NOT_BINARY = bytes(b for b in range(256) if b not in _BINARY)
 
 _TEXT_BOMS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 
-EVERYTHING = ("*/*",)
-
 
 def content_type_of(values: Sequence[str]) -> str | None:
     """The Content-Type that counts: the last that names a type (Fetch, "extract a MIME type")."""

@@ -40,7 +40,6 @@ IS_FULL = (
 LAYOUT = "pl1"
 MAX_BATCH = 200
 """Jobs that one script call handles: Redis runs nothing else meanwhile (200 take about 3 ms)."""
-VERBS = ("enqueue", "claim", "ack", "nack", "extend", "sweep", "retry", "delete")
 PARTS = ("seq", "run", "body", "claim", "ok", "bad", "end", "uniq", "cfg", "stat", "wake")
 """The keys of a queue, in the order of lua/prelude.lua; `p0` to `p9` follow."""
 

@@ -26,7 +26,6 @@ from aragog.fetcher.outcome import Hop
 VERSION = 1
 
 # As in kombu's Redis transport and pinlater, 0 is the most urgent.
-PRIORITY_ONLINE = 2
 PRIORITY_DEFAULT = 5
 PRIORITY_REFRESH = 7
 

@@ -251,19 +251,15 @@ class ServingSettings:
     """Reading over the network."""
 
     host: str = "127.0.0.1"
-    """Address the HTTP and Thrift servers listen on."""
+    """Address the HTTP server and Flower listen on."""
     http_port: int = 8100
     """HTTP/JSON read API."""
-    thrift_port: int = 8101
-    """Thrift read API."""
     flower_port: int = 5555
     """Flower."""
     max_in_flight: int = 256
     """Requests at once before a 503."""
     deadline_ms: int = 1000
     """One request."""
-    allow_writes: bool = False
-    """Accept enqueue, put and remove over the network."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -125,11 +124,6 @@ def flag(value: Any) -> bool | None:
         return value
     word = str(value).rpartition("/")[2].strip().lower() if isinstance(value, str | int) else ""
     return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(word)
-
-
-def first_of(read: Callable[[Any], Any], values: Iterable[Any]) -> Any:
-    """What `read` makes of the first value that it understands."""
-    return next((found for found in map(read, values) if found is not None), None)
 
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,3}")
