@@ -19,6 +19,8 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import NamedTuple
 
 import orjson
 
@@ -45,6 +47,15 @@ _STATE = b"\xfffold"
 _LOCK = b"l:lock"
 _PLAN = b"l:plan"
 _PUT_ROWS = 4096
+
+
+class _Candidate(NamedTuple):
+    """A journal row that may be folded."""
+
+    key: bytes
+    sources: set[str]
+    dead: list[str] | None
+    """Names of its changes that never came true; None: one of them may still."""
 
 
 class Folder:
@@ -115,27 +126,55 @@ class Folder:
         return orjson.loads(cell.value) if cell else {"number": 0, "rows": []}
 
     def _make_plan(self, last: Mapping, limit: int) -> dict:  # type: ignore[type-arg]
-        """Which journal rows come next, and which of their entries never came true."""
+        """
+        Which journal rows come next, and which of their entries never came true.
+
+        Changes of one page are folded in the order in which they were made: a list forgets that a
+        link went once it is merged, so an older addition must not arrive after that. A row that
+        must wait holds back all later rows that share a page with it.
+        """
+        candidates, left = self._oldest_rows(limit)
         rows = []
-        pages = 0
-        left = False
-        for bucket in range(BUCKETS):
-            share = max(1, (limit - pages) // (BUCKETS - bucket))
-            taken = 0
-            for key, row in self._journal.scan(bytes([bucket]), bytes([bucket + 1])):
-                if taken >= share:
-                    left = True
-                    break
-                entries = list(journal.unpack(row[journal.COLUMN].value))
-                dead = self._dead(entries, int.from_bytes(key[1:9]))
-                if dead is not None:
-                    rows.append([key.hex(), dead])
-                    taken += len(entries)
-            pages += taken
+        postponed: set[str] = set()
+        for key, sources, dead in candidates:
+            if dead is None or sources & postponed:
+                postponed |= sources
+            else:
+                rows.append([key.hex(), dead])
         if not rows:
             return {"number": last["number"], "rows": []}
         plan = {"number": last["number"] + 1, "rows": rows, "left": left}
         return plan if self._replace_plan(last, plan) else {"number": 0, "rows": []}
+
+    def _oldest_rows(self, limit: int) -> tuple[list[_Candidate], bool]:
+        """
+        Rows of about `limit` pages, oldest first over all buckets; True when there are more.
+
+        No row is returned that is as new as one that was left unread. Only where all rows are of
+        the same millisecond are they returned in any order, so that there is progress.
+        """
+        found: list[_Candidate] = []
+        unread_ms = []
+        pages = 0
+        for bucket in range(BUCKETS):
+            share = max(1, (limit - pages) // (BUCKETS - bucket))
+            taken = 0
+            with closing(self._journal.scan(bytes([bucket]), bytes([bucket + 1]))) as rows:
+                for key, row in rows:
+                    if taken >= share:
+                        unread_ms.append(_written_at_ms(key))
+                        break
+                    entries = list(journal.unpack(row[journal.COLUMN].value))
+                    dead = self._dead(entries, _written_at_ms(key))
+                    found.append(_Candidate(key, {entry.source for entry in entries}, dead))
+                    taken += 0 if dead is None else len(entries)
+            pages += taken
+        found.sort(key=lambda row: row.key[1:])
+        if unread_ms:
+            cut_ms = min(unread_ms)
+            older = [row for row in found if _written_at_ms(row.key) < cut_ms]
+            found = older or [row for row in found if _written_at_ms(row.key) == cut_ms]
+        return found, bool(unread_ms)
 
     def _dead(self, entries: Sequence[Entry], written_at_ms: int) -> list[str] | None:
         """Names of the entries that never came true; None while one may still come true."""
@@ -184,6 +223,11 @@ class Folder:
         turn = number % _CHECK_EVERY
         look = [k for k, t in rows if k[1] % _CHECK_EVERY == turn or len(pieces[t]) > LARGE_LINES]
         return self._segments.tidy(look, number, now_ms)
+
+
+def _written_at_ms(key: bytes) -> int:
+    """When a journal row was written, from its key."""
+    return int.from_bytes(key[1:9])
 
 
 def by_target(entries: Sequence[Entry]) -> tuple[dict[bytes, list[bytes]], dict[bytes, int]]:

@@ -133,6 +133,29 @@ def test_a_made_up_cursor_is_refused(a_stand):
         a_stand.store.outlinks(A, cursor="x")
 
 
+def test_a_removal_is_never_folded_before_the_addition_it_removes(a_stand, monkeypatch):
+    """A journal row's bucket is random; with a small limit, a later row used to be folded first."""
+    monkeypatch.setattr(segments, "_MANY_PIECES", 1)
+    monkeypatch.setattr(fold, "_CHECK_EVERY", 1)
+    journal = a_stand.tables["j"]
+    buckets = iter([15, 15, 0])  # the addition is behind another row, its removal is first
+    seen = set()
+    for at_ms, url, links in [(NOW_MS, C, [B]), (NOW_MS + 1, A, [B]), (NOW_MS + 2, A, [])]:
+        a_stand.clock.advance_ms(1000)
+        a_stand.store.write_pages([page(url, at_ms, links=links)])
+        (key, row), *_ = [(k, r) for k, r in journal.scan(b"", b"\xff") if k not in seen]
+        moved = bytes([next(buckets)]) + key[1:]
+        journal.delete(key, at_ms=a_stand.clock.now_ms())
+        journal.put(moved, {c: cell.value for c, cell in row.items()}, at_ms=a_stand.clock.now_ms())
+        seen.add(moved)
+
+    while a_stand.store.fold_links(1).left:
+        pass
+
+    assert a_stand.sources(B) == [C]
+    assert a_stand.store.count_inlinks(B) == 1
+
+
 PAGES = [f"http://{x}.example/" for x in "abcdef"]
 STEP = st.one_of(
     st.tuples(
