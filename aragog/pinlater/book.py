@@ -59,7 +59,6 @@ class Held:
     shard: Shard
     queue: str
     job: Claimed
-    key: str
     since_s: float
     orphan: bool = False
     """Its channel is gone; it is extended while `still_running` says so, and a while longer."""
@@ -85,7 +84,7 @@ class ClaimBook:
         cluster: the shards.
         claim_timeout_ms: how long a claim lasts without an extension.
         max_claim_ms: no claim is extended beyond this age, so a wedged job runs elsewhere.
-        still_running: is the job with this key still at work? For claims whose channel is gone.
+        still_running: is the delivery with this tag at work? For claims whose channel is gone.
     """
 
     def __init__(
@@ -95,7 +94,7 @@ class ClaimBook:
         claim_timeout_ms: int = 60_000,
         max_claim_ms: int = 86_400_000,
         clock: Clock | None = None,
-        still_running: Callable[[str], bool] = lambda _key: False,
+        still_running: Callable[[str], bool] = lambda _tag: False,
     ) -> None:
         self.cluster = cluster
         self.claim_timeout_ms = claim_timeout_ms
@@ -119,10 +118,14 @@ class ClaimBook:
         self._unheard: set[str] = set()
         """Shards that acks wait for."""
 
-    def hold(self, shard: Shard, queue: str, job: Claimed, key: str = "") -> str:
-        """Note a claim; its tag, by which everything else here names it."""
-        tag = f"{TAG}{shard.name}-{job.job_id}-{job.token}"
-        self._held[tag] = Held(tag, shard, queue, job, key, self._clock.monotonic_s())
+    def hold(self, shard: Shard, queue: str, job: Claimed) -> str:
+        """
+        Note a claim; its tag, by which everything else here names it.
+
+        Ids and tokens count per queue and shard, so the tag contains both.
+        """
+        tag = f"{TAG}{shard.name}-{job.job_id}-{job.token}-{queue}"
+        self._held[tag] = Held(tag, shard, queue, job, self._clock.monotonic_s())
         self._start_keeper()
         return tag
 
@@ -167,7 +170,7 @@ class ClaimBook:
             held = self._held.get(tag)
             if held is None:
                 continue
-            if held.key and self._still_running(held.key):
+            if self._still_running(tag):
                 held.orphan = True
             else:
                 self._say(tag, self._held.pop(tag, None), Hint("release"))
@@ -277,7 +280,7 @@ class ClaimBook:
         Its ack may have to wait until the worker's event loop runs again, on a new connection.
         """
         now_s = self._clock.monotonic_s()
-        if self._still_running(orphan.key):
+        if self._still_running(orphan.tag):
             orphan.ended_s = None
         elif orphan.ended_s is None:
             orphan.ended_s = now_s
@@ -375,7 +378,9 @@ def stop_books() -> None:
         _books.popitem()[1].stop()
 
 
-def celery_runs(task_id: str) -> bool:
-    """Is a Celery worker in this process at work on the task?"""
+def celery_runs(tag: str) -> bool:
+    """Is a Celery worker in this process at work on this delivery? A task id may be shared."""
     state = sys.modules.get("celery.worker.state")
-    return state is not None and any(r.id == task_id for r in list(state.active_requests))
+    return state is not None and any(
+        r.message.delivery_tag == tag for r in list(state.active_requests)
+    )

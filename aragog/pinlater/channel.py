@@ -238,13 +238,12 @@ class Channel(stock.Channel):
 
     def _open(self, shard: RedisShard, queue: str, job: Claimed) -> dict[str, Any] | None:
         """The message of a claimed job; one that is none is FAILED, with the reason."""
+        tag = self.book.hold(shard, queue, job)
         try:
             record = records.decode(job.record)
-            tag = self.book.hold(shard, queue, job, record.key)
             return envelope.from_job(record.body, tag=tag, attempt=job.attempt)
         except InvalidMessage as error:
             logger.error("job %s of %s is malformed: %s", job.job_id, queue, error)  # noqa: TRY400
-            tag = self.book.hold(shard, queue, job)
             self.book.fail(tag, f"malformed: {error}")
             return None
 

@@ -72,13 +72,27 @@ class _Queue:
         return self.settings.get(name, DEFAULTS[name])
 
 
+class _Queues(defaultdict[str, _Queue]):
+    """Queues by name; one that was dropped goes on counting where it was."""
+
+    def __init__(self, last: Mapping[str, int]) -> None:
+        super().__init__(_Queue)
+        self._last = last
+
+    def __missing__(self, name: str) -> _Queue:
+        self[name] = queue = _Queue(last=self._last.get(name, 0))
+        return queue
+
+
 class MemoryShard:
     """A shard in this process' memory."""
 
     def __init__(self, clock: Clock | None = None, *, name: str = "0") -> None:
         self.name = name
         self._clock = clock or SystemClock()
-        self._queues: dict[str, _Queue] = defaultdict(_Queue)
+        self._last: dict[str, int] = {}
+        """Of queues that were dropped."""
+        self._queues = _Queues(self._last)
 
     def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
         return [self._enqueue(self._queues[queue], job) for job in jobs]
@@ -297,4 +311,6 @@ class MemoryShard:
         return set(self._queues)
 
     def drop(self, queue: str) -> None:
-        self._queues.pop(queue, None)
+        dropped = self._queues.pop(queue, None)
+        if dropped is not None:
+            self._last[queue] = dropped.last

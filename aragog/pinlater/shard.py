@@ -107,7 +107,7 @@ class Shard(Protocol):
         """Names of the queues that exist here."""
 
     def drop(self, queue: str) -> None:
-        """Remove a queue with all its jobs."""
+        """Remove a queue with all its jobs; ids and tokens are not given out again."""
 
 
 @cache
@@ -401,9 +401,11 @@ class RedisShard:
 
     def drop(self, queue: str) -> None:
         self._known.discard(queue)
+        # The counter stays: a claim of the old queue must not fit a job of a new one.
+        gone = self.keys(queue)[1:]
         with our_errors(f"shard {self.name}"), self.client.pipeline() as pipe:
             pipe.srem(self._index, queue)
-            pipe.unlink(*self.keys(queue))
+            pipe.unlink(*gone)
             pipe.execute()
 
 

@@ -324,6 +324,15 @@ def test_a_dropped_queue_is_gone_and_another_one_untouched(shard):
     assert shard.sizes("other").pending == 1
 
 
+def test_a_dropped_queue_gives_out_no_id_or_token_again(shard):
+    [before] = [put(shard, b"a"), claim(shard)][1].claims
+    shard.drop("q")
+    [after] = [put(shard, b"b"), claim(shard)][1].claims
+
+    assert before.job_id != after.job_id
+    assert before.token != after.token
+
+
 class Histories(RuleBasedStateMachine):
     """The same calls on Redis and on its twin; each must visibly do the same."""
 

@@ -54,6 +54,28 @@ def test_all_but_what_a_killed_worker_held_runs_exactly_once(place, tmp_path):
     assert {number for number, times in ran.items() if times > 1} <= held
 
 
+def test_a_killed_worker_of_several_queues_loses_none_of_their_jobs(place, tmp_path):
+    # Each queue's first job has the same id, and its first claim the same token.
+    queues = [f"queue{number}" for number in range(5)]
+    args = ["-P", "threads", "-c10", "-Q", ",".join(queues)]
+    worker = Worker(APP, tmp_path / "log", env=with_conf(place), args=args).start()
+    for queue in queues:
+        place.app.send_task("gated", (queue,), queue=queue)
+    eventually(lambda: sorted(place.notes()) == queues)
+    place.app.send_task("say", ("quick",), queue=queues[0])
+    eventually(lambda: place.shard.sizes(queues[0]).succeeded == 1)
+    assert [place.running(queue) for queue in queues] == [1] * 5
+    worker.kill()
+    place.client.set("gate is open", 1)
+
+    with Worker(APP, tmp_path / "log2", env=with_conf(place), args=args):
+        eventually(
+            lambda: sum(place.shard.sizes(queue).succeeded for queue in queues) == 1 + len(queues)
+        )
+
+    assert Counter(place.notes()) == {"quick": 1} | dict.fromkeys(queues, 2)
+
+
 def test_a_broker_that_restarts_costs_no_job_and_doubles_none(own_place, tmp_path):
     env = with_conf(own_place, broker_transport_options={"claim_timeout_s": 4})
     # What the tasks note must be kept elsewhere.

@@ -39,10 +39,31 @@ def book(clock, shard, running):
     return book
 
 
-def hold(book, shard, key):
-    shard.enqueue("q", [NewJob(b"x", key=key)])
-    [job] = shard.claim("q", limit=1, timeout_ms=TIMEOUT_MS, worker="w").claims
-    return book.hold(shard, "q", job, key)
+def hold(book, shard, queue="q"):
+    shard.enqueue(queue, [NewJob(b"x")])
+    [job] = shard.claim(queue, limit=1, timeout_ms=TIMEOUT_MS, worker="w").claims
+    return book.hold(shard, queue, job)
+
+
+def test_claims_of_two_queues_with_equal_ids_and_tokens_are_two(book, shard):
+    # What was seen: the ack of one queue's job finished the other queue's, which was still at work.
+    [slow, quick] = [hold(book, shard, queue) for queue in ("b", "a")]
+
+    book.ack(quick)
+
+    assert [slow in book, quick in book] == [True, False]
+    assert [shard.sizes(q).succeeded for q in ("b", "a")] == [0, 1]
+
+
+def test_the_claim_of_a_dropped_queue_does_not_fit_a_job_of_its_successor(book, shard):
+    old = hold(book, shard)
+    shard.drop("q")
+    new = hold(book, shard)
+
+    book.ack(old)
+
+    assert new in book
+    assert shard.sizes("q").running == 1
 
 
 def test_all_that_a_dead_worker_held_goes_back_in_one_round(book, shard, clock):
@@ -58,8 +79,8 @@ def test_all_that_a_dead_worker_held_goes_back_in_one_round(book, shard, clock):
 
 
 def test_a_closing_channel_gives_back_what_was_not_begun_and_keeps_what_runs(book, shard, running):
-    running.add("begun")
-    tags = [hold(book, shard, key) for key in ("begun", "not begun")]
+    tags = [hold(book, shard) for _ in ("begun", "not begun")]
+    running.add(tags[0])
 
     book.give_back(tags)
 
@@ -71,8 +92,8 @@ def test_the_ack_of_a_job_that_ended_while_there_was_no_connection_still_counts(
     book, shard, running, clock
 ):
     # What was seen: the claim was dropped when the task had ended, before the loop could ack it.
-    running.add("k")
-    tag = hold(book, shard, "k")
+    tag = hold(book, shard)
+    running.add(tag)
     book.give_back([tag])
     running.clear()
     for _ in range(2):
@@ -85,8 +106,8 @@ def test_the_ack_of_a_job_that_ended_while_there_was_no_connection_still_counts(
 
 
 def test_a_job_that_ended_and_is_never_acknowledged_runs_again(book, shard, running, clock):
-    running.add("k")
-    tag = hold(book, shard, "k")
+    tag = hold(book, shard)
+    running.add(tag)
     book.give_back([tag])
     running.clear()
     for _ in range(8):

@@ -1,0 +1,123 @@
+"""Random histories of one process that holds claims on several queues of several shards."""
+
+from itertools import count
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from aragog.clock import ManualClock
+from aragog.pinlater.book import ClaimBook
+from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.job import NewJob, State
+from aragog.pinlater.memory import MemoryShard
+
+TIMEOUT_MS = 60_000
+QUEUES = ("fetch", "robots", "robots-0", "0")
+"""Some names look like parts of a tag."""
+
+
+class Histories(RuleBasedStateMachine):
+    """Ids and tokens count per queue and shard, so they are equal in most steps."""
+
+    def __init__(self):
+        super().__init__()
+        self.clock = ManualClock()
+        self.shards = [MemoryShard(self.clock, name=name) for name in ("0", "1")]
+        self.begin()
+        self.numbers = count()
+        self.expected = {state: set() for state in State}
+
+    def begin(self):
+        """A process and its claims."""
+        self.book = ClaimBook(
+            Cluster(self.shards, clock=self.clock), claim_timeout_ms=TIMEOUT_MS, clock=self.clock
+        )
+        for queue in QUEUES:
+            self.book.watch(queue)
+        self.book.stop()  # its thread: here only the history acts
+        self.book.sweep()
+        self.tags = {}
+
+    def move(self, job, before, after):
+        self.expected[before].remove(job)
+        self.expected[after].add(job)
+
+    @rule(shard=st.sampled_from([0, 1]), queue=st.sampled_from(QUEUES))
+    def enqueue_and_claim(self, shard, queue):
+        key = str(next(self.numbers))
+        self.shards[shard].enqueue(queue, [NewJob(b"x", key=key)])
+        self.expected[State.PENDING].add(key)
+        answer = self.shards[shard].claim(queue, limit=1, timeout_ms=TIMEOUT_MS, worker="w")
+        for job in answer.claims:
+            key = job.record.split(b"|")[7].decode()
+            self.tags[key] = self.book.hold(self.shards[shard], queue, job)
+            self.move(key, State.PENDING, State.RUNNING)
+
+    def some_claim(self, data):
+        return data.draw(st.sampled_from(sorted(self.tags)))
+
+    @precondition(lambda self: self.tags)
+    @rule(data=st.data())
+    def ack(self, data):
+        key = self.some_claim(data)
+        self.book.ack(self.tags.pop(key))
+        self.move(key, State.RUNNING, State.SUCCEEDED)
+
+    @precondition(lambda self: self.tags)
+    @rule(data=st.data(), requeue=st.booleans())
+    def reject(self, data, requeue):
+        key = self.some_claim(data)
+        info = next(j for j in self.all(State.RUNNING) if j.key == key)
+        self.book.reject(self.tags.pop(key), requeue=requeue)
+        again = requeue and info.attempts < 10
+        self.move(key, State.RUNNING, State.PENDING if again else State.FAILED)
+
+    @precondition(lambda self: self.tags)
+    @rule(data=st.data())
+    def the_channel_of_one_closes(self, data):
+        key = self.some_claim(data)
+        self.book.give_back([self.tags.pop(key)])
+        self.move(key, State.RUNNING, State.PENDING)
+
+    @rule()
+    def time_passes(self):
+        self.clock.advance_ms(TIMEOUT_MS / 3)
+        self.book.extend()
+        self.book.sweep()
+
+    @rule()
+    def the_process_is_killed(self):
+        self.begin()
+        for _ in range(4):
+            self.clock.advance_ms(TIMEOUT_MS / 3)
+            self.book.sweep()
+        for key in list(self.expected[State.RUNNING]):
+            self.move(key, State.RUNNING, State.PENDING)
+
+    def all(self, state):
+        return [
+            job
+            for shard in self.shards
+            for queue in QUEUES
+            for job in shard.jobs(queue, state, limit=1000)
+        ]
+
+    @invariant()
+    def every_job_is_where_its_own_history_put_it(self):
+        # A job that was killed or rejected ten times has FAILED.
+        for job in self.all(State.FAILED):
+            if job.attempts >= 10 and job.key in self.expected[State.PENDING]:
+                self.move(job.key, State.PENDING, State.FAILED)
+        found = {state: {job.key for job in self.all(state)} for state in State}
+        assert found == self.expected
+
+
+def test_no_claim_ends_the_job_of_another_queue_or_shard():
+    run_state_machine_as_test(Histories, settings=settings(max_examples=60, deadline=None))
