@@ -69,7 +69,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         tally=counts,
         sender=sender,
         enqueuer=Enqueuer(waiting, sender, counts, bundle_size=settings.pipeline.bundle_size),
-        limiter=limiter(settings, overrides),
+        limiter=limiter(settings, overrides, clock),
         overrides=overrides,
         robots=robots_cache(settings, clock),
         fetcher=Fetcher(settings.fetch, guard, clock=clock),
@@ -87,7 +87,7 @@ def redis_client(settings: Settings) -> redis.Redis:
     )
 
 
-def limiter(settings: Settings, overrides: Overrides) -> Limiter:
+def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None) -> Limiter:
     """The limiter over its ring."""
     politeness = settings.politeness
     return Limiter(
@@ -95,6 +95,7 @@ def limiter(settings: Settings, overrides: Overrides) -> Limiter:
         politeness,
         overrides,
         settings.redis.prefix,
+        clock=clock,
     )
 
 

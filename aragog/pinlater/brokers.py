@@ -29,8 +29,8 @@ SCHEMES: dict[str, Kind] = {
 
 REDIS_ETA = (
     "redis:// hands a task with an ETA to a worker at once, which keeps it in memory until it is "
-    "due (8.5 KB each, measured), and delivers it again after an hour (visibility_timeout): keep "
-    "delays short, or use pinlater://"
+    "due by that worker's own clock (8.5 KB each, measured), and delivers it again after an hour "
+    "(visibility_timeout): keep delays short and clocks right, or use pinlater://"
 )
 NO_STATES = "has no job states: no list of failed jobs, no retry by hand"
 NO_QUEUE_SETTINGS = "has no dequeue rate and no pause for a queue"

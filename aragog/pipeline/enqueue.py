@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice, zip_longest
 
+from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable, InvalidUrl
 from aragog.pipeline import tally
 from aragog.pipeline.bundles import PRIORITY_DEFAULT, UrlJob, in_bundles
@@ -57,7 +58,7 @@ class Wanted:
     priority: int = PRIORITY_DEFAULT
     """0 (most urgent) to 9."""
     run_after_ms: int | None = None
-    """Not before this instant, ms since the epoch."""
+    """Not before this instant, ms since the epoch by the producer's clock."""
     sitemap: bool = False
     """They are sitemaps: what they list is enqueued, `depth` levels of sitemaps with it."""
 
@@ -106,15 +107,22 @@ class Enqueuer:
             for url in urls
         ]
         bundles = in_bundles(jobs, self._bundle_size)
+        delay_ms = _delay_ms(wanted.run_after_ms)
         try:
             self._sender.send_all(
-                [Send(FETCH, bundle, wanted.run_after_ms, wanted.priority) for bundle in bundles]
+                [Send(FETCH, bundle, delay_ms, wanted.priority) for bundle in bundles]
             )
         except BrokerUnavailable:
             with suppress(BrokerUnavailable):  # without it the notes are taken over in 3 s
                 self._waiting.clear(urls)
             raise
         self._waiting.confirm(urls)
+
+
+def _delay_ms(run_after_ms: int | None) -> int | None:
+    if run_after_ms is None:
+        return None
+    return max(0, run_after_ms - SystemClock().now_ms())
 
 
 def _spelled(url: str) -> str | InvalidUrl:

@@ -67,6 +67,8 @@ class _Run:
         self.services = services
         self.answers: list[Answer] = []
         self.later: list[tuple[UrlJob, int]] = []
+        """Jobs, and how long they wait from the beginning of this run (ms on our stopwatch)."""
+        self.began_s = services.clock.monotonic_s()
         self.robots_first: list[UrlJob] = []
         self.stale_origins: list[str] = []
         self.followed: list[Send] = []
@@ -103,7 +105,7 @@ class _Run:
             elif of.unreachable:
                 why = f"robots.txt could not be had (status {of.status})"
                 answer = without_fetch(Unreachable, job, services, kind="robots", why=why)
-                self._fail(job, answer, of.retry_at_ms)
+                self._fail(job, answer, self._until(of.retry_at_ms))
             else:
                 why = of.rules.explain(agent, job.next_url)
                 self._done(without_fetch(Refused, job, services, why=why))
@@ -143,9 +145,10 @@ class _Run:
         self, job: UrlJob, slot: Slot | RateExceeded, near: list[tuple[UrlJob, Slot]]
     ) -> None:
         if isinstance(slot, RateExceeded):
-            self.later.append((replace(job, slot_at_ms=None), slot.free_at_ms))
+            wait_ms = self.services.limiter.wait_ms(slot.key, slot.free_at_ms)
+            self._wait(replace(job, slot_at_ms=None), wait_ms)
         elif slot.wait_ms > self.services.settings.politeness.wait_inline_ms + HEAD_START_MS:
-            self.later.append((replace(job, slot_at_ms=slot.at_ms), slot.at_ms))
+            self._wait(replace(job, slot_at_ms=slot.at_ms), slot.wait_ms)
         else:
             near.append((job, slot))
 
@@ -213,28 +216,40 @@ class _Run:
             if outcome.retry_at_ms is None:
                 self.robots_first.append(on)
             else:
-                self.later.append((on, outcome.retry_at_ms))
+                limiter = self.services.limiter
+                key = limiter.key_for(on.next_url)
+                self._wait(on, limiter.wait_ms(key, outcome.retry_at_ms))
         elif isinstance(outcome, Busy | Unreachable):
-            not_before = outcome.retry_at_ms if isinstance(outcome, Busy) else None
-            self._fail(job, answer_of(job, outcome), not_before)
+            asked_ms = self._until(outcome.retry_at_ms) if isinstance(outcome, Busy) else None
+            self._fail(job, answer_of(job, outcome), asked_ms)
         else:
             self._done(answer_of(job, outcome))
 
-    def _fail(self, job: UrlJob, answer: Answer, not_before_ms: int | None = None) -> None:
+    def _passed_ms(self) -> int:
+        return int((self.services.clock.monotonic_s() - self.began_s) * 1000)
+
+    def _wait(self, job: UrlJob, wait_ms: int) -> None:
+        """Bring a job back so long from now."""
+        self.later.append((job, self._passed_ms() + wait_ms))
+
+    def _until(self, at_ms: int | None) -> int | None:
+        """How far off an instant of our own clock is, in ms."""
+        return None if at_ms is None else max(0, at_ms - self.services.clock.now_ms())
+
+    def _fail(self, job: UrlJob, answer: Answer, wait_at_least_ms: int | None = None) -> None:
         """Another attempt, or, when it has had enough, the answer as it is."""
         services = self.services
         following = again(
             job,
             services.settings.pipeline,
-            now_ms=services.clock.now_ms(),
-            not_before_ms=not_before_ms,
+            wait_at_least_ms=wait_at_least_ms,
             rng=services.rng,
         )
         if following is None:
             self._done(answer)
         else:
             self.count(tally.RETRIED)
-            self.later.append(following)
+            self._wait(*following)
 
     def _done(self, answer: Answer) -> None:
         names = {
@@ -263,6 +278,7 @@ class _Run:
             self.later,
             bundle_size=self.services.settings.pipeline.bundle_size,
             span_ms=self.services.settings.politeness.wait_inline_ms,
+            passed_ms=self._passed_ms(),
         )
         if self.robots_first:
             origins = dict.fromkeys(origin(job.next_url) for job in self.robots_first)

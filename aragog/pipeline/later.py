@@ -1,4 +1,4 @@
-"""Jobs that come back by ETA, in as few messages as their times allow. Pure."""
+"""Jobs that come back later, in as few messages as their times allow. Pure."""
 
 from __future__ import annotations
 
@@ -8,23 +8,29 @@ from aragog.pipeline.bundles import FetchBundle, UrlJob
 from aragog.pipeline.sending import FETCH, Send
 
 
-def in_time(jobs: Iterable[tuple[UrlJob, int]], *, bundle_size: int, span_ms: int) -> list[Send]:
+def in_time(
+    jobs: Iterable[tuple[UrlJob, int]], *, bundle_size: int, span_ms: int, passed_ms: int = 0
+) -> list[Send]:
     """
-    Bundles whose ETA is the instant (ms) of their first job.
+    Bundles that are delayed as long as their first job.
+
+    Each job comes with how long it waits (ms), counted from one moment, since which `passed_ms`
+    have gone by.
 
     Jobs within `span_ms` of the first share its message: `fetch` waits that long inside the task,
     so a domain at 10 requests a second costs one message a second, not ten.
     """
     sends: list[Send] = []
     group: list[tuple[UrlJob, int]] = []
-    for job, at_ms in sorted(jobs, key=lambda pair: pair[1]):
-        if group and (len(group) >= bundle_size or at_ms > group[0][1] + span_ms):
-            sends.append(_send(group))
+    for job, wait_ms in sorted(jobs, key=lambda pair: pair[1]):
+        if group and (len(group) >= bundle_size or wait_ms > group[0][1] + span_ms):
+            sends.append(_send(group, passed_ms))
             group = []
-        group.append((job, at_ms))
-    return [*sends, _send(group)] if group else sends
+        group.append((job, wait_ms))
+    return [*sends, _send(group, passed_ms)] if group else sends
 
 
-def _send(group: Sequence[tuple[UrlJob, int]]) -> Send:
+def _send(group: Sequence[tuple[UrlJob, int]], passed_ms: int) -> Send:
     jobs = tuple(job for job, _ in group)
-    return Send(FETCH, FetchBundle(jobs), group[0][1], min(job.priority for job in jobs))
+    delay_ms = max(0, group[0][1] - passed_ms)
+    return Send(FETCH, FetchBundle(jobs), delay_ms, min(job.priority for job in jobs))

@@ -16,23 +16,21 @@ def again(
     job: UrlJob,
     settings: PipelineSettings,
     *,
-    now_ms: int,
-    not_before_ms: int | None = None,
+    wait_at_least_ms: int | None = None,
     rng: random.Random,
 ) -> tuple[UrlJob, int] | None:
     """
-    The job for its next attempt and when (ms since the epoch), or None when it has had enough.
+    The job for its next attempt and how long it waits (ms), or None when it has had enough.
 
-    Attempt n waits `retry_first_s`·2ⁿ, give or take a quarter, and at least until `not_before_ms`
-    (what the origin asked for, at most a day). Redirects start again from the first URL.
+    Attempt n waits `retry_first_s`·2ⁿ, give or take a quarter, or `wait_at_least_ms` where the
+    origin asked for that (at most a day). Redirects start again from the first URL.
     """
     if job.attempt + 1 >= settings.max_attempts:
         return None
     wait_ms = settings.retry_first_s * 1000 * 2**job.attempt * rng.uniform(0.75, 1.25)
-    at_ms = now_ms + min(int(wait_ms), LONGEST_WAIT_MS)
-    if not_before_ms is not None:
-        asked_ms = min(not_before_ms, now_ms + LONGEST_WAIT_MS)
+    wait_ms = min(int(wait_ms), LONGEST_WAIT_MS)
+    if wait_at_least_ms is not None:
         # What the origin asked for counts instead of our guess, with jitter against herds.
-        at_ms = asked_ms + int(rng.uniform(0, 500))
+        wait_ms = min(max(0, wait_at_least_ms), LONGEST_WAIT_MS) + int(rng.uniform(0, 500))
     following = replace(job, attempt=job.attempt + 1, slot_at_ms=None, target=None, hops=())
-    return following, at_ms
+    return following, int(wait_ms)

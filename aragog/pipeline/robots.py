@@ -43,27 +43,30 @@ def robots_bundle(bundle: RobotsBundle, services: Services) -> list[Send]:
     wanted = [o for o, of in found.items() if bundle.claimed or of.state is not State.FRESH]
     claimed = wanted if bundle.claimed else services.robots.claim_refresh(wanted)
     near, later = _slots(claimed, services)
+    looked_s = services.clock.monotonic_s()
     futures = [(o, services.pool.submit(_ask, o, slot, services)) for o, slot in near]
     for asked, future in futures:
         _remember(asked, future.result(), services)
     services.tally.add({tally.ROBOTS: len(near)})
     elsewhere = [o for o in wanted if o not in claimed and found[o].rules is None]
-    return _onward(bundle, later, elsewhere, services)
+    passed_ms = int((services.clock.monotonic_s() - looked_s) * 1000)
+    left = {of: max(0, wait_ms - passed_ms) for of, wait_ms in later.items()}
+    return _onward(bundle, left, elsewhere)
 
 
 def _slots(
     origins: Sequence[str], services: Services
 ) -> tuple[list[tuple[str, Slot]], dict[str, int]]:
-    """Origins that may be asked within this task, and when the others may be."""
+    """Origins that may be asked within this task, and in how many ms the others may be."""
     limiter = services.limiter
     slots = limiter.reserve([Ask(limiter.key_for(o + "/")) for o in origins])
     near: list[tuple[str, Slot]] = []
     later: dict[str, int] = {}
     for of, slot in zip(origins, slots, strict=True):
         if isinstance(slot, RateExceeded):
-            later[of] = slot.free_at_ms
+            later[of] = limiter.wait_ms(slot.key, slot.free_at_ms)
         elif slot.wait_ms > services.settings.politeness.wait_inline_ms:
-            later[of] = slot.at_ms
+            later[of] = slot.wait_ms
         else:
             near.append((of, slot))
     services.robots.release_refresh(list(later))
@@ -91,17 +94,15 @@ def _remember(of: str, outcome: Outcome, services: Services) -> None:
     services.robots.put(of, status, body, outcome.fetched_at_ms)
 
 
-def _onward(
-    bundle: RobotsBundle, later: dict[str, int], elsewhere: Sequence[str], services: Services
-) -> list[Send]:
+def _onward(bundle: RobotsBundle, later: dict[str, int], elsewhere: Sequence[str]) -> list[Send]:
     """The jobs: to `fetch` where their rules are known now, else back here when they may be."""
-    waits = {**dict.fromkeys(elsewhere, services.clock.now_ms() + ASK_AGAIN_MS), **later}
+    waits = {**dict.fromkeys(elsewhere, ASK_AGAIN_MS), **later}
     ready = tuple(job for job in bundle.jobs if origin(job.next_url) not in waits)
     sends = [Send(FETCH, FetchBundle(ready), priority=ready[0].priority)] if ready else []
-    for of, at_ms in waits.items():
+    for of, wait_ms in waits.items():
         jobs = tuple(job for job in bundle.jobs if origin(job.next_url) == of)
         if jobs:
-            sends.append(Send(ROBOTS, RobotsBundle((of,), jobs), at_ms))
+            sends.append(Send(ROBOTS, RobotsBundle((of,), jobs), wait_ms))
     return sends
 
 

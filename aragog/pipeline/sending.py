@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import kombu.exceptions
@@ -75,8 +74,8 @@ class Send:
 
     task: str
     message: Message
-    at_ms: int | None = None
-    """Not before this instant; None: at once."""
+    delay_ms: int | None = None
+    """Not before so long from now; None: at once. No instant: clocks of two machines differ."""
     priority: int = PRIORITY_DEFAULT
 
 
@@ -118,13 +117,12 @@ class CelerySender:
 
     def _publish(self, what: Send, **options: Any) -> None:
         wire = what.message.wire()
-        eta = None if what.at_ms is None else datetime.fromtimestamp(what.at_ms / 1000, UTC)
         self._app.send_task(
             what.task,
             args=(wire,),
             argsrepr=f"({shown(wire)})",  # Celery's own way costs 10 us a URL
             queue=QUEUE_OF[what.task],
-            eta=eta,
+            countdown=None if what.delay_ms is None else what.delay_ms / 1000,
             priority=what.priority,
             ignore_result=True,
             **options,

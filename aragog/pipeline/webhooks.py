@@ -127,8 +127,8 @@ def deliver(delivery: Delivery, services: Services) -> list[Send]:
         )
         return []
     wait_s = min(settings.first_retry_s * 2.0**delivery.attempt, _LONGEST_WAIT_S)
-    at_ms = now_ms + int(wait_s * 1000)
-    return [Send(WEBHOOK, replace(delivery, attempt=delivery.attempt + 1), at_ms)]
+    following = replace(delivery, attempt=delivery.attempt + 1)
+    return [Send(WEBHOOK, following, int(wait_s * 1000))]
 
 
 def signature(secret: str, at_s: int, body: bytes) -> str:

@@ -73,7 +73,7 @@ class Limiter:
         settings: rates, horizon and windows.
         overrides: what the operator says of single domains.
         prefix: put before every key.
-        clock: its `sleep_s` waits at the door.
+        clock: its `sleep_s` waits at the door; its wall clock is the caller's.
 
     Raises:
         ConfigError: a node that is no Redis URL. Nothing is connected before the first call.
@@ -179,11 +179,9 @@ class Limiter:
 
         No round trip. Ask `still_good` first.
         """
-        node = self._node(key)
-        at_us, now_us = slot_at_ms * 1000.0, node.now_us()
-        wait_ms = max(0, ceil_ms(at_us - now_us))
         interval = self.interval_us(key, crawl_delay_s)
-        return Slot(key, at_us, wait_ms, interval, _tokens(1)[0])
+        wait_ms = self.wait_ms(key, slot_at_ms)
+        return Slot(key, slot_at_ms * 1000.0, wait_ms, interval, _tokens(1)[0])
 
     def still_good(self, slot_at_ms: int, key: str | None = None) -> bool:
         """
@@ -279,10 +277,27 @@ class Limiter:
             node = self._node(slot.key)
             node.remove_member(node.key("place", slot.key), slot.token)
 
+    def wait_ms(self, key: str, at_ms: int) -> int:
+        """
+        From now to an instant that this limiter gave out for `key`; 0 when it has passed.
+
+        Measured on the clock of the node that decides for `key`, whatever the caller's clock shows.
+        No round trip but for the very first call.
+        """
+        return max(0, ceil_ms(at_ms * 1000.0 - self._node(key).now_us()))
+
     def push_back(self, key: str, until_ms: int) -> None:
-        """Let nobody go to `key` before `until_ms` (Retry-After, 429, 503); within the horizon."""
+        """
+        Let nobody go to `key` before `until_ms` (Retry-After, 429, 503); within the horizon.
+
+        `until_ms` is by the caller's clock: only how far it is from now reaches the node.
+        """
         node = self._node(key)
-        until_us = min(until_ms * 1000.0, node.now_us() + self._settings.horizon_s * 1e6)
+        if not node.clock.known:
+            node.ask_time()
+        wait_us = (until_ms - self._clock.now_ms()) * 1000.0
+        wait_us = min(wait_us, self._settings.horizon_s * 1e6)
+        until_us = node.clock.latest_us(stopwatch_us()) + wait_us
         packed = struct.pack("<dd", until_us, self.interval_us(key))
         node.call("push_back", [node.key("slot", key)], packed)
 

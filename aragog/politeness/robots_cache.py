@@ -9,7 +9,8 @@ What an answer to /robots.txt means is `aragog.politeness.robots`; here is how l
                         rules stay in use while they are usable
 
 Rules that somebody uses are refreshed in the background before they expire; rules that nobody asks
-for any more expire, so memory follows the origins that are active. Instants are ms since the epoch.
+for any more expire, so memory follows the origins that are active. Instants are ms since the epoch:
+stored by the server's clock, outside by the caller's.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from aragog.politeness.robots_record import (
     unpack_body,
     unpack_head,
 )
+from aragog.politeness.shared_clock import SharedClock
 from aragog.settings import PolitenessSettings
 
 # A process answers from its own memory this long before it looks whether the rules changed.
@@ -104,6 +106,7 @@ class RobotsCache:
         self._redis = connect(redis_url, setting="redis.url")
         self._get = self._redis.register_script(_source("robots_get"))
         self._put = self._redis.register_script(_source("robots_put"))
+        self._shared = SharedClock(self._clock, self._server_ms)
         self._lock = threading.Lock()
         self._seen: OrderedDict[str, tuple[Record, float]] = OrderedDict()
         self._rules: OrderedDict[bytes, RobotsRules] = OrderedDict()
@@ -112,18 +115,18 @@ class RobotsCache:
         """The rules of each origin; one round trip, none for those looked at within 5 s."""
         wanted = list(dict.fromkeys(origins))
         looked_s = self._clock.monotonic_s()
-        now_ms = self._clock.now_ms()
+        ahead_ms = self._shared.ahead_ms()
         local = {origin: self._remembered(origin, looked_s) for origin in wanted}
         # Memory is trusted for good news alone. Rules that have just run out here may have been
         # fetched by another process meanwhile, and saying MISSING would send its caller round.
         unsure = [
             origin
             for origin in wanted
-            if self._found(local[origin], now_ms).state is not State.FRESH
+            if self._found(local[origin], ahead_ms).state is not State.FRESH
         ]
         if unsure:
             local.update(self._look(unsure, looked_s))
-        return {origin: self._found(local[origin], now_ms) for origin in wanted}
+        return {origin: self._found(local[origin], ahead_ms) for origin in wanted}
 
     def get(self, origin: str) -> Found:
         """The rules of one origin."""
@@ -181,10 +184,11 @@ class RobotsCache:
             _keep(self._rules, record.version, rules, MAX_RULES)
             _keep(self._seen, origin, (record, looked_s), MAX_ORIGINS)
 
-    def _found(self, known: tuple[Record, RobotsRules] | None, now_ms: int) -> Found:
+    def _found(self, known: tuple[Record, RobotsRules] | None, ahead_ms: int) -> Found:
         if known is None:
             return _MISSING
         record, rules = known
+        now_ms = self._clock.now_ms() + ahead_ms
         age_s = (now_ms - record.fetched_at_ms) / 1000
         tried_ago_s = (now_ms - record.tried_at_ms) / 1000
         lately_failed = record.failing_since_ms > 0 and tried_ago_s < self._settings.robots_error_s
@@ -200,10 +204,10 @@ class RobotsCache:
         return Found(
             state=State.FRESH if fresh else State.STALE,
             rules=rules,
-            fetched_at_ms=int(record.fetched_at_ms),
+            fetched_at_ms=int(record.fetched_at_ms) - ahead_ms,
             status=record.status if record.status > 0 else None,
             unreachable=not record.good,
-            retry_at_ms=int(retry_at_ms) if record.failing_since_ms else None,
+            retry_at_ms=int(retry_at_ms) - ahead_ms if record.failing_since_ms else None,
         )
 
     def put(self, origin: str, status: int | None, body: bytes, fetched_at_ms: int) -> None:
@@ -220,6 +224,7 @@ class RobotsCache:
             fetched_at_ms: when the answer came, or when it was given up.
         """
         error, settings = is_error(status), self._settings
+        fetched_at_ms += self._shared.ahead_ms()
         held_s = settings.robots_error_s if error else settings.robots_fresh_s
         life_s = 2 * settings.robots_error_s if error else settings.robots_usable_s
         usable_ms = settings.robots_usable_s * 1000
@@ -265,6 +270,7 @@ class RobotsCache:
         fetched are left to expire. Two round trips for each `limit` origins looked at.
         """
         due, found = f"{self._prefix}robots.due", list[str]()
+        before_ms += self._shared.ahead_ms()
         with _robots_errors():
             while len(found) < limit:
                 names = cast(
@@ -277,7 +283,7 @@ class RobotsCache:
                     used = [flag == b"\x01" for flag in pipe.execute()]
                 in_use = [origin for origin, yes in zip(origins, used, strict=True) if yes]
                 idle = [origin for origin, yes in zip(origins, used, strict=True) if not yes]
-                again_ms = max(before_ms, self._clock.now_ms()) + int(CLAIM_S * 1000)
+                again_ms = max(before_ms, self._server_ms()) + int(CLAIM_S * 1000)
                 with self._redis.pipeline(transaction=False) as pipe:
                     if idle:
                         pipe.zrem(due, *idle)
@@ -288,6 +294,11 @@ class RobotsCache:
                 if len(origins) < limit:
                     break
         return found
+
+    def _server_ms(self) -> int:
+        with _robots_errors():
+            seconds, micros = self._redis.time()
+        return int(seconds * 1000 + micros // 1000)
 
     def close(self) -> None:
         """Let go of the connections."""

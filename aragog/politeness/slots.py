@@ -38,7 +38,7 @@ class Slot:
 
     @property
     def at_ms(self) -> int:
-        """The slot in milliseconds since the epoch, rounded up: what a job's `run_after` is."""
+        """The slot in milliseconds since the epoch, rounded up; see `Limiter.wait_ms`."""
         return ceil_ms(self.at_us)
 
 
@@ -48,7 +48,7 @@ class RateExceeded:
 
     key: str
     free_at_ms: int
-    """When its next slot would be."""
+    """When its next slot would be, by the node's clock; see `Limiter.wait_ms`."""
 
 
 class Door(NamedTuple):

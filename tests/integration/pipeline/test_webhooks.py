@@ -93,8 +93,7 @@ def run(stand):
     while messages := [m for m in stand.sent.messages if m.task == WEBHOOK]:
         stand.sent.messages.clear()
         for message in messages:
-            wait_ms = (message.at_ms or 0) - stand.clock.now_ms()
-            stand.clock.advance_ms(max(wait_ms, 0))
+            stand.clock.advance_ms(message.delay_ms or 0)
             wire = orjson.loads(orjson.dumps(message.message.wire()))
             stand.sent.messages += deliver(Delivery.read(wire), stand.services)
 

@@ -1,0 +1,121 @@
+"""Workers whose clocks show another time than the limiter's: slots are kept, and nothing spins."""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pytest
+
+from aragog.bootstrap import connect
+from aragog.clock import SystemClock
+from aragog.pipeline.bundles import FetchBundle, RobotsBundle, UrlJob
+from aragog.pipeline.fetch import fetch_bundle
+from aragog.pipeline.robots import robots_bundle
+from aragog.pipeline.sending import FETCH, ROBOTS, Send
+from aragog.settings import Settings
+from tests.support.pipeline_stand import Sent
+
+pytestmark = pytest.mark.redis
+
+HOUR_MS = 3_600_000
+URLS = 10
+
+
+class WrongClock(SystemClock):
+    """The machine's stopwatch, and a wall clock that shows another time."""
+
+    def __init__(self, off_ms):
+        self.off_ms = off_ms
+
+    def now_ms(self):
+        return super().now_ms() + self.off_ms
+
+
+@pytest.fixture
+def worker(redis_url, punctual_origin):
+    """Makes a worker's services; its clock is off by so much."""
+    with tempfile.TemporaryDirectory(prefix="ar") as folder:
+        settings = Settings()
+        settings = replace(
+            settings,
+            data_dir=Path(folder),
+            redis=replace(settings.redis, url=redis_url),
+            politeness=replace(settings.politeness, qps=2.0),
+            fetch=replace(
+                settings.fetch,
+                user_agent="test (+http://test.test/)",
+                allowed_networks=("127.0.0.0/8",),
+                allowed_ports=(punctual_origin.port,),
+            ),
+        )
+        made = []
+
+        def make(off_ms):
+            made.append(connect(settings, Sent(), clock=WrongClock(off_ms)))
+            return made[-1]
+
+        yield make
+        for services in made:
+            services.close()
+
+
+def read(send):
+    """The message as another process reads it."""
+    return orjson.loads(orjson.dumps(send.message.wire()))
+
+
+def crawl(services, port):
+    """Run all that is sent at its time, by a true stopwatch; how many `fetch` runs there were."""
+    clock = SystemClock()
+    jobs = tuple(UrlJob(url=f"http://127.0.0.1:{port}/{n}") for n in range(URLS))
+    waiting = [(clock.monotonic_s(), 0, Send(FETCH, FetchBundle(jobs)))]
+    runs = count = 0
+    while waiting:
+        waiting.sort(key=lambda entry: entry[:2])
+        due_s, _, send = waiting.pop(0)
+        clock.sleep_s(due_s - clock.monotonic_s())
+        if send.task == FETCH:
+            runs += 1
+            assert runs < 100
+            sends = fetch_bundle(FetchBundle.read(read(send)), services)
+        elif send.task == ROBOTS:
+            sends = robots_bundle(RobotsBundle.read(read(send)), services)
+        else:
+            continue
+        for following in sends:
+            count += 1
+            wait_s = (following.delay_ms or 0) / 1000
+            assert wait_s < 60
+            waiting.append((clock.monotonic_s() + wait_s, count, following))
+    return runs
+
+
+@pytest.mark.parametrize("off_ms", [0, -HOUR_MS, HOUR_MS])
+def test_urls_wait_for_their_slots_whatever_the_workers_clock_shows(
+    worker, punctual_origin, off_ms
+):
+    # What was seen: an hour late with a clock behind; 937 runs for 10 URLs with one ahead.
+    runs = crawl(worker(off_ms), punctual_origin.port)
+
+    assert runs <= 2 * URLS
+    asked = [path for _, _, path in punctual_origin.arrivals() if path != "/robots.txt"]
+    assert sorted(asked) == sorted(f"/{n}" for n in range(URLS))
+
+
+def test_a_pause_lasts_as_long_as_it_was_told_by_a_worker_with_a_wrong_clock(worker):
+    behind = worker(-HOUR_MS)
+
+    behind.limiter.push_back("a.test", behind.clock.now_ms() + 60_000)
+
+    assert 55_000 < behind.limiter.describe(["a.test"])["a.test"].backlog_ms < 65_000
+
+
+def test_rules_that_one_worker_fetched_are_as_old_for_another_with_another_clock(worker):
+    ahead, behind = worker(HOUR_MS), worker(-HOUR_MS)
+
+    ahead.robots.put("http://a.test", None, b"", ahead.clock.now_ms())
+
+    found = behind.robots.get("http://a.test")
+    error_ms = behind.settings.politeness.robots_error_s * 1000
+    assert abs(found.retry_at_ms - behind.clock.now_ms() - error_ms) < 5000
