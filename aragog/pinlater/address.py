@@ -10,7 +10,8 @@ The first server also carries what is no job: broadcasts, events, replies.
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from aragog.errors import ConfigError
 
@@ -37,6 +38,47 @@ def redis_urls(broker_url: str) -> tuple[str, ...]:
     return tuple(
         f"{redis_scheme}://{user}{at}{_host(host)}{slash}{path}" for host in hosts.split(",")
     )
+
+
+class Server(NamedTuple):
+    """The parts of a URL of one server, by kombu's names."""
+
+    hostname: str
+    port: int
+    userid: str | None
+    password: str | None
+    virtual_host: str
+    """Its database; `/` is 0."""
+
+
+def single(broker_url: str) -> Server | None:
+    """
+    The parts of a broker URL, unquoted; None where it is none, names several servers or a socket,
+    or has options.
+
+    Raises:
+        ConfigError: a port that is no number.
+    """
+    scheme, sep, rest = broker_url.partition("://")
+    if not sep or scheme not in ("pinlater", "pinlaters") or "," in rest or "?" in rest:
+        return None
+    place, _, path = rest.partition("/")
+    user, _, host = place.rpartition("@")
+    name, _, port = _host(host).rpartition(":")
+    userid, _, password = user.partition(":")
+    return Server(
+        name.strip("[]"), int(port), unquote(userid) or None, unquote(password) or None, path or "/"
+    )
+
+
+def broker_url(scheme: str, server: Server) -> str:
+    """The broker URL of one server."""
+    user = quote(server.userid or "", safe="")
+    if server.password:
+        user += f":{quote(server.password, safe='')}"
+    at = "@" if user else ""
+    host = f"[{server.hostname}]" if ":" in server.hostname else server.hostname
+    return f"{scheme}://{user}{at}{host}:{server.port}/{server.virtual_host.strip('/') or '0'}"
 
 
 def _host(host: str) -> str:

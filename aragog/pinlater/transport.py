@@ -39,20 +39,33 @@ class Transport(stock.Transport):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.cycle = Poller()
+        # A URL of several servers stays whole; one server is shown by its parts, as `Connection`
+        # does for other transports.
+        server = address.single(self.client.hostname or "")
+        if server is not None:
+            for name, value in server._asdict().items():
+                setattr(self.client, name, value)
 
     @property
     def redis_urls(self) -> tuple[str, ...]:
         """The servers named in the broker URL."""
+        hostname = self.client.hostname or ""
+        return address.redis_urls(hostname if "://" in hostname else self._url())
+
+    def _url(self) -> str:
+        """The broker URL of the connection's parts."""
         c = self.client
-        if "://" in (c.hostname or ""):
-            return address.redis_urls(c.hostname)
-        user = f"{c.userid or ''}:{c.password}@" if c.password else ""
-        path = str(c.virtual_host or "0").strip("/") or "0"
-        return address.redis_urls(f"pinlater://{user}{c.hostname or ''}:{c.port or 6379}/{path}")
+        scheme = "pinlaters" if c.transport_cls == "pinlaters" else "pinlater"
+        password = c.password() if callable(c.password) else c.password
+        server = address.Server(
+            c.hostname or "localhost", c.port or address.DEFAULT_PORT, c.userid, password,
+            str(c.virtual_host or "/"),
+        )  # fmt: skip
+        return address.broker_url(scheme, server)
 
     def as_uri(self, uri: str, include_password: bool = False, mask: str = "**") -> str:
         if "://" not in uri:
-            uri = f"pinlater://{uri}"
+            uri = self._url()
         elif uri.startswith("socket"):
             # kombu has taken the first half of `pinlater+socket` off.
             uri = f"pinlater+{uri}"

@@ -3,7 +3,7 @@ from kombu import Connection
 
 import aragog.pinlater  # noqa: F401  registers pinlater://
 from aragog.errors import ConfigError
-from aragog.pinlater.address import masked, of_socket, redis_urls
+from aragog.pinlater.address import Server, masked, of_socket, redis_urls
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,29 @@ def test_kombu_hands_the_url_through_and_shows_it_without_its_password(url):
     assert connection.transport.redis_urls == redis_urls(url)
     assert connection.clone().transport.redis_urls == redis_urls(url)
     assert connection.as_uri() == masked(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "parts", "redis_url"),
+    [
+        ("pinlater://host:7000", ("host", 7000, None, None, "/"), "redis://host:7000/0"),
+        ("pinlater://", ("localhost", 6379, None, None, "/"), "redis://localhost:6379/0"),
+        (
+            "pinlater://u:p%40%2F@host/3",
+            ("host", 6379, "u", "p@/", "3"),
+            "redis://u:p%40%2F@host:6379/3",
+        ),
+        ("pinlaters://:p@host/3", ("host", 6379, None, "p", "3"), "rediss://:p@host:6379/3"),
+        ("pinlater://[::1]:7000/3", ("::1", 7000, None, None, "3"), "redis://[::1]:7000/3"),
+    ],
+)
+def test_a_connection_shows_the_bare_host_and_port_of_one_server(url, parts, redis_url):
+    connection = Connection(url)
+    info = connection.info()
+
+    assert tuple(info[name] for name in Server._fields) == parts
+    assert connection.transport.redis_urls == (redis_url,)
+    assert connection.clone().transport.redis_urls == (redis_url,)
+    whole = connection.as_uri(include_password=True)
+    assert Connection(whole).transport.redis_urls == (redis_url,)
+    assert connection.as_uri() == masked(whole)
