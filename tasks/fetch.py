@@ -1,17 +1,23 @@
-"""Fetch a bundle of URLs politely. Safe to run twice: see aragog.pipeline.fetch."""
+"""Fetch a batch of URLs politely. Safe to run twice: see aragog.pipeline.fetch."""
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
-from aragog.pipeline.bundles import FetchBundle
 from aragog.pipeline.fetch import fetch_bundle
+from aragog.pipeline.messages import read_fetch
 from aragog.pipeline.sending import FETCH
 from tasks.policy import stage
 from workers.services import send_all, services
 
+log = logging.getLogger(__name__)
+
 
 @stage(FETCH)
-def fetch(message: dict[str, Any]) -> None:
-    """Fetch what may be fetched now; the rest comes back at its slot."""
-    send_all(fetch_bundle(FetchBundle.read(message), services()))
+def fetch(message: dict[str, Any] | list[str] | str) -> None:
+    """Fetch what may be fetched now: `fetch.delay("https://…")`, a list of URLs, or a batch."""
+    batch, problems = read_fetch(message)
+    for problem in problems:
+        log.error("fetch: an entry of a batch is left out: %s", problem)
+    send_all(fetch_bundle(batch, services()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import random
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, NoReturn, cast
@@ -10,7 +12,9 @@ from celery import shared_task
 from celery.exceptions import Reject
 from celery.utils.time import get_exponential_backoff_interval
 
-from aragog.errors import TransientError
+from aragog.errors import InvalidMessage, TransientError
+from aragog.pinlater.envelope import TAGGED
+from aragog.pinlater.policy import RetryPolicy
 from aragog.pinlater.worker import RunLater
 
 # Retries of an infrastructure that does not answer: 1, 2, 4 … 60 s apart, for hours. The message
@@ -22,17 +26,33 @@ MAX_RETRIES = 200
 def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
     """
     A Celery task called `name`: acknowledged late, given back when its worker is lost, and tried
-    again while our own infrastructure does not answer. Anything else it raises is our defect: the
-    broker's attempts bound it, and it ends among the FAILED jobs with the reason.
+    again while our own infrastructure does not answer.
+
+    Anything else it raises is our defect. On pinlater the job runs again as its queue's retry
+    policy says, and ends among the FAILED jobs with the reason; on other brokers the default policy
+    bounds it, and its message ends in the queue of dead letters. A message that cannot be read
+    (`InvalidMessage`) gets there at its first attempt.
     """
 
     def made(body: Callable[..., Any]) -> Any:
+        parameters = inspect.signature(body)
+
         @wraps(body)
         def run(task: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                parameters.bind(*args, **kwargs)
+            except TypeError as error:
+                raise InvalidMessage(f"arguments of {name}", str(error)) from error
             try:
                 return body(*args, **kwargs)
             except TransientError as error:
                 again(task, error)
+            except InvalidMessage:
+                raise
+            except Exception as error:
+                if is_job(task.request):
+                    raise
+                once_more(task, error)
 
         return shared_task(
             name=name,
@@ -40,10 +60,25 @@ def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
             acks_late=True,
             reject_on_worker_lost=True,
             ignore_result=True,
+            broker_retries=True,
             max_retries=MAX_RETRIES,
         )(run)
 
     return cast("Callable[[Callable[..., Any]], Any]", made)
+
+
+def is_job(request: Any) -> bool:
+    """The message of this request is a job of pinlater, which counts its attempts."""
+    return TAGGED in (request.properties or {})
+
+
+def once_more(task: Any, error: Exception) -> NoReturn:
+    """Run the task's message again, later, after a defect; raise it where it had its attempts."""
+    policy, attempt = RetryPolicy(), task.request.retries + 1
+    if attempt >= policy.max_attempts:
+        raise error
+    wait_s = policy.delay_ms(attempt, random.random()) / 1000
+    raise task.retry(exc=error, countdown=wait_s)
 
 
 def again(task: Any, error: TransientError) -> NoReturn:

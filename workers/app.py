@@ -1,6 +1,8 @@
 """
 The Celery app: `celery -A workers.app worker -Q fetch`, as with any Celery project.
 
+Without `-Q` a worker serves every queue, as `-Q` with all their names would.
+
 Settings come from aragog.toml and the environment (docs/settings.md), Celery's own from
 celeryconfig.py.
 """
@@ -15,6 +17,7 @@ from celery.signals import worker_init
 
 from aragog.errors import ConfigError
 from aragog.pinlater.worker import follow
+from aragog.pipeline.sending import QUEUES
 from aragog.pipeline.spelling import take_up_site_rules
 from aragog.politeness.overrides import Overrides
 from aragog.settings import load_settings
@@ -44,6 +47,8 @@ worker_init.connect(_check_files, weak=False)
 
 app = Celery("aragog")
 app.config_from_object("celeryconfig")
+_declared = app.amqp.Queues(())  # Celery's default queue
+app.conf.task_queues = (*_declared.values(), *map(_declared.new_missing, QUEUES))
 # On pinlater a job then ends as its task did: without it, a task that raises would be SUCCEEDED.
 follow(app)
 

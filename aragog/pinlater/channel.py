@@ -230,11 +230,21 @@ class Channel(stock.Channel):
         payload = self._open(shard, queue, job)
         if payload is None:
             return
-        self.refusing = payload["properties"]["delivery_tag"]
-        self.connection._deliver(payload, queue)
-        self.refusing = ""
+        tag = self.refusing = payload["properties"]["delivery_tag"]
+        try:
+            self.connection._deliver(payload, queue)
+        except self.connection_errors:
+            raise
+        # A message that kombu or Celery cannot take in must not end the worker, and every worker
+        # after it.
+        except Exception as error:
+            logger.exception("job %s of %s cannot be delivered", job.job_id, queue)
+            self.book.fail(tag, f"cannot be delivered: {type(error).__name__}: {error}")
+            virtual.QoS.ack(self.qos, tag)
+        finally:
+            self.refusing = ""
         if queue in self._unacknowledged:
-            self.book.ack(payload["properties"]["delivery_tag"])
+            self.book.ack(tag)
 
     def _open(self, shard: RedisShard, queue: str, job: Claimed) -> dict[str, Any] | None:
         """The message of a claimed job; one that is none is FAILED, with the reason."""

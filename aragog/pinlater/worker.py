@@ -4,7 +4,10 @@ What a Celery worker knows and its broker does not: how a task ended.
 Without this a job whose task raised is SUCCEEDED, for Celery acknowledges it. `follow(app)` lets
 the job be FAILED with the error, and lets tasks with `broker_retries = True` run again as their
 queue's retry policy says. That is for tasks whose results nobody waits for: Celery stores a
-failure, and fires chords, at the first attempt. On other brokers nothing changes.
+failure, and fires chords, at the first attempt.
+
+Other brokers have no FAILED jobs: there a message that Celery rejects for good would vanish, and is
+kept in a queue of dead letters instead (`aragog.pinlater.dead_letters`).
 """
 
 from __future__ import annotations
@@ -16,10 +19,11 @@ from billiard.exceptions import WorkerLostError
 from celery import Celery
 from celery.exceptions import Ignore, Reject, Retry
 from celery.worker.request import Request
-from kombu.exceptions import OperationalError
+from kombu.exceptions import ContentDisallowed, DecodeError, OperationalError
 from redis.exceptions import RedisError
 
-from aragog.errors import BrokerUnavailable
+from aragog.errors import BrokerUnavailable, InvalidMessage
+from aragog.pinlater import dead_letters, envelope
 from aragog.pinlater.book import Hint
 
 UNSENT = (OperationalError, RedisError, BrokerUnavailable)
@@ -48,6 +52,8 @@ class RunLater(Reject):
 class JobRequest(Request):
     """A request that tells its job how the task ended, before it is acknowledged."""
 
+    _problem = "rejected"
+
     def on_failure(
         self,
         exc_info: Any,
@@ -67,7 +73,13 @@ class JobRequest(Request):
             self._foretell(TimeoutError(f"hard time limit of {timeout} s exceeded"))
         return super().on_timeout(soft, timeout)
 
+    def reject(self, requeue: bool = False) -> None:
+        if not requeue and not self.acknowledged and not _on_pinlater(self.message):
+            requeue = not dead_letters.keep(self.app, self.message, self._problem)
+        super().reject(requeue=requeue)
+
     def _foretell(self, error: BaseException) -> None:
+        self._problem = f"{type(error).__name__}: {error}"
         book = getattr(self.message.channel, "book", None)
         if book is None or isinstance(error, Retry):
             return
@@ -96,10 +108,16 @@ def hints(error: BaseException, *, retries: bool) -> tuple[Hint | None, Hint | N
     if isinstance(error, WorkerLostError):
         # An ack means that the result had been stored before the worker was lost.
         return None, Hint("policy", 0, problem)
-    end = Hint("policy" if retries else "fail", 0, problem)
+    readable = not isinstance(error, InvalidMessage | ContentDisallowed | DecodeError)
+    end = Hint("policy" if retries and readable else "fail", 0, problem)
     return end, end
 
 
 def follow(app: Celery) -> None:
-    """Have `app`'s workers tell jobs how their tasks ended."""
+    """Have `app`'s workers tell jobs how their tasks ended, and keep what would vanish."""
     app.Task.Request = f"{__name__}:JobRequest"
+    app.conf.worker_consumer = "aragog.pinlater.consumer:KeepingConsumer"
+
+
+def _on_pinlater(message: Any) -> bool:
+    return envelope.TAGGED in (message.properties or {})

@@ -67,11 +67,33 @@ class UrlJob:
         try:
             given = dict(wire)
             given["hops"] = _hops(given)
-            return cls(**given)
+            job = cls(**given)
         except (TypeError, ValueError) as error:
-            raise InvalidMessage("url job", str(error)) from error
+            raise InvalidMessage("url job", f"{error}: {str(wire)[:200]}") from error
+        job._check()
+        return job
+
+    def _check(self) -> None:
+        """A value of another type would raise in the middle of a batch, and harm the others."""
+        for name, (kinds, least, most) in _JOB_TYPES.items():
+            value: Any = getattr(self, name)
+            bounded = kinds is str or (isinstance(value, int) and least <= value <= most)
+            fits = bounded and isinstance(value, kinds)
+            if not (fits or (value is None and name in ("slot_at_ms", "target"))):
+                raise InvalidMessage("url job", f"{name} is {value!r}, of {str(self.url)[:200]!r}")
 
 
+_JOB_TYPES: dict[str, tuple[type, int, int]] = {
+    "url": (str, 0, 0),
+    "depth": (int, 0, 1 << 31),
+    "refresh": (int, 0, 1),
+    "sitemap": (int, 0, 1),
+    "priority": (int, 0, 9),
+    "attempt": (int, 0, 1 << 31),
+    "slot_at_ms": (int, 0, 1 << 53),
+    "target": (str, 0, 0),
+}
+"""Type and bounds of each field; a bool is an int."""
 _JOB_DEFAULTS = {
     f.name: f.default for f in dataclasses.fields(UrlJob) if f.name not in ("url", "hops")
 }
@@ -88,7 +110,12 @@ class FetchBundle:
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        return cls(tuple(UrlJob.read(job) for job in _opened(wire, "urls")))
+        return cls(tuple(UrlJob.read(job) for job in cls.entries(wire)))
+
+    @staticmethod
+    def entries(wire: Any) -> list[Any]:
+        """The jobs of its JSON, unread; InvalidMessage when it is no batch of this version."""
+        return list(_opened(wire, "urls"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What Celery's users rely on, with unmodified workers on `pinlater://`."""
 
+import base64
 import json
 import threading
 import time
@@ -288,3 +289,37 @@ def test_a_stopped_worker_gives_back_what_it_had_not_begun(place, tmp_path):
     assert [j.attempts for j in place.shard.jobs("celery", State.PENDING, limit=9)] == [
         0
     ] * sizes.due
+
+
+def changed(job, **parts):
+    """The body of a job whose message says something else."""
+    return json.dumps(json.loads(job.body) | parts).encode()
+
+
+@pytest.mark.parametrize("pool", ["threads", "prefork"])
+def test_a_message_that_is_none_ends_no_worker_and_is_kept_as_failed(place, tmp_path, pool):
+    # What was seen: one message that kombu could not decode ended every worker that took it.
+    place.app.send_task("say", ("first",))
+    [job] = place.shard.jobs("celery", State.PENDING, limit=1)
+    headers = json.loads(job.body)["headers"]
+    broken = [
+        changed(job, body="!!!"),
+        changed(job, body=None),
+        changed(job, body=base64.b64encode(b"\xff\xfe").decode()),
+        changed(job, body=base64.b64encode(b"{}").decode()),
+        changed(job, **{"content-type": "application/x-python-serialize"}),
+        changed(job, headers=headers | {"expires": "soon"}),
+        changed(job, headers=headers | {"compression": "unheard of"}),
+        changed(job, headers=headers | {"task": "unheard of"}),
+        b"no message",
+    ]
+    place.shard.enqueue("celery", [NewJob(body) for body in broken])
+    place.app.send_task("say", ("last",))
+
+    with Worker(APP, tmp_path / "log", env=place.env, args=["-P", pool, "-c1"]):
+        eventually(lambda: place.notes() == ["first", "last"])
+        eventually(lambda: place.shard.sizes("celery").failed == len(broken))
+
+    failed = place.shard.jobs("celery", State.FAILED, limit=50)
+    assert {job.attempts for job in failed} == {1}
+    assert all(job.problem and job.body for job in failed)

@@ -5,7 +5,7 @@ from billiard.exceptions import WorkerLostError
 from celery.exceptions import Ignore, Reject
 from hypothesis import given
 from hypothesis import strategies as st
-from kombu.exceptions import OperationalError
+from kombu.exceptions import ContentDisallowed, OperationalError
 
 from aragog.errors import InvalidMessage
 from aragog.pinlater import envelope, records
@@ -121,6 +121,8 @@ def test_what_is_no_record_is_refused(data):
     [
         (ValueError("v"), False, "fail", "fail"),
         (ValueError("v"), True, "policy", "policy"),
+        (InvalidMessage("m", "no"), True, "fail", "fail"),
+        (ContentDisallowed("pickle"), True, "fail", "fail"),
         (Reject("r", requeue=False), True, None, "fail"),
         (Reject("r", requeue=True), False, None, "again"),
         (Reject(OperationalError("down"), requeue=False), False, None, "policy"),

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 from celery.exceptions import Reject, Retry
 
-from aragog.errors import BrokerUnavailable
-from tasks.policy import LONGEST_BACKOFF_S, again
+from aragog.errors import BrokerUnavailable, InvalidMessage
+from tasks.policy import LONGEST_BACKOFF_S, again, once_more, stage
 
 DOWN = BrokerUnavailable("broker", "connection refused")
 
@@ -50,3 +50,30 @@ def test_a_retry_that_cannot_be_sent_gives_the_message_back_instead_of_dropping_
 def test_the_last_of_many_tries_ends_with_the_reason():
     with pytest.raises(BrokerUnavailable):
         again(Task(DOWN, 200), DOWN)
+
+
+def test_a_defect_is_tried_again_up_to_ten_times_where_the_broker_counts_no_attempts():
+    task = Task(Retry())
+    with pytest.raises(Retry):
+        once_more(task, KeyError("x"))
+    assert task.waits[0] > 1
+
+    with pytest.raises(KeyError):
+        once_more(Task(Retry(), retries=9), KeyError("x"))
+
+
+def test_arguments_that_a_task_does_not_take_make_a_message_that_cannot_be_read():
+    @stage("test.one_argument")
+    def one_argument(message):
+        raise AssertionError(message)
+
+    with pytest.raises(InvalidMessage, match=r"one_argument: too many positional arguments"):
+        one_argument.run("a", "b")
+
+
+def test_every_stage_is_retried_by_its_broker():
+    @stage("test.retried")
+    def retried():
+        pass
+
+    assert retried.broker_retries

@@ -1,0 +1,81 @@
+"""
+The queue of dead letters: messages that failed for good, on brokers that keep no FAILED jobs.
+
+Each is kept as it came, with two headers more: the queue it came from and why it failed. Nobody
+consumes the queue; a worker started with `-Q dead_letters` runs its messages again. Pinlater does
+not need it: `aragog queue jobs QUEUE --state failed`.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from aragog.pinlater.records import cut
+
+logger = logging.getLogger(__name__)
+
+QUEUE = "dead_letters"
+REASON = "x-death-reason"
+CAME_FROM = "x-death-queue"
+MOST = 10_000
+"""Messages kept on Redis, the newest; RabbitMQ keeps all until a policy says otherwise."""
+MOST_SHOWN = 2000
+"""Characters of a message in the log."""
+_PROPERTIES = ("correlation_id", "reply_to", "priority")
+
+
+def keep(app: Any, message: Any, problem: str) -> bool:
+    """
+    Put a message into the queue of dead letters, and log it; False when the broker did not take it.
+
+    Args:
+        app: the Celery app, for its broker.
+        message: kombu's, as it was delivered.
+        problem: why it failed.
+    """
+    info = message.delivery_info or {}
+    came_from = str(info.get("routing_key") or info.get("exchange") or "")
+    shown = str(message.body)[:MOST_SHOWN]
+    try:
+        _publish(app, message, {REASON: cut(problem), CAME_FROM: came_from})
+    # Whatever the transport raises: the message must not be lost for it.
+    except Exception as error:  # noqa: BLE001
+        logger.error(  # noqa: TRY400
+            "a message of %s failed (%s), is not kept in %s (%s), stays in its queue: %s",
+            came_from, problem, QUEUE, error, shown,
+        )  # fmt: skip
+        return False
+    logger.error(
+        "a message of %s failed (%s) and is kept in the queue %s: %s",
+        came_from, problem, QUEUE, shown,
+    )  # fmt: skip
+    return True
+
+
+def _publish(app: Any, message: Any, why: dict[str, str]) -> None:
+    had = message.properties or {}
+    properties = {name: had[name] for name in _PROPERTIES if had.get(name) is not None}
+    queue = app.amqp.queues.new_missing(QUEUE)
+    with app.producer_or_acquire() as producer:
+        producer.publish(
+            message.body,
+            exchange=queue.exchange,
+            routing_key=queue.routing_key,
+            declare=[queue],
+            content_type=message.content_type,
+            content_encoding=message.content_encoding,
+            headers={**(message.headers or {}), **why},
+            retry=True,
+            retry_policy={"max_retries": 1},
+            **properties,
+        )
+        _trim(producer.channel)
+
+
+def _trim(channel: Any) -> None:
+    """On Redis a queue is a list with the newest message first."""
+    if hasattr(channel, "conn_or_acquire") and hasattr(channel, "_q_for_pri"):
+        with channel.conn_or_acquire() as client:
+            for step in channel.priority_steps:
+                client.ltrim(channel._q_for_pri(QUEUE, step), 0, MOST - 1)  # noqa: SLF001

@@ -1,0 +1,139 @@
+"""Messages that anybody sends, with `fetch.delay` or by hand, to a worker started without `-Q`."""
+
+import json
+from contextlib import contextmanager, suppress
+
+import amqp
+import kombu
+import pytest
+import redis
+from celery import Celery
+
+from aragog.pinlater.brokers import celery_settings
+from aragog.pinlater.dead_letters import QUEUE, REASON
+from aragog.pinlater.job import State
+from aragog.pinlater.shard import RedisShard
+from aragog.pipeline.sending import FETCH, QUEUE_OF, QUEUES
+from tests.support.celery_worker import Worker, eventually
+from tests.support.producer import producer_home
+
+pytestmark = pytest.mark.redis
+
+
+class Place:
+    """A worker of all queues, an origin that it may fetch from, and a producer."""
+
+    def __init__(self, home, origin, environ, app):
+        self.home, self.origin, self.environ, self.app = home, origin, environ, app
+        self.base = f"http://127.0.0.1:{origin.port}"
+        self.asked = set()
+
+    def send(self, *args, task=FETCH, **kwargs):
+        self.app.send_task(task, args, kwargs, queue=QUEUE_OF.get(task, "fetch"))
+
+    def fetched(self):
+        self.asked |= {path for _, _, path in self.origin.arrivals()}
+        return self.asked - {"/robots.txt"}
+
+
+@contextmanager
+def place(origin, tmp_path, broker_url=None):
+    with producer_home() as home:
+        environ = home.environ | {
+            "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
+            "ARAGOG_FETCH__ALLOWED_PORTS": str(origin.port),
+            "ARAGOG_FETCH__USER_AGENT": "test (+http://test.test/)",
+        }
+        if broker_url == "redis":
+            broker_url = f"redis+socket://{home.server.socket}?virtual_host=3"
+        if broker_url:
+            environ["ARAGOG_BROKER__URL"] = broker_url
+        with Celery("producer", set_as_current=False) as app:
+            app.conf.update(celery_settings(broker_url or home.settings.resolved().broker.url))
+            args = ["-P", "threads", "-c2", "--without-gossip", "--without-mingle"]
+            with Worker("workers.app", tmp_path / "log", env=environ, args=args):
+                yield Place(home, origin, environ, app)
+
+
+def unfit(base):
+    """A batch whose entries are fit, unnormalized, no URLs and no jobs."""
+    good = {"url": f"{base}/in-batch"}
+    return {
+        "v": 1,
+        "urls": [
+            {"url": "no url at all"},
+            {"url": f"{base.upper()}/a/../unnormalized#part"},
+            {"url": f"{base}/x", "priority": "high"},
+            {"nothing": 1},
+            good,
+        ],
+    }
+
+
+def send_all_kinds(it):
+    it.send(f"{it.base}/one")
+    it.send([f"{it.base}/two", "::", f"{it.base}/three"])
+    it.send(unfit(it.base))
+
+
+KINDS = {"/one", "/two", "/three", "/in-batch", "/unnormalized"}
+
+
+def test_one_url_a_list_or_a_batch_is_fetched_and_a_bad_entry_harms_no_other(
+    punctual_origin, tmp_path
+):
+    with place(punctual_origin, tmp_path) as it:
+        client = redis.Redis.from_url(f"{it.home.server.url.partition('?')[0]}?db=1")
+        shard = RedisShard(client)
+        send_all_kinds(it)
+        it.send({"v": 99})
+        it.send("a", "b", "c")
+
+        eventually(lambda: it.fetched() == KINDS)
+        # What nobody can read is FAILED at its first attempt, with the reason.
+        eventually(lambda: shard.sizes("fetch").failed == 2)
+        failed = shard.jobs("fetch", State.FAILED, limit=10)
+        client.close()
+
+    assert [job.attempts for job in failed] == [1, 1]
+    assert any("version 99" in job.problem for job in failed)
+    log = (tmp_path / "log").read_text()
+    assert "no url at all" in log
+    assert "priority is 'high'" in log
+
+
+def test_a_worker_without_queues_named_serves_all_of_them(punctual_origin, tmp_path):
+    with place(punctual_origin, tmp_path) as it:
+        (found,) = it.app.control.inspect(timeout=5).active_queues().values()
+
+    assert {queue["name"] for queue in found} == {"celery", *QUEUES}
+
+
+@pytest.mark.parametrize("broker", ["redis", pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)])
+def test_a_message_that_cannot_be_read_is_a_dead_letter_on_other_brokers(
+    request, punctual_origin, tmp_path, broker
+):
+    url = "redis" if broker == "redis" else request.getfixturevalue("rabbitmq").url
+    with place(punctual_origin, tmp_path, url) as it:
+        send_all_kinds(it)
+        it.send({"v": 99})
+        it.send("what", task="aragog.unheard_of")
+        eventually(lambda: it.fetched() == KINDS)
+
+        found = []
+
+        def look():
+            with it.app.connection_for_read() as connection, suppress(amqp.NotFound):
+                channel = connection.default_channel
+                message = kombu.Queue(QUEUE, channel=channel).get(no_ack=True)
+                if message is not None:
+                    found.append(message)
+            return len(found) == 2
+
+        eventually(look)
+
+    bodies = {message.headers[REASON]: json.loads(message.body)[0] for message in found}
+    assert sorted(map(str, bodies.values())) == ["['what']", "[{'v': 99}]"]
+    assert any("version 99" in reason for reason in bodies)
+    log = (tmp_path / "log").read_text()
+    assert "is kept in the queue dead_letters" in log

@@ -1,0 +1,51 @@
+"""Fetch messages as anybody may send them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.errors import InvalidMessage
+from aragog.pipeline.bundles import FetchBundle, UrlJob
+from aragog.pipeline.messages import read_fetch
+
+GOOD = "http://a.test/"
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["url", "depth", "priority", "hops", "target", "x"]), inner, max_size=4
+        )
+    ),
+    max_leaves=6,
+)
+
+
+def urls(message):
+    return [job.url for job in read_fetch(message)[0].jobs]
+
+
+def test_one_url_a_list_and_a_batch_are_read():
+    assert urls("HTTP://A.test") == [GOOD]
+    assert urls(["http://a.test/b/../c", {"url": GOOD, "depth": 2}]) == ["http://a.test/c", GOOD]
+    assert urls(FetchBundle((UrlJob(url=GOOD, priority=1),)).wire()) == [GOOD]
+
+
+def test_what_the_pipeline_sends_reads_as_it_was():
+    batch = FetchBundle((UrlJob(url=GOOD, slot_at_ms=7, target="http://b.test/", refresh=True),))
+
+    assert read_fetch(batch.wire()) == (batch, [])
+
+
+@given(st.lists(JUNK, max_size=5))
+def test_no_entry_harms_a_good_one(entries):
+    batch, problems = read_fetch({"v": 1, "urls": [*entries, {"url": GOOD}]})
+
+    assert batch.jobs[-1] == UrlJob(url=GOOD)
+    assert len(batch.jobs) + len(problems) == len(entries) + 1
+
+
+@pytest.mark.parametrize("message", [7, None, {}, {"v": 9, "urls": []}, "::", ["::"], [[]]])
+def test_what_holds_no_url_cannot_be_read(message):
+    with pytest.raises(InvalidMessage):
+        read_fetch(message)
