@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 
-from aragog.errors import ConfigError
+import redis
+
+from aragog.errors import ConfigError, InvalidMessage
 from aragog.pinlater.brokers import kind_of
+from aragog.pinlater.envelope import arguments
+from aragog.pinlater.job import JobInfo
+from aragog.pipeline.messages import urls_in
+from aragog.pipeline.waiting import Waiting
 from aragog.settings import BrokerSettings, load_settings
 
 
@@ -29,3 +37,14 @@ class Place:
     @property
     def shards(self) -> tuple[str, ...]:
         return self._broker.shards
+
+    def before_delete(self, _queue: str, jobs: Sequence[JobInfo]) -> None:
+        """The URLs of deleted jobs are no longer on their way; whoever asks next is answered so."""
+        urls: list[str] = []
+        for job in jobs:
+            # What cannot be read names no URL.
+            with suppress(InvalidMessage):
+                urls += [url for message in arguments(job.body) for url in urls_in(message)]
+        settings = load_settings().resolved()
+        with redis.Redis.from_url(settings.redis.url, socket_timeout=10) as client:
+            Waiting(client, prefix=settings.redis.prefix).clear(urls)

@@ -30,6 +30,8 @@ SETTINGS: Mapping[str, str] = {
 }
 """What `configure` takes, each with its meaning."""
 
+BeforeDelete = Callable[[str, Sequence[JobInfo]], None]
+"""Told of jobs, and their queue, that are about to be deleted; one of them may yet begin to run."""
 Progress = Callable[[int], None]
 """Told after each step how many jobs it was for."""
 T = TypeVar("T")
@@ -46,11 +48,19 @@ class Admin:
     Methods raise `BrokerUnavailable` when no shard answers, or when a change did not reach all.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, before_delete: BeforeDelete | None = None) -> None:
         self.cluster = cluster
+        self._before_delete = before_delete
 
     @classmethod
-    def connect(cls, broker_url: str, shards: Sequence[str] = (), *, prefix: str = "") -> Admin:
+    def connect(
+        cls,
+        broker_url: str,
+        shards: Sequence[str] = (),
+        *,
+        prefix: str = "",
+        before_delete: BeforeDelete | None = None,
+    ) -> Admin:
         """
         The queues behind a broker URL; nothing is sent yet.
 
@@ -58,11 +68,13 @@ class Admin:
             broker_url: of `pinlater://`, in any of its forms.
             shards: further Redis URLs, as in `broker.shards`.
             prefix: `global_keyprefix` of the transport.
+            before_delete: where an application keeps its own books on jobs.
 
         Raises:
             ConfigError: the URL is of another broker.
         """
-        return cls(Cluster(connect_shards((*redis_urls(broker_url), *shards), prefix=prefix)))
+        cluster = Cluster(connect_shards((*redis_urls(broker_url), *shards), prefix=prefix))
+        return cls(cluster, before_delete)
 
     def _ask(self, what: Callable[[Shard], T]) -> tuple[dict[str, T], tuple[str, ...]]:
         """Answers by shard name, and the shards that gave none."""
@@ -175,10 +187,22 @@ class Admin:
         if state is State.RUNNING:
             raise BadInput("state: a RUNNING job cannot be deleted; revoke its task instead")
         if ids:
-            return self._of_shards(ids, lambda shard, own: shard.delete(queue, state, ids=own))
-        return self._in_steps(
-            queue, state, progress, lambda shard, n: shard.delete(queue, state, limit=n)
-        )
+            return self._of_shards(ids, lambda shard, own: self._delete(shard, queue, state, own))
+
+        def step(shard: Shard, most: int) -> int:
+            if self._before_delete is None:
+                return shard.delete(queue, state, limit=most)
+            found = shard.jobs(queue, state, limit=most)
+            return self._delete(shard, queue, state, [job.job_id for job in found])
+
+        return self._in_steps(queue, state, progress, step)
+
+    def _delete(self, shard: Shard, queue: str, state: State, ids: list[str]) -> int:
+        if not ids:
+            return 0
+        if self._before_delete is not None:
+            self._before_delete(queue, shard.named(queue, state, ids))
+        return shard.delete(queue, state, ids=ids)
 
     def _of_shards(self, ids: Sequence[str], act: Callable[[Shard, list[str]], int]) -> int:
         done = 0

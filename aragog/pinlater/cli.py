@@ -35,6 +35,8 @@ class Place(Protocol):
     def shards(self) -> Sequence[str]:
         """Further Redis URLs."""
 
+    # It may also have `before_delete`, as `Admin` takes it.
+
 
 as_json = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
 queue_name = click.argument("queue_name", metavar="QUEUE")
@@ -43,7 +45,8 @@ STATES = click.Choice([s.lower() for s in State])
 
 def _admin(context: click.Context) -> Admin:
     place: Place = context.obj
-    return Admin.connect(place.broker_url, place.shards)
+    before_delete = getattr(place, "before_delete", None)
+    return Admin.connect(place.broker_url, place.shards, before_delete=before_delete)
 
 
 def _print_json(what: Any) -> None:

@@ -7,6 +7,7 @@ taken out of the message (`x_eta` keeps it), so an unmodified worker never holds
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -71,6 +72,23 @@ def _delay_ms(headers: dict[str, Any], now: datetime) -> int:
     if at.tzinfo is None:
         at = at.replace(tzinfo=UTC)
     return max(0, round((at - now).total_seconds() * 1000))
+
+
+def arguments(body: bytes) -> list[Any]:
+    """
+    The positional arguments of the task in a job's body, as JSON has them.
+
+    Raises:
+        InvalidMessage: the body is no task message in plain JSON.
+    """
+    try:
+        message: dict[str, Any] = _json.loads(body)
+        text: Any = message["body"]
+        if message["properties"].get("body_encoding") == "base64":
+            text = base64.b64decode(text)
+        return list(_json.loads(text)[0])
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise InvalidMessage("job body", f"{type(error).__name__}: {error}") from error
 
 
 def from_job(body: bytes, *, tag: str, attempt: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from aragog.clock import Clock, SystemClock
 from aragog.pinlater import records
@@ -274,6 +274,10 @@ class MemoryShard:
         if state in (State.SUCCEEDED, State.FAILED):
             jobs.reverse()
         return [self._info(queue, job) for job in jobs[offset : offset + limit]]
+
+    def named(self, queue: str, state: State, ids: Sequence[str]) -> list[JobInfo]:
+        jobs = self._queues[queue].of(state)
+        return [replace(self._info(queue, job), at_ms=0) for job in jobs if job.job_id in ids]
 
     def later(self, queue: str, *, limit: int) -> list[JobInfo]:
         now_ms = self._clock.now_ms()

@@ -91,6 +91,9 @@ class Shard(Protocol):
     def jobs(self, queue: str, state: State, *, limit: int, offset: int = 0) -> list[JobInfo]:
         """Jobs of a state: PENDING by priority and due time, RUNNING by deadline, else latest."""
 
+    def named(self, queue: str, state: State, ids: Sequence[str]) -> list[JobInfo]:
+        """Those of the jobs with these ids that may be in this state; `at_ms` is 0."""
+
     def later(self, queue: str, *, limit: int) -> list[JobInfo]:
         """PENDING jobs whose time has not come, the soonest first, whatever their priority."""
 
@@ -294,6 +297,10 @@ class RedisShard:
                     size: Any = self.client.zcard(self.keys(queue)[index - 1])
                     offset = max(0, offset - size)
         return found
+
+    def named(self, queue: str, state: State, ids: Sequence[str]) -> list[JobInfo]:
+        with our_errors(f"shard {self.name}"):
+            return self._infos(queue, state, [(job_id.encode(), 0) for job_id in ids])
 
     def later(self, queue: str, *, limit: int) -> list[JobInfo]:
         keys = self.keys(queue)

@@ -7,6 +7,8 @@ URL, or no job, is reported and the others go on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +34,26 @@ def read_fetch(message: Any) -> tuple[FetchBundle, list[str]]:
     if problems and not jobs:
         raise InvalidMessage("fetch", "; ".join(problems))
     return FetchBundle(tuple(jobs)), problems
+
+
+def urls_in(message: Any) -> list[str]:
+    """The normalized URLs, as they are noted to be on their way, of a message of any stage."""
+    entries = message if isinstance(message, list | tuple) else [message]
+    if isinstance(message, Mapping):
+        entries = [*_list(message, "urls"), *_list(message, "answers")]
+    found = []
+    for entry in entries:
+        job = entry.get("job", entry) if isinstance(entry, Mapping) else entry
+        url = job.get("url") if isinstance(job, Mapping) else job
+        if isinstance(url, str):
+            with suppress(InvalidUrl):
+                found.append(normalize(url))
+    return found
+
+
+def _list(message: Mapping[str, Any], name: str) -> list[Any]:
+    items = message.get(name)
+    return items if isinstance(items, list) else []
 
 
 def _entries(message: Any) -> list[Any]:

@@ -6,9 +6,12 @@ import subprocess
 import sys
 
 import pytest
+import redis
 from click.testing import CliRunner
 
 from aragog.cli import main
+from aragog.pinlater.job import Nack
+from aragog.pinlater.shard import RedisShard
 from tests.support.producer import producer_home
 
 pytestmark = pytest.mark.redis
@@ -158,3 +161,24 @@ def test_a_named_broker_that_does_not_answer_is_named_without_its_password():
     assert told.exit_code == 1
     assert "redis.url is redis://127.0.0.1:1/0" in told.stderr
     assert "secret" not in told.stderr
+
+
+@pytest.mark.parametrize("how", [["purge", "fetch", "--yes"], ["delete", "fetch", "--all"]])
+def test_what_was_purged_or_deleted_may_be_asked_for_again(enqueue, home, how):
+    enqueue(b"http://a.test/1\nhttp://b.test/2\n")
+    if how[0] == "delete":
+        client = redis.Redis.from_url(f"{home.server.url.partition('?')[0]}?db=1")
+        shard = RedisShard(client)
+        claims = shard.claim("fetch", limit=10, timeout_ms=9999, worker="w").claims
+        shard.nack("fetch", [Nack(c.job_id, c.token, "fail") for c in claims])
+        client.close()
+
+    done = CliRunner().invoke(main, ["queue", *how], env=home.environ)
+    told = enqueue_again(home, b"http://a.test/1\nhttp://b.test/2\n")
+
+    assert done.exit_code == 0, done.output
+    assert told.stdout == "2 accepted, 0 already waiting, 0 invalid\n"
+
+
+def enqueue_again(home, content):
+    return CliRunner().invoke(main, ["enqueue", "-"], env=home.environ, input=content)
