@@ -85,7 +85,7 @@ class Aragog:
             priority: 0 (most urgent) to 9.
             run_after: not before this instant, milliseconds since the epoch.
             depth: link hops to follow from each, within its registered domain.
-            refresh: fetch although it is stored already.
+            refresh: fetch although it is stored already, or has been on its way for an hour.
             sitemap: they are sitemaps, or indexes of sitemaps: what they list is enqueued, as far
                 as it is of their own registered domain and not stored since its lastmod.
 
@@ -122,6 +122,7 @@ class Aragog:
         wanted = Wanted(
             depth=max(depth, SITEMAP_LEVELS) if sitemap else depth,
             refresh=refresh or sitemap,
+            insist=refresh,
             priority=priority,
             run_after_ms=run_after,
             sitemap=sitemap,

@@ -38,7 +38,9 @@ NO_URL = "\N{REPLACEMENT CHARACTER}"
 @click.option("--priority", default=PRIORITY_DEFAULT, show_default=True, help="0 most urgent, 9.")
 @click.option("--depth", default=0, show_default=True, help="Link hops to follow.")
 @click.option("--run-after", type=int, help="Not before this instant, ms since the epoch.")
-@click.option("--refresh", is_flag=True, help="Fetch again what is stored already.")
+@click.option(
+    "--refresh", is_flag=True, help="Fetch again what is stored already, or an hour on its way."
+)
 @click.option("--sitemap", is_flag=True, help="They are sitemaps: enqueue what they list.")
 def enqueue(
     source: tuple[str, ...],

@@ -59,6 +59,8 @@ class Wanted:
     """0 (most urgent) to 9."""
     run_after_ms: int | None = None
     """Not before this instant, ms since the epoch by the producer's clock."""
+    insist: bool = False
+    """Fetch although it has been on its way for an hour: its message may have been lost."""
     sitemap: bool = False
     """They are sitemaps: what they list is enqueued, `depth` levels of sitemaps with it."""
 
@@ -90,7 +92,8 @@ class Enqueuer:
     def _enqueue_chunk(self, given: Sequence[str], wanted: Wanted) -> list[Enqueued]:
         spelled = [_spelled(url) for url in given]
         valid = list(dict.fromkeys(s for s in spelled if not isinstance(s, InvalidUrl)))
-        new = {url for url, is_new in zip(valid, self._waiting.mark(valid), strict=True) if is_new}
+        marked = self._waiting.mark(valid, insist=wanted.insist)
+        new = {url for url, is_new in zip(valid, marked, strict=True) if is_new}
         self._send(_dealt([url for url in valid if url in new]), wanted)
         self._counts.add({tally.ENQUEUED: len(new)})
         return [_answer(url, to, new) for url, to in zip(given, spelled, strict=True)]

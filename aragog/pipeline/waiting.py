@@ -31,6 +31,8 @@ LONGEST_PAUSE_S = 0.5
 OURS, UNCLEAR = ord("1"), ord("?")
 # A slot is reserved at most `politeness.horizon_s` ahead (a day by default); twice that is safe.
 COUNTS_FOR_S = 172_800
+# Who insists has reason to think that the message was lost; a second fetch is polite, if in vain.
+INSIST_AFTER_S = 3600
 
 
 class Waiting:
@@ -44,32 +46,34 @@ class Waiting:
         self._confirm = client.register_script((lua / "confirm.lua").read_text())
         self._sweep = client.register_script((lua / "sweep.lua").read_text())
 
-    def mark(self, urls: Sequence[str]) -> list[bool]:
+    def mark(self, urls: Sequence[str], *, insist: bool = False) -> list[bool]:
         """
         For each normalized URL: True when it is the caller's to send, False when it waits already.
+
+        With `insist` a URL is the caller's as well when it has waited for `INSIST_AFTER_S`.
 
         One round trip; where another producer is sending one of them just now, some more within
         the next 3 s.
         """
         keys = [url_key(url) for url in urls]
-        flags = self._flags(keys)
+        flags = self._flags(keys, insist)
         pause_s = 0.02
         while unclear := [place for place, flag in enumerate(flags) if flag == UNCLEAR]:
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-            for place, flag in zip(unclear, self._flags([keys[p] for p in unclear]), strict=True):
+            for place, flag in zip(
+                unclear, self._flags([keys[p] for p in unclear], insist), strict=True
+            ):
                 flags[place] = flag
         return [flag == OURS for flag in flags]
 
-    def _flags(self, keys: Sequence[bytes]) -> bytearray:
+    def _flags(self, keys: Sequence[bytes], insist: bool) -> bytearray:
         if not keys:
             return bytearray()
+        takes_s = COUNTS_FOR_S - INSIST_AFTER_S if insist else 0
+        args: list[int | bytes] = [UNCONFIRMED_S, TAKEN_OVER_AFTER_S, takes_s, b"".join(keys)]
         with _our_errors():
-            return bytearray(
-                self._mark(
-                    keys=[self._key], args=[UNCONFIRMED_S, TAKEN_OVER_AFTER_S, b"".join(keys)]
-                )
-            )
+            return bytearray(self._mark(keys=[self._key], args=args))
 
     def confirm(self, urls: Sequence[str]) -> None:
         """The messages of these URLs are sent: their notes last until they are cleared."""

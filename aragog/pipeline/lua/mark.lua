@@ -3,7 +3,8 @@
 -- KEYS[1]  waiting  hash  url key (16 bytes) -> when the note stops to count (s since the epoch)
 -- ARGV[1]  for how many seconds a note counts that is not confirmed yet
 -- ARGV[2]  after how many of them another producer may take it over
--- ARGV[3]  url keys, 16 bytes each, one behind another
+-- ARGV[3]  confirmed notes that count no longer than so many seconds from now are taken over
+-- ARGV[4]  url keys, 16 bytes each, one behind another
 --
 -- Returns a string with one character an URL: "1" marked by this call, "0" already waiting,
 -- "?" marked by somebody who may be sending it just now: ask again.
@@ -12,14 +13,15 @@
 local now = tonumber(redis.call('TIME')[1])
 local unconfirmed_s, theirs_s = tonumber(ARGV[1]), tonumber(ARGV[2])
 local until_s = tostring(now + unconfirmed_s)
-local out, keys = {}, ARGV[3]
+local takes_s = tonumber(ARGV[3])
+local out, keys = {}, ARGV[4]
 for at = 1, #keys, 16 do
   local key = keys:sub(at, at + 15)
   local found = redis.call('HGET', KEYS[1], key)
   local left_s = found and tonumber(found) - now or 0
-  if left_s > unconfirmed_s then
+  if left_s > unconfirmed_s and left_s > takes_s then
     out[#out + 1] = '0'
-  elseif left_s > unconfirmed_s - theirs_s then
+  elseif left_s <= unconfirmed_s and left_s > unconfirmed_s - theirs_s then
     out[#out + 1] = '?'
   else
     redis.call('HSET', KEYS[1], key, until_s)

@@ -13,6 +13,7 @@ from aragog.client import Aragog
 from aragog.errors import BrokerUnavailable, ConfigError
 from aragog.pipeline.enqueue import Fate
 from aragog.pipeline.waiting import Waiting
+from aragog.urls import url_key
 from tests.support.producer import producer_home
 
 pytestmark = pytest.mark.redis
@@ -136,3 +137,16 @@ def test_a_producer_killed_in_the_middle_and_started_again_loses_nothing(home, t
     subprocess.run(command, env=home.environ, stdout=subprocess.DEVNULL, check=True, timeout=120)
 
     assert set(home.urls()) == set(wanted)
+
+
+def test_who_insists_need_not_wait_for_a_message_that_was_lost(redis_client):
+    waiting, url = Waiting(redis_client, prefix="t:"), "http://a.test/"
+    waiting.mark([url])
+    waiting.confirm([url])
+    assert waiting.mark([url], insist=True) == [False]
+
+    # As if it had been confirmed an hour and a minute ago.
+    redis_client.hincrby("t:waiting", url_key(url), -3660)
+
+    assert waiting.mark([url]) == [False]
+    assert waiting.mark([url], insist=True) == [True]
