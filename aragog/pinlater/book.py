@@ -99,7 +99,7 @@ class ClaimBook:
         self.cluster = cluster
         self.claim_timeout_ms = claim_timeout_ms
         self.max_claim_ms = max_claim_ms
-        self.worker = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
+        self.worker = f"{worker_name(os.getpid())}{uuid.uuid4().hex[:6]}"
         self.gathering = False
         """Acks wait for `flush`, which an event loop promises to call soon."""
         self._clock = clock or SystemClock()
@@ -233,7 +233,8 @@ class ClaimBook:
         for word, fine in zip(words, done, strict=True):
             if not fine:
                 logger.warning(
-                    "job %s of %s had been given to another worker; its ack changed nothing",
+                    "the ack of job %s of %s came too late: another worker has it, or its server "
+                    "restarted and it runs again",
                     word.held.job.job_id, queue,
                 )  # fmt: skip
 
@@ -352,6 +353,11 @@ class ClaimBook:
         atexit.unregister(self.flush)
         if self._keeper is not None and self._keeper is not threading.current_thread():
             self._keeper.join(5)
+
+
+def worker_name(pid: int) -> str:
+    """How the name of a worker with this process id on this host begins; see `Admin.release`."""
+    return f"{socket.gethostname()}:{pid}:"
 
 
 _books: dict[tuple[object, ...], ClaimBook] = {}

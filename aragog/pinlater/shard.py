@@ -68,7 +68,12 @@ class Shard(Protocol):
         """Up to `limit` (1 to 200) due jobs, most urgent first, then by due time; atomic."""
 
     def ack(self, queue: str, held: Sequence[Hold]) -> list[bool]:
-        """SUCCEEDED; False where the claim was no longer the caller's."""
+        """
+        SUCCEEDED; False where the claim was no longer the caller's.
+
+        False as well where the claim is older than the server's start: what its worker sent
+        meanwhile may be lost, so the job is PENDING again, the attempt uncounted.
+        """
 
     def nack(self, queue: str, nacks: Sequence[Nack]) -> list[State | None]:
         """Give back; the new state, None where the claim was no longer the caller's."""
@@ -78,6 +83,9 @@ class Shard(Protocol):
 
     def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> Swept:
         """Give back claims that ran out before `reap_before_ms` and now; forget old jobs."""
+
+    def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
+        """Give back those of these jobs that workers hold whose names begin so. How many."""
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
         """FAILED jobs run again: those named, or the `limit` oldest. How many."""
@@ -227,7 +235,7 @@ class RedisShard:
 
     def ack(self, queue: str, held: Sequence[Hold]) -> list[bool]:
         return [
-            bool(done)
+            done == 1
             for part in slices(held)
             for done in self._run("ack", queue, *(x for hold in part for x in hold))
         ]
@@ -253,6 +261,10 @@ class RedisShard:
 
     def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> Swept:
         return Swept(*self._run("sweep", queue, reap_before_ms, limit))
+
+    def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
+        prefix = records.escape(worker)
+        return sum(sum(self._run("release", queue, prefix, *part)) for part in slices(ids))
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
         return int(self._run("retry", queue, 0 if ids else min(limit, MAX_BATCH), *ids))
@@ -348,7 +360,7 @@ class RedisShard:
         return {
             name.decode(): float(value)
             for name, value in stored.items()
-            if name not in (b"tokens", b"filled_at")
+            if name not in (b"tokens", b"filled_at", b"run", b"run_token")
         }
 
     def configure(self, queue: str, changes: Mapping[str, float | None]) -> None:

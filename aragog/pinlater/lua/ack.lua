@@ -1,20 +1,29 @@
 -- ack: finish jobs that the caller still holds, as SUCCEEDED.
 --
 -- ARGV, two a job: id, token
--- Returns for each 1, or 0 when the claim is no longer the caller's (nothing changed).
+-- Returns for each 1; 0 when the claim is no longer the caller's (nothing changed); 2 when it is older
+-- than the server's start: the job is PENDING again, this attempt uncounted.
 
 even_when_full()
-local answer, done = {}, 0
+local answer, done, restarted = {}, 0, 0
+local before = last_before_start()
 for at = 1, #ARGV, 2 do
   local id, claim = ARGV[at], held(ARGV[at], ARGV[at + 1])
   local record = claim and redis.call('HGET', BODIES, id)
   local head = record and header(record)
-  if head then
+  if head and tonumber(claim.token) <= before then
+    again(id, claim, 0, claim.attempts - 1, 'its server restarted while it ran')
+    restarted = restarted + 1
+    answer[#answer + 1] = 2
+  elseif head then
     finish(id, OK, record, head, claim, '')
     done = done + 1
+    answer[#answer + 1] = 1
+  else
+    answer[#answer + 1] = 0
   end
-  answer[#answer + 1] = head and 1 or 0
 end
+count('restarted', restarted)
 count('succeeded', done)
 -- Twice as many as came in at most, so a burst of acks stays short whatever there is to forget.
 count('swept', forget(OK, NOW - setting('keep_succeeded_ms', 86400000),

@@ -26,6 +26,7 @@ for priority = 0, PRIORITIES - 1 do
   local set = pending(priority)
   local ids = redis.call('ZRANGEBYSCORE', set, '-inf', NOW, 'LIMIT', 0, limit - taken)
   if #ids > 0 then
+    if taken == 0 then last_before_start() end
     local records = redis.call('HMGET', BODIES, unpack(ids))
     local before = redis.call('HMGET', CLAIMS, unpack(ids))
     local token = redis.call('INCRBY', SEQ, #ids) - #ids

@@ -8,7 +8,8 @@
 -- KEYS[6]   bad      zset   FAILED: job id -> when it ended (ms)
 -- KEYS[7]   ended    hash   job id -> the record's header, then attempts|claimed at|ended at|worker|error
 -- KEYS[8]   unique   hash   unique key -> job id, while that job waits or runs
--- KEYS[9]   config   hash   setting -> value, and the state of the token bucket
+-- KEYS[9]   config   hash   setting -> value, and the state of the token bucket, and the server's
+--                           run id with the last token given out before its start
 -- KEYS[10]  stats    hash   counter -> value
 -- KEYS[11]  wake     list   at most one token; workers wait for it
 -- KEYS[12]  priority 0 (the most urgent) to KEYS[21] priority 9: PENDING
@@ -79,6 +80,19 @@ local function unlock(id, unique)
   if unique ~= '' and redis.call('HGET', UNIQUE, unique) == id then
     redis.call('HDEL', UNIQUE, unique)
   end
+end
+
+-- The last token from before the server's start: what a worker sent while it held such a claim may
+-- have been lost with the tail of the append-only file. The counter leaps ahead, so that no id or
+-- token that was lost is given out again. INFO costs as much as an empty claim: once a batch.
+local LEAP = 1000000
+local function last_before_start()
+  local run = redis.call('INFO', 'server'):match('run_id:(%x+)')
+  local known = redis.call('HMGET', CONFIG, 'run', 'run_token')
+  if known[1] == run then return tonumber(known[2]) end
+  local last = known[1] and redis.call('INCRBY', SEQ, LEAP) or 0
+  redis.call('HSET', CONFIG, 'run', run, 'run_token', text(last))
+  return last
 end
 
 -- RUNNING to `set` (OK or BAD). The body stays only where the job may be retried by hand.

@@ -16,6 +16,7 @@ from aragog.errors import BrokerUnavailable
 from aragog.pinlater.address import of_socket
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pinlater.job import NewJob
+from aragog.pinlater.shard import RedisShard
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker, eventually
 from tests.support.pinlater_app import make
@@ -76,7 +77,7 @@ def test_a_killed_worker_of_several_queues_loses_none_of_their_jobs(place, tmp_p
     assert Counter(place.notes()) == {"quick": 1} | dict.fromkeys(queues, 2)
 
 
-def test_a_broker_that_restarts_costs_no_job_and_doubles_none(own_place, tmp_path):
+def test_a_broker_that_restarts_costs_no_job_and_doubles_what_ran_at_most(own_place, tmp_path):
     env = with_conf(own_place, broker_transport_options={"claim_timeout_s": 4})
     # What the tasks note must be kept elsewhere.
     with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as other:
@@ -96,8 +97,9 @@ def test_a_broker_that_restarts_costs_no_job_and_doubles_none(own_place, tmp_pat
         with make("memory://", other.url.replace("unix", "redis+socket")) as app:
             notes = [n.decode() for n in app.backend.client.lrange("notes", 0, -1)]
 
-    wanted = {"eta": 1} | {f"slow{i}": 1 for i in range(4)} | {f"slow{i} done": 1 for i in range(4)}
-    assert Counter(notes) == wanted
+    # What ran while the server restarted may have sent messages that were lost: it runs again.
+    assert {"eta", *(f"slow{i} done" for i in range(4))} <= set(notes)
+    assert max(Counter(notes).values()) <= 2
 
 
 def test_a_task_that_is_published_into_an_outage_keeps_its_eta(own_place):
@@ -249,3 +251,34 @@ def test_a_shard_that_hangs_is_left_out_and_keeps_its_jobs(two, tmp_path):
 
     assert 5 < waiting < 35
     assert notes == {f"{when}{i}" for when in ("", "later ") for i in range(40)}
+
+
+def appended(server):
+    """The append-only file that a server writes to now."""
+    files = [path for path in server.folder.rglob("*.aof*") if "manifest" not in path.name]
+    return max(files, key=lambda path: path.stat().st_mtime_ns)
+
+
+def test_a_job_whose_follow_up_was_lost_with_the_servers_tail_runs_again(own_redis):
+    # What was seen: its ack was taken after the restart, and its URLs were gone for two days.
+    client = redis.Redis.from_url(own_redis.url)
+    shard = RedisShard(client)
+    shard.enqueue("q", [NewJob(b"first")])
+    [job] = shard.claim("q", limit=1, timeout_ms=600_000, worker="w").claims
+    file = appended(own_redis)
+    shard.enqueue("next", [NewJob(b"x" * 1500)])
+    own_redis.kill()
+    with file.open("r+b") as tail:
+        tail.truncate(file.stat().st_size - 1500)
+    own_redis.start()
+    assert shard.sizes("next").pending == 0
+
+    assert shard.ack("q", [(job.job_id, job.token)]) == [False]
+
+    [again] = shard.claim("q", limit=1, timeout_ms=600_000, worker="w").claims
+    assert (again.job_id, again.attempt) == (job.job_id, 1)
+    assert again.token > job.token + 1000
+    assert shard.ack("q", [(again.job_id, again.token)]) == [True]
+    [following] = shard.enqueue("q", [NewJob(b"second")])
+    assert int(following.job_id, 16) > again.token
+    client.close()
