@@ -204,6 +204,31 @@ class Admin:
             self._before_delete(queue, shard.named(queue, state, ids))
         return shard.delete(queue, state, ids=ids)
 
+    def release(self, worker: str) -> int:
+        """
+        Give back at once what a dead worker held, in all queues; the attempts count. How many jobs.
+
+        Only for a process that has ended: what a living one is at work on would run twice.
+
+        Args:
+            worker: how its name begins, as `jobs` shows it: `host:pid:` (`book.worker_name`).
+        """
+        if worker.count(":") < 2:
+            raise BadInput(f"worker: {worker!r} is not host:pid:…, as RUNNING jobs show it")
+        total = 0
+
+        def work(shard: Shard) -> None:
+            nonlocal total
+            for queue in shard.queues():
+                held = shard.jobs(
+                    queue, State.RUNNING, limit=count_of(shard.sizes(queue), State.RUNNING)
+                )
+                own = [job.job_id for job in held if job.worker.startswith(worker)]
+                total += shard.release(queue, worker, own) if own else 0
+
+        self._tell(work)
+        return total
+
     def _of_shards(self, ids: Sequence[str], act: Callable[[Shard, list[str]], int]) -> int:
         done = 0
         for shard, own in self._by_shard(ids):

@@ -274,6 +274,20 @@ def delete(
     _done(as_json, f"{count:,} jobs deleted", queue=queue_name, deleted=count)
 
 
+@queue.command()
+@click.argument("worker")
+@as_json
+@click.pass_context
+def release(context: click.Context, worker: str, as_json: bool) -> None:
+    """
+    Give back what a dead worker held, in all queues, without waiting for its claims to run out.
+
+    WORKER begins as `jobs QUEUE --state running` shows it: host:pid:…
+    """
+    count = _admin(context).release(worker)
+    _done(as_json, f"{count:,} jobs wait again", worker=worker, released=count)
+
+
 def _one_of(ids: tuple[str, ...], every: bool) -> None:
     if bool(ids) == every:
         raise click.UsageError("name jobs by id, or give --all")

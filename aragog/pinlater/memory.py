@@ -229,6 +229,14 @@ class MemoryShard:
         q.stats["swept"] += len(gone)
         return len(gone)
 
+    def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
+        q = self._queues[queue]
+        dead = [j for j in q.of(State.RUNNING) if j.job_id in ids and j.worker.startswith(worker)]
+        for job in dead:
+            self._again(q, job, 0, f"its worker died: {job.worker}")
+        q.stats["expired"] += len(dead)
+        return len(dead)
+
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
         q = self._queues[queue]
         jobs = self._named(q, State.FAILED, ids, limit)

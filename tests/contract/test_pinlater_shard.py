@@ -170,6 +170,17 @@ def test_what_a_dead_worker_held_runs_again_and_the_attempt_counts(world):
     assert "claim timed out: w" in job.problem
 
 
+def test_what_a_worker_held_that_is_known_to_be_dead_goes_back_at_once(shard):
+    ids = put(shard, b"a", b"b", b"c")
+    for worker in ("host|1:7:x", "host|1:7:x", "host|1:77:x"):
+        shard.claim("q", limit=1, timeout_ms=HOUR_MS, worker=worker)
+
+    assert shard.release("q", "host|1:7:", [*ids, "00000000000000ff"]) == 2
+
+    assert [job.worker for job in shard.jobs("q", State.RUNNING, limit=9)] == ["host|1:77:x"]
+    assert [c.attempt for c in claim(shard).claims] == [2, 2]
+
+
 def test_nothing_is_reaped_that_ran_out_after_the_time_given(world):
     shard = world.shard
     put(shard, b"a")

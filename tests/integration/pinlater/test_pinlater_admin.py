@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from aragog.errors import BadInput
 from aragog.pinlater.address import of_socket
 from aragog.pinlater.admin import Admin
+from aragog.pinlater.book import worker_name
 from aragog.pinlater.cli import queue
 from aragog.pinlater.job import Nack, NewJob, State
 from aragog.standalone.redis_server import RedisServer
@@ -122,6 +123,19 @@ def test_every_command_works_and_speaks_json(admin, run):
     assert json.loads(run("delete", "q", failed[1]["job_id"], "--json"))["deleted"] == 1
     assert run("retry", "q", "--all") == "48 jobs wait again\n"
     assert json.loads(run("purge", "q", "--yes", "--json"))["deleted"] == 49
+
+
+def test_the_jobs_of_a_dead_worker_are_released_in_all_queues(admin, run):
+    fill(admin)
+    admin.cluster.enqueue("other", [NewJob(b"x")] * 9)
+    for shard in admin.cluster.shards:
+        for name in ("q", "other"):
+            shard.claim(name, limit=200, timeout_ms=999_999, worker=worker_name(1) + "dead")
+
+    assert json.loads(run("release", worker_name(1), "--json"))["released"] == 59
+    assert [admin.status(name).sizes.due for name in ("q", "other")] == [50, 9]
+    with pytest.raises(BadInput):
+        admin.release("host")
 
 
 def test_a_lost_shard_is_named_and_the_rest_is_told(admin, here):
