@@ -20,6 +20,7 @@ The web's misbehaviour is never an error here: it is an outcome (`aragog.fetcher
     │   ├── RobotsUnavailable       the robots cache's Redis
     │   ├── SpoolUnavailable        the spool's Redis
     │   └── BrokerUnavailable       the job layer's Redis, or any Celery broker
+    │       └── BrokerFull          it answers, and its memory is full
     └── PermanentError              our data; a human must look
         ├── CorruptRow
         └── CorruptContent
@@ -172,6 +173,10 @@ class SpoolUnavailable(TransientError):
 
 class BrokerUnavailable(TransientError):
     """The broker could not be reached; what was not acknowledged was not enqueued."""
+
+
+class BrokerFull(BrokerUnavailable):
+    """It answers, and has no memory left for what is new; what is there goes on."""
 
 
 class PermanentError(AragogError):

@@ -87,7 +87,7 @@ def again(task: Any, error: TransientError) -> NoReturn:
 
     Celery retries by sending the message anew. Where that fails it would reject the one at hand for
     good, and the bundle with it: then that one is given back instead, and waits as its queue's
-    retry policy says: half an hour in all, as delivered, before it counts as FAILED.
+    retry policy says; the attempt does not count, for a full broker is not the job's fault.
     """
     wait_s = get_exponential_backoff_interval(
         factor=1, retries=task.request.retries, maximum=LONGEST_BACKOFF_S, full_jitter=True
@@ -95,4 +95,4 @@ def again(task: Any, error: TransientError) -> NoReturn:
     try:
         raise task.retry(exc=error, countdown=wait_s)
     except Reject as rejected:
-        raise RunLater(str(rejected.reason)) from error
+        raise RunLater(str(rejected.reason), counts=False) from error

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from aragog.errors import (
     AragogError,
+    BrokerFull,
     ConfigError,
     ContentUnavailable,
     StoreUnavailable,
@@ -16,7 +17,7 @@ from aragog.settings import Settings, load_settings
 
 def remedy(error: AragogError) -> str | None:
     """A line that names the setting, its value and the next step; None when the error says it."""
-    if not isinstance(error, TransientError):
+    if not isinstance(error, TransientError) or isinstance(error, BrokerFull):
         return None
     try:
         settings = load_settings()

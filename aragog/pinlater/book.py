@@ -20,7 +20,7 @@ import uuid
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable
@@ -44,11 +44,18 @@ TAG = "pinlater:"
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """What a delivery's end means for its job. `policy`: again, when its queue's policy says."""
+    """
+    What a delivery's end means for its job.
 
-    step: Step | Literal["policy"]
+    `policy`: again, when its queue's policy says. `wait`: the same, and the attempt does not count.
+    """
+
+    step: Step | Literal["policy", "wait"]
     delay_ms: int = 0
     problem: str = ""
+
+
+_STEPS: dict[str, Step] = {"policy": "again", "wait": "release"}
 
 
 @dataclass(slots=True)
@@ -184,11 +191,12 @@ class ClaimBook:
             self.flush()
 
     def _nack(self, held: Held, hint: Hint) -> Nack:
-        step, delay_ms = hint.step, hint.delay_ms
-        if step == "policy":
+        delay_ms, step = hint.delay_ms, _STEPS.get(hint.step)
+        if step is not None:
             policy = RetryPolicy.of(self.cluster.settings(held.queue))
-            step, delay_ms = "again", policy.delay_ms(held.job.attempt, self._rng.random())
-        return Nack(held.job.job_id, held.job.token, step, delay_ms, hint.problem)
+            delay_ms = policy.delay_ms(held.job.attempt, self._rng.random())
+        given: Step = step or cast("Step", hint.step)
+        return Nack(held.job.job_id, held.job.token, given, delay_ms, hint.problem)
 
     def flush(self) -> None:
         """

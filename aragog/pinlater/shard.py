@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 import redis
 from redis import exceptions
 
-from aragog.errors import BrokerUnavailable
+from aragog.errors import BrokerFull, BrokerUnavailable
 from aragog.pinlater import records
 from aragog.pinlater.job import (
     PRIORITIES,
@@ -143,8 +143,10 @@ def our_errors(where: str) -> Iterator[None]:
     except (exceptions.RedisError, OSError) as error:
         # Redis 6.2 tells it of scripts in the text of another error only.
         full = isinstance(error, exceptions.OutOfMemoryError) or "-OOM " in str(error)
-        why = IS_FULL if full else str(error) or type(error).__name__
-        raise BrokerUnavailable(where, why) from error
+        # Redis 7 does likewise for scripts that were not called by their digest.
+        if full or "used memory > 'maxmemory'" in str(error):
+            raise BrokerFull(where, IS_FULL) from error
+        raise BrokerUnavailable(where, str(error) or type(error).__name__) from error
 
 
 class RedisShard:

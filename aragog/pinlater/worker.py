@@ -25,6 +25,7 @@ from redis.exceptions import RedisError
 from aragog.errors import BrokerUnavailable, InvalidMessage
 from aragog.pinlater import dead_letters, envelope
 from aragog.pinlater.book import Hint
+from aragog.pinlater.job import Step
 
 UNSENT = (OperationalError, RedisError, BrokerUnavailable)
 """With one of these as its reason, a `Reject` is Celery's word for a retry that was not sent."""
@@ -32,21 +33,23 @@ UNSENT = (OperationalError, RedisError, BrokerUnavailable)
 
 class RunLater(Reject):
     """
-    Raised in a task: give the job back, to run again after a delay; the attempt counts.
+    Raised in a task: give the job back, to run again after a delay.
 
     On another broker than pinlater it runs again at once.
 
     Args:
         reason: kept with the job.
         delay_s: None means as the queue's retry policy says.
+        counts: False: the attempt does not count, since the job is not to blame.
     """
 
-    def __init__(self, reason: str = "", delay_s: float | None = None) -> None:
+    def __init__(self, reason: str = "", delay_s: float | None = None, counts: bool = True) -> None:
         super().__init__(reason, requeue=True)
         self.delay_s = delay_s
+        self.counts = counts
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.reason, self.delay_s)
+        return type(self), (self.reason, self.delay_s, self.counts)
 
 
 class JobRequest(Request):
@@ -96,11 +99,13 @@ def hints(error: BaseException, *, retries: bool) -> tuple[Hint | None, Hint | N
     problem = f"{type(error).__name__}: {error}"
     if isinstance(error, RunLater):
         if error.delay_s is None:
-            return None, Hint("policy", 0, str(error.reason))
-        return None, Hint("again", round(error.delay_s * 1000), str(error.reason))
+            return None, Hint("policy" if error.counts else "wait", 0, str(error.reason))
+        step: Step = "again" if error.counts else "release"
+        return None, Hint(step, round(error.delay_s * 1000), str(error.reason))
     if isinstance(error, Reject) and isinstance(error.reason, UNSENT):
-        # `self.retry()` could not publish: the message at hand is the only one.
-        return None, Hint("policy", 0, f"could not be sent again: {error.reason}")
+        # `self.retry()` could not publish, to a full broker say: the message at hand is the only
+        # one, and not to blame.
+        return None, Hint("wait", 0, f"could not be sent again: {error.reason}")
     if isinstance(error, Reject):
         return None, Hint("again" if error.requeue else "fail", 0, f"rejected: {error.reason}")
     if isinstance(error, Ignore):

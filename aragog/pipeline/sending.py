@@ -15,7 +15,8 @@ from typing import Any, Protocol
 import kombu.exceptions
 import redis
 
-from aragog.errors import BrokerUnavailable
+from aragog.errors import BrokerFull, BrokerUnavailable
+from aragog.pinlater.shard import IS_FULL
 from aragog.pipeline.bundles import PRIORITY_DEFAULT
 
 FETCH = "aragog.fetch"
@@ -151,4 +152,15 @@ def broker_errors() -> Iterator[None]:
     try:
         yield
     except BROKER_ERRORS as error:
+        if _is_full(error):
+            raise BrokerFull("broker", IS_FULL) from error
         raise BrokerUnavailable("broker", str(error)) from error
+
+
+def _is_full(error: BaseException | None) -> bool:
+    """Celery and kombu wrap what the transport raised."""
+    while error is not None:
+        if isinstance(error, BrokerFull | redis.exceptions.OutOfMemoryError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

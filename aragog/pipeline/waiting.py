@@ -14,13 +14,13 @@ can be asked for again. Marking, confirming and clearing twice is harmless.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from importlib.resources import files
 
 import redis
 
-from aragog.errors import BrokerUnavailable
+from aragog.pinlater.shard import our_errors
 from aragog.urls import url_key
 
 # Long enough to send a chunk of messages to a slow broker; after that the sweep may drop it.
@@ -112,9 +112,5 @@ class Waiting:
                     return int(dropped)
 
 
-@contextmanager
-def _our_errors() -> Iterator[None]:
-    try:
-        yield
-    except redis.RedisError as error:
-        raise BrokerUnavailable("waiting", str(error)) from error
+def _our_errors() -> AbstractContextManager[None]:
+    return our_errors("redis, URLs on their way")

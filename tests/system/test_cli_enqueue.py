@@ -180,5 +180,17 @@ def test_what_was_purged_or_deleted_may_be_asked_for_again(enqueue, home, how):
     assert told.stdout == "2 accepted, 0 already waiting, 0 invalid\n"
 
 
+def test_a_full_redis_is_called_full_with_the_remedy(enqueue, home):
+    home.redis.config_set("maxmemory", 1)
+    try:
+        told = enqueue(b"http://a.test/1\n")
+    finally:
+        home.redis.config_set("maxmemory", 0)
+
+    assert told.exit_code == 1
+    assert "its memory is full: raise its maxmemory" in told.stderr
+    assert "nothing answers" not in told.stderr
+
+
 def enqueue_again(home, content):
     return CliRunner().invoke(main, ["enqueue", "-"], env=home.environ, input=content)

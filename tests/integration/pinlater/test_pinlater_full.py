@@ -80,7 +80,7 @@ def test_workers_outlive_a_full_server_and_retries_are_not_lost(own_place, tmp_p
             "ARAGOG_TEST_CONF": json.dumps({"task_publish_retry_policy": {"max_retries": 0}}),
         }
         with Worker(APP, tmp_path / "log", env=env, args=["-P", pool, "-c2"]) as worker:
-            own_place.shard.configure("celery", {"retry_step_ms": 300, "max_attempts": 100})
+            own_place.shard.configure("celery", {"retry_step_ms": 300, "max_attempts": 2})
             app.send_task("dogged", ("first",), countdown=1)
             app.send_task("say", ("second",), countdown=1)
             client.config_set("maxmemory", 1)
