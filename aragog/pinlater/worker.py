@@ -12,11 +12,12 @@ kept in a queue of dead letters instead (`aragog.pinlater.dead_letters`).
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from billiard.einfo import ExceptionWithTraceback
 from billiard.exceptions import WorkerLostError
-from celery import Celery
+from celery import Celery, signals
 from celery.exceptions import Ignore, Reject, Retry
 from celery.worker.request import Request
 from kombu.exceptions import ContentDisallowed, DecodeError, OperationalError
@@ -26,6 +27,7 @@ from aragog.errors import BrokerUnavailable, InvalidMessage
 from aragog.pinlater import dead_letters, envelope
 from aragog.pinlater.book import Hint
 from aragog.pinlater.job import Step
+from aragog.pinlater.outages import OneLine, Outage
 
 UNSENT = (OperationalError, RedisError, BrokerUnavailable)
 """With one of these as its reason, a `Reject` is Celery's word for a retry that was not sent."""
@@ -122,6 +124,17 @@ def follow(app: Celery) -> None:
     """Have `app`'s workers tell jobs how their tasks ended, and keep what would vanish."""
     app.Task.Request = f"{__name__}:JobRequest"
     app.conf.worker_consumer = "aragog.pinlater.consumer:KeepingConsumer"
+    log = logging.getLogger("celery.app.trace")
+    if not any(isinstance(one, OneLine) for one in log.filters):
+        outage = Outage()
+        log.addFilter(OneLine(outage, _is_outage))
+        signals.after_task_publish.connect(outage.over, weak=False)
+
+
+def _is_outage(error: object) -> bool:
+    if isinstance(error, RunLater):
+        return not error.counts
+    return isinstance(error, Reject) and isinstance(error.reason, UNSENT)
 
 
 def _on_pinlater(message: Any) -> bool:
