@@ -290,7 +290,9 @@ def score(pages: list[AnnotatedPage], *, errors: bool) -> Score:
 def _aliases(field: str, expected: Any) -> Any:
     if field != "availability":
         return expected
-    return [_AVAILABILITIES.get(_plain(each), each) for each in _listed(expected)] + _listed(expected)
+    return [_AVAILABILITIES.get(_plain(each), each) for each in _listed(expected)] + _listed(
+        expected
+    )
 
 
 def _listed(value: Any) -> list[Any]:
@@ -309,7 +311,11 @@ def table_of(scores: Score) -> Table:
         for field in [*fields, "all"]:
             counted = {
                 program: sum(
-                    (scores[half, group, each, program] for each in fields if field in {each, "all"}),
+                    (
+                        scores[half, group, each, program]
+                        for each in fields
+                        if field in {each, "all"}
+                    ),
                     Counter[str](),
                 )
                 for program in programs

@@ -25,13 +25,19 @@ _BYLINE = re.compile(
 
 def bylines(sources: Sources) -> Iterator[Candidate]:
     """Names in elements that are called author or byline, outside of comments."""
-    for count, node in enumerate(sources.document.tree.css(_BYLINES)):
-        if count >= _MAX_BYLINES:
-            return
-        text = squeeze(node.text())
+    for node in _after_the_heading(sources):
+        text = squeeze(node.text(separator=" "))
         named = _BYLINE.fullmatch(text) if len(text) <= MAX_NAME_CHARS else None
         if named and not is_in_comments(node):
             yield Candidate(named[1], "html", f"{node.tag} of class or rel author")
+
+
+def _after_the_heading(sources: Sources) -> list[LexborNode]:
+    """Elements called author or byline, those behind the first h1 before those above it."""
+    marked = sources.document.tree.css(f"h1,{_BYLINES}")
+    at = next((place for place, node in enumerate(marked) if node.tag == "h1"), 0)
+    ordered = [*marked[at:], *marked[:at]]
+    return [node for node in ordered if node.tag != "h1"][:_MAX_BYLINES]
 
 
 def shown_times(sources: Sources) -> Iterator[Candidate]:

@@ -17,46 +17,14 @@ from aragog.urls.domain import registered_domain
 _WORKS = app.TYPES | book.TYPES | movie.TYPES
 """Their publishers are rarely the site's."""
 _SITE_TYPES = frozenset({"website"})
-_TITLE_CUTS = re.compile(r"\s+[|\-–—·•:»│›~]\s+|\s*[|│]\s*")
+TITLE_CUTS = re.compile(r"\s[|\-–—·•:»│›~]\s+|\s?[|│｜ㅣ]\s?|(?<=[^\x00-\x7f])_|_(?=[^\x00-\x7f])")
+"""Where a title is put together; texts of scripts without blanks have none around the mark."""
 _NOT_LETTERS = re.compile(r"[\W_]+")
-
-
-def title_of(
-    sources: Sources, nodes: list[Node], properties: tuple[str, ...], site_name: str | None
-) -> str | None:
-    """The title of a page about `nodes`, whose properties of these names are asked first."""
-
-    def candidates() -> Iterator[Candidate]:
-        yield from sources.scalars(nodes, *properties)
-        yield from sources.meta("og:title", "twitter:title")
-        yield from sources.meta("dc.title", "dcterms.title", "citation_title", "title")
-        yield from sources.meta("parsely-title", "sailthru.title")
-        heading = sources.heading()
-        shown = sources.document.title
-        if heading is not None and shown and bare(heading.value) in bare(shown):
-            yield heading
-        if shown:
-            yield Candidate(shown, "html", "title")
-        if heading is not None:
-            yield heading
-
-    title = sources.ledger.pick("page.title", values.text, candidates(), expected="a title")
-    where = sources.ledger.provenance.get("page.title")
-    if not title or not where:
-        return None
-    title = without_site(title, {*filter(None, [site_name]), *own_names(sources)})
-    if where.syntax in {"json-ld", "microdata", "rdfa"}:
-        return title
-    heading = sources.heading()
-    parts = [part for part in _TITLE_CUTS.split(title) if part]
-    if heading is not None and len(parts) > 1 and bare(heading.value) == bare(parts[0]):
-        return parts[0].strip()
-    return title
 
 
 def without_site(title: str, site_names: set[str]) -> str:
     """A title without the site's name behind or before a dash, bar or dot."""
-    cuts = list(_TITLE_CUTS.finditer(title))
+    cuts = list(TITLE_CUTS.finditer(title))
     if cuts and site_names:
         sites = {bare(name) for name in site_names}
         first, last = cuts[0], cuts[-1]
@@ -135,7 +103,7 @@ def _named_like_the_host(sources: Sources) -> Iterator[Candidate]:
         ("title", sources.document.title),
         ("og:title", sources.metas.first("og:title")),
     ):
-        for part in _TITLE_CUTS.split(text or ""):
+        for part in TITLE_CUTS.split(text or ""):
             if bare(part) in own:
                 yield Candidate(part.strip(), "html", where)
 
@@ -173,5 +141,5 @@ _MAX_HOST_CHARS = 40
 def _without_slogan(sources: Sources, name: str) -> str:
     """Of a sentence the part that is called as the host is, else the first."""
     own = {bare(each) for each in own_names(sources)}
-    parts = [part.strip() for part in _TITLE_CUTS.split(name) if part.strip()]
+    parts = [part.strip() for part in TITLE_CUTS.split(name) if part.strip()]
     return next((part for part in parts if bare(part) in own), parts[0] if parts else name)
