@@ -164,9 +164,12 @@ def _subject(sources: Sources) -> tuple[_Kind | None, list[Node]]:
 _LEAST = 20
 
 
+_PRICE_TAGS = ("product:price:amount", "product:sale_price:amount", "og:price:amount")
+
+
 def _kind_by_tags(sources: Sources, og_type: str) -> _Kind | None:
     by_name = {kind.name: kind for kind in _KINDS}
-    if og_type.startswith("product") or "product:price:amount" in sources.metas:
+    if og_type.startswith("product") or any(tag in sources.metas for tag in _PRICE_TAGS):
         return by_name["product"]
     if og_type.startswith("video"):
         return by_name["video"]

@@ -77,7 +77,7 @@ def _declared_authors(
     sources: Sources, nodes: list[Node], pages: list[Node]
 ) -> Iterator[Candidate]:
     yield from sources.lists(nodes, "author", "creator", "contributor")
-    names = _AUTHOR_METAS
+    names: tuple[str, ...] = _AUTHOR_METAS
     if (sources.metas.first("twitter:label1") or "").strip().lower() in _LABELS:
         names = (*names, "twitter:data1")
     for name in names:
@@ -152,7 +152,9 @@ def _by_votes(told: list[Candidate], in_url: date | None) -> list[Candidate]:
     votes = Counter(day for day in days if day is not None)
     if in_url is not None and in_url in votes:
         votes[in_url] += 1
-    ranked = sorted(zip(days, told, strict=True), key=lambda entry: -votes[entry[0]])
+    ranked = sorted(
+        zip(days, told, strict=True), key=lambda entry: -votes[entry[0]] if entry[0] else 0
+    )
     return [each for _, each in ranked]
 
 
