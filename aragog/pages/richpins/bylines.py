@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from selectolax.lexbor import LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from aragog.pages.document import squeeze
 from aragog.pages.richpins import dates
@@ -43,6 +43,8 @@ def _after_the_heading(sources: Sources) -> list[LexborNode]:
 def shown_times(sources: Sources) -> Iterator[Candidate]:
     """Moments in elements that are made for them or called after them, outside of comments."""
     tree = sources.document.tree
+    if b"itemprop" in sources.document.body:
+        yield from _marked_times(tree)
     for node in tree.css("time[datetime]")[:3]:
         if not _is_declared(node):
             yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
@@ -56,6 +58,25 @@ def shown_times(sources: Sources) -> Iterator[Candidate]:
             if dates.moment(said) is None:
                 continue
             yield Candidate(said, "html", f"{node.tag} of a class of dates")
+
+
+def _marked_times(tree: LexborHTMLParser) -> Iterator[Candidate]:
+    """Values of `itemprop=datePublished` that stand in no item."""
+    for node in tree.css('[itemprop~="datePublished"]')[:_MAX_DATES]:
+        if _is_in_item(node):
+            continue
+        attributes = node.attributes
+        text = attributes.get("content") or attributes.get("datetime") or squeeze(node.text())
+        yield Candidate(text, "html", f"{node.tag}[itemprop=datePublished]")
+
+
+def _is_in_item(node: LexborNode) -> bool:
+    at = node.parent
+    while at is not None:
+        if "itemscope" in at.attributes:
+            return True
+        at = at.parent
+    return False
 
 
 def _is_declared(node: LexborNode) -> bool:

@@ -78,8 +78,9 @@ def from_open_graph(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     url: str | None = None
     facts: dict[str, str] = {}
     for name, content in [*sources.metas.order, ("og:image", "")]:
-        if name in {"og:image", "og:image:url"}:
-            if name == "og:image:url" and url == content:
+        is_first = name == "og:image:secure_url" and url is None
+        if name in {"og:image", "og:image:url"} or is_first:
+            if name != "og:image" and url == content:
                 continue
             if url:
                 yield from _open_graph_image(url, facts, sources)

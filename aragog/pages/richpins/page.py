@@ -69,7 +69,7 @@ def read(
         published_at=publication.published_at(sources, nodes, pages),
         modified_at=publication.modified_at(sources, nodes, pages),
         keywords=_keywords(sources, nodes),
-        icon_url=_link(sources, "icon", "icon_url"),
+        icon_url=_icon(sources),
         oembed_url=_oembed(sources),
     )
 
@@ -158,13 +158,17 @@ def _offered_by_the_page(sources: Sources, pages: list[Node]) -> Iterator[tuple[
         if "image_src" in link.rel:
             found = Candidate(link.href, "html", "link[rel=image_src]")
             yield from ((image, found) for image in images.read(link.href, sources))
-    for found in sources.meta("image", "thumbnail"):
+    for found in sources.meta("image", "thumbnail", "parsely-image-url", "sailthru.image.full"):
         yield from ((image, found) for image in images.read(found.value, sources))
 
 
 def _tiles(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     for found in sources.meta("msapplication-tileimage"):
         yield from ((image, found) for image in images.read(found.value, sources))
+    for link in sources.document.link_elements:
+        if "apple-touch-icon" in link.rel:
+            found = Candidate(link.href, "html", "link[rel=apple-touch-icon]")
+            yield from ((image, found) for image in images.read(link.href, sources))
 
 
 def _best_of(
@@ -200,13 +204,17 @@ def _keywords(sources: Sources, nodes: list[Node]) -> tuple[str, ...]:
     return sources.ledger.pick("page.keywords", values.words, candidates()) or ()
 
 
-def _link(sources: Sources, rel: str, name: str) -> str | None:
+def _icon(sources: Sources) -> str | None:
     found = (
         Candidate(link.href, "html", f"link[rel={rel}]")
+        for rel in _ICON_RELS
         for link in sources.document.link_elements
         if rel in link.rel
     )
-    return sources.ledger.pick(f"page.{name}", sources.absolute, found, expected="a URL")
+    return sources.ledger.pick("page.icon_url", sources.absolute, found, expected="a URL")
+
+
+_ICON_RELS = ("icon", "apple-touch-icon", "apple-touch-icon-precomposed", "fluid-icon")
 
 
 def _oembed(sources: Sources) -> str | None:

@@ -71,7 +71,7 @@ _UNITS = (
 )
 _NUMBER = r"(?:\d[\d.,/\s–-]{0,8}[¼½¾⅓⅔⅛]?|[¼½¾⅓⅔⅛⅜]|an?\s|half\s)"
 _AMOUNT = re.compile(rf"\W{{0,3}}{_NUMBER}\s?\S", re.IGNORECASE)
-_MEASURED = re.compile(rf"\W{{0,3}}{_NUMBER}\s?(?:{_UNITS})(?![^\W\d_])", re.IGNORECASE)
+_MEASURED = re.compile(rf"\W{{0,3}}{_NUMBER}\s?(?:{_UNITS})(?![^\W\d])", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?。！]['\")»”]?(?:\s|$)|[。！]")
 _STEP_CHARS = 45
 """An ingredient is rarely longer, the mean step never shorter."""
