@@ -34,6 +34,8 @@ def bylines(sources: Sources) -> Iterator[Candidate]:
 
 def _after_the_heading(sources: Sources) -> list[LexborNode]:
     """Elements called author or byline, those behind the first h1 before those above it."""
+    if b"author" not in sources.lowered and not sources.has_class_with(b"byline"):
+        return []
     marked = sources.document.tree.css(f"h1,{_BYLINES}")
     at = next((place for place, node in enumerate(marked) if node.tag == "h1"), 0)
     ordered = [*marked[at:], *marked[:at]]
@@ -45,6 +47,8 @@ def shown_times(sources: Sources) -> Iterator[Candidate]:
     tree = sources.document.tree
     if b"itemprop" in sources.document.body:
         yield from _marked_times(tree)
+    if b"<time" not in sources.lowered and not sources.has_class_with(*_DATE_WORDS):
+        return
     for node in tree.css("time[datetime]")[:3]:
         if not _is_declared(node):
             yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
@@ -84,6 +88,7 @@ def _is_declared(node: LexborNode) -> bool:
     return bool({"itemprop", "property"} & node.attributes.keys())
 
 
+_DATE_WORDS = (b"publish", b"date", b"timestamp", b"post-meta")
 _DATES = (
     'time,[class*="publish" i],[class*="date" i],[class*="timestamp" i],[class*="post-meta" i],'
     "abbr.published"

@@ -113,12 +113,13 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
     What the page shows alone, in a logo or a link, that has the letters of the host's name.
 
     Only with a capital letter or a blank in it, the most frequent one; asked when all else is
-    silent, because the whole page is searched.
+    silent, because the start and the end of the page are searched.
     """
     letters = next(iter(own_names(sources)), "")
     if not _MIN_HOST_CHARS <= len(letters) <= _MAX_HOST_CHARS or not letters.isalnum():
         return
-    body = sources.document.body[:_MAX_SEARCHED_BYTES]
+    whole = sources.document.body
+    body = whole[:_MAX_SEARCHED_BYTES] + whole[_MAX_SEARCHED_BYTES:][-_MAX_SEARCHED_BYTES:]
     bare_body, host = body.lower().translate(None, b" '.&-\t\n"), letters.encode()
     if not any(mark + host in bare_body for mark in (b">", b'"')):
         return
@@ -133,7 +134,8 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
         yield Candidate(name, "html", "logo or link")
 
 
-_MAX_SEARCHED_BYTES = 1_000_000
+_MAX_SEARCHED_BYTES = 32_768
+"""At the start and at the end of a page, where logos and imprints stand."""
 _MIN_HOST_CHARS = 5
 _MAX_HOST_CHARS = 40
 

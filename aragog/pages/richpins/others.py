@@ -81,4 +81,6 @@ def _named(sources: Sources) -> Iterator[Node]:
 
 
 def _described(sources: Sources) -> Iterator[Node]:
-    return (n for n in sources.graph.top if n.properties and n.is_a(_PAGES))
+    yield from (n for n in sources.graph.top if n.properties and n.is_a(_PAGES))
+    if sources.document.title is None and sources.document.heading is None:
+        yield from (n for n in sources.graph.top if n.types and "name" in n.properties)

@@ -19,7 +19,7 @@ _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
 _ENCODED_TWICE = "\u00c2\u00a0"
 """A no-break space read as two characters of windows-1252; no language writes `Â` before one."""
 _LINE_END = re.compile(r"[\r\n\u2028]+")
-_DOUBLE_ESCAPED = re.compile(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});")
+_DOUBLE_ESCAPED = re.compile(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 _HIDDEN = re.compile(
     r"<(script|style|noscript|template|button|svg|select)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)",
     re.DOTALL | re.IGNORECASE,

@@ -141,6 +141,7 @@ SHOP = {"@type": "Organization", "name": "The Pot", "logo": "/logo.png", "image"
         {**PERSON, "@type": "Organization"},
         {**PERSON, "@type": "MusicEvent"},
         {**PERSON, "@type": "WebPage"},
+        {**PERSON, "@type": "ItemList"},
         {"@type": "ProfilePage", "mainEntity": PERSON},
     ],
 )
@@ -165,3 +166,8 @@ def test_an_event_comes_before_the_organization_that_holds_it():
     event = {"@type": "Event", "name": "Soup Day", "startDate": "2026-01-01"}
     found = pin("", "", SHOP, {"@type": "WebPage", "name": "Dates"}, event)
     assert (found.types, found.title) == (("Event",), "Soup Day")
+
+
+def test_entities_with_digits_in_their_names_are_characters():
+    found = pin("", "", recipe(recipeIngredient=["2 &amp;frac14; cups", "10 m&sup2;"]))
+    assert found.recipe.ingredients == ("2 ¼ cups", "10 m²")
