@@ -34,7 +34,11 @@ def bylines(sources: Sources) -> Iterator[Candidate]:
 
 def _after_the_heading(sources: Sources) -> list[LexborNode]:
     """Elements called author or byline, those behind the first h1 before those above it."""
-    if b"author" not in sources.lowered and not sources.has_class_with(b"byline"):
+    if not (
+        sources.has_class_with(b"byline", b"author")
+        or sources.has_class_with(b"author", attribute=b"rel=")
+        or sources.has_class_with(b"author", attribute=b"itemprop=")
+    ):
         return []
     marked = sources.document.tree.css(f"h1,{_BYLINES}")
     at = next((place for place, node in enumerate(marked) if node.tag == "h1"), 0)

@@ -120,20 +120,31 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
         return
     whole = sources.document.body
     body = whole[:_MAX_SEARCHED_BYTES] + whole[_MAX_SEARCHED_BYTES:][-_MAX_SEARCHED_BYTES:]
-    bare_body, host = body.lower().translate(None, b" '.&-\t\n"), letters.encode()
+    lowered, host = body.lower(), letters.encode()
+    bare_body = lowered.translate(None, b" '.&-\t\n")
     if not any(mark + host in bare_body for mark in (b">", b'"')):
         return
-    spelled = rb"[ '.&-]{0,3}".join(re.escape(char.encode()) for char in letters)
-    shown = re.compile(rb"[>\"']\s*(" + spelled + rb")\s*[<\"']", re.IGNORECASE)
+    spelled = re.compile(rb"[ '.&-]{0,3}".join(re.escape(char.encode()) for char in letters))
     found = Counter(
         name
-        for each in islice(shown.finditer(body), 100)
-        if not (name := each[1].decode()).islower() and not name.isupper()
+        for each in islice(spelled.finditer(lowered), _MAX_SPELLED)
+        if _stands_alone(lowered, *each.span())
+        and not (name := body[each.start() : each.end()].decode()).islower()
+        and not name.isupper()
     )
     for name, _ in found.most_common(1):
         yield Candidate(name, "html", "logo or link")
 
 
+def _stands_alone(body: bytes, start: int, end: int) -> bool:
+    """True for a whole text between tags, or a whole value of an attribute."""
+    before = body[max(0, start - _MAX_BLANKS) : start].rstrip()[-1:]
+    after = body[end : end + _MAX_BLANKS].lstrip()[:1]
+    return before != b"" and after != b"" and before in b">\"'" and after in b"<\"'"
+
+
+_MAX_SPELLED = 500
+_MAX_BLANKS = 40
 _MAX_SEARCHED_BYTES = 32_768
 """At the start and at the end of a page, where logos and imprints stand."""
 _MIN_HOST_CHARS = 5
