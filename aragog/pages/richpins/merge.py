@@ -74,6 +74,8 @@ def pin_of(sources: Sources) -> RichPin:
     kind, nodes = _subject(sources)
     typed: dict[str, Any] = {kind.name: kind.read(sources, nodes)} if kind else {}
     kind, nodes, typed = _with_shown_recipe(sources, kind, nodes, typed)
+    if kind is None and (sold := product.shown(sources)) is not None:
+        kind, typed = _KINDS[1], {"product": sold}
     subject = nodes or (other_subject(sources) if kind is None else [])
     facts = page.read(
         sources,

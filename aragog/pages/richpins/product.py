@@ -12,6 +12,7 @@ from typing import Any, Literal
 from aragog.pages.richpins import dates, money, numbers, values
 from aragog.pages.richpins.graph import Node
 from aragog.pages.richpins.provenance import Candidate
+from aragog.pages.richpins.shown_price import shown_price
 from aragog.pages.richpins.sources import Sources
 from aragog.pages.richpins.values import Rating
 
@@ -89,6 +90,7 @@ def read(sources: Sources, nodes: list[Node]) -> Product:
     pick = sources.ledger.pick
     offers = list(_offers(nodes))
     price = _picked_price(sources, nodes, "product.price")
+    price = price or _shown_price(sources)
     currency = price.currency if price else None
     if price:
         sources.ledger.provenance["product.currency"] = sources.ledger.provenance["product.price"]
@@ -210,6 +212,20 @@ def _picked_price(sources: Sources, nodes: list[Node], field: str) -> _Price | N
         _price_candidates(sources, nodes),
         expected="a price",
     )
+
+
+def shown(sources: Sources) -> Product | None:
+    """The product of a page without markup that shows a price and a way to buy."""
+    found = read(sources, [])
+    return found if found.price is not None else None
+
+
+def _shown_price(sources: Sources) -> _Price | None:
+    found = shown_price(sources, country_of(sources))
+    if found is None:
+        return None
+    sources.ledger.note("product.price", found[2])
+    return _Price(found[0], found[1], None, None)
 
 
 def country_of(sources: Sources) -> str | None:

@@ -90,3 +90,38 @@ def test_a_dollar_is_read_by_the_country_of_the_host():
         "https://shop.com.au/mug",
     )
     assert (found.product.price, found.product.currency) == (Decimal(60), "AUD")
+
+
+SHOP = (
+    '<h1>Mug</h1><div class="box"><span class="price-old">20,00 €</span>'
+    '<span class="price">12,50 €</span></div><button>In den Warenkorb</button>'
+)
+
+
+def shown(body: str, url: str = "https://a.test/mug"):
+    return extract(f"<title>Mug</title>{body}".encode(), url, "text/html; charset=utf-8")
+
+
+def test_a_price_shown_beside_a_cart_makes_a_product_of_a_page_without_markup():
+    found = shown(SHOP)
+    assert (found.type, found.title) == ("product", "Mug")
+    assert (found.product.price, found.product.currency) == (Decimal("12.50"), "EUR")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        SHOP.replace("Warenkorb", "Garten"),
+        SHOP.replace("€", "units"),
+        SHOP.replace("h1", "h2"),
+        "<h1>Mugs</h1>" + '<div class=card><b class="price">5 €</b></div>' * 4 + "add to cart",
+        '<h1>Mugs</h1><a href=/x><b class="price">5 €</b></a>add to cart',
+    ],
+)
+def test_prices_of_lists_and_pages_that_sell_nothing_make_no_product(body):
+    assert shown(body).type == "page"
+
+
+def test_a_product_without_a_declared_price_has_the_one_shown():
+    markup = "<div itemscope itemtype=http://schema.org/Product><b itemprop=name>Mug</b></div>"
+    assert shown(markup + SHOP).product.price == Decimal("12.50")
