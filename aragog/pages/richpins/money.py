@@ -109,6 +109,11 @@ def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
     return numbers.decimal(_sign(text, *_asked(text, found)), currency)
 
 
+def count(text: str) -> int:
+    """How many numbers with a currency beside them a text has."""
+    return len(_amounts(_plain(text[:MAX_CHARS]), None))
+
+
 def _asked(text: str, found: list[tuple[int, str]]) -> tuple[int, str]:
     if len(found) == 1:
         return found[0]

@@ -34,7 +34,8 @@ _CARTS = tuple(
 _NOT_ASKED = re.compile(
     r"old|was|regular|strik|list-price|rrp|msrp|original|before|previous|unit|tax"
 )
-_MAX_SEEN = 60
+_RANGE = re.compile(r"\d\s?[^\s\d]{0,3}\s?[-–]\s?[^\s\d]{0,3}\s?\d")
+_MAX_SEEN = 20
 _MAX_CHARS = 60
 _MAX_CLIMB = 8
 _MAX_SIBLINGS = 60
@@ -51,6 +52,8 @@ def shown_price(sources: Sources, country: str | None) -> tuple[Decimal, str, Ca
         text = squeeze(node.text(separator=" "))
         if not 0 < len(text) <= _MAX_CHARS or _is_of_another(node):
             continue
+        if money.count(text) > 1 and not _RANGE.search(text):
+            continue  # a former one beside it: their own elements follow
         currency = money.currency_of(text, country)
         amount = money.amount_of(text, currency) if currency else None
         if currency and amount is not None and amount > 0:
@@ -68,7 +71,7 @@ def _behind_the_heading(sources: Sources) -> list[LexborNode]:
 
 
 def _is_of_another(node: LexborNode) -> bool:
-    """True for a former price, one in a link, and one of several blocks that look alike."""
+    """True for a former price, one in a link, and one of several blocks alike with prices."""
     attributes = node.attributes
     named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
     if _NOT_ASKED.search(named):
@@ -91,5 +94,6 @@ def _is_one_of_many(node: LexborNode) -> bool:
     for count, sibling in enumerate(node.parent.iter()):
         if count > _MAX_SIBLINGS:
             break
-        alike += sibling.tag == node.tag and sibling.attributes.get("class") == named
+        if sibling.tag == node.tag and sibling.attributes.get("class") == named:
+            alike += any(each.mem_id != sibling.mem_id for each in sibling.css(_PRICES)[:2])
     return alike >= _LEAST_ALIKE
