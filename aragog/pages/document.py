@@ -25,6 +25,8 @@ Attributes = dict[str, str | None]
 MAX_HEAD_ELEMENTS = 2_000
 """How many meta, link, script and h1 elements of a page are read; real pages have up to 300."""
 
+MAX_HEADINGS = 5
+
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 _CHARSET_WORD = re.compile(rb"charset", re.IGNORECASE)
 _LATE_DECLARATION_BYTES = 65_536
@@ -70,6 +72,8 @@ class Document:
     link_elements: tuple[LinkElement, ...]
     heading: str | None
     """The first h1 that is not empty."""
+    headings: tuple[str, ...]
+    """The first h1 elements that are not empty, at most MAX_HEADINGS."""
     json_ld: tuple[str, ...]
     """The texts of the script elements of that type, as written."""
     html_attributes: Attributes
@@ -132,7 +136,7 @@ class _Head:
         self.links: list[tuple[Attributes, LexborNode]] = []
         self.title: str | None = None
         self.base: str | None = None
-        self.heading: str | None = None
+        self.headings: list[str] = []
         self.scripts: list[tuple[str, LexborNode]] = []
         self.cut = False
         for count, node in enumerate(tree.css("meta,link,base,title,h1,script[type]")):
@@ -149,8 +153,8 @@ class _Head:
             self.links.append((node.attributes, node))
         elif tag == "script":
             self.scripts.append(((node.attributes.get("type") or "").lower(), node))
-        elif tag == "h1" and self.heading is None:
-            self.heading = squeeze(node.text()) or None
+        elif tag == "h1" and len(self.headings) < MAX_HEADINGS:
+            self.headings.extend(filter(None, [squeeze(node.text())]))
         elif tag == "base" and self.base is None:
             self.base = node.attributes.get("href")
         elif tag == "title" and self.title is None and not _inside_svg(node):
@@ -195,7 +199,8 @@ def _read_head(
         ),
         metas=tuple(head.metas),
         link_elements=_link_elements(head),
-        heading=head.heading,
+        heading=next(iter(head.headings), None),
+        headings=tuple(head.headings),
         json_ld=tuple(node.text() for kind, node in head.scripts if "ld+json" in kind),
         html_attributes=html,
         resolver=resolver,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from selectolax.lexbor import LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from aragog.pages.document import squeeze
 from aragog.pages.richpins import dates
@@ -25,18 +25,34 @@ _BYLINE = re.compile(
 
 def bylines(sources: Sources) -> Iterator[Candidate]:
     """Names in elements that are called author or byline, outside of comments."""
-    for count, node in enumerate(sources.document.tree.css(_BYLINES)):
-        if count >= _MAX_BYLINES:
-            return
-        text = squeeze(node.text())
+    for node in _after_the_heading(sources):
+        text = squeeze(node.text(separator=" "))
         named = _BYLINE.fullmatch(text) if len(text) <= MAX_NAME_CHARS else None
         if named and not is_in_comments(node):
             yield Candidate(named[1], "html", f"{node.tag} of class or rel author")
 
 
+def _after_the_heading(sources: Sources) -> list[LexborNode]:
+    """Elements called author or byline, those behind the first h1 before those above it."""
+    if not (
+        sources.has_class_with(b"byline", b"author")
+        or sources.has_class_with(b"author", attribute=b"rel=")
+        or sources.has_class_with(b"author", attribute=b"itemprop=")
+    ):
+        return []
+    marked = sources.document.tree.css(f"h1,{_BYLINES}")
+    at = next((place for place, node in enumerate(marked) if node.tag == "h1"), 0)
+    ordered = [*marked[at:], *marked[:at]]
+    return [node for node in ordered if node.tag != "h1"][:_MAX_BYLINES]
+
+
 def shown_times(sources: Sources) -> Iterator[Candidate]:
     """Moments in elements that are made for them or called after them, outside of comments."""
     tree = sources.document.tree
+    if b"itemprop" in sources.document.body:
+        yield from _marked_times(tree)
+    if b"<time" not in sources.lowered and not sources.has_class_with(*_DATE_WORDS):
+        return
     for node in tree.css("time[datetime]")[:3]:
         if not _is_declared(node):
             yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
@@ -52,11 +68,31 @@ def shown_times(sources: Sources) -> Iterator[Candidate]:
             yield Candidate(said, "html", f"{node.tag} of a class of dates")
 
 
+def _marked_times(tree: LexborHTMLParser) -> Iterator[Candidate]:
+    """Values of `itemprop=datePublished` that stand in no item."""
+    for node in tree.css('[itemprop~="datePublished"]')[:_MAX_DATES]:
+        if _is_in_item(node):
+            continue
+        attributes = node.attributes
+        text = attributes.get("content") or attributes.get("datetime") or squeeze(node.text())
+        yield Candidate(text, "html", f"{node.tag}[itemprop=datePublished]")
+
+
+def _is_in_item(node: LexborNode) -> bool:
+    at = node.parent
+    while at is not None:
+        if "itemscope" in at.attributes:
+            return True
+        at = at.parent
+    return False
+
+
 def _is_declared(node: LexborNode) -> bool:
     """True for the value of a property, which has been asked if it was the right one."""
     return bool({"itemprop", "property"} & node.attributes.keys())
 
 
+_DATE_WORDS = (b"publish", b"date", b"timestamp", b"post-meta")
 _DATES = (
     'time,[class*="publish" i],[class*="date" i],[class*="timestamp" i],[class*="post-meta" i],'
     "abbr.published"

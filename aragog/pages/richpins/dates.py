@@ -48,6 +48,10 @@ _NAMED = re.compile(
     r"\s*(?P<z>Z|UTC|GMT|[+-]\d{2}:?\d{2})?)?.{0,12}",
     re.IGNORECASE,
 )
+_CJK = re.compile(
+    r"(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]"
+    r"(?:\s?(?:\([^()]{1,3}\)|（[^（）]{1,3}）))?(?:\s?(\d{1,2})[:：時时시]\s?(\d{2})分?)?.{0,12}"
+)
 _JS = re.compile(
     r"[A-Za-z]{3} ([A-Za-z]{3}) (\d{1,2}) (?:(\d{4}) )?(\d{2}):(\d{2}):(\d{2})"
     r"(?: (?:GMT|UTC)([+-]\d{4})?)?"
@@ -91,7 +95,14 @@ def moment(value: Any) -> Moment | None:
         return None
     text = value.strip()
     try:
-        return _iso(text) or _javascript(text) or _named(text) or _slashed(text) or _digits(text)
+        return (
+            _iso(text)
+            or _javascript(text)
+            or _named(text)
+            or _slashed(text)
+            or _digits(text)
+            or _cjk(text)
+        )
     except (ValueError, OverflowError):
         return None
 
@@ -199,6 +210,17 @@ def _slashed(text: str) -> Moment | None:
     if found[4] is None:
         return day
     return datetime(day.year, day.month, day.day, int(found[4]), int(found[5]), int(found[6] or 0))
+
+
+def _cjk(text: str) -> Moment | None:
+    """`2019年3月4日 10時05分`."""
+    found = _CJK.fullmatch(text)
+    if not found:
+        return None
+    day = date(int(found[1]), int(found[2]), int(found[3]))
+    if found[4] is None:
+        return day
+    return datetime(day.year, day.month, day.day, int(found[4]), int(found[5]))
 
 
 def _digits(text: str) -> Moment | None:

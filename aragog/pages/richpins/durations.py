@@ -74,6 +74,8 @@ def seconds(value: Any, *, bare_unit: str = "s") -> Decimal | None:
     if not isinstance(value, str) or len(value) > 200:
         return None
     text = value.strip()
+    if text[:1] in {"-", "−"}:
+        return None
     found = _iso(text) if text[:1] in {"P", "p", "T", "t"} else _clumsy(text, bare_unit)
     return found if found is not None and found > 0 else None
 

@@ -78,8 +78,9 @@ def from_open_graph(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     url: str | None = None
     facts: dict[str, str] = {}
     for name, content in [*sources.metas.order, ("og:image", "")]:
-        if name in {"og:image", "og:image:url"}:
-            if name == "og:image:url" and url == content:
+        is_first = name == "og:image:secure_url" and url is None
+        if name in {"og:image", "og:image:url"} or is_first:
+            if name != "og:image" and url == content:
                 continue
             if url:
                 yield from _open_graph_image(url, facts, sources)
@@ -111,6 +112,10 @@ def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     large: Image | None = None
     for node in sources.document.tree.css("img")[:MAX_SHOWN]:
         attributes = node.attributes
+        alike = words & _words(attributes.get("alt"))
+        is_called = len(alike) >= 2 or (bool(alike) and len(words) == 1)
+        if not is_called and (large is not None or not attributes.get("width")):
+            continue
         raw = next(filter(None, map(attributes.get, ("data-src", "data-lazy-src", "src"))), "")
         url = sources.absolute(raw)
         if url is None:
@@ -118,8 +123,7 @@ def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
         image = _sized(Image(url, _side(attributes.get("width")), _side(attributes.get("height"))))
         if not is_presentable(image):
             continue
-        alike = words & _words(attributes.get("alt"))
-        if len(alike) >= 2 or (alike and len(words) == 1):
+        if is_called:
             yield image, Candidate(url, "html", "img")
             return
         if large is None and min(image.width or 0, image.height or 0) >= PRESENTABLE_PIXELS // 2:

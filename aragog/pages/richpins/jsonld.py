@@ -118,6 +118,9 @@ class _Reader:
                 return
         if name == "@reverse":
             return
+        if value and all(key.isdecimal() for key in value):  # a PHP array with gaps in its keys
+            self._property(node, name, list(value.values()), depth + 1)
+            return
         count = len(node.properties.get(name, ()))
         child = self._node(value, f"{node.where}.{name}[{count}]", node, name, depth)
         if child is not None and (child.properties or child.id or child.types):

@@ -257,12 +257,21 @@ class _Walk:
         if tag in {"img", "source"}:
             lazy = (attributes.get(name) for name in ("data-src", "data-lazy-src", "href"))
             return [found for found in lazy if found][:1]
+        if name in _INGREDIENTS and not _holds_list(mark.element):
+            return ["\n".join(lines_of(mark.element))]
         if name in _MULTILINE:
             return lines_of(mark.element)
         text = squeeze(mark.element.text())
         return [text] if text else []
 
 
+def _holds_list(element: LexborNode) -> bool:
+    """True for an element with entries or line breaks in it, which is not one entry."""
+    inner = element.css("li,br,tr,dd")  # which finds the element itself too
+    return any(each.mem_id != element.mem_id for each in inner)
+
+
+_INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
 _OF_RECIPES = frozenset(
     {"recipeingredient", "ingredients", "recipeinstructions", "recipeyield", "cooktime"}
 )

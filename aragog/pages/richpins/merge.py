@@ -27,6 +27,7 @@ from aragog.pages.richpins import (
     video,
 )
 from aragog.pages.richpins.graph import Node
+from aragog.pages.richpins.others import other_subject, special_subject
 from aragog.pages.richpins.pin import PinType, RichPin
 from aragog.pages.richpins.sources import Sources, by_trust
 from aragog.pages.richpins.values import text
@@ -64,10 +65,7 @@ _KINDS = (
     _Kind("video", video.TYPES, 45, video.read, og_types=("video", "video.other", "video.episode")),
 )  # fmt: skip
 
-_MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "itemreviewed", "about"})
-_NOT_THE_SUBJECT = frozenset(
-    {"website", "webpage", "organization", "breadcrumblist", "person", "imageobject", "listitem"}
-)
+_MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "about"})
 _WORD = re.compile(r"\w+")
 
 
@@ -76,7 +74,9 @@ def pin_of(sources: Sources) -> RichPin:
     kind, nodes = _subject(sources)
     typed: dict[str, Any] = {kind.name: kind.read(sources, nodes)} if kind else {}
     kind, nodes, typed = _with_shown_recipe(sources, kind, nodes, typed)
-    subject = nodes or (_other_subject(sources) if kind is None else [])
+    if kind is None and (sold := product.shown(sources)) is not None:
+        kind, typed = _KINDS[1], {"product": sold}
+    subject = nodes or (other_subject(sources) if kind is None else [])
     facts = page.read(
         sources,
         subject,
@@ -151,6 +151,8 @@ def _subject(sources: Sources) -> tuple[_Kind | None, list[Node]]:
         weight = kind.weight + _standing(chosen) + (og_type in kind.og_types) * kind.og_weight
         if kind.name in {"place", "video"} and _follows_another(sources, chosen):
             weight -= 45
+        if kind.name == "place" and _is_of_the_site(sources, chosen, og_type):
+            weight -= 45
         if kind.name == "recipe":
             weight += 60 if _is_whole_recipe(chosen) else -40
         if best is None or weight > best[0]:
@@ -164,9 +166,12 @@ def _subject(sources: Sources) -> tuple[_Kind | None, list[Node]]:
 _LEAST = 20
 
 
+_PRICE_TAGS = ("product:price:amount", "product:sale_price:amount", "og:price:amount")
+
+
 def _kind_by_tags(sources: Sources, og_type: str) -> _Kind | None:
     by_name = {kind.name: kind for kind in _KINDS}
-    if og_type.startswith("product") or "product:price:amount" in sources.metas:
+    if og_type.startswith("product") or any(tag in sources.metas for tag in _PRICE_TAGS):
         return by_name["product"]
     if og_type.startswith("video"):
         return by_name["video"]
@@ -179,21 +184,16 @@ def _kind_by_tags(sources: Sources, og_type: str) -> _Kind | None:
     return None
 
 
-def _other_subject(sources: Sources) -> list[Node]:
-    """The first item of some other type: an event, a course, a person's page."""
-    nodes = (
-        node
-        for node in sources.graph.top
-        if node.properties and node.types and not node.is_a(_NOT_THE_SUBJECT)
-    )
-    found = next(nodes, None)
-    return [found] if found is not None else []
-
-
 def _follows_another(sources: Sources, node: Node) -> bool:
     """True when something else is described first: a trip and then its places, a fair, a course."""
-    others = _other_subject(sources)
-    return bool(others) and others[0].where != node.where and not others[0].is_a(_OF_A_KIND)
+    other = special_subject(sources)
+    return other is not None and other.where != node.where and not other.is_a(_OF_A_KIND)
+
+
+def _is_of_the_site(sources: Sources, place: Node, og_type: str) -> bool:
+    """True for the business that runs the site, on a page that says it is an article."""
+    is_article = og_type in {"article", "blog"} or "article:published_time" in sources.metas
+    return is_article and not _says_address(place, _addresses_of(sources))
 
 
 _OF_A_KIND = frozenset(name for kind in _KINDS for name in kind.types)
@@ -221,7 +221,7 @@ def _chosen(sources: Sources, nodes: list[Node]) -> Node | None:
 
     def score(node: Node) -> tuple[float, ...]:
         named = _words(text(node.first("name", "headline")) or "")
-        overlap = len(named & title) / len(named) if named else 0.0
+        overlap = 2 * len(named & title) / (len(named) + len(title)) if named else 0.0
         says_here = _says_address(node, here)
         whole = min(len(node.properties), 12) / 12
         return (

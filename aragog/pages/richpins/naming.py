@@ -17,46 +17,14 @@ from aragog.urls.domain import registered_domain
 _WORKS = app.TYPES | book.TYPES | movie.TYPES
 """Their publishers are rarely the site's."""
 _SITE_TYPES = frozenset({"website"})
-_TITLE_CUTS = re.compile(r"\s+[|\-–—·•:»│›~]\s+|\s*[|│]\s*")
+TITLE_CUTS = re.compile(r"\s[|\-–—·•:»│›~]\s+|\s?[|│｜ㅣ]\s?|(?<=[^\x00-\x7f])_|_(?=[^\x00-\x7f])")
+"""Where a title is put together; texts of scripts without blanks have none around the mark."""
 _NOT_LETTERS = re.compile(r"[\W_]+")
-
-
-def title_of(
-    sources: Sources, nodes: list[Node], properties: tuple[str, ...], site_name: str | None
-) -> str | None:
-    """The title of a page about `nodes`, whose properties of these names are asked first."""
-
-    def candidates() -> Iterator[Candidate]:
-        yield from sources.scalars(nodes, *properties)
-        yield from sources.meta("og:title", "twitter:title")
-        yield from sources.meta("dc.title", "dcterms.title", "citation_title", "title")
-        yield from sources.meta("parsely-title", "sailthru.title")
-        heading = sources.heading()
-        shown = sources.document.title
-        if heading is not None and shown and bare(heading.value) in bare(shown):
-            yield heading
-        if shown:
-            yield Candidate(shown, "html", "title")
-        if heading is not None:
-            yield heading
-
-    title = sources.ledger.pick("page.title", values.text, candidates(), expected="a title")
-    where = sources.ledger.provenance.get("page.title")
-    if not title or not where:
-        return None
-    title = without_site(title, {*filter(None, [site_name]), *own_names(sources)})
-    if where.syntax in {"json-ld", "microdata", "rdfa"}:
-        return title
-    heading = sources.heading()
-    parts = [part for part in _TITLE_CUTS.split(title) if part]
-    if heading is not None and len(parts) > 1 and bare(heading.value) == bare(parts[0]):
-        return parts[0].strip()
-    return title
 
 
 def without_site(title: str, site_names: set[str]) -> str:
     """A title without the site's name behind or before a dash, bar or dot."""
-    cuts = list(_TITLE_CUTS.finditer(title))
+    cuts = list(TITLE_CUTS.finditer(title))
     if cuts and site_names:
         sites = {bare(name) for name in site_names}
         first, last = cuts[0], cuts[-1]
@@ -135,7 +103,7 @@ def _named_like_the_host(sources: Sources) -> Iterator[Candidate]:
         ("title", sources.document.title),
         ("og:title", sources.metas.first("og:title")),
     ):
-        for part in _TITLE_CUTS.split(text or ""):
+        for part in TITLE_CUTS.split(text or ""):
             if bare(part) in own:
                 yield Candidate(part.strip(), "html", where)
 
@@ -145,27 +113,40 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
     What the page shows alone, in a logo or a link, that has the letters of the host's name.
 
     Only with a capital letter or a blank in it, the most frequent one; asked when all else is
-    silent, because the whole page is searched.
+    silent, because the start and the end of the page are searched.
     """
     letters = next(iter(own_names(sources)), "")
     if not _MIN_HOST_CHARS <= len(letters) <= _MAX_HOST_CHARS or not letters.isalnum():
         return
-    body = sources.document.body[:_MAX_SEARCHED_BYTES]
-    bare_body, host = body.lower().translate(None, b" '.&-\t\n"), letters.encode()
+    whole = sources.document.body
+    body = whole[:_MAX_SEARCHED_BYTES] + whole[_MAX_SEARCHED_BYTES:][-_MAX_SEARCHED_BYTES:]
+    lowered, host = body.lower(), letters.encode()
+    bare_body = lowered.translate(None, b" '.&-\t\n")
     if not any(mark + host in bare_body for mark in (b">", b'"')):
         return
-    spelled = rb"[ '.&-]{0,3}".join(re.escape(char.encode()) for char in letters)
-    shown = re.compile(rb"[>\"']\s*(" + spelled + rb")\s*[<\"']", re.IGNORECASE)
+    spelled = re.compile(rb"[ '.&-]{0,3}".join(re.escape(char.encode()) for char in letters))
     found = Counter(
         name
-        for each in islice(shown.finditer(body), 100)
-        if not (name := each[1].decode()).islower() and not name.isupper()
+        for each in islice(spelled.finditer(lowered), _MAX_SPELLED)
+        if _stands_alone(lowered, *each.span())
+        and not (name := body[each.start() : each.end()].decode()).islower()
+        and not name.isupper()
     )
     for name, _ in found.most_common(1):
         yield Candidate(name, "html", "logo or link")
 
 
-_MAX_SEARCHED_BYTES = 1_000_000
+def _stands_alone(body: bytes, start: int, end: int) -> bool:
+    """True for a whole text between tags, or a whole value of an attribute."""
+    before = body[max(0, start - _MAX_BLANKS) : start].rstrip()[-1:]
+    after = body[end : end + _MAX_BLANKS].lstrip()[:1]
+    return before != b"" and after != b"" and before in b">\"'" and after in b"<\"'"
+
+
+_MAX_SPELLED = 500
+_MAX_BLANKS = 40
+_MAX_SEARCHED_BYTES = 32_768
+"""At the start and at the end of a page, where logos and imprints stand."""
 _MIN_HOST_CHARS = 5
 _MAX_HOST_CHARS = 40
 
@@ -173,5 +154,5 @@ _MAX_HOST_CHARS = 40
 def _without_slogan(sources: Sources, name: str) -> str:
     """Of a sentence the part that is called as the host is, else the first."""
     own = {bare(each) for each in own_names(sources)}
-    parts = [part.strip() for part in _TITLE_CUTS.split(name) if part.strip()]
+    parts = [part.strip() for part in TITLE_CUTS.split(name) if part.strip()]
     return next((part for part in parts if bare(part) in own), parts[0] if parts else name)

@@ -14,13 +14,6 @@ from typing import Any
 
 _NUMBER = re.compile(r"[-+]?\d(?:[\d.,'’ \u00a0\u202f]*\d)?|[-+]?[.,]\d+")
 _MAX_DIGITS = 18
-_SYMBOLS = {
-    "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW", "₺": "TRY",
-    "₪": "ILS", "₫": "VND", "₴": "UAH", "zł": "PLN", "kč": "CZK", "ft": "HUF", "r$": "BRL",
-    "us$": "USD", "a$": "AUD", "au$": "AUD", "c$": "CAD", "ca$": "CAD", "nz$": "NZD",
-    "hk$": "HKD", "s$": "SGD", "mx$": "MXN", "chf": "CHF", "лв": "BGN", "฿": "THB", "₦": "NGN",
-    "₱": "PHP", "₸": "KZT", "₡": "CRC", "₲": "PYG", "₵": "GHS", "₼": "AZN", "₾": "GEL",
-}  # fmt: skip
 CURRENCIES = frozenset(
     "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BOV BRL BSD BTN "
     "BWP BYN BZD CAD CDF CHE CHF CHW CLF CLP CNY COP COU CRC CUC CUP CVE CZK DJF DKK DOP DZD EGP "
@@ -62,25 +55,6 @@ def count(value: Any) -> int | None:
     return int(number)
 
 
-def currency_of(value: Any) -> str | None:
-    """The ISO 4217 code that a text is or, as a price, shows by a symbol that only one has."""
-    if not isinstance(value, str):
-        return None
-    text = value.strip()
-    if text.upper() in CURRENCIES:
-        return text.upper()
-    word: str | None = next(
-        (w for w in re.findall(r"[A-Za-z]{3}", text) if w.upper() in CURRENCIES), None
-    )
-    if word and word.isupper():
-        return word
-    low = text.lower()
-    found: set[str] = {
-        code for symbol, code in _SYMBOLS.items() if symbol in low and len(text) < 40
-    }
-    return found.pop() if len(found) == 1 else None
-
-
 def _plain(text: str, currency: str | None) -> str:
     text = re.sub(r"['’ \u00a0\u202f]", "", text)
     dots, commas = text.count("."), text.count(",")
@@ -104,11 +78,14 @@ def _groups(text: str, mark: str) -> bool:
 
 
 def _is_grouping(text: str, mark: str, currency: str | None) -> bool:
-    """`1,299` groups; `1.299` does in a currency that has two decimals; `0.299` never does."""
+    """
+    `1,299` groups; `1.299` does in a currency that has two decimals; `0.299` never does, nor does
+    any in a currency with three decimals.
+    """
     whole, _, rest = text.lstrip("+-").partition(mark)
     if len(rest) != 3 or not whole or whole == "0" or len(whole) > 3:
         return False
-    return mark == "," or (currency is not None and currency not in _THREE_DECIMALS)
+    return currency not in _THREE_DECIMALS and (mark == "," or currency is not None)
 
 
 def _finite(text: str) -> Decimal | None:

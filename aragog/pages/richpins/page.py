@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from aragog.pages.richpins import dates, images, values
-from aragog.pages.richpins.bylines import MAX_NAME_CHARS, bylines, shown_times
+from aragog.pages.richpins import images, publication, values
 from aragog.pages.richpins.dates import AnyDate, Moment
 from aragog.pages.richpins.graph import Node
 from aragog.pages.richpins.images import Image
-from aragog.pages.richpins.naming import site_name_of, title_of
+from aragog.pages.richpins.naming import site_name_of
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.sources import Sources
+from aragog.pages.richpins.titles import title_of
 
 _PAGE_TYPES = frozenset(
     {"webpage", "itempage", "articlepage", "aboutpage", "collectionpage", "faqpage", "recipepage"}
@@ -63,13 +63,13 @@ def read(
         canonical_url=_canonical_url(sources, nodes),
         site_name=site_name,
         language=_language(sources, nodes),
-        authors=_authors(sources, nodes, [*pages, *around]),
+        authors=publication.authors_of(sources, nodes, [*pages, *around], site_name),
         image=image,
         images=candidates,
-        published_at=_published_at(sources, nodes, pages),
-        modified_at=_modified_at(sources, nodes, pages),
+        published_at=publication.published_at(sources, nodes, pages),
+        modified_at=publication.modified_at(sources, nodes, pages),
         keywords=_keywords(sources, nodes),
-        icon_url=_link(sources, "icon", "icon_url"),
+        icon_url=_icon(sources),
         oembed_url=_oembed(sources),
     )
 
@@ -125,47 +125,6 @@ def _language(sources: Sources, nodes: list[Node]) -> str | None:
     )
 
 
-def _authors(sources: Sources, nodes: list[Node], pages: list[Node]) -> tuple[str, ...]:
-    def candidates() -> Iterator[Candidate]:
-        yield from sources.lists(nodes, "author", "creator", "contributor")
-        yield from _metas_at_once(
-            sources, "author", "article:author", "dc.creator", "dcterms.creator",
-            "citation_author", "parsely-author", "sailthru.author", "byl", "article:author_name",
-            "og:article:author", "book:author", "twitter:data1" if _labelled(sources) else "author",
-        )  # fmt: skip
-        yield from sources.lists(pages, "author", "creator")
-
-    return (
-        sources.ledger.pick(
-            "page.authors",
-            _person_names,
-            candidates(),
-            otherwise=bylines(sources),
-            expected="a name",
-        )
-        or ()
-    )
-
-
-def _labelled(sources: Sources) -> bool:
-    label = sources.metas.first("twitter:label1") or ""
-    return label.strip().lower() in {"written by", "author", "by"}
-
-
-def _person_names(raw: Any) -> tuple[str, ...] | None:
-    found = values.names(raw)
-    if found is None:
-        return None
-    return tuple(name for name in found if len(name) <= MAX_NAME_CHARS) or None
-
-
-def _metas_at_once(sources: Sources, *names: str) -> Iterator[Candidate]:
-    for name in names:
-        contents = [each.value for each in sources.meta(name)]
-        if contents:
-            yield next(sources.meta(name))._replace(value=contents)
-
-
 def _images(
     sources: Sources, nodes: list[Node], pages: list[Node], *, shared_first: bool
 ) -> tuple[Image | None, tuple[Image, ...]]:
@@ -199,13 +158,17 @@ def _offered_by_the_page(sources: Sources, pages: list[Node]) -> Iterator[tuple[
         if "image_src" in link.rel:
             found = Candidate(link.href, "html", "link[rel=image_src]")
             yield from ((image, found) for image in images.read(link.href, sources))
-    for found in sources.meta("image", "thumbnail"):
+    for found in sources.meta("image", "thumbnail", "parsely-image-url", "sailthru.image.full"):
         yield from ((image, found) for image in images.read(found.value, sources))
 
 
 def _tiles(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     for found in sources.meta("msapplication-tileimage"):
         yield from ((image, found) for image in images.read(found.value, sources))
+    for link in sources.document.link_elements:
+        if "apple-touch-icon" in link.rel:
+            found = Candidate(link.href, "html", "link[rel=apple-touch-icon]")
+            yield from ((image, found) for image in images.read(link.href, sources))
 
 
 def _best_of(
@@ -224,59 +187,34 @@ def _best_of(
     return chosen, tuple(image for image, _ in everything.values())[: images.MAX_IMAGES]
 
 
-def _published_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> AnyDate | None:
-    def candidates() -> Iterator[Candidate]:
-        yield from sources.scalars(nodes, "datepublished", "datecreated", "uploaddate")
-        yield from sources.meta(
-            "article:published_time", "og:article:published_time", "article:published",
-            "og:published_time", *_loose_dates(sources), "date", "pubdate", "publishdate",
-            "publish_date", "parsely-pub-date", "sailthru.date", "dc.date.issued", "dc.date",
-            "dcterms.created", "dcterms.date", "dcterms.issued", "dc.date.created",
-            "citation_publication_date", "citation_date", "cxenseparse:recs:publishtime",
-            "article.published", "last-modified", "rnews:datepublished", "created", "ptime",
-            "video:release_date", "book:release_date", "published_date", "release_date",
-        )  # fmt: skip
-        yield from sources.scalars(pages, "datepublished")
-
-    return sources.dated("page.published_at", candidates(), otherwise=shown_times(sources))
-
-
-def _loose_dates(sources: Sources) -> tuple[str, ...]:
-    """`datePublished` as the name of a meta element, unless that is a property of some item."""
-    name = "datepublished"
-    if name not in sources.metas:
-        return ()
-    items = (node for node in sources.graph.nodes if node.syntax == "rdfa")
-    return () if any(name in node.properties for node in items) else (name,)
-
-
-def _modified_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Moment | None:
-    def candidates() -> Iterator[Candidate]:
-        yield from sources.scalars(nodes, "datemodified")
-        yield from sources.meta(
-            "article:modified_time", "og:updated_time", "dcterms.modified", "dc.date.modified",
-            "last-modified", "revision_date",
-        )  # fmt: skip
-        yield from sources.scalars(pages, "datemodified")
-
-    return sources.ledger.pick("page.modified_at", dates.moment, candidates(), expected="a date")
+def _metas_at_once(sources: Sources, *names: str) -> Iterator[Candidate]:
+    for name in names:
+        contents = [each.value for each in sources.meta(name)]
+        if contents:
+            yield next(sources.meta(name))._replace(value=contents)
 
 
 def _keywords(sources: Sources, nodes: list[Node]) -> tuple[str, ...]:
     def candidates() -> Iterator[Candidate]:
         yield from sources.lists(nodes, "keywords")
-        yield from _metas_at_once(sources, "article:tag", "news_keywords", "keywords")
+        yield from _metas_at_once(
+            sources, "article:tag", "news_keywords", "parsely-tags", "keywords"
+        )
 
     return sources.ledger.pick("page.keywords", values.words, candidates()) or ()
 
 
-def _link(sources: Sources, rel: str, name: str) -> str | None:
+def _icon(sources: Sources) -> str | None:
     found = (
         Candidate(link.href, "html", f"link[rel={rel}]")
+        for rel in _ICON_RELS
         for link in sources.document.link_elements
         if rel in link.rel
     )
-    return sources.ledger.pick(f"page.{name}", sources.absolute, found, expected="a URL")
+    return sources.ledger.pick("page.icon_url", sources.absolute, found, expected="a URL")
+
+
+_ICON_RELS = ("icon", "apple-touch-icon", "apple-touch-icon-precomposed", "fluid-icon")
 
 
 def _oembed(sources: Sources) -> str | None:

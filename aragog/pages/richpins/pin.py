@@ -18,7 +18,7 @@ from aragog.pages.richpins.provenance import Conflict, Dropped, Provenance
 from aragog.pages.richpins.recipe import Recipe
 from aragog.pages.richpins.video import Video
 
-EXTRACTOR_VERSION = 2
+EXTRACTOR_VERSION = 3
 """Grows when the same page may give other fields; stored pages are then extracted again."""
 
 PinType = Literal[

@@ -9,9 +9,10 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Literal
 
-from aragog.pages.richpins import dates, numbers, values
+from aragog.pages.richpins import dates, money, numbers, values
 from aragog.pages.richpins.graph import Node
 from aragog.pages.richpins.provenance import Candidate
+from aragog.pages.richpins.shown_price import shown_price
 from aragog.pages.richpins.sources import Sources
 from aragog.pages.richpins.values import Rating
 
@@ -88,7 +89,8 @@ def read(sources: Sources, nodes: list[Node]) -> Product:
     """The product that `nodes` describe, else the one of the product tags of Open Graph."""
     pick = sources.ledger.pick
     offers = list(_offers(nodes))
-    price = pick("product.price", _price, _price_candidates(sources, nodes), expected="a price")
+    price = _picked_price(sources, nodes, "product.price")
+    price = price or _shown_price(sources)
     currency = price.currency if price else None
     if price:
         sources.ledger.provenance["product.currency"] = sources.ledger.provenance["product.price"]
@@ -198,21 +200,57 @@ def _price_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate
 
 def price_of(sources: Sources, nodes: list[Node], field: str) -> tuple[Decimal, str | None] | None:
     """The price of anything that has offers, noted under the name `field`."""
-    found = sources.ledger.pick(
-        field, _price, _price_candidates(sources, nodes), expected="a price"
-    )
+    found = _picked_price(sources, nodes, field)
     return (found.amount, found.currency) if found else None
 
 
-def _price(raw: Any) -> _Price | None:
+def _picked_price(sources: Sources, nodes: list[Node], field: str) -> _Price | None:
+    country = country_of(sources)
+    return sources.ledger.pick(
+        field,
+        lambda raw: _price(raw, country),
+        _price_candidates(sources, nodes),
+        expected="a price",
+    )
+
+
+def shown(sources: Sources) -> Product | None:
+    """The product of a page without markup that shows a price and a way to buy."""
+    found = read(sources, [])
+    return found if found.price is not None else None
+
+
+def _shown_price(sources: Sources) -> _Price | None:
+    found = shown_price(sources, country_of(sources))
+    if found is None:
+        return None
+    sources.ledger.note("product.price", found[2])
+    return _Price(found[0], found[1], None, None)
+
+
+def country_of(sources: Sources) -> str | None:
+    """The country that a page is for (two letters), by its locale or the end of its host."""
+    locale = sources.metas.first("og:locale") or sources.document.language or ""
+    region = re.split(r"[-_]", locale)[-1].lower()
+    if len(region) == 2 and len(locale) == 5:
+        return region
+    ending = sources.document.url.partition("://")[2].partition("/")[0].rpartition(".")[2].lower()
+    return ending if len(ending) == 2 and ending not in _NO_COUNTRIES else None
+
+
+_NO_COUNTRIES = frozenset({"io", "co", "me", "tv", "ai", "to", "ly", "gg", "eu", "fm", "cc", "ws"})
+"""Top-level domains of countries that sites of all countries use."""
+
+
+def _price(raw: Any, country: str | None) -> _Price | None:
     if isinstance(raw, tuple):
         amount, currency, listed = raw
-        code = numbers.currency_of(currency) or numbers.currency_of(amount)
-        number = numbers.decimal(amount, code or "XXX")
+        code = money.currency_of(currency) or money.currency_of(amount, country)
+        number = money.amount_of(amount, code or "XXX")
         if number is None or number < 0 or code is None:
             return None
-        return _Price(number, code, None, numbers.decimal(listed, code))
-    found = [price for offer in raw if (price := _offer_price(offer)) is not None]
+        return _Price(number, code, None, money.amount_of(listed, code))
+    found = [price for offer in raw if (price := _offer_price(offer, country))]
     if not found:
         return None
     currency = found[0].currency
@@ -223,9 +261,9 @@ def _price(raw: Any) -> _Price | None:
     return _Price(low, currency, high if high > low else None, listed)
 
 
-def _offer_price(offer: Node) -> _Price | None:
+def _offer_price(offer: Node, country: str | None) -> _Price | None:
     specifications = _nodes(offer.all("pricespecification"))
-    code = _currency(offer, specifications)
+    code = _currency(offer, specifications, country)
     amount = _amount(offer.first("price", "lowprice"), code)
     high = _amount(offer.first("highprice"), code)
     listed = None
@@ -243,20 +281,19 @@ def _offer_price(offer: Node) -> _Price | None:
     return _Price(amount, code, high, listed)
 
 
-def _currency(offer: Node, specifications: list[Node]) -> str | None:
+def _currency(offer: Node, specifications: list[Node], country: str | None) -> str | None:
     for node in [offer, *specifications]:
         raw = node.first("pricecurrency", "currency")
-        code = numbers.currency_of(values.text(raw)) if raw is not None else None
+        code = money.currency_of(values.text(raw), country) if raw is not None else None
         if code:
             return code
-    price = offer.first("price", "lowprice")
-    return numbers.currency_of(price)
+    return money.currency_of(offer.first("price", "lowprice"), country)
 
 
 def _amount(value: Any, currency: str | None) -> Decimal | None:
     if isinstance(value, Node):
         value = value.first("price", "value")
-    return numbers.decimal(value, currency or "XXX")
+    return money.amount_of(value, currency or "XXX")
 
 
 def _availability(sources: Sources, offers: list[Node], nodes: list[Node]) -> Availability | None:

@@ -135,11 +135,11 @@ def _words(sources: Sources, name: str, nodes: list[Node], *properties: str) -> 
 def _ingredients(raw: list[Any]) -> tuple[str, ...] | None:
     found: list[str] = []
     for value in raw:
-        found.extend(_ingredient(value))
+        found.extend(_ingredient(value, alone=len(raw) == 1))
     return tuple(once(found)[:MAX_INGREDIENTS]) or None
 
 
-def _ingredient(value: Any) -> list[str]:
+def _ingredient(value: Any, *, alone: bool) -> list[str]:
     if isinstance(value, Node):
         amount = value.first("value", "amount", "quantity", "requiredquantity")
         if isinstance(amount, Node):
@@ -154,11 +154,13 @@ def _ingredient(value: Any) -> list[str]:
         joined = clean(" ".join(filter(None, map(values.text, parts))))
         return [joined] if joined else []
     if isinstance(value, str) and ("\n" in value or "<" in value):
-        return lines(value)
+        # Paragraphs inside of one of several are that one's amount, name and note.
+        return lines(value) if alone or _ENTRIES.search(value) else [" ".join(lines(value))]
     found = values.text(value)
     return [found] if found else []
 
 
+_ENTRIES = re.compile(r"<(?:li|br|tr|dd)\b", re.IGNORECASE)
 _UNIT_CODES = {
     "G21": "cup", "G24": "tbsp", "G25": "tsp", "GRM": "g", "KGM": "kg", "MGM": "mg", "MLT": "ml",
     "CLT": "cl", "DLT": "dl", "LTR": "l", "LBR": "lb", "ONZ": "oz", "OZA": "fl oz", "C62": None,

@@ -42,7 +42,7 @@ _MAX_PARAGRAPH_CHARS = 4_000
 def best_sections(sources: Sources) -> dict[str, Section]:
     """The section with the most entries for each part of a recipe, under a heading if any is."""
     best: dict[str, Section] = {}
-    if not is_mentioned(sources.document.body, sources.document.language):
+    if not is_mentioned(sources.lowered, sources.document.language):
         return best
     heads = list(_heads(sources))
     for section in _by_headings(heads):

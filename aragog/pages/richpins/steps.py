@@ -74,7 +74,7 @@ class _Steps:
                     self.seen.add(id(value))
                     self._take_node(value, section, depth)
             elif isinstance(value, str):
-                self._add(lines(value), section)
+                self._add([line for text in _listed_in(value) for line in lines(text)], section)
 
     def _add(self, steps: list[str], section: str | None) -> None:
         if not self.groups or self.groups[-1][0] != section:
@@ -99,6 +99,28 @@ class _Steps:
             elif name and not node.is_a(_SECTIONS) and _adds_something(name, found[0]):
                 found = [name, *found]
             self._add(found, section)
+
+
+def _listed_in(text: str) -> list[str]:
+    """The texts of a list that a template wrote as one text: of PHP, Python or JSON."""
+    start = text[:_MAX_LIST_START].lstrip()
+    if start[:2] == "a:" and _SERIALIZED.match(start):
+        return [said for kind, said in _PHP_VALUES.findall(text) if kind == "s" and said]
+    if start.startswith("Array") and _PRINTED.match(start):
+        return [said for each in _PHP_KEYS.split(text)[1:] if (said := each.strip(" \t\r\n)"))]
+    if start[:1] == "[" and text.rstrip()[-1:] == "]":
+        return [each[1] or each[2] for each in _QUOTED.finditer(text)] or [text]
+    return [text]
+
+
+_MAX_LIST_START = 40
+_SERIALIZED = re.compile(r"a:\d{1,4}:\{")
+_PHP_VALUES = re.compile(r'\b([si]):\d{1,6}(?::"((?:[^"]|"(?!;))*+)")?;')
+_PRINTED = re.compile(r"Array\s{0,9}\(")
+_PHP_KEYS = re.compile(r"\[\d{1,4}\] =>\s?")
+_QUOTED = re.compile(
+    r"""(?<=[\[,\s])(?:"((?:[^"\\]|\\.)*+)"|'((?:[^'\\]|\\.|'(?=\w))*+)')(?=\s?[,\]])"""
+)
 
 
 def _adds_something(name: str, said: str) -> bool:

@@ -13,11 +13,13 @@ _BLOCK_TAG = re.compile(
     r"[^<>]{0,2000}>",
     re.IGNORECASE,
 )
-_SPACES = re.compile(r"[\s\u200b\ufeff\u2060\u00ad]+")
+_SPACES = re.compile(r"\s+")
+_INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
+"""Hints for line breaks inside words, and the byte order mark: nothing that people read."""
 _ENCODED_TWICE = "\u00c2\u00a0"
 """A no-break space read as two characters of windows-1252; no language writes `Â` before one."""
 _LINE_END = re.compile(r"[\r\n\u2028]+")
-_DOUBLE_ESCAPED = re.compile(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});")
+_DOUBLE_ESCAPED = re.compile(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 _HIDDEN = re.compile(
     r"<(script|style|noscript|template|button|svg|select)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)",
     re.DOTALL | re.IGNORECASE,
@@ -60,4 +62,6 @@ def _unescaped(text: str) -> str:
         if "&" not in text or not _DOUBLE_ESCAPED.search(text):
             break
         text = html.unescape(text)
-    return text.replace(_ENCODED_TWICE, " ") if _ENCODED_TWICE in text else text
+    if text.isascii():
+        return text
+    return text.replace(_ENCODED_TWICE, " ").translate(_INVISIBLE)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pages.richpins import dates, durations, numbers, values
+from aragog.pages.richpins import dates, durations, money, numbers, values
 from aragog.pages.richpins.book import isbn
 from aragog.pages.richpins.place import coordinates
 from aragog.pages.richpins.product import availability, condition, gtin
@@ -47,11 +47,11 @@ def test_what_is_no_number_or_two_is_none(value):
 
 
 def test_currencies_are_codes_or_symbols_that_only_one_has():
-    assert numbers.currency_of("eur") == "EUR"
-    assert numbers.currency_of("£ 12") == "GBP"
-    assert numbers.currency_of("12.00 CHF") == "CHF"
-    assert numbers.currency_of("$ 12") is None
-    assert numbers.currency_of("dollars") is None
+    assert money.currency_of("eur") == "EUR"
+    assert money.currency_of("£ 12") == "GBP"
+    assert money.currency_of("12.00 CHF") == "CHF"
+    assert money.currency_of("$ 12") is None
+    assert money.currency_of("dollars") is None
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_text_loses_markup_escapes_and_odd_blanks():
 @given(st.text(max_size=60) | st.floats() | st.integers())
 def test_readers_take_anything(value):
     numbers.decimal(value, "EUR")
-    numbers.currency_of(value)
+    money.currency_of(value)
     durations.minutes(value)
     dates.moment(value)
     read_yield(value)

@@ -1,0 +1,339 @@
+"""
+Accuracy of Rich Pins on your own copy of annotated pages, beside trafilatura and extruct.
+
+    python -m bench.extraction FOLDER             totals by group and field, for both halves
+    python -m bench.extraction FOLDER --errors    also each wrong value of the half that may be read
+
+FOLDER holds `pages.jsonl`, one JSON object a line: `file` (relative to the folder), `url`, `group`
+(news, recipe, shop or a name of yours) and `expected`, an object with any of
+
+    title, authors (a list), published_at (YYYY-MM-DD), ingredients and instructions (lists),
+    yield, prep, cook, total (minutes), price, currency, availability, sku, brand, gtin, mpn, type
+
+where a list given for a single value holds the spellings that are right. No pages come with this
+repository.
+
+Pages are divided by a hash of their registered domain. Rules may be derived from the half called
+`read`; of the half called `score` only totals are printed. The other programs run where they are
+importable, else in .venv-bench or in the interpreter named by BENCH_PYTHON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from aragog.pages.richpins import RichPin, extract
+from aragog.urls.domain import registered_domain
+
+Values = dict[str, Any]
+Score = dict[tuple[str, str, str, str], Counter[str]]
+"""Right and all, by half, group, field and program."""
+
+LEAST_ALIKE = 0.9
+"""Lists of texts are right when this share of their words agrees (Dice coefficient)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatedPage:
+    """One page and the values that a person or another program's tests expect of it."""
+
+    path: Path
+    url: str
+    group: str
+    expected: Values
+
+    @property
+    def half(self) -> str:
+        """`read` or `score`, by site."""
+        digest = hashlib.sha256(registered_domain(self.url).encode()).digest()
+        return "score" if digest[0] % 2 else "read"
+
+
+def load(folder: Path) -> list[AnnotatedPage]:
+    """The pages that `pages.jsonl` of a folder lists."""
+    lines = (folder / "pages.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines if line.strip()]
+    return [
+        AnnotatedPage(
+            path=folder / row["file"], url=row["url"], group=row["group"], expected=row["expected"]
+        )
+        for row in rows
+    ]
+
+
+def own_values(page: AnnotatedPage) -> Values:
+    """What the Rich Pin of a page says, under the names of `expected`."""
+    return _values_of(extract(page.path.read_bytes(), page.url))
+
+
+def _values_of(pin: RichPin) -> Values:
+    recipe, product = pin.recipe, pin.product
+    found: Values = {
+        "type": pin.type,
+        "title": pin.title,
+        "authors": list(pin.authors),
+        "published_at": _days(pin.published_at),
+    }
+    if recipe is not None:
+        found |= {
+            "ingredients": list(recipe.ingredients),
+            "instructions": list(recipe.instructions),
+            "yield": recipe.yields and [recipe.yields.quantity, recipe.yields.quantity_min],
+            "prep": recipe.prep_minutes,
+            "cook": recipe.cook_minutes,
+            "total": recipe.total_minutes,
+        }
+    if product is not None:
+        names = ("price", "currency", "availability", "sku", "brand", "gtin", "mpn")
+        found |= {name: getattr(product, name) for name in names}
+    return found
+
+
+def _days(value: Any) -> list[str] | None:
+    """The day as written and in UTC; annotations use either."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return [value.date().isoformat(), value.astimezone(UTC).date().isoformat()]
+    if isinstance(value, datetime):
+        return [value.date().isoformat()]
+    return [value.isoformat()] if isinstance(value, date) else None
+
+
+def is_right(field: str, expected: Any, found: Any) -> bool:
+    """True when `found` means what `expected` does."""
+    if found in (None, "", [], [None]):
+        return False
+    if field in {"ingredients", "instructions"}:
+        return _alike(expected, found)
+    if field == "authors":
+        return _names(expected) == _names(found)
+    spellings = expected if isinstance(expected, list) else [expected]
+    offered = found if isinstance(found, list) else [found]
+    same = _SAME.get(field, _plain)
+    right = {same(each) for each in spellings} - {None}
+    return bool(right & {same(each) for each in offered if each is not None})
+
+
+def _plain(value: Any) -> str:
+    text = unicodedata.normalize("NFKC", str(value)).casefold()
+    return "".join(char for char in text if char.isalnum())
+
+
+def _number(value: Any) -> Decimal | None:
+    try:
+        return Decimal(str(value).replace(",", "")).normalize()
+    except InvalidOperation:
+        return None
+
+
+_SAME: dict[str, Callable[[Any], Any]] = {
+    "price": _number,
+    "yield": _number,
+    "gtin": lambda value: str(value).lstrip("0"),
+    "published_at": lambda value: str(value)[:10],
+}
+
+
+def _names(value: Any) -> set[str]:
+    parts = value if isinstance(value, list) else [value]
+    named = (name for part in parts for name in re.split(r",|;|\band\b|&", str(part)))
+    return {_plain(name) for name in named} - {""}
+
+
+def _alike(expected: Any, found: Any) -> bool:
+    first, other = (Counter(re.findall(r"\w+", " ".join(map(str, texts)).casefold()))
+                    for texts in (expected, found))  # fmt: skip
+    return 2 * (first & other).total() >= LEAST_ALIKE * (first.total() + other.total())
+
+
+OTHERS = r"""
+import json, logging, sys
+logging.disable(logging.CRITICAL)
+try:
+    import extruct
+    from trafilatura import extract_metadata
+except ImportError:
+    sys.exit(1)
+
+def flat(value):
+    if isinstance(value, list):
+        return [text for each in value for text in flat(each)]
+    if isinstance(value, dict):
+        inner = value.get("itemListElement") or value.get("text") or value.get("name")
+        return flat(inner or value.get("@value") or value.get("content") or [])
+    return [str(value)] if value not in (None, "") else []
+
+def items(value, depth=0):
+    if depth > 6:
+        return
+    if isinstance(value, list):
+        for each in value:
+            yield from items(each, depth + 1)
+    elif isinstance(value, dict):
+        yield value
+        for each in value.values():
+            yield from items(each, depth + 1)
+
+def follow(value, known):
+    if isinstance(value, list):
+        return [follow(each, known) for each in value]
+    if isinstance(value, dict) and set(value) == {"@id"}:
+        return known.get(value["@id"], value)
+    return value
+
+def first(value):
+    found = flat(value)
+    return found[0] if found else None
+
+def minutes(value):
+    import re
+    found = re.fullmatch(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:\d+S)?)?", first(value) or "")
+    return found and sum(int(n or 0) * w for n, w in zip(found.groups(), (1440, 60, 1))) or None
+
+TYPES = {"recipe": ("Recipe",), "shop": ("Product", "ProductGroup")}
+def values(group, html, url):
+    data = extruct.extract(html, base_url=url, errors="ignore", uniform=True,
+                           syntaxes=["json-ld", "microdata", "opengraph"])
+    known = {i["@id"]: i for i in items(data["json-ld"]) if isinstance(i.get("@id"), str) and len(i) > 1}
+    wanted = TYPES.get(group, ())
+    def is_wanted(item):
+        names = flat(item.get("@type"))
+        return any(n in wanted or (not wanted and n.endswith(("Article", "BlogPosting"))) for n in names)
+    every = [i for s in ("json-ld", "microdata") for i in items(data[s]) if is_wanted(i)]
+    og = data["opengraph"][0] if data["opengraph"] else {}
+    item = {k: follow(v, known) for k, v in every[0].items()} if every else {}
+    offers = item.get("offers") or {}
+    offer = offers[0] if isinstance(offers, list) and offers else offers
+    offer = offer if isinstance(offer, dict) else {}
+    pick = lambda *names: next((first(item[n]) for n in names if first(item.get(n))), None)
+    import re
+    count = re.search(r"\d+", pick("recipeYield") or "")
+    stock = (first(offer.get("availability")) or "").rpartition("/")[2]
+    return {
+        "title": pick("headline", "name") or first(og.get("og:title")),
+        "authors": flat(item.get("author")),
+        "published_at": (pick("datePublished") or first(og.get("article:published_time")) or "")[:10],
+        "ingredients": flat(item.get("recipeIngredient") or item.get("ingredients")),
+        "instructions": flat(item.get("recipeInstructions")),
+        "yield": count and count[0],
+        "prep": minutes(item.get("prepTime")), "cook": minutes(item.get("cookTime")),
+        "total": minutes(item.get("totalTime")),
+        "price": first(offer.get("price") or offer.get("lowPrice")) or first(og.get("product:price:amount")),
+        "currency": first(offer.get("priceCurrency")) or first(og.get("product:price:currency")),
+        "availability": stock, "sku": pick("sku", "productID"), "brand": pick("brand"),
+        "gtin": pick("gtin13", "gtin", "gtin12", "gtin14", "gtin8"), "mpn": pick("mpn"),
+    }
+
+for line in sys.stdin:
+    path, url, group = json.loads(line)
+    body = open(path, "rb").read()
+    found = {}
+    try:
+        found["extruct"] = values(group, body.decode("utf-8", "replace"), url)
+    except Exception:
+        found["extruct"] = {}
+    if group == "news":
+        try:
+            meta = extract_metadata(body, default_url=url)
+            found["trafilatura"] = {"title": meta.title, "published_at": meta.date,
+                                    "authors": (meta.author or "").split("; ")} if meta else {}
+        except Exception:
+            found["trafilatura"] = {}
+    print(json.dumps(found))
+"""
+
+
+def other_values(pages: list[AnnotatedPage]) -> list[dict[str, Values]]:
+    """The values of extruct and trafilatura, page by page; empty where they are not installed."""
+    lines = "".join(json.dumps([str(p.path), p.url, p.group]) + "\n" for p in pages)
+    beside = Path(__file__).parents[1] / ".venv-bench" / "bin" / "python"
+    for python in (os.environ.get("BENCH_PYTHON", ""), sys.executable, str(beside)):
+        if python and Path(python).exists():
+            run = subprocess.run(
+                [python, "-c", OTHERS], input=lines, capture_output=True, text=True, check=False
+            )
+            if run.returncode == 0:
+                return [json.loads(line) for line in run.stdout.splitlines()]
+    return [{} for _ in pages]
+
+
+def score(pages: list[AnnotatedPage], *, errors: bool) -> Score:
+    """Right and all values of each program, with the wrong ones of the `read` half on demand."""
+    scores: Score = defaultdict(Counter)
+    for page, others in zip(pages, other_values(pages), strict=True):
+        for program, found in {"aragog": own_values(page), **others}.items():
+            for field, expected in page.expected.items():
+                right = is_right(field, _aliases(field, expected), found.get(field))
+                scores[page.half, page.group, field, program].update(right=right, all=1)
+                if errors and not right and program == "aragog" and page.half == "read":
+                    told = f"{page.group} {field} {page.path.name} {page.url}"
+                    said = str(found.get(field))[:300]
+                    print(f"{told}\n  expected {str(expected)[:300]}\n  found    {said}")
+    return scores
+
+
+def _aliases(field: str, expected: Any) -> Any:
+    if field != "availability":
+        return expected
+    return [_AVAILABILITIES.get(_plain(each), each) for each in _listed(expected)] + _listed(
+        expected
+    )
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+_AVAILABILITIES = {"instock": "in_stock", "outofstock": "out_of_stock", "preorder": "pre_order"}
+
+
+def table_of(scores: Score) -> Table:
+    """Shares in percent by half, group and field, and the total of each group."""
+    programs = ["aragog", *sorted({key[3] for key in scores} - {"aragog"})]
+    table = Table("half", "group", "field", "values", *programs)
+    for half, group in sorted({key[:2] for key in scores}):
+        fields = sorted({key[2] for key in scores if key[:2] == (half, group)})
+        for field in [*fields, "all"]:
+            counted = {
+                program: sum(
+                    (
+                        scores[half, group, each, program]
+                        for each in fields
+                        if field in {each, "all"}
+                    ),
+                    Counter[str](),
+                )
+                for program in programs
+            }
+            shares = (
+                f"{100 * found['right'] / found['all']:.1f}" if found["all"] else "-"
+                for found in counted.values()
+            )
+            table.add_row(half, group, field, str(counted["aragog"]["all"]), *shares)
+        table.add_section()
+    return table
+
+
+def main() -> None:
+    pages = load(Path(sys.argv[1]))
+    scores = score(pages, errors="--errors" in sys.argv)
+    Console(width=100).print(table_of(scores))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""What a page is called, who wrote it and when, where its sources differ."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import orjson
+import pytest
+
+from aragog.pages.richpins import RichPin, extract
+from aragog.pages.richpins.publication import person_names, url_day
+
+URL = "https://www.example.org/a/1"
+
+
+def pin(head: str = "", body: str = "", *, url: str = URL, **item: object) -> RichPin:
+    block = orjson.dumps({"@context": "https://schema.org", **item}).decode() if item else ""
+    script = f'<script type="application/ld+json">{block}</script>' if item else ""
+    return extract(f"<html><head>{head}{script}</head><body>{body}</body></html>".encode(), url)
+
+
+def test_a_headline_that_the_page_repeats_nowhere_gives_way_to_the_name():
+    found = pin(
+        "<title>Lake Erie - The Encyclopedia</title>",
+        "<h1>Lake Erie</h1>",
+        **{"@type": "Article", "name": "Lake Erie", "headline": "short text on a body of water"},
+    )
+    assert found.title == "Lake Erie"
+    assert found.provenance["page.title"].position == "json-ld[0].name"
+
+
+def test_a_headline_stays_where_the_title_and_the_heading_do_not_agree_either():
+    found = pin(
+        "<title>Index</title>", "<h1>Welcome</h1>", **{"@type": "Article", "headline": "A Storm"}
+    )
+    assert found.title == "A Storm"
+
+
+def test_a_headline_that_the_url_is_made_of_stays():
+    found = pin(
+        "<title>Rain, rain, rain</title>",
+        "<h1>Rain, rain, rain</h1>",
+        url="https://example.org/storm-hits-the-northern-coast",
+        **{"@type": "Article", "headline": "Storm hits the northern coast"},
+    )
+    assert found.title == "Storm hits the northern coast"
+
+
+@pytest.mark.parametrize("tag", ["Lyft extends rides", "Lyft extends rides | Example"])
+def test_an_h1_with_the_name_of_the_site_is_not_the_title(tag):
+    assert pin(f"<title>{tag}</title>", "<h1>Example</h1>").title == "Lyft extends rides"
+
+
+def test_the_h1_that_the_title_repeats_is_taken_from_several():
+    body = "<h1>Daily deals</h1><h1>Lyft extends free rides</h1>"
+    assert pin("<title>Lyft extends free rides: details</title>", body).title == (
+        "Lyft extends free rides"
+    )
+
+
+def test_a_section_behind_the_title_is_cut_where_the_heading_has_none():
+    head = (
+        "<title>Kyiv - National | Example</title><meta property=og:title content='Kyiv - National'>"
+    )
+    assert pin(head, "<h1>Kyiv</h1>").title == "Kyiv"
+
+
+def test_a_soft_hyphen_is_no_blank():
+    assert pin("<title>Heli&shy;kopter&#8203;platz</title>").title == "Helikopterplatz"
+
+
+def test_a_publisher_named_as_author_gives_way_to_a_person():
+    found = pin(
+        "<meta name=author content='Big Press'><meta property=article:author content='Ann Teller'>"
+    )
+    assert found.authors == ("Ann Teller",)
+
+
+def test_the_site_named_as_author_gives_way_to_the_byline():
+    found = pin(
+        "<meta property=og:site_name content='The Pot'>",
+        "<h1>Soup</h1><p class=byline>By Ann Teller</p>",
+        **{
+            "@type": "Article",
+            "headline": "Soup",
+            "author": {"@type": "Person", "name": "The Pot"},
+        },
+    )
+    assert found.authors == ("Ann Teller",)
+
+
+def test_the_site_stays_the_author_where_nobody_else_is_named():
+    found = pin(
+        "<meta property=og:site_name content='The Pot'><meta name=author content='The Pot'>"
+    )
+    assert found.authors == ("The Pot",)
+
+
+def test_an_author_named_twice_comes_before_one_named_once():
+    found = pin(
+        "<meta property=article:author content='Ann Teller'><meta name=author content='Ann Teller'>",
+        **{"@type": "Article", "headline": "x", "author": "Web Team"},
+    )
+    assert found.authors == ("Ann Teller",)
+
+
+def test_the_byline_behind_the_heading_comes_before_one_of_a_box_above():
+    body = "<a class=author>Bob Other</a><h1>Soup</h1><span class=author>Ann Teller</span>"
+    assert pin("<title>Soup</title>", body).authors == ("Ann Teller",)
+
+
+def test_words_of_a_byline_in_elements_side_by_side_stay_apart():
+    body = "<h1>x</h1><p class=byline><b>By</b><a>Ann Teller</a></p>"
+    assert pin(body=body).authors == ("Ann Teller",)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Felix Braun und Ada Lang, dpa", ("Felix Braun", "Ada Lang", "dpa")),
+        ("Ann Teller and Bob Other", ("Ann Teller", "Bob Other")),
+        ("Elena Muster (obe)", ("Elena Muster",)),
+        ("Ministry of Health and Family Welfare", ("Ministry of Health and Family Welfare",)),
+        ("Rock and Roll", ("Rock and Roll",)),
+        ("Teller, Ann", ("Teller, Ann",)),
+        ("신현주 기자", ("신현주",)),
+    ],
+)
+def test_several_persons_in_one_text_are_several_names(text, names):
+    assert person_names(text) == names
+
+
+def test_the_day_that_most_sources_and_the_url_give_is_that_of_publication():
+    found = pin(
+        "<meta property=article:published_time content=2024-03-05T10:00:00Z>",
+        url="https://example.org/2024/03/05/storm",
+        **{"@type": "Article", "headline": "Storm", "datePublished": "2022-08-09"},
+    )
+    assert str(found.published_at) == "2024-03-05 10:00:00+00:00"
+
+
+def test_the_first_date_stays_where_none_is_confirmed():
+    found = pin(
+        "<meta property=article:published_time content=2024-03-06>",
+        **{"@type": "Article", "headline": "Storm", "datePublished": "2024-03-05"},
+    )
+    assert found.published_at == date(2024, 3, 5)
+
+
+@pytest.mark.parametrize(
+    ("url", "day"),
+    [
+        ("https://a.test/2016/12/14/x", date(2016, 12, 14)),
+        ("https://a.test/news/20161214-x.html", date(2016, 12, 14)),
+        ("https://a.test/2016/12/x", None),
+        ("https://a.test/2016/13/40/x", None),
+        ("https://a.test/x?d=2016/12/14", None),
+        ("https://a.test/p/120161214", None),
+    ],
+)
+def test_a_day_in_the_path_of_a_url(url, day):
+    assert url_day(url) == day
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("OriginalPublicationDate", "2016/12/14"), ("parsely-pub-date", "2016-12-14"),
+     ("publish-date", "14 December 2016")],
+)  # fmt: skip
+def test_dates_in_meta_elements_of_many_names(name, content):
+    assert pin(f"<meta name={name} content='{content}'>").published_at == date(2016, 12, 14)
+
+
+def test_a_date_in_japanese_is_read():
+    assert pin(body="<time>2019年3月4日 10時05分</time>").published_at.isoformat() == (
+        "2019-03-04T10:05:00"
+    )
