@@ -156,6 +156,9 @@ class StoreSettings:
     """Fields whose last values are kept."""
     history_length: int = 10
     """How many of them."""
+    field_formats: Mapping[str, str] = field(default_factory=dict)
+    """Field, or `prefix.*`, to its format: `text` (default), `integer`, `decimal`, `json`, `bytes`;
+    extracted fields are `json` (docs/http.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,18 +251,46 @@ class WebhookSettings:
 
 @dataclass(frozen=True, slots=True)
 class ServingSettings:
-    """Reading over the network."""
+    """Serving the UrlStore over HTTP (docs/http.md), and Flower."""
 
     host: str = "127.0.0.1"
-    """Address the HTTP server and Flower listen on."""
+    """Address the HTTP server listens on. Any other than loopback requires `serving.tokens`."""
     http_port: int = 8100
-    """HTTP/JSON read API."""
+    """Port of the HTTP/JSON API."""
+    flower_host: str = "127.0.0.1"
+    """Address Flower listens on. Any other than loopback requires a login of Flower's."""
     flower_port: int = 5555
     """Flower."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names in the Host header that the API and Flower accept, beside localhost and IP addresses;
+    `.example.com` includes subdomains."""
+    tokens: tuple[str, ...] = ()
+    """Bearer tokens, hashed: `name:scopes:sha256`, scopes joined by `+` (`aragog token` makes one).
+    Empty: no token is required, on loopback only."""
+    processes: int = 1
+    """Processes of `aragog serve` that share the port; one a core serves most requests."""
+    threads: int = 16
+    """Threads of one process that read and write the store."""
+    content_threads: int = 8
+    """Threads of one process that read page content, so that a slow S3 delays no other read."""
     max_in_flight: int = 256
-    """Requests at once before a 503."""
+    """Store calls at once in one process; more are answered 503."""
+    max_connections: int = 1024
+    """Open connections of one process; more are closed."""
+    max_body_bytes: int = 4_194_304
+    """Of a request; a longer one is answered 413."""
+    max_header_bytes: int = 65_536
+    """Of a request, its first line included; more are answered 431."""
     deadline_ms: int = 1000
-    """One request."""
+    """One request; a later one is answered 504."""
+    content_deadline_ms: int = 10_000
+    """One request of a page's content."""
+    head_timeout_s: float = 10.0
+    """Until the headers of a request are complete; also until its body is."""
+    send_timeout_s: float = 30.0
+    """A client that takes nothing of its response for so long is disconnected."""
+    keep_alive_s: float = 75.0
+    """An idle connection is closed after this."""
 
 
 @dataclass(frozen=True, slots=True)
