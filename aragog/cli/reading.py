@@ -57,6 +57,7 @@ def show(url: str, fields: str | None, *, as_json: bool) -> None:
         if found is None:
             _unknown(url)
             return
+    del found["version"]  # of use to writers over HTTP alone
     if as_json:
         _json(found)
         return

@@ -242,7 +242,7 @@ class WebhookSettings:
     allowed_hosts: tuple[str, ...] = ()
     """Hosts that are posted to without asking the guard: those of one's own network."""
     timeout_s: float = 10.0
-    """To connect, and between two reads."""
+    """One post in all: connecting, sending, the head of the response."""
     first_retry_s: float = 10.0
     """Before the second attempt; each further one waits twice as long, up to 6 h."""
     max_attempts: int = 16

@@ -2,7 +2,7 @@
 The standalone system: which processes it has, and what they are told.
 
     redis     the private redis-server (only where redis.url or broker.url was left empty)
-    fetch, robots, canonicalize, store   Celery workers, one for each role
+    fetch, robots, canonicalize, store, webhooks   Celery workers, one for each role
     beat      the schedule
     http      the HTTP API
     flower    the dashboard
@@ -28,7 +28,7 @@ from aragog.standalone.supervisor import Child, Supervisor
 SERVERS, WORKERS, FRONT = 0, 1, 2
 # A warm shutdown waits for the bundle at hand: slots, deadline, and a little.
 WORKER_STOP_S = 45.0
-ROLES = ("fetch", "robots", "canonicalize", "store")
+ROLES = ("fetch", "robots", "canonicalize", "store", "webhooks")
 
 
 def environment(settings: Settings) -> dict[str, str]:

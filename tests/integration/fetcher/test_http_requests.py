@@ -293,8 +293,11 @@ def test_a_plain_requests_session_over_the_adapter_is_guarded_too(origin, fetche
             session.get(origin.url("/cut"))
         with pytest.raises(requests.exceptions.InvalidHeader, match="bomb"):
             session.get(origin.url("/bomb/gzip"))
-        with pytest.raises(requests.exceptions.ConnectionError, match="only GET"):
-            session.post(origin.url("/"), data=b"x")
+        with pytest.raises(requests.exceptions.ConnectionError, match="not sent: PUT"):
+            session.put(origin.url("/"), data=b"x")
+        assert session.post(origin.url("/echo"), data=b"x").text.startswith("POST /echo")
+        head = session.head(origin.url("/"))
+        assert (head.status_code, head.content) == (200, b"")
         assert session.get(origin.url("/chain/2")).url == origin.url("/chain/0")
 
 
