@@ -47,13 +47,13 @@ def guard_hosts(allowed: Sequence[str]) -> None:
     from flower.app import Flower  # noqa: PLC0415 - only in Flower's process
     from tornado.web import ErrorHandler  # noqa: PLC0415
 
-    stock = Flower.find_handler
+    stock, names = Flower.find_handler, tuple(allowed)
     if getattr(stock, "guards_hosts", False):
         return
 
     def find_handler(self: Any, request: Any, **kwargs: Any) -> Any:
         headers = request.headers.get_list("Host")
-        if len(headers) == 1 and is_allowed_host(headers[0], allowed):
+        if len(headers) == 1 and is_allowed_host(headers[0], names):
             return stock(self, request, **kwargs)
         return self.get_handler_delegate(request, ErrorHandler, {"status_code": 421})
 

@@ -12,12 +12,11 @@ Deliveries have a queue and workers of their own, so that slow receivers delay n
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
-
-import orjson
 
 from aragog.errors import InvalidMessage
 from aragog.pipeline.changes import plain
@@ -89,7 +88,7 @@ def deal(services: Services) -> int:
             if following == cursor:
                 break
             if page.items:
-                changes = tuple(plain(change) for change in page.items)
+                changes = tuple(plain(change, store.formats.to_value) for change in page.items)
                 services.sender.send(Send(WEBHOOK, Delivery(hook.name, cursor, changes)))
                 sent += 1
             if not store.hooks.move(hook.name, cursor, following):
@@ -105,7 +104,8 @@ def deliver(delivery: Delivery, services: Services) -> list[Send]:
         return []
     settings = services.settings.webhooks
     now_ms = services.clock.now_ms()
-    body = orjson.dumps({"id": delivery.id, "changes": list(delivery.changes)})
+    # Not orjson: integers may have more than 64 bits.
+    body = json.dumps({"id": delivery.id, "changes": list(delivery.changes)}).encode()
     headers = {
         "Content-Type": "application/json",
         "User-Agent": services.settings.fetch.user_agent or "aragog",

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from aragog.errors import TransientError
-from aragog.pipeline.changes import plain
+from aragog.pipeline.changes import Reader, plain
 from aragog.serving.calls import StoreCalls, json_response
 from aragog.serving.parameters import Query
 from aragog.serving.problems import Overloaded, unavailable
@@ -82,18 +82,20 @@ class ChangesApi:
                 page = await self._page(asked, page.cursor)
         finally:
             self._readers -= 1
-        told = {"changes": [plain(change) for change in page.items], "cursor": page.cursor}
+        read = self._calls.store.formats.to_json
+        told = {"changes": [plain(change, read) for change in page.items], "cursor": page.cursor}
         return json_response(told)
 
     async def _events(self, asked: _Asked) -> AsyncGenerator[bytes, None]:
         self._readers += 1
         try:
             cursor, silent_s = asked.cursor, 0.0
+            read = self._calls.store.formats.to_json
             while not self.draining:
                 page = await self._page(asked, cursor)
                 silent_s = 0.0 if page.items else silent_s + LOOK_S
                 if page.items:
-                    yield b"".join(map(_event, page.items))
+                    yield b"".join(_event(change, read) for change in page.items)
                 elif silent_s >= HEARTBEAT_S or cursor == asked.cursor == NOW:
                     silent_s = 0.0
                     yield b": still here\n\n"
@@ -127,8 +129,8 @@ class _Asked:
         self.wait_ms = query.number("wait_ms", 0, least=0, most=LONGEST_WAIT_MS)
 
 
-def _event(change: Change) -> bytes:
-    told = orjson.dumps(plain(change))
+def _event(change: Change, read: Reader) -> bytes:
+    told = orjson.dumps(plain(change, read))
     return b"id: %b\nevent: %b\ndata: %b\n\n" % (
         change.cursor.encode(),
         change.kind.encode(),

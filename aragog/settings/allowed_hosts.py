@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable
+from functools import lru_cache
 
 _PORT = re.compile(r":[0-9]{0,5}$", re.ASCII)
 
@@ -20,7 +20,8 @@ def host_of(header: str) -> str:
     return _PORT.sub("", header.strip()).lower().strip("[]").rstrip(".")
 
 
-def is_allowed_host(header: str, allowed: Iterable[str]) -> bool:
+@lru_cache(maxsize=256)
+def is_allowed_host(header: str, allowed: tuple[str, ...]) -> bool:
     """
     Whether a request with this Host header may be answered.
 

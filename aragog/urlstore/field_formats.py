@@ -69,6 +69,21 @@ class FieldFormats:
         except ValueError:
             return _base64(value)
 
+    def to_value(self, name: str, value: bytes) -> Any:
+        """
+        The same as a Python value: numbers as `int` of any length.
+
+        For `json.dumps`; `orjson.dumps` refuses integers of more than 64 bits.
+        """
+        kind = self.of(name)
+        try:
+            if kind == "json":
+                return json.loads(value)
+            read = _READERS[kind](value)
+            return int(value) if kind == "integer" else read
+        except (ValueError, RecursionError):
+            return _base64(value)
+
     def from_json(self, name: str, value: Any) -> bytes:
         """
         A field's bytes from its JSON value, as `parse` gave it.

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.server
+import json
 import re
 import socket
 import threading
@@ -99,7 +100,7 @@ def run(stand):
         stand.sent.messages.clear()
         for message in messages:
             stand.clock.advance_ms(message.delay_ms or 0)
-            wire = orjson.loads(orjson.dumps(message.message.wire()))
+            wire = json.loads(json.dumps(message.message.wire()))
             stand.sent.messages += deliver(Delivery.read(wire), stand.services)
 
 
@@ -119,6 +120,18 @@ def test_a_change_is_posted_and_signed(stand, receiver):
     assert not is_signed("secret", headers["Aragog-Signature"], body + b" ", now_s=now_s)
     assert not is_signed("secret", headers["Aragog-Signature"], body, now_s=now_s + 301)
     assert not is_signed("secret", "nonsense", body, now_s=now_s)
+
+
+def test_a_number_of_many_digits_is_posted_as_it_is(stand, receiver):
+    hook(stand, receiver.url)
+    for at_ms, digits in ((NOW_MS + 1_000_000, b"1"), (NOW_MS + 1_000_001, b"9" * 23)):
+        seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
+        fields = {"product.price": b"1", "product.gtin": digits}
+        stand.store.write_pages([page(B, at_ms, seen=seen, fields=fields)])
+    stand.clock.advance_ms(SETTLE_MS + 2_000_000)
+    run(stand)
+
+    assert any(b"9" * 23 in body for _, body in receiver.got)
 
 
 def test_a_change_is_posted_once_by_two_beats(stand, receiver):

@@ -1,6 +1,7 @@
 """The change feed over HTTP: at once, waited for, event by event."""
 
 import asyncio
+import json
 from contextlib import asynccontextmanager
 
 import orjson
@@ -74,6 +75,23 @@ def test_changes_are_given_with_a_cursor_that_goes_on(here):
     assert [c["url"] for c in told["changes"]] == [A]
     assert told["changes"][0]["fields"] == {"product.price": {"before": 1, "now": 2}}
     assert [c["url"] for c in more["changes"]] == [B]
+
+
+def test_values_that_differ_read_differently_in_the_feed(here):
+    digits = b"12345678901234567890123"
+    for fields in ({"team.a": b"7x", "page.n": b"1"}, {"team.a": b'"7x"', "page.n": digits}):
+        here.clock.advance_ms(10)
+        at_ms = here.clock.now_ms()
+        seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="page")
+        here.store.write_pages([page(A, at_ms, seen=seen, fields=fields)])
+    here.clock.advance_ms(SETTLE_MS + 1000)
+
+    with running(here.store) as api:
+        body = api.get("/v1/changes").body
+
+    told = json.loads(body)["changes"][0]["fields"]
+    assert told["team.a"] == {"before": "7x", "now": '"7x"'}
+    assert told["page.n"] == {"before": 1, "now": int(digits)}
 
 
 def test_only_a_host_or_an_owner(here):
