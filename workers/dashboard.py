@@ -11,4 +11,6 @@ def install() -> None:
     """Before Flower starts."""
     settings = load_settings()
     serving = settings.serving
-    flower.install(parts(settings), (*serving.allowed_hosts, serving.flower_host))
+    flower.install(
+        parts(settings), (*serving.allowed_hosts, serving.flower_host), serving.flower_host
+    )

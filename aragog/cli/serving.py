@@ -20,6 +20,7 @@ from aragog.serving.app import Api
 from aragog.serving.server import listen, run
 from aragog.serving.tokens import READ, SCOPES, make
 from aragog.settings import Settings, load_settings
+from aragog.standalone.supervisor import die_with_parent
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
@@ -52,7 +53,14 @@ def _serve(settings: Settings, sock: socket.socket) -> None:
 def _share(sock: socket.socket, processes: int) -> int:
     """Processes on one socket; when one of them ends, all do, and the supervisor starts anew."""
     command = [sys.executable, "-m", "aragog.cli", "serve", "--fd", str(sock.fileno())]
-    children = [subprocess.Popen(command, pass_fds=[sock.fileno()]) for _ in range(processes)]
+    children = [
+        subprocess.Popen(
+            command,
+            pass_fds=[sock.fileno()],
+            preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
+        )
+        for _ in range(processes)
+    ]
     sock.close()
 
     def stop(*_: object) -> None:

@@ -7,38 +7,69 @@ Flower has neither. A page in a browser could point a name of its own at Flower'
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aragog.errors import ConfigError
 from aragog.settings.allowed_hosts import is_allowed_host, is_loopback
 
+OPEN_API = "FLOWER_UNAUTHENTICATED_API"
+_TRUE = ("1", "true", "yes", "y", "t", "on")
+
 
 def check_flower_exposure(host: str, environ: Mapping[str, str]) -> None:
     """
-    Return if Flower may listen on `host`.
+    Return if Flower, with the settings of this environment, may listen on `host`.
 
     Raises:
         ConfigError: other machines would reach it without a login, or its API without one.
     """
+    login = bool(environ.get("FLOWER_BASIC_AUTH") or environ.get("FLOWER_AUTH"))
+    _check(host, login=login, open_api=environ.get(OPEN_API, "").lower() in _TRUE)
+
+
+def guard_address(default_host: str) -> None:
+    """
+    Let Flower listen on `default_host` where it is given no address, which to it means all.
+
+    An address off loopback without a login ends Flower with the reason.
+    """
+    from flower.app import Flower  # noqa: PLC0415 - only in Flower's process
+
+    stock = Flower.start_http_server
+    if getattr(stock, "guards_address", False):
+        return
+
+    def start_http_server(self: Any) -> Any:
+        options = self.options
+        if not options.unix_socket:
+            options.address = options.address or default_host
+            login = bool(options.basic_auth or options.auth)
+            open_api = os.environ.get(OPEN_API, "").lower() in _TRUE
+            try:
+                _check(options.address, login=login, open_api=open_api)
+            except ConfigError as error:
+                sys.exit(f"aragog: {error}")
+        return stock(self)
+
+    start_http_server.guards_address = True  # type: ignore[attr-defined] # the mark of a second call
+    Flower.start_http_server = start_http_server
+
+
+def _check(host: str, *, login: bool, open_api: bool) -> None:
     if is_loopback(host):
         return
-    if not (environ.get("FLOWER_BASIC_AUTH") or environ.get("FLOWER_AUTH")):
+    if not login:
         raise ConfigError(
             f"serving.flower_host: {host} is reached from other machines, and Flower has no login; "
             "set FLOWER_BASIC_AUTH=user:password, or FLOWER_AUTH (see Flower's manual)"
         )
-    if environ.get("FLOWER_UNAUTHENTICATED_API", "").lower() in (
-        "1",
-        "true",
-        "yes",
-        "y",
-        "t",
-        "on",
-    ):
+    if open_api:
         raise ConfigError(
-            f"serving.flower_host: {host} is reached from other machines, and "
-            "FLOWER_UNAUTHENTICATED_API opens Flower's API to them; unset it"
+            f"serving.flower_host: {host} is reached from other machines, and {OPEN_API} opens "
+            "Flower's API to them; unset it"
         )
 
 

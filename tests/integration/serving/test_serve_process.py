@@ -1,0 +1,80 @@
+"""`aragog serve` as a process: alone, several on one port, and beside another that has the port."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+
+import pytest
+
+from tests.support.standalone import free_port
+
+pytestmark = pytest.mark.redis
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+@contextmanager
+def serving(redis_server, folder, port, **environ):
+    """`aragog serve`, once it answers or has ended."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aragog.cli", "serve"],
+        env={
+            **{k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")},
+            "ARAGOG_DATA_DIR": str(folder),
+            "ARAGOG_REDIS__URL": redis_server.url,
+            "ARAGOG_BROKER__URL": f"redis+socket://{redis_server.socket}",
+            "ARAGOG_SERVING__HTTP_PORT": str(port),
+            **environ,
+        },
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until_s = time.monotonic() + 60
+    try:
+        while process.poll() is None and time.monotonic() < until_s and not answers(port):
+            time.sleep(0.05)
+        yield process
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stderr.close()
+
+
+def answers(port):
+    try:
+        with OPENER.open(f"http://127.0.0.1:{port}/readyz", timeout=5) as reply:
+            return reply.status == 200
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_it_answers_and_ends_by_sigterm_with_code_0(redis_server, tmp_path, processes):
+    port = free_port()
+    more = {"ARAGOG_SERVING__PROCESSES": str(processes)}
+    with serving(redis_server, tmp_path, port, **more) as process:
+        assert all(answers(port) for _ in range(20))
+        with OPENER.open(f"http://127.0.0.1:{port}/metrics", timeout=30) as reply:
+            assert b"aragog_http_requests_total" in reply.read()
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(30)
+
+    assert code == 0
+    assert not answers(port)
+
+
+def test_a_second_server_on_the_port_ends_with_the_reason(redis_server, tmp_path):
+    port = free_port()
+    with (
+        serving(redis_server, tmp_path, port, ARAGOG_SERVING__PROCESSES="2"),
+        serving(redis_server, tmp_path, port) as second,
+    ):
+        code = second.wait(60)
+        told = second.stderr.read()
+
+    assert code == 1
+    assert f"serving.http_port: cannot listen on 127.0.0.1:{port}" in told
+    assert "Traceback" not in told
