@@ -19,14 +19,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOST_FEED_THREADS = 4
+MOST_BROKER_THREADS = 4
 
 
 class StoreCalls:
     """
     Calls of one UrlStore, each in a thread and within its deadline.
 
-    Metadata, content and the change feed have threads of their own, so that a content store that
-    hangs delays no read of metadata.
+    Each kind of call has threads of its own, so that a content store or broker that hangs delays no
+    read of metadata, and requests delay no readiness probe.
     """
 
     def __init__(self, store: UrlStore, settings: ServingSettings) -> None:
@@ -38,7 +39,17 @@ class StoreCalls:
         self._metadata = StoreThreads("store", settings.threads, most)
         self._content = StoreThreads("content", settings.content_threads, most)
         self._feed = StoreThreads("feed", MOST_FEED_THREADS, most)
-        self._status = StoreThreads("status", 2, 8)
+        self._broker = StoreThreads("broker", MOST_BROKER_THREADS, most)
+        self._status = StoreThreads("status", 1, 8)
+        self._metrics = StoreThreads("metrics", 1, 8)
+        self._all = (
+            self._metadata,
+            self._content,
+            self._feed,
+            self._broker,
+            self._status,
+            self._metrics,
+        )
 
     async def metadata(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
@@ -60,9 +71,13 @@ class StoreCalls:
         """The same for the change feed."""
         return await self._feed.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
 
-    async def outside(self, call: Callable[[], T]) -> T:
-        """A call that is not of the store (metrics, the broker), within the deadline of content."""
-        return await self._status.run(call, self._content_deadline_s)
+    async def broker(self, call: Callable[[], T]) -> T:
+        """A call that enqueues, within the deadline of content."""
+        return await self._broker.run(call, self._content_deadline_s)
+
+    async def metrics(self, call: Callable[[], T]) -> T:
+        """A scrape, which may take seconds while a part does not answer."""
+        return await self._metrics.run(call, self._content_deadline_s)
 
     async def status(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
@@ -72,7 +87,7 @@ class StoreCalls:
 
     def close(self) -> None:
         """Release the threads; calls that run are not waited for."""
-        for threads in (self._metadata, self._content, self._feed, self._status):
+        for threads in self._all:
             threads.close()
 
 

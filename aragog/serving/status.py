@@ -78,7 +78,7 @@ class Status:
 
     async def metrics(self, _request: Request) -> Response:
         """`GET /metrics`: for Prometheus."""
-        text = await self._calls.outside(self._metrics)
+        text = await self._calls.metrics(self._metrics)
         return Response(text, media_type="text/plain; version=0.0.4")
 
 

@@ -76,7 +76,7 @@ class Writes:
             raise Problem(501, "this server does not enqueue")
         send, options = self._enqueue, _enqueue_options(body)
         urls = strings(body, "urls", MOST_URLS)
-        results = await self._calls.outside(lambda: list(send(urls, **options)))
+        results = await self._calls.broker(lambda: list(send(urls, **options)))
         shown = [
             {"input": one["given"], "status": one["fate"], "url": one["url"], "reason": one["why"]}
             for one in map(dataclasses.asdict, results)

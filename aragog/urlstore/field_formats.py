@@ -21,6 +21,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Literal, cast
 
 import orjson
@@ -49,8 +50,9 @@ class FieldFormats:
 
     def __init__(self, declared: Mapping[str, str] | None = None) -> None:
         self._declared = {f"{kind}.*": "json" for kind in EXTRACTED} | dict(declared or {})
+        self.of = lru_cache(maxsize=4096)(self._of)
 
-    def of(self, name: str) -> Format:
+    def _of(self, name: str) -> Format:
         """The format of a field: its own, else that of its longest declared prefix, else text."""
         pattern, rest = name, name
         while True:
