@@ -35,6 +35,10 @@ def _problem(text: str) -> dict[str, Any]:
     return {"description": text, "content": {"application/problem+json": _ref("Problem")}}
 
 
+def _body(text: str) -> dict[str, Any]:
+    return {"description": text, "content": {"*/*": {"schema": {}}}}
+
+
 _PROBLEMS = {
     "400": _problem("The request cannot be read; `detail` says why."),
     "401": _problem("No bearer token, or an unknown one."),
@@ -43,6 +47,7 @@ _PROBLEMS = {
     "412": _problem("The record has another version than `If-Match`."),
     "413": _problem("The body is longer than serving.max_body_bytes."),
     "415": _problem("The body is not declared to be JSON."),
+    "416": _problem("The range begins behind the end of the content."),
     "421": _problem("The server does not answer for this Host."),
     "500": _problem("An error of the server, which is in its log."),
     "501": _problem("This server does not enqueue."),
@@ -162,9 +167,10 @@ DOCUMENT: dict[str, Any] = {
         "/v1/content": {
             "get": _operation(
                 "getContent", "The page's content as it was fetched", _URL,
-                answers={"200": {"description": "The body, of the type that its origin declared.",
-                                 "content": {"*/*": {"schema": {}}}}},
-                security=_READ, problems="400 401 403 404 421 500 503 504",
+                _header("Range", "One range of bytes."),
+                answers={"200": _body("The body, of the type that its origin declared."),
+                         "206": _body("The range of it.")},
+                security=_READ, problems="400 401 403 404 416 421 500 503 504",
             )
         },
         "/v1/changes": {

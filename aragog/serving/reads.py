@@ -20,6 +20,7 @@ from aragog.serving.parameters import (
     strings,
 )
 from aragog.serving.problems import Overloaded, Problem
+from aragog.serving.ranges import byte_range
 from aragog.urlstore.store import UrlStore
 
 MOST_FIELDS = 1000
@@ -112,12 +113,18 @@ class Reads:
             found = await self._calls.content(UrlStore.content, url)
             if found is None:
                 raise _unknown()
+            part = byte_range(request.headers.get("range"), len(found.body))
         except BaseException:
             self._sent()
             raise
         kind = found.meta.get("content_type") or "application/octet-stream"
         clean = "".join(c for c in kind if c.isprintable() and c.isascii())
-        return _Counted(found.body, {**_SANDBOX, "Content-Type": clean}, self._sent)
+        headers = {**_SANDBOX, "Content-Type": clean, "Accept-Ranges": "bytes"}
+        if part is None:
+            return _Counted(found.body, 200, headers, self._sent)
+        begin, end = part
+        headers["Content-Range"] = f"bytes {begin}-{end - 1}/{len(found.body)}"
+        return _Counted(found.body[begin:end], 206, headers, self._sent)
 
     def _sent(self) -> None:
         self._contents -= 1
@@ -126,8 +133,10 @@ class Reads:
 class _Counted(Response):
     """A response that reports when it was sent, or could not be."""
 
-    def __init__(self, body: bytes, headers: dict[str, str], sent: Callable[[], None]) -> None:
-        super().__init__(body, 200, headers)
+    def __init__(
+        self, body: bytes, status: int, headers: dict[str, str], sent: Callable[[], None]
+    ) -> None:
+        super().__init__(body, status, headers)
         self._report = sent
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -36,7 +36,7 @@ EXTRACTED = (
     "person", "organization", "event",
 )  # fmt: skip
 
-_INTEGER = re.compile(rb"-?(?:0|[1-9][0-9]*)")
+_INTEGER = re.compile(rb"0|-?[1-9][0-9]*")
 _DECIMAL = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 

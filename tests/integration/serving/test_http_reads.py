@@ -205,6 +205,36 @@ def test_content_is_sent_as_it_was_and_never_runs_as_a_page_of_ours(here):
     assert found.headers["x-content-type-options"] == "nosniff"
 
 
+@pytest.mark.parametrize(
+    ("asked", "status", "body"),
+    [
+        ("bytes=0-3", 206, b"0123"),
+        ("bytes=4-", 206, b"456789"),
+        ("bytes=-2", 206, b"89"),
+        ("bytes=-99", 206, b"0123456789"),
+        ("bytes=8-99", 206, b"89"),
+        ("bytes=10-", 416, None),
+        ("bytes=5-4", 200, b"0123456789"),
+        ("bytes=0-1,3-4", 200, b"0123456789"),
+        ("lines=1-2", 200, b"0123456789"),
+        ("bytes=²-", 200, b"0123456789"),
+    ],
+)
+def test_content_is_sent_in_part_where_one_range_is_asked_for(api, here, asked, status, body):
+    url = "http://range.example/"
+    here.store.put_content(url, b"0123456789", {"content_type": "text/plain"})
+    found = api.get(f"/v1/content?url={url}", Range=asked)
+
+    assert found.status == status
+    if status == 206:
+        first = b"0123456789".index(body)
+        assert found.headers["content-range"] == f"bytes {first}-{first + len(body) - 1}/10"
+    if body is not None:
+        assert found.body == body
+    else:
+        assert found.headers["content-range"] == "bytes */10"
+
+
 def test_a_store_that_hangs_is_not_ready_yet_alive(here):
     release = threading.Event()
 
