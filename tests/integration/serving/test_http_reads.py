@@ -4,9 +4,12 @@ import threading
 
 import orjson
 import pytest
+from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
 from aragog.clock import ManualClock
+from aragog.serving.openapi import DOCUMENT
+from aragog.serving.schemas import SCHEMAS
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import OutLink
@@ -264,6 +267,35 @@ def test_the_openapi_document_is_valid_and_names_every_path(api):
     names = [one["operationId"] for one in operations]
     assert len(set(names)) == len(names)
     assert set(api.get("/").json["paths"]) == set(document["paths"])
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("get", f"/v1/urls?url={A}", None),
+        ("get", f"/v1/urls?url={A}&include=", None),
+        ("get", "/v1/urls?url=nonsense", None),
+        ("get", "/v1/urls?url=http://no.example/", None),
+        ("post", "/v1/urls:batchGet", {"urls": [A, "nonsense", "http://no.example/"]}),
+        ("post", "/v1/urls:batchGet", {"urls": 1}),
+        ("get", f"/v1/links?url={A}&limit=2", None),
+        ("get", f"/v1/links?url={A}&direction=in", None),
+        ("get", f"/v1/aliases?url={A}", None),
+        ("get", f"/v1/history?url={A}&field=team.note", None),
+        ("get", "/v1/changes", None),
+        ("get", "/healthz", None),
+        ("get", "/readyz", None),
+    ],
+)
+def test_a_response_is_what_its_schema_says(api, method, path, body):
+    found = api.ask(method.upper(), path, body)
+    operation = DOCUMENT["paths"][path.partition("?")[0]][method]
+    kind = found.headers["content-type"]
+    schema = operation["responses"][str(found.status)]["content"][kind]["schema"]
+
+    name = schema["$ref"].rpartition("/")[2]
+    whole = {"components": {"schemas": SCHEMAS}, "$ref": f"#/components/schemas/{name}"}
+    Draft202012Validator(whole).validate(found.json)
 
 
 def test_the_docs_page_loads_nothing_from_elsewhere(api):

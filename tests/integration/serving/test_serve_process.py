@@ -1,5 +1,6 @@
 """`aragog serve` as a process: alone, several on one port, and beside another that has the port."""
 
+import json
 import os
 import signal
 import subprocess
@@ -25,7 +26,8 @@ def serving(redis_server, folder, port, **environ):
             **{k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")},
             "ARAGOG_DATA_DIR": str(folder),
             "ARAGOG_REDIS__URL": redis_server.url,
-            "ARAGOG_BROKER__URL": f"redis+socket://{redis_server.socket}",
+            "ARAGOG_BROKER__URL": f"redis+socket://{redis_server.socket}?virtual_host=7",
+            "ARAGOG_REDIS__PREFIX": f"serving-{port}:",
             "ARAGOG_SERVING__HTTP_PORT": str(port),
             **environ,
         },
@@ -64,6 +66,24 @@ def test_it_answers_and_ends_by_sigterm_with_code_0(redis_server, tmp_path, proc
 
     assert code == 0
     assert not answers(port)
+
+
+def test_it_enqueues_and_says_what_became_of_each_url(redis_server, tmp_path):
+    port = free_port()
+    url = f"http://h{port}.example/"
+    with serving(redis_server, tmp_path, port):
+        asked = urllib.request.Request(
+            f"http://127.0.0.1:{port}/v1/enqueue",
+            json.dumps({"urls": [url, url.upper(), "nonsense"], "priority": 1}).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with OPENER.open(asked, timeout=30) as reply:
+            code, told = reply.status, json.load(reply)
+
+    assert code == 202
+    assert [one["status"] for one in told["results"]] == ["accepted", "already waiting", "invalid"]
+    assert told["results"][1]["url"] == url
+    assert told["results"][2]["reason"]
 
 
 def test_a_second_server_on_the_port_ends_with_the_reason(redis_server, tmp_path):
