@@ -48,6 +48,10 @@ def _serve(settings: Settings, sock: socket.socket) -> None:
             metrics=prometheus_client.generate_latest,
         )
         run(api, settings.serving, sock)
+        if api.running_calls:
+            # Python would wait for the threads of abandoned calls, as long as the store hangs.
+            sys.stderr.flush()
+            os._exit(0)
 
 
 def _share(sock: socket.socket, processes: int) -> int:

@@ -55,6 +55,11 @@ class Api:
         """The server stops: readiness is 503 from now on, waiting readers of the feed end."""
         self._status.draining = self._changes.draining = True
 
+    @property
+    def running_calls(self) -> int:
+        """Store calls that still run; after a drain, those that were abandoned."""
+        return self._calls.running
+
     def close(self) -> None:
         """Release the threads."""
         self._calls.close()

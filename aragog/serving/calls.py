@@ -85,6 +85,11 @@ class StoreCalls:
         """A call of the readiness probe, which must not wait behind requests."""
         return await self._status.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
 
+    @property
+    def running(self) -> int:
+        """Calls that run or wait, abandoned ones included."""
+        return sum(threads.busy for threads in self._all)
+
     def close(self) -> None:
         """Release the threads; calls that run are not waited for."""
         for threads in self._all:

@@ -3,14 +3,18 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from contextlib import contextmanager
 
 import pytest
 
+from aragog.bootstrap import url_store
+from aragog.settings import Settings
 from tests.support.standalone import free_port
 
 pytestmark = pytest.mark.redis
@@ -84,6 +88,45 @@ def test_it_enqueues_and_says_what_became_of_each_url(redis_server, tmp_path):
     assert [one["status"] for one in told["results"]] == ["accepted", "already waiting", "invalid"]
     assert told["results"][1]["url"] == url
     assert told["results"][2]["reason"]
+
+
+def test_an_s3_that_hangs_delays_neither_other_reads_nor_the_end(redis_server, tmp_path):
+    url = "http://slow.example/"
+    settings = Settings(data_dir=tmp_path)
+    store = url_store(settings)
+    store.put_content(url, b"<p>", {})
+    store.close()
+    port = free_port()
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # connects, and answers nothing
+        more = {
+            "ARAGOG_CONTENT__ENGINE": "s3",
+            "ARAGOG_CONTENT__S3_BUCKET": "b",
+            "ARAGOG_CONTENT__S3_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}",
+            "ARAGOG_CONTENT__S3_READ_TIMEOUT_S": "600",
+            "ARAGOG_SERVING__CONTENT_DEADLINE_MS": "300",
+            "ARAGOG_SERVING__CONTENT_THREADS": "1",
+            "ARAGOG_SERVING__DEADLINE_MS": "30000",
+            "AWS_ACCESS_KEY_ID": "a",
+            "AWS_SECRET_ACCESS_KEY": "b",
+        }
+        with serving(redis_server, tmp_path, port, **more) as process:
+            codes = [
+                status(port, f"/v1/{what}?url={url}")
+                for what in ("content", "urls", "content", "links")
+            ]
+            process.send_signal(signal.SIGTERM)
+            code = process.wait(60)
+
+    assert codes == [504, 200, 504, 200]
+    assert code == 0
+
+
+def status(port, path):
+    try:
+        with OPENER.open(f"http://127.0.0.1:{port}{path}", timeout=60) as reply:
+            return reply.status
+    except urllib.error.HTTPError as error:
+        return error.code
 
 
 def test_a_second_server_on_the_port_ends_with_the_reason(redis_server, tmp_path):
