@@ -67,18 +67,24 @@ def _share(sock: socket.socket, processes: int) -> int:
     ]
     sock.close()
 
+    stopped = False
+
     def stop(*_: object) -> None:
+        nonlocal stopped
+        stopped = True
         for child in children:
             child.terminate()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     pid, status = os.wait()
+    asked = stopped
     stop()
     for child in children:
         if child.pid != pid:
             child.wait()
-    return os.waitstatus_to_exitcode(status)
+    # A process that is told to stop while it still starts ends by the signal itself.
+    return 0 if asked else os.waitstatus_to_exitcode(status) or 1
 
 
 @click.command("token")
