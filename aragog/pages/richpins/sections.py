@@ -137,7 +137,7 @@ def _heads(sources: Sources) -> Iterator[tuple[LexborNode, str, str]]:
 
 
 _TITLES = frozenset({"h2", "h3", "h4", "h5"})
-_PARTS = re.compile(r"\s+[–—|-]\s+|:\s+")
+_PARTS = re.compile(r"\s{1,9}[–—|-]\s{1,9}|:\s{1,9}")
 
 
 def _is_known(text: str) -> bool:

@@ -38,7 +38,7 @@ _STEP_NUMBER = re.compile(
 )
 _SWITCH = re.compile(r"(?:\W*\b(?:us|metric|imperial|cups|grams))+\W*", re.IGNORECASE)
 """Between systems of units; in square brackets stand links to edit a part of the page."""
-_BEFORE_MARK = re.compile(r"\s+([,.;)])")
+_BEFORE_MARK = re.compile(r"\s{1,9}([,.;)])")
 
 Groups = list[tuple[str | None, list[str]]]
 

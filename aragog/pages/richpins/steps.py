@@ -132,7 +132,7 @@ def _adds_something(name: str, said: str) -> bool:
 _SECTIONS = frozenset({"howtosection", "itemlist"})
 _STEPS = frozenset({"howtostep", "howtodirection", "howtotip", "listitem"})
 _STEP_HEADING = re.compile(
-    r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)?\s*#?\d{1,2}\s*[.):]?\s*",
+    r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)?\s*+#?\d{1,2}\s*+[.):]?\s*+",
     re.IGNORECASE,
 )
 
