@@ -40,7 +40,7 @@ class PageTooExpensive(BaseException):
 
 
 def make_expendable(**_: object) -> None:
-    """This process may be killed for the sake of one page. Call it from the main thread."""
+    """Let this process be killed by a page. Call it from the main thread."""
     signal.signal(signal.SIGPROF, _stop)
     signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
     _armed["here"] = 1

@@ -15,7 +15,10 @@ from itertools import islice
 from aragog.pages.richpins import durations
 
 _GAP = r"[\s:=\-–|·•]{0,6}"
-_HOURS = r"(?:d[kí]\w{0,20}|h\w{0,20}|std\w{0,20}|stunden?|uur|uren|tim\w{0,20}|godz\w{0,20}|ώρ\w{0,20}|час\w{0,20})\.?"
+_HOURS = (
+    r"(?:d[kí]\w{0,20}|h\w{0,20}|std\w{0,20}|stunden?|uur|uren|tim\w{0,20}|godz\w{0,20}|"
+    r"ώρ\w{0,20}|час\w{0,20})\.?"
+)
 _MINUTES = r"(?:m\w{0,8}|λεπτ\w{0,20}|мин\w{0,20}|perc)\.?"
 _NUMBER = r"\d{1,4}[\d.,:/½¼¾\s\-–]{0,8}\s?"
 _DURATION = (

@@ -51,7 +51,7 @@ READERS = {
     "JSON of blanks": (lambda t: json_of("{" + t + "x"), " ", ""),
     "JSON of quotes": (lambda t: json_of("{" + t), '" ', ""),
     "JSON of open strings": (lambda t: json_of("[" + t), '"\\', ""),
-    "JSON of ends": (lambda t: json_of(t), "--> ", "x"),
+    "JSON of ends": (lambda t: json_of("[]" + t), "--> ", "x"),
     "comments in a text": (text.clean, "<!--", ""),
     "comments in lines": (text.lines, "<!--a", ""),
     "tags in a text": (text.clean, "<a", ""),
