@@ -23,6 +23,7 @@ from aragog.pipeline.enqueue import Wanted
 from aragog.pipeline.page_limits import PageTooExpensive, limited
 from aragog.pipeline.page_writes import Planned, failure_write, page_write, to_blob
 from aragog.pipeline.reading import Reading, candidates, decided, read_page
+from aragog.pipeline.run_marks import MAX_RUNS_LOST
 from aragog.pipeline.sending import CANONICALIZE, STORE, Send
 from aragog.pipeline.services import Services
 from aragog.pipeline.sitemaps import enqueue_entries
@@ -31,8 +32,6 @@ from aragog.urlstore.compression import decompress
 
 log = logging.getLogger(__name__)
 
-MAX_RUNS_LOST = 2
-"""Of a page on its own. One may be lost to a restart or a full machine, hardly two."""
 FAILED = "aragog failed to read the page; see its log"
 
 

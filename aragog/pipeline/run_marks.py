@@ -15,6 +15,9 @@ from typing import Any
 
 import redis
 
+MAX_RUNS_LOST = 2
+"""Of a page on its own. One may be lost to a restart or a full machine, hardly two."""
+
 
 class RunMarks:
     """The marks. Best effort: where Redis does not answer or is full, no run counts as lost."""

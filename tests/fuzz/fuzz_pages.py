@@ -66,18 +66,15 @@ def mutations(seed: int, count: int) -> list[bytes]:
     return found
 
 
-PIECES = tuple(
-    piece.encode()
-    for piece in (
-        "<div> </div> <p> </p> <b> </b> <b_x%d> <i_id=%d> <a_href=/%d> </a> <object> </object> "
-        "<table> <tr> <td> </td> </table> <template> </template> <svg> <path/> </svg> <math> <mi> "
-        "<ul> <li> </ul> <span> </span> <select> <option> <button> </button> <form> <h1> </h1> "
-        "<div_class=ingredient> <div_itemscope> <i_itemprop=name> <p_property=og:x> <!-- --> <script> "
-        "</script> <style> <title> <nobr> <font_color=%d> </font> x 1_cup_ & &amp; \" ' < > = "
-        "<meta_http-equiv=refresh_content=0> <p_class=author> <time> <img_src=%d> <h2>Ingredients</h2> "
-        '<script_type=application/ld+json>{ {"a":[ " <textarea> <iframe> <noscript> <frameset>'
-    ).split(" ")  # noqa: SIM905 - a list would be three times as long
-)
+PIECES = (
+    b"""<div> </div> <p> </p> <b> </b> <b_x%d> <i_id=%d> <a_href=/%d> </a> <object> </object>
+    <table> <tr> <td> </td> </table> <template> </template> <svg> <path/> </svg> <math> <mi>
+    <ul> <li> </ul> <span> </span> <select> <option> <button> </button> <form> <h1> </h1>
+    <div_class=ingredient> <div_itemscope> <i_itemprop=name> <p_property=og:x> <!-- --> <script>
+    </script> <style> <title> <nobr> <font_color=%d> </font> x 1_cup_ & &amp; " ' < > =
+    <meta_http-equiv=refresh_content=0> <p_class=author> <time> <img_src=%d> <h2>Ingredients</h2>
+    <script_type=application/ld+json>{ {"a":[ <textarea> <iframe> <noscript> <frameset>"""
+).split()
 
 
 def grown(seed: int, count: int, most_bytes: int = 200_000) -> list[bytes]:
