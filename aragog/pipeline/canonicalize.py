@@ -16,6 +16,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from aragog.errors import TransientError
 from aragog.pipeline import tally
 from aragog.pipeline.again import from_the_beginning
 from aragog.pipeline.bundles import Answer, AnswerBundle, PageBundle
@@ -89,12 +90,9 @@ def _canonicalized(
     bodies = dict(zip(tokens, services.spool.get_many(tokens), strict=True))
     expired = [a for a in bundle.answers if a.token and bodies[a.token] is None]
     present = [a for a in bundle.answers if a not in expired] if expired else bundle.answers
-    for answer in present:
-        if answer.job.sitemap and answer.token:
-            enqueue_entries(answer, decompress(bodies[answer.token] or b""), services)
     done = _Analyzed()
     for a in present:
-        if a.token and not a.job.sitemap:
+        if a.token:
             _analyze(a, bodies[a.token] or b"", services, done, hopeless=hopeless)
     _count(done, services)
     writes = _writes(present, done, services)
@@ -106,16 +104,24 @@ def _canonicalized(
 def _analyze(
     answer: Answer, blob: bytes, services: Services, done: _Analyzed, *, hopeless: bool
 ) -> None:
-    """Read one page within its limits. One page must never take the others of its batch along."""
+    """
+    Read one page, or enqueue what one sitemap lists, within the limits of a page. One page must
+    never take the others of its batch along.
+    """
     url, limits = answer.job.url, services.settings.pipeline
     if hopeless:
         done.problems[url] = "each process that read the page was lost"
         return
     try:
+        if answer.job.sitemap:
+            enqueue_entries(answer, decompress(blob), services)
+            return
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
             done.read[url] = read_page(
                 answer, decompress(blob), max_links=limits.max_links_per_page
             )
+    except TransientError:
+        raise
     except PageTooExpensive as error:
         done.problems[url] = error.reason
     except MemoryError:
@@ -149,7 +155,8 @@ def _writes(answers: Sequence[Answer], done: _Analyzed, services: Services) -> l
 
 def _told(answer: Answer, problems: Mapping[str, str]) -> Answer:
     """The answer of a page that brought no reading, with the reason."""
-    if answer.kind != "Fetched" or answer.job.sitemap:
+    failed = answer.job.url in problems
+    if not failed and (answer.kind != "Fetched" or answer.job.sitemap):
         return answer
     return replace(answer, kind="Unreadable", why=problems.get(answer.job.url, FAILED))
 

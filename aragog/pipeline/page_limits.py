@@ -73,11 +73,17 @@ def limited(max_cpu_s: float, max_memory_bytes: int) -> Iterator[None]:
     try:
         yield
     finally:
-        # First of all: the handler must not raise from here on.
-        del _armed["limit_s"]
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+        try:
+            _armed.pop("limit_s", None)
+        finally:  # if the handler raised just before, it will not again
+            _disarm(soft, hard)
+
+
+def _disarm(soft: int, hard: int) -> None:
+    _armed.pop("limit_s", None)
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def _data_bytes(more: int, hard: int) -> int | None:

@@ -1,5 +1,7 @@
 """A page that kills the process that reads it loses no other, and is stored as Unreadable."""
 
+from dataclasses import replace
+
 import pytest
 
 from aragog.errors import StoreUnavailable
@@ -87,8 +89,6 @@ def test_a_run_that_ends_with_an_error_of_the_store_was_not_lost(pipeline_stand)
             raise StoreUnavailable("store", "away")
 
     away = {"store": Away()}
-    from dataclasses import replace
-
     with pytest.raises(StoreUnavailable):
         canonicalize_bundle(bundle, replace(pipeline_stand.services, **away))
 
@@ -110,3 +110,15 @@ def test_a_part_that_is_odd_loses_neither_links_nor_title(pipeline_stand, markup
     assert "http://site.example/next" in [link.url for link in write.links]
     assert b"page.title" in b" ".join(name.encode() for name in write.fields)
     assert "problems" not in write.facts
+
+
+def test_a_sitemap_that_was_lost_twice_is_not_read_either(pipeline_stand):
+    (answer,) = batch(pipeline_stand, b"<urlset><url><loc>/x</loc></url></urlset>").answers
+    bundle = AnswerBundle((replace(answer, job=replace(answer.job, sitemap=True)),))
+    lose_a_run(pipeline_stand, bundle)
+    lose_a_run(pipeline_stand, bundle)
+
+    (write,) = written(pipeline_stand, canonicalize_bundle(bundle, pipeline_stand.services))
+
+    assert write.facts["outcome"] == "Unreadable"
+    assert pipeline_stand.sent.urls() == []
