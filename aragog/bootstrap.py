@@ -23,6 +23,7 @@ from aragog.pinlater.address import redis_urls
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.enqueue import Enqueuer
+from aragog.pipeline.run_marks import RunMarks
 from aragog.pipeline.sending import Sender
 from aragog.pipeline.services import Services
 from aragog.pipeline.spelling import take_up_site_rules
@@ -65,6 +66,9 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         settings=settings,
         clock=clock,
         spool=Spool(client, prefix=settings.redis.prefix, ttl_s=settings.pipeline.spool_ttl_s),
+        run_marks=RunMarks(
+            client, prefix=settings.redis.prefix, ttl_s=settings.pipeline.spool_ttl_s
+        ),
         waiting=waiting,
         tally=counts,
         sender=sender,

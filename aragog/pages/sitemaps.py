@@ -34,7 +34,8 @@ _PIECE_BYTES = 65_536
 # The commonest fault of sitemaps: a bare ampersand. Making all that are no reference of XML's own
 # literal also leaves no entity that could expand. CDATA is passed over.
 _AMPERSAND = re.compile(
-    rb"(<!\[CDATA\[.*?\]\]>)|&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9A-Fa-f]{1,6});)", re.DOTALL
+    rb"(<!\[CDATA\[(?:[^\]]++|\](?!\]>))*+)"
+    rb"|&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9A-Fa-f]{1,6});)"
 )
 
 _W3C_DATE = re.compile(

@@ -233,6 +233,10 @@ class PipelineSettings:
     """Before the second attempt; each further one waits twice as long, with jitter."""
     max_links_per_page: int = 1000
     """Outlinks kept of one page."""
+    page_max_cpu_s: float = 10.0
+    """CPU time for the analysis of one page; it is stored as Unreadable when it takes more."""
+    page_max_memory_bytes: int = 1_073_741_824
+    """Memory that the analysis of one page may add to its process."""
 
 
 @dataclass(frozen=True, slots=True)
