@@ -179,9 +179,12 @@ class Chain:
             answer.discard()
             return self._made(NotModified)
         if status in (429, 503):
-            answer.discard()
             after = next(iter(head.values("retry-after")), None)
-            at_ms = retry_at_ms(after, self._plan.clock.now_ms())
+            now_ms = self._plan.clock.now_ms()
+            at_ms = retry_at_ms(after, now_ms)
+            # Before the body, which may come slowly: others are about to ask the same domain.
+            self._gate.busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
+            answer.discard()
             return self._made(Busy, retry_at_ms=at_ms, why=said)
         if 400 <= status < 500 and status not in NOT_YET:
             answer.discard()

@@ -1,5 +1,6 @@
 """
 What a fetch asks before each request: may this redirect target be asked, and may it be asked now?
+And what it reports at once: an origin that wants to be left alone.
 
 The first URL of a fetch was admitted by whoever started it; redirect targets are found on the way,
 so they are asked for here. Politeness implements `Gate`; the fetcher only knows this port.
@@ -58,6 +59,13 @@ class Gate(Protocol):
     def departed(self, url: str) -> None:
         """Called right after the request's bytes were handed to the kernel."""
 
+    def busy(self, url: str, wait_s: float | None) -> None:
+        """
+        Called as soon as the headers of a 429 or 503 from `url` have arrived.
+
+        `wait_s` is the wait that Retry-After asks for; None when it names none.
+        """
+
 
 class OpenGate:
     """A gate that lets everything through at once."""
@@ -69,4 +77,7 @@ class OpenGate:
         pass
 
     def departed(self, url: str) -> None:
+        pass
+
+    def busy(self, url: str, wait_s: float | None) -> None:
         pass

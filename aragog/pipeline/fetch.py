@@ -156,15 +156,14 @@ class _Run:
         """Every job at its slot, side by side; returns when all have come to something."""
         services = self.services
         started_s = services.clock.monotonic_s()
-        under_way: list[tuple[UrlJob, Slot, Future[Outcome]]] = []
+        under_way: list[tuple[UrlJob, Future[Outcome]]] = []
         for job, slot in jobs:
             passed_ms = (services.clock.monotonic_s() - started_s) * 1000
             services.clock.sleep_s((slot.wait_ms - HEAD_START_MS - passed_ms) / 1000)
-            under_way.append((job, slot, services.pool.submit(self._fetch_one, job, slot)))
+            under_way.append((job, services.pool.submit(self._fetch_one, job, slot)))
         fetched: list[tuple[UrlJob, Fetched]] = []
-        for job, slot, future in under_way:
+        for job, future in under_way:
             outcome = future.result()
-            self._tell_limiter(slot, outcome)
             if isinstance(outcome, Fetched):
                 fetched.append((job, outcome))
             else:
@@ -172,41 +171,39 @@ class _Run:
         self._keep(fetched)
 
     def _fetch_one(self, job: UrlJob, slot: Slot) -> Outcome:
-        known = self.validators.get(job.url, _NO_COPY)
         with PoliteGate(self.services, slot) as gate:
-            try:
-                fetcher = self.services.sitemap_fetcher if job.sitemap else self.services.fetcher
-                return fetcher.fetch(
-                    job.next_url,
-                    gate=gate,
-                    etag=known.etag,
-                    last_modified=known.last_modified,
-                    validators_url=known.url,
-                    hops=job.hops,
-                )
-            except AragogError:
-                raise
-            except Exception as error:
-                # A defect of ours on one hostile answer must not take the bundle with it for ever.
-                log.exception("a fetch failed within aragog: %s", job.next_url)
-                return Unreachable(
-                    url=job.url,
-                    final_url=job.next_url,
-                    fetched_at_ms=self.services.clock.now_ms(),
-                    kind="internal",
-                    why=f"{type(error).__name__}: {error}",
-                )
+            outcome = self._outcome(job, gate)
+            ours = isinstance(outcome, Refused | Forbidden | Redirected)
+            if not ours:
+                # From this thread: the others of the batch may take a whole deadline.
+                ok = not isinstance(outcome, Busy | Unreachable)
+                self.services.limiter.report(gate.key, ok=ok)
+            return outcome
 
-    def _tell_limiter(self, slot: Slot, outcome: Outcome) -> None:
-        """A domain that is busy is left alone by everybody; one that errs is asked more slowly."""
-        limiter = self.services.limiter
-        key = slot.key if not outcome.hops else limiter.key_for(outcome.final_url or outcome.url)
-        if isinstance(outcome, Busy):
-            pause_ms = int(self.services.settings.pipeline.retry_first_s * 1000)
-            limiter.push_back(key, outcome.retry_at_ms or outcome.fetched_at_ms + pause_ms)
-        ours = isinstance(outcome, Refused | Forbidden | Redirected)
-        if not ours:
-            limiter.report(key, ok=not isinstance(outcome, Busy | Unreachable))
+    def _outcome(self, job: UrlJob, gate: PoliteGate) -> Outcome:
+        known = self.validators.get(job.url, _NO_COPY)
+        try:
+            fetcher = self.services.sitemap_fetcher if job.sitemap else self.services.fetcher
+            return fetcher.fetch(
+                job.next_url,
+                gate=gate,
+                etag=known.etag,
+                last_modified=known.last_modified,
+                validators_url=known.url,
+                hops=job.hops,
+            )
+        except AragogError:
+            raise
+        except Exception as error:
+            # A defect of ours on one hostile answer must not take the bundle with it for ever.
+            log.exception("a fetch failed within aragog: %s", job.next_url)
+            return Unreachable(
+                url=job.url,
+                final_url=job.next_url,
+                fetched_at_ms=self.services.clock.now_ms(),
+                kind="internal",
+                why=f"{type(error).__name__}: {error}",
+            )
 
     def _sort(self, job: UrlJob, outcome: Outcome) -> None:
         """Where a job goes whose fetch brought no body."""

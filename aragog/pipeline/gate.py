@@ -2,7 +2,8 @@
 The way to a domain: robots rules, then a slot. One gate for each URL that is fetched.
 
 `Gate` (aragog.fetcher.gate) is what the fetcher asks: `admit` for every redirect target, `depart`
-on the open connection just before a request is written, `departed` right after.
+on the open connection just before a request is written, `departed` right after, `busy` when a 429
+or 503 arrives.
 """
 
 from __future__ import annotations
@@ -79,6 +80,17 @@ class PoliteGate:
     def departed(self, url: str) -> None:  # noqa: ARG002 - the port's signature
         """The request is written: the domain's next one counts from now."""
         self._limiter.departed(self._slot)
+
+    def busy(self, url: str, wait_s: float | None) -> None:  # noqa: ARG002 - the port's signature
+        """The origin wants to be left alone: nobody asks its domain until it has had its rest."""
+        if wait_s is None:
+            wait_s = self._services.settings.pipeline.retry_first_s
+        self._limiter.pause(self._slot.key, wait_s)
+
+    @property
+    def key(self) -> str:
+        """The limiter's name of the domain that was asked last."""
+        return self._slot.key
 
     def __enter__(self) -> Self:
         return self

@@ -37,6 +37,9 @@ class Recorder:
     def departed(self, url: str) -> None:
         self._note("departed", url)
 
+    def busy(self, url: str, wait_s: float | None) -> None:
+        self._note("busy", url)
+
 
 def test_a_page_comes_with_its_facts(origin, fetcher):
     outcome = fetcher.fetch(origin.url("/"))
