@@ -39,9 +39,11 @@ Admission = Go | Deny | Later
 class Gate(Protocol):
     """Asked from the thread that fetches; raises only for our own infrastructure."""
 
-    def admit(self, url: str) -> Admission:
+    def admit(self, url: str, given: str) -> Admission:
         """
         Whether the redirect target `url`, normalized and vetted, may be asked.
+
+        `given` is the target as the origin spelled it, absolute: robots.txt counts for both.
 
         May wait for a slot that is near; that time is not taken from the fetch's deadline.
         """
@@ -70,7 +72,7 @@ class Gate(Protocol):
 class OpenGate:
     """A gate that lets everything through at once."""
 
-    def admit(self, url: str) -> Admission:  # noqa: ARG002 - the port's signature
+    def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
         return Go()
 
     def depart(self, url: str) -> None:

@@ -51,11 +51,21 @@ class UrlJob:
     """Where to go on after a redirect that had to wait."""
     hops: tuple[Hop, ...] = ()
     """The redirects up to `target`."""
+    given: str | None = None
+    """The spelling in which `url` came, where robots.txt could answer otherwise for it."""
+    target_given: str | None = None
+    """The same of `target`."""
 
     @property
     def next_url(self) -> str:
         """The URL to ask now: the redirect's target, if it stopped at one."""
         return self.target or self.url
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """All spellings of `next_url` that robots.txt must allow."""
+        other = self.target_given if self.target else self.given
+        return (self.next_url, other) if other else (self.next_url,)
 
     def wire(self) -> dict[str, Any]:
         """As JSON; what has its default is left out."""

@@ -33,6 +33,7 @@ from aragog.pipeline.later import in_time
 from aragog.pipeline.retry import again
 from aragog.pipeline.sending import CANONICALIZE, ROBOTS, Send
 from aragog.pipeline.services import Services
+from aragog.pipeline.spelling import other_spelling
 from aragog.politeness.robots_cache import State
 from aragog.politeness.slots import Ask, RateExceeded, Slot
 from aragog.urls.domain import origin
@@ -100,14 +101,14 @@ class _Run:
                 continue
             if of.state is State.STALE:
                 self.stale_origins.append(origin(job.next_url))
-            if of.rules.allows(agent, job.next_url):
+            why = of.rules.refusal(agent, *job.spellings)
+            if why is None:
                 may.append((job, of.rules.crawl_delay_s(agent)))
             elif of.unreachable:
                 why = f"robots.txt could not be had (status {of.status})"
                 answer = without_fetch(Unreachable, job, services, kind="robots", why=why)
                 self._fail(job, answer, self._until(of.retry_at_ms))
             else:
-                why = of.rules.explain(agent, job.next_url)
                 self._done(without_fetch(Refused, job, services, why=why))
         return may
 
@@ -209,7 +210,13 @@ class _Run:
         """Where a job goes whose fetch brought no body."""
         if isinstance(outcome, Redirected):
             target = outcome.target if outcome.hops else None
-            on = replace(job, target=target, hops=outcome.hops, slot_at_ms=outcome.retry_at_ms)
+            on = replace(
+                job,
+                target=target,
+                target_given=_other(job, outcome),
+                hops=outcome.hops,
+                slot_at_ms=outcome.retry_at_ms,
+            )
             if outcome.retry_at_ms is None:
                 self.robots_first.append(on)
             else:
@@ -285,3 +292,12 @@ class _Run:
         self.count(tally.LATER, len(self.later))
         self.services.tally.add(self.counts)
         return out
+
+
+def _other(job: UrlJob, outcome: Redirected) -> str | None:
+    """The redirect's own spelling of its target, where robots.txt must be asked about it too."""
+    if not outcome.hops:
+        return None
+    if outcome.given is None:
+        return job.target_given if job.target == outcome.target else None
+    return other_spelling(outcome.given, outcome.target)

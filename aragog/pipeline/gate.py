@@ -39,15 +39,15 @@ class PoliteGate:
     def _limiter(self) -> Limiter:
         return self._services.limiter
 
-    def admit(self, url: str) -> Admission:
+    def admit(self, url: str, given: str) -> Admission:
         """Whether the redirect target `url` may be asked; its slot is waited for in `depart`."""
         of = origin(url)
         found = self._services.robots.get_many([of])[of]
         if found.rules is None:
             return Later(None, "robots.txt of the redirect's target is not known yet")
         agent = self._services.settings.fetch.user_agent
-        if not found.rules.allows(agent, url):
-            return Deny(found.rules.explain(agent, url))
+        if why := found.rules.refusal(agent, url, given):
+            return Deny(why)
         return self._with_slot(url, found.rules.crawl_delay_s(agent))
 
     def _with_slot(self, url: str, crawl_delay_s: float | None) -> Admission:
@@ -111,5 +111,5 @@ class RobotsGate(PoliteGate):
         super().__init__(services, slot)
         self.inline_ms = ROBOTS_HOP_WAIT_MS
 
-    def admit(self, url: str) -> Admission:
+    def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
         return self._with_slot(url, None)

@@ -129,6 +129,13 @@ class RobotsRules:
             return False
         return rule is None or rule.allow
 
+    def refusal(self, user_agent: str, *spellings: str) -> str | None:
+        """Why `user_agent` may not ask for a URL with these spellings; None where all allow it."""
+        for url in spellings:
+            if not self.allows(user_agent, url):
+                return self.explain(user_agent, url)
+        return None
+
     def explain(self, user_agent: str, url: str) -> str:
         """One line that names the rule, with its line number, that allows or refuses `url`."""
         path = path_of(url)

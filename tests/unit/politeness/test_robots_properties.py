@@ -133,13 +133,17 @@ def test_every_spelling_of_a_url_is_compared_like_its_normalized_one(path: str):
         assert comparable_path(path_of("https://site.test" + path.rstrip(" "))) == compared
 
 
-@given(SPELLINGS, SPELLINGS.map(str.strip))
+# A rule may end within an escape; what a decoded escape began with nobody can tell.
+WHOLE_RULES = SPELLINGS.map(lambda text: re.sub(r"[%$ ][0-9A-Fa-f]?$", "", text.strip() + " "))
+
+
+@given(SPELLINGS, WHOLE_RULES)
 @settings(max_examples=500)
 def test_what_is_closed_in_one_spelling_is_closed_in_the_normalized_one(path: str, rule: str):
-    rules = RobotsRules.parse(f"User-agent: *\nDisallow: {rule.rstrip('$')}\n".encode())
+    rules = RobotsRules.parse(f"User-agent: *\nDisallow: {rule}\n".encode())
 
     asked = normalize("https://site.test" + path)
 
-    if path.startswith(rule.rstrip("$")) and "*" not in rule:
+    if path.startswith(rule) and rule[-1:] not in ("", "$", "%"):
         assert not rules.allows("aragog", asked)
     assert rules.allows("aragog", asked) == rules.allows("aragog", path.rstrip(" "))
