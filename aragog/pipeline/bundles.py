@@ -136,6 +136,8 @@ class RobotsBundle:
     jobs: tuple[UrlJob, ...] = ()
     claimed: bool = False
     """The sender holds the claims on refreshing these origins for this message."""
+    slots: Mapping[str, int] = field(default_factory=dict)
+    """Slots reserved for origins, by the limiter's clock (ms): to be used, not reserved anew."""
 
     def wire(self) -> dict[str, Any]:
         return {
@@ -143,12 +145,14 @@ class RobotsBundle:
             "origins": list(self.origins),
             "urls": [job.wire() for job in self.jobs],
             "claimed": self.claimed,
+            **({"slots": dict(self.slots)} if self.slots else {}),
         }
 
     @classmethod
     def read(cls, wire: Any) -> Self:
         jobs = tuple(UrlJob.read(job) for job in _opened(wire, "urls"))
-        return cls(tuple(wire.get("origins", ())), jobs, bool(wire.get("claimed")))
+        origins, slots = tuple(wire.get("origins", ())), wire.get("slots", {})
+        return cls(origins, jobs, bool(wire.get("claimed")), slots)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

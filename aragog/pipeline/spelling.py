@@ -1,6 +1,4 @@
-"""
-How URLs are spelled: the operator's rules for single sites, and what robots.txt is asked besides.
-"""
+"""The operator's rules for single sites, and the spellings that robots.txt is asked about."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ def take_up_site_rules(settings: Settings) -> None:
 
 def other_spelling(given: str, normalized: str, base: str | None = None) -> str | None:
     """
-    `given` as an absolute URL, where robots.txt could answer otherwise for it than for `normalized`.
+    `given` as an absolute URL, where robots.txt could answer otherwise than for `normalized`.
 
     None where the two differ at most in escapes, which rules are compared without. What is left are
     URLs of which normalization sorted the query or dropped tracking parameters or a session.

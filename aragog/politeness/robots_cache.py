@@ -16,7 +16,7 @@ stored by the server's clock, outside by the caller's.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -47,6 +47,8 @@ LOOK_AGAIN_S = 5.0
 RECORD_OVERHEAD_BYTES = 300
 # A refresh that has not come to an end by then may be claimed again.
 CLAIM_S = 60.0
+# A claim that waits for its slot is held no longer than this.
+MAX_HOLD_MS = 600_000
 _NO_VERSION = bytes(8)
 
 
@@ -256,6 +258,30 @@ class RobotsCache:
         if keys:
             with _robots_errors():
                 self._redis.delete(*keys)
+
+    def hold_refresh(self, waits_ms: Mapping[str, int]) -> None:
+        """
+        Keep claims until the slots reserved to ask, so many ms from now, and 60 s more.
+
+        Whoever meets such a claim waits as long (`refresh_in_ms`), instead of reserving a slot of
+        its own. Claims end after 10 minutes all the same, should their message be lost.
+        """
+        if not waits_ms:
+            return
+        with _robots_errors(), self._redis.pipeline(transaction=False) as pipe:
+            for origin, wait_ms in waits_ms.items():
+                px = min(wait_ms, MAX_HOLD_MS) + int(CLAIM_S * 1000)
+                pipe.set(self._key("robots.claim", origin), 1, px=px)
+            pipe.execute()
+
+    def refresh_in_ms(self, origins: Sequence[str]) -> dict[str, int]:
+        """How long until each claimed origin is asked, in ms; 0: now, or nobody claims it."""
+        with _robots_errors(), self._redis.pipeline(transaction=False) as pipe:
+            for origin in origins:
+                pipe.pttl(self._key("robots.claim", origin))
+            left_ms = pipe.execute()
+        lasts_ms = int(CLAIM_S * 1000)
+        return {of: max(0, ms - lasts_ms) for of, ms in zip(origins, left_ms, strict=True)}
 
     def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
         """

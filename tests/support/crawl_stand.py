@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import heapq
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,10 @@ from typing import Any
 import pytest
 
 from aragog.bootstrap import connect
+from aragog.pipeline.bundles import Answer, AnswerBundle, FetchBundle, RobotsBundle
+from aragog.pipeline.fetch import fetch_bundle
+from aragog.pipeline.robots import robots_bundle
+from aragog.pipeline.sending import FETCH, ROBOTS, Send
 from aragog.pipeline.services import Services
 from aragog.settings import FetchSettings, PolitenessSettings, Settings, StoreSettings
 from aragog.settings.sections import RedisSettings
@@ -35,6 +41,35 @@ class CrawlStand:
         for host in hosts:
             now_ms = self.services.clock.now_ms()
             self.services.robots.put(f"http://{host}", 200, body, now_ms)
+
+    def step(self, send: Send) -> list[Send]:
+        """Deliver one message; what it leads to."""
+        wire = send.message.wire()
+        if send.task == FETCH:
+            return fetch_bundle(FetchBundle.read(wire), self.services)
+        if send.task == ROBOTS:
+            return robots_bundle(RobotsBundle.read(wire), self.services)
+        return []
+
+    def run(self, sends: Sequence[Send], *, limit_s: float) -> list[Answer]:
+        """
+        Deliver fetch and robots messages when they are due, one at a time; what came of the URLs.
+
+        Ends when nothing is left to deliver. Raises AssertionError when that takes too long.
+        """
+        clock, numbers = self.services.clock, itertools.count()
+        until_ms = clock.now_ms() + limit_s * 1000
+        queue = [(send.at_ms or 0, next(numbers), send) for send in sends]
+        answers: list[Answer] = []
+        while queue:
+            at_ms, _, send = heapq.heappop(queue)
+            assert clock.now_ms() < until_ms, f"{len(queue)} messages are left"
+            clock.sleep_s((at_ms - clock.now_ms()) / 1000)
+            if isinstance(send.message, AnswerBundle):
+                answers += send.message.answers
+            for one in self.step(send):
+                heapq.heappush(queue, (one.at_ms or 0, next(numbers), one))
+        return answers
 
 
 @pytest.fixture

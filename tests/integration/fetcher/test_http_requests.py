@@ -27,7 +27,7 @@ class Recorder:
         path = "/" + url.split("/", 3)[3]
         self.notes.append((what, path, self.origin.connections, len(self.origin.seen)))
 
-    def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
+    def admit(self, url: str, given: str) -> Admission:
         self._note("admit", url)
         return self.admission
 
