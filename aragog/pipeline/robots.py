@@ -7,7 +7,7 @@ an origin (a claim in the cache that runs out by itself).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from aragog.fetcher.outcome import (
@@ -34,6 +34,8 @@ ASK_AGAIN_MS = 500
 UNAVAILABLE = 404
 # Refreshes that no URL waits for.
 PRIORITY_BACKGROUND = 8
+# How long a refresh may wait in its queue before it may be sent again.
+REFRESH_HOLD_MS = 600_000
 
 
 class _Wait(NamedTuple):
@@ -147,13 +149,23 @@ def _together(waits: Mapping[str, _Wait], span_ms: int) -> list[list[str]]:
     return groups
 
 
-def expiring(services: Services, *, limit: int) -> list[Send]:
-    """Background refreshes of rules that are in use and about to be a day old."""
+def expiring(services: Services, *, step: int = 500, most: int = 100_000) -> Iterator[list[Send]]:
+    """
+    Background refreshes of rules that are in use and about to be a day old, soonest first.
+
+    Yields the messages of `step` origins at a time, so that memory stays bounded; `most` bounds one
+    run. Claims are held for `REFRESH_HOLD_MS`: a backlog of refreshes is not sent twice.
+    """
     soon_ms = services.clock.now_ms() + 600_000
-    origins = services.robots.claim_refresh(services.robots.expiring(soon_ms, limit))
     size = services.settings.pipeline.bundle_size
-    groups = [origins[i : i + size] for i in range(0, len(origins), size)]
-    return [
-        Send(ROBOTS, RobotsBundle(tuple(group), claimed=True), priority=PRIORITY_BACKGROUND)
-        for group in groups
-    ]
+    for _ in range(0, most, step):
+        due = services.robots.expiring(soon_ms, step)
+        origins = services.robots.claim_refresh(due)
+        services.robots.hold_refresh(dict.fromkeys(origins, REFRESH_HOLD_MS))
+        groups = [origins[i : i + size] for i in range(0, len(origins), size)]
+        yield [
+            Send(ROBOTS, RobotsBundle(tuple(group), claimed=True), priority=PRIORITY_BACKGROUND)
+            for group in groups
+        ]
+        if len(due) < step:
+            return

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from aragog.pipeline.bundles import UrlJob, in_bundles
+from aragog.pipeline.robots import expiring
 from aragog.pipeline.sending import FETCH, ROBOTS, Send
 from aragog.politeness.slots import Ask
 from tests.support.origin import answer, page, redirect
@@ -88,3 +89,16 @@ def test_rules_that_are_due_for_a_refresh_are_refreshed_on_a_busy_domain(crawl_s
 
     asked = Counter(request.host for request in stand.origin.of(path="/robots.txt"))
     assert set(asked) == set(hosts)
+
+
+def test_a_tick_refreshes_all_rules_that_are_due_and_each_once(crawl_stand):
+    stand = crawl_stand({}, robots_fresh_s=60)
+    origins = [f"http://d{n}.test" for n in range(1300)]
+    stand.know_rules(*(of.removeprefix("http://") for of in origins))
+    stand.services.robots.get_many(origins)
+
+    sent = [send for sends in expiring(stand.services) for send in sends]
+    again = [send for sends in expiring(stand.services) for send in sends]
+
+    assert sorted(of for send in sent for of in send.message.origins) == sorted(origins)
+    assert not again
