@@ -165,6 +165,12 @@ class RobotsRules:
         """
         return self._lines.delay_s(self._group(user_agent))
 
+    def rules_for(self, user_agent: str) -> list[Rule]:
+        """The rules that hold for `user_agent`, in the order of the file."""
+        if self._whole is not None:
+            return [Rule(self._whole[0], "/", 0)]
+        return self._lines.rules(self._group(user_agent))
+
     def _group(self, user_agent: str) -> str:
         name = product_token(user_agent)
         return name if name in self._lines.groups else EVERYBODY
