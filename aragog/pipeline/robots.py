@@ -56,22 +56,30 @@ def robots_bundle(bundle: RobotsBundle, services: Services) -> list[Send]:
     wanted = [o for o, of in found.items() if bundle.claimed or of.state is not State.FRESH]
     claimed = wanted if bundle.claimed else services.robots.claim_refresh(wanted)
     near, later = _slots(claimed, bundle.slots, services)
-    futures = [(o, slot, services.pool.submit(_ask, o, slot, services)) for o, slot in near]
-    for asked, slot, future in futures:
+    futures = [(o, services.pool.submit(_ask, o, slot, services)) for o, slot in near]
+    for asked, future in futures:
         outcome = future.result()
         if isinstance(outcome, Redirected) and not outcome.hops:
             # Nothing was asked: its slot had passed, and the next one is far.
-            at_ms = outcome.retry_at_ms or 0
-            later[asked] = _Wait(services.limiter.wait_ms(slot.key, at_ms), at_ms)
+            later[asked] = _Wait(0, outcome.retry_at_ms)
         else:
             _remember(asked, outcome, services)
     services.tally.add({tally.ROBOTS: len(near)})
+    later = {of: _from_now(of, wait, services) for of, wait in later.items()}
     services.robots.hold_refresh({o: w.wait_ms for o, w in later.items() if w.slot_at_ms})
     services.robots.release_refresh([o for o, wait in later.items() if not wait.slot_at_ms])
     elsewhere = [o for o in wanted if o not in claimed and found[o].rules is None]
     for of, wait_ms in services.robots.refresh_in_ms(elsewhere).items():
         later[of] = _Wait(wait_ms + ASK_AGAIN_MS)
     return _onward(bundle, later, services)
+
+
+def _from_now(of: str, wait: _Wait, services: Services) -> _Wait:
+    """The wait until a reserved slot, now that the origins before it have taken their time."""
+    if wait.slot_at_ms is None:
+        return wait
+    limiter = services.limiter
+    return wait._replace(wait_ms=limiter.wait_ms(limiter.key_for(of + "/"), wait.slot_at_ms))
 
 
 def _slots(

@@ -10,7 +10,7 @@ from aragog.pipeline.bundles import UrlJob, in_bundles
 from aragog.pipeline.robots import expiring
 from aragog.pipeline.sending import FETCH, ROBOTS, Send
 from aragog.politeness.slots import Ask
-from tests.support.origin import answer, page, redirect
+from tests.support.origin import Request, Wire, answer, page, redirect
 
 pytestmark = pytest.mark.redis
 
@@ -52,6 +52,21 @@ def test_robots_txt_is_fetched_at_its_slot_while_the_domain_always_has_a_backlog
 
     assert len(stand.origin.of(path="/robots.txt")) == 5
     assert not waiting
+
+
+def test_a_slow_robots_txt_does_not_delay_the_slots_of_others(crawl_stand):
+    def slow(_: Request, wire: Wire) -> bytes:
+        wire.pause(1.5)
+        return RULES
+
+    stand = crawl_stand({"//s0.many.test/robots.txt": slow, "/robots.txt": RULES}, qps=0.5)
+    (to_robots,) = stand.step(*sends([f"http://s{n}.many.test/private" for n in range(2)]))
+
+    (later,) = [one for one in stand.step(to_robots) if one.task == ROBOTS]
+
+    # It comes back at its slot, not as much later as the first took to answer.
+    assert later.at_ms < later.message.slots["http://s1.many.test"] + 1000
+    assert len(stand.origin.of(path="/robots.txt")) == 1
 
 
 def test_who_meets_a_reserved_robots_txt_waits_for_it_and_reserves_nothing(crawl_stand):
