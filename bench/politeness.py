@@ -80,12 +80,11 @@ class Queue:
         self.send_all([what])
 
     def send_all(self, whats: Sequence[Send]) -> None:
-        now_ms = time.time() * 1000
         jobs = [
             NewJob(
                 orjson.dumps(what.message.wire()),
                 priority=what.priority,
-                delay_ms=max(0, int((what.at_ms or now_ms) - now_ms)),
+                delay_ms=what.delay_ms or 0,
             )
             for what in whats
             if what.task == FETCH

@@ -59,7 +59,7 @@ class CrawlStand:
         """
         clock, numbers = self.services.clock, itertools.count()
         until_ms = clock.now_ms() + limit_s * 1000
-        queue = [(send.at_ms or 0, next(numbers), send) for send in sends]
+        queue = [(clock.now_ms() + (send.delay_ms or 0), next(numbers), send) for send in sends]
         answers: list[Answer] = []
         while queue:
             at_ms, _, send = heapq.heappop(queue)
@@ -68,7 +68,8 @@ class CrawlStand:
             if isinstance(send.message, AnswerBundle):
                 answers += send.message.answers
             for one in self.step(send):
-                heapq.heappush(queue, (one.at_ms or 0, next(numbers), one))
+                due_ms = clock.now_ms() + (one.delay_ms or 0)
+                heapq.heappush(queue, (due_ms, next(numbers), one))
         return answers
 
 
