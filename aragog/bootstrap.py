@@ -106,7 +106,13 @@ def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None
 def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
     """The shared rules of origins."""
     redis_settings = settings.resolved().redis
-    return RobotsCache(redis_settings.url, settings.politeness, redis_settings.prefix, clock=clock)
+    return RobotsCache(
+        redis_settings.url,
+        settings.politeness,
+        redis_settings.prefix,
+        clock=clock,
+        agent=settings.fetch.user_agent,
+    )
 
 
 def for_robots(fetch: FetchSettings) -> FetchSettings:

@@ -65,6 +65,8 @@ class PolitenessSettings:
     """Rules older than this are not used."""
     robots_error_s: float = 600.0
     """How soon robots.txt is asked for again after an error."""
+    robots_domain_max_bytes: int = 16_777_216
+    """Redis memory for the rules of all hosts of one registered domain; the oldest give way."""
     obey_noindex: bool = False
     """Do not store the content of pages that ask for it (meta robots, X-Robots-Tag)."""
     obey_nofollow: bool = True

@@ -27,7 +27,7 @@ class Recorder:
         path = "/" + url.split("/", 3)[3]
         self.notes.append((what, path, self.origin.connections, len(self.origin.seen)))
 
-    def admit(self, url: str) -> Admission:
+    def admit(self, url: str, given: str) -> Admission:
         self._note("admit", url)
         return self.admission
 
@@ -36,6 +36,9 @@ class Recorder:
 
     def departed(self, url: str) -> None:
         self._note("departed", url)
+
+    def busy(self, url: str, wait_s: float | None) -> None:
+        self._note("busy", url)
 
 
 def test_a_page_comes_with_its_facts(origin, fetcher):
