@@ -181,7 +181,8 @@ class Chain:
         if status in (429, 503):
             answer.discard()
             after = next(iter(head.values("retry-after")), None)
-            at_ms = retry_at_ms(after, self._plan.clock.now_ms())
+            date = next(iter(head.values("date")), None)
+            at_ms = retry_at_ms(after, self._plan.clock.now_ms(), date)
             return self._made(Busy, retry_at_ms=at_ms, why=said)
         if 400 <= status < 500 and status not in NOT_YET:
             answer.discard()
