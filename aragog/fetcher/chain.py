@@ -186,8 +186,9 @@ class Chain:
             return self._made(NotModified)
         if status in (429, 503):
             after = next(iter(head.values("retry-after")), None)
+            date = next(iter(head.values("date")), None)
             now_ms = self._plan.clock.now_ms()
-            at_ms = retry_at_ms(after, now_ms)
+            at_ms = retry_at_ms(after, now_ms, date)
             # Before the body, which may come slowly: others are about to ask the same domain.
             self._gate.busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
             answer.discard()
