@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -268,7 +268,8 @@ def _nothing() -> Iterator[None]:
 
 def _tell_deaths(supervisor: Supervisor, console: Console) -> None:
     for child in supervisor.check():
-        console.print(f"{child.name} ended and is started again; its log: {child.log}")
+        with suppress(OSError):  # standard output is a log file on a disk that may be full
+            console.print(f"{child.name} ended and is started again; its log: {child.log}")
 
 
 def _addresses(settings: Settings) -> str:
