@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from aragog.errors import (
     AragogError,
     BrokerFull,
@@ -33,7 +31,7 @@ def remedy(error: AragogError) -> str | None:
             "system there, or set redis.url and broker.url to servers of yours"
         )
     return (
-        f"redis.url is {_shown(settings.redis.url)}, broker.url {_shown(settings.broker.url)}; do "
+        f"redis.url is {settings.redis.url}, broker.url {settings.broker.url}; do "
         "they run, and can this machine reach them?"
     )
 
@@ -43,9 +41,3 @@ def _store(settings: Settings) -> str:
         gateways = ", ".join(settings.store.hbase_gateways)
         return f"store.hbase_gateways: {gateways}; does a Thrift gateway run there?"
     return f"data_dir: {settings.data_dir.absolute()}; is there space, and may it be written?"
-
-
-def _shown(url: str) -> str:
-    """The URL without its password."""
-    place = urlsplit(url)
-    return f"{place.scheme}://{place.netloc.rpartition('@')[2]}{place.path}"

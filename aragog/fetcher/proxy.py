@@ -9,20 +9,22 @@ from aragog.errors import ConfigError
 from aragog.fetcher.connection import Address
 from aragog.fetcher.faults import Broken
 from aragog.fetcher.request import basic
+from aragog.settings.secret import reveal, without_password
 
 
 class Proxy:
     """The proxy of the settings, `http://[user:password@]host[:port]`."""
 
     def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
         try:
+            parts = urlsplit(reveal(url))
             port = parts.port or 3128
         except ValueError:
-            port = 0
+            parts, port = urlsplit(""), 0
         if parts.scheme != "http" or not parts.hostname or not port:
             raise ConfigError(
-                f"fetch.proxy: must be http://[user:password@]host[:port], got {url!r}"
+                f"fetch.proxy: must be http://[user:password@]host[:port], got "
+                f"{without_password(url)!r}"
             )
         self._host, self._port = parts.hostname, port
         self.authorization = ""
