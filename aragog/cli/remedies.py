@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import redis
+
 from aragog.errors import (
     AragogError,
     BrokerFull,
@@ -25,6 +27,8 @@ def remedy(error: AragogError) -> str | None:
         return _store(settings)
     if isinstance(error, ContentUnavailable):
         return f"content.engine is {settings.content.engine}; `aragog doctor` looks at every part"
+    if is_full(error):
+        return _full(settings)
     if settings.private_redis:
         return (
             f"data_dir: nothing answers in {settings.data_dir.absolute()}; `aragog up` starts the "
@@ -34,6 +38,24 @@ def remedy(error: AragogError) -> str | None:
         f"redis.url is {settings.redis.url}, broker.url {settings.broker.url}; do "
         "they run, and can this machine reach them?"
     )
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Whether it, or what it was raised from, is a Redis that reached its `maxmemory`."""
+    while error is not None:
+        if isinstance(error, redis.exceptions.OutOfMemoryError) or "-OOM" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _full(settings: Settings) -> str:
+    if settings.private_redis:
+        return (
+            "the private redis-server is full: let the workers catch up, or raise "
+            "standalone.redis_max_memory_bytes and start the system again; nothing was lost"
+        )
+    return "a Redis server is full: let the workers catch up, or raise its maxmemory"
 
 
 def _store(settings: Settings) -> str:

@@ -117,7 +117,9 @@ def _detach(settings: Settings) -> None:
 
 def _opened(log: Path, data_dir: Path) -> IO[bytes]:
     try:
-        log.parent.mkdir(parents=True, exist_ok=True)
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        log.parent.mkdir(mode=0o700, exist_ok=True)
+        log.touch(mode=0o600)
         return log.open("ab")
     except OSError as error:
         raise ConfigError(

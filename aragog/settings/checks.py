@@ -21,6 +21,8 @@ TOKEN_ENTRY = re.compile(
     r"[\w.-]{1,64}:(?:read|write|admin)(?:\+(?:read|write|admin)){0,2}:[0-9a-f]{64}", re.ASCII
 )
 
+# Jobs, slots and robots rules of a small crawl; below it nothing can be enqueued.
+LEAST_REDIS_BYTES = 33_554_432
 REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 
@@ -58,6 +60,12 @@ def problems_of(settings: Settings) -> list[str]:
         for number, entry in enumerate(settings.serving.tokens, 1)
         if not TOKEN_ENTRY.fullmatch(entry)
     ]
+    max_memory_bytes = settings.standalone.redis_max_memory_bytes
+    if max_memory_bytes is not None and max_memory_bytes < LEAST_REDIS_BYTES:
+        problems.append(
+            f"standalone.redis_max_memory_bytes: must be {LEAST_REDIS_BYTES} at least, "
+            f"got {max_memory_bytes}"
+        )
     if settings.store.sqlite_shards > 256:
         problems.append("store.sqlite_shards: must be 256 at most")
     problems += _broker_problems(settings.broker.url)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from aragog.settings import socket_folder
 from aragog.settings.secret import Secret, SecretUrl
 
 # Of a unix socket: unix(7).
@@ -337,6 +338,17 @@ class ServingSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StandaloneSettings:
+    """The standalone system's own processes."""
+
+    redis_max_memory_bytes: int | None = None
+    """
+    `maxmemory` of the private redis-server: above it nothing more is enqueued, and nothing is lost.
+    Empty: half of the machine's memory.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All of it. Immutable; sections are handed on singly, so a signature says what it uses."""
 
@@ -354,6 +366,7 @@ class Settings:
     pipeline: PipelineSettings = field(default_factory=PipelineSettings)
     serving: ServingSettings = field(default_factory=ServingSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
+    standalone: StandaloneSettings = field(default_factory=StandaloneSettings)
 
     @property
     def redis_socket(self) -> Path:
@@ -374,8 +387,15 @@ class Settings:
         return not (self.redis.url and self.broker.url)
 
     def resolved(self) -> Settings:
-        """The same with everything that was left empty filled in."""
+        """
+        The same with everything that was left empty filled in.
+
+        Raises:
+            ConfigError: the private redis-server's socket would be in a folder that is not ours.
+        """
         socket = self.redis_socket
+        if self.private_redis and socket.parent.parent != self.data_dir.absolute():
+            socket_folder.claim(socket.parent)
         redis_url = self.redis.url or SecretUrl(f"unix://{socket}?db=0")
         broker_url = self.broker.url or SecretUrl(f"pinlater+socket://{socket}?virtual_host=1")
         return dataclasses.replace(
