@@ -11,6 +11,7 @@ from aragog.cli.place import Place
 from aragog.cli.remedies import remedy
 from aragog.errors import AragogError
 from aragog.pinlater.cli import queue
+from aragog.terminal import echo
 
 
 class OneLineErrors(click.Group):
@@ -21,10 +22,10 @@ class OneLineErrors(click.Group):
             return super().invoke(context)
         except AragogError as error:
             for line in str(error).splitlines():
-                click.echo(f"aragog: {line}", err=True)
+                echo(f"aragog: {line}", err=True)
             hint = remedy(error)
             if hint:
-                click.echo(f"aragog: {hint}", err=True)
+                echo(f"aragog: {hint}", err=True)
             sys.exit(1)
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import click
-import orjson
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from aragog.bootstrap import parts, url_store
 from aragog.cli.doctor import doctor
@@ -16,6 +14,7 @@ from aragog.cli.keeping import span
 from aragog.client import Aragog
 from aragog.dashboard.story import tell
 from aragog.settings import Settings, load_settings
+from aragog.terminal import echo_json, print_table, printable
 from aragog.urlstore.freshness import Freshness
 
 
@@ -26,20 +25,19 @@ def explain(url: str, *, as_json: bool) -> None:
     """Why URL is where it is: spelling, guard, robots.txt, slot, canonical URL, fields, links."""
     told = tell(url, parts(load_settings()))
     if as_json:
-        click.echo(orjson.dumps(told.as_dict()).decode())
+        echo_json(told.as_dict())
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for chapter in told.chapters:
-        table.add_row(f"[underline]{chapter.title}", "")
+        table.add_row(Text(chapter.title, "underline"), "")
         for name, text, note in chapter.lines:
-            table.add_row(
-                f"  {escape(name)}", escape(text) + (f"  [dim]{escape(note)}" * bool(note))
-            )
+            dim = Text(f"  {printable(note)}" if note else "", "dim")
+            table.add_row(f"  {name}", Text(printable(text)) + dim)
         if chapter.problem:
-            table.add_row("  cannot be told", escape(chapter.problem))
-    Console().print(table)
+            table.add_row("  cannot be told", chapter.problem)
+    print_table(table)
 
 
 @click.command()
@@ -52,16 +50,16 @@ def status(*, as_json: bool) -> None:
     fresh = _freshness(settings)
     if as_json:
         told = {of: asdict(one) for of, one in fresh.items()}
-        click.echo(orjson.dumps({**found, "freshness": told}).decode())
+        echo_json({**found, "freshness": told})
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(justify="right")
     for name, number in found.items():
         table.add_row(name.replace("_", " "), f"{number:,}")
-    Console().print(table)
+    print_table(table)
     if fresh:
-        Console().print(_fresh_table(fresh))
+        print_table(_fresh_table(fresh))
 
 
 def _freshness(settings: Settings) -> dict[str, Freshness]:

@@ -25,6 +25,7 @@ from aragog.client import Aragog
 from aragog.errors import ConfigError
 from aragog.pipeline.bundles import PRIORITY_DEFAULT
 from aragog.pipeline.enqueue import Enqueued, Fate
+from aragog.terminal import SafeConsole, echo
 
 # Browsers end at 2 MB, servers at 8 to 64 KB.
 LONGEST_LINE_BYTES = 65_536
@@ -56,7 +57,7 @@ def enqueue(
 
     Invalid lines are told with their number and stop nothing; the exit code is then 3.
     """
-    console = Console(stderr=True)
+    console = SafeConsole(stderr=True)
     counts: Counter[Fate] = Counter()
     with Aragog() as client, _bar(console) as progress:
         lines = Lines(source, progress)
@@ -75,7 +76,7 @@ def enqueue(
                     _tell(progress, answer, where)
         finally:  # ctrl-C and a lost broker too: it tells how far it came
             progress.stop()
-            click.echo(", ".join(f"{counts[fate]} {fate.value}" for fate in Fate))
+            echo(", ".join(f"{counts[fate]} {fate.value}" for fate in Fate))
     if counts[Fate.INVALID]:
         sys.exit(3)
 
@@ -102,7 +103,7 @@ def told(answer: Enqueued, where: Where) -> str:
 def _tell(progress: Progress, answer: Enqueued, where: Where) -> None:
     line = told(answer, where)
     if progress.disable:
-        click.echo(line, err=True)
+        echo(line, err=True)
     else:
         progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 import orjson
-from rich.console import Console
 from rich.table import Table
 
 from aragog.bootstrap import url_store
 from aragog.errors import ConfigError
 from aragog.serving import views
 from aragog.settings import load_settings
+from aragog.terminal import echo, echo_json, one_line, print_table, write_body
 from aragog.urlstore.store import UrlStore
 
 NOTHING = 4
@@ -36,12 +36,8 @@ def store() -> Iterator[UrlStore]:
         opened.close()
 
 
-def _json(value: Any) -> None:
-    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
-
-
 def _unknown(url: str) -> None:
-    click.echo(f"aragog: nothing is known of {url}", err=True)
+    echo(f"aragog: nothing is known of {url}", err=True)
     sys.exit(NOTHING)
 
 
@@ -59,9 +55,8 @@ def show(url: str, fields: str | None, *, as_json: bool) -> None:
             return
     del found["version"]  # of use to writers over HTTP alone
     if as_json:
-        _json(found)
+        echo_json(found, indent=True)
         return
-    console = Console()
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
@@ -73,7 +68,7 @@ def show(url: str, fields: str | None, *, as_json: bool) -> None:
     table.add_row("inlinks", str(found["inlinks"]))
     for name, value in sorted(found["fields"].items()):
         table.add_row(name, _shown(name, value))
-    console.print(table, markup=False)
+    print_table(table)
 
 
 def _shown(name: str, value: Any) -> str:
@@ -95,7 +90,10 @@ def links(url: str, limit: int, *, inwards: bool, as_json: bool) -> None:
         while left > 0:
             page = views.read_links(opened, url, "in" if inwards else "out", left, cursor)
             for link in page["links"]:
-                click.echo(orjson.dumps(link) if as_json else f"{link['url']}\t{link['text']}")
+                if as_json:
+                    echo_json(link)
+                else:
+                    echo(f"{one_line(link['url'])}\t{one_line(link['text'])}")
             left -= len(page["links"])
             cursor = page["cursor"]
             if cursor is None:
@@ -111,7 +109,7 @@ def content(url: str) -> None:
     if found is None:
         _unknown(url)
         return
-    sys.stdout.buffer.write(found.body)
+    write_body(found.body)
 
 
 COMMANDS = (show, links, content)

@@ -32,6 +32,7 @@ from aragog.standalone.demo import settings as demo
 from aragog.standalone.demo.sites import seeds
 from aragog.standalone.progress import watch
 from aragog.standalone.supervisor import Supervisor, is_ready, running_pid, stop_running
+from aragog.terminal import SafeConsole, echo
 
 MOST_INVALID_SHOWN = 10
 FRONT_WITHIN_S = 60.0
@@ -61,7 +62,7 @@ def up(*, detach: bool) -> None:
     if detach:
         _detach(settings)
         return
-    console = Console()
+    console = SafeConsole()
     stopped = Stopped()
     with _running(settings, console) as supervisor:
         _wait_until_served(supervisor, settings, console, stopped)
@@ -105,10 +106,10 @@ def _detach(settings: Settings) -> None:
     )
     while daemon.poll() is None:
         if is_ready(run_dir):
-            click.echo(f"running in the background, process {daemon.pid}; log: {log}")
-            click.echo(_addresses(settings))
+            echo(f"running in the background, process {daemon.pid}; log: {log}")
+            echo(_addresses(settings))
             for problem in system.silent(settings):
-                click.echo(f"{problem}; see the logs beside {log}", err=True)
+                echo(f"{problem}; see the logs beside {log}", err=True)
             return
         time.sleep(0.05)
     lines = log.read_bytes()[at:].decode(errors="replace").splitlines()
@@ -134,7 +135,7 @@ def down() -> None:
     settings = load_settings()
     if not stop_running(settings.data_dir.absolute() / "run"):
         raise ConfigError(f"data_dir: nothing runs in {settings.data_dir.absolute()}")
-    click.echo("stopped")
+    echo("stopped")
 
 
 @click.command()
@@ -150,7 +151,7 @@ def run(file: str | None, depth: int, *, refresh: bool, keep: bool | None) -> No
     network. Uses the running system, if there is one. Stopped before the end, what waits stays, and
     the exit code is 130 (ctrl-C) or 143.
     """
-    console = Console()
+    console = SafeConsole()
     if file is None:
         if running_pid(load_settings().data_dir.absolute() / "run"):
             raise ConfigError(

@@ -7,7 +7,6 @@ command prints a table, or JSON with `--json`, and ends with a message and code 
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,12 +15,12 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from aragog.pinlater.admin import SETTINGS, Admin, count_of
 from aragog.pinlater.job import JobInfo, QueueStatus, State
+from aragog.terminal import SafeConsole, echo, echo_json, print_table
 
 
 class Place(Protocol):
@@ -50,7 +49,7 @@ def _admin(context: click.Context) -> Admin:
 
 
 def _print_json(what: Any) -> None:
-    click.echo(json.dumps(what, indent=2, default=str))
+    echo_json(what, indent=True)
 
 
 @click.group()
@@ -73,7 +72,7 @@ def list_(context: click.Context, as_json: bool) -> None:
     table.add_column("")
     for s in statuses:
         table.add_row(s.queue, *_cells(s), _remarks(s))
-    Console().print(table)
+    print_table(table)
 
 
 def _cells(status: QueueStatus) -> list[str]:
@@ -138,14 +137,14 @@ def show(context: click.Context, queue_name: str, as_json: bool) -> None:
         "since its start", ", ".join(f"{k} {v:,}" for k, v in sorted(status.stats.items()))
     )
     table.add_row("", _remarks(status))
-    Console().print(table)
+    print_table(table)
 
 
 def _done(as_json: bool, sentence: str, **facts: object) -> None:
     if as_json:
         _print_json(facts)
     else:
-        click.echo(sentence)
+        echo(sentence)
 
 
 @queue.command()
@@ -226,7 +225,7 @@ def jobs(context: click.Context, queue_name: str, state: str, most: int, as_json
             job.job_id, job.name, job.key, str(job.priority), str(job.attempts), when,
             job.worker, job.problem,
         )  # fmt: skip
-    Console().print(table)
+    print_table(table)
 
 
 def job_as_dict(job: JobInfo) -> dict[str, Any]:
@@ -307,6 +306,8 @@ def _bar(what: str, total: int) -> Iterator[Any]:
         TimeRemainingColumn(),
     )
     hidden = total < 1000 or not sys.stderr.isatty()
-    with Progress(*columns, console=Console(stderr=True), disable=hidden, transient=True) as bar:
+    with Progress(
+        *columns, console=SafeConsole(stderr=True), disable=hidden, transient=True
+    ) as bar:
         task = bar.add_task(what, total=total)
         yield lambda count: bar.advance(task, count)

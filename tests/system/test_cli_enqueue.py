@@ -159,7 +159,7 @@ def test_a_named_broker_that_does_not_answer_is_named_without_its_password():
     told = CliRunner().invoke(main, ["enqueue", "http://a.test/"], env=environ)
 
     assert told.exit_code == 1
-    assert "redis.url is redis://127.0.0.1:1/0" in told.stderr
+    assert "redis.url is redis://***@127.0.0.1:1/0" in told.stderr
     assert "secret" not in told.stderr
 
 

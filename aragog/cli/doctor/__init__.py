@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 import click
-import orjson
 import redis
-from rich.console import Console
 
 from aragog.cli.doctor import combinations, data, servers, workers
 from aragog.cli.doctor.finding import Check, Finding, Patient
 from aragog.errors import AragogError
 from aragog.settings import load_settings
+from aragog.terminal import SafeConsole, echo_json
 
 CHECKS: tuple[Check, ...] = (
     combinations.check_agent,
@@ -41,7 +40,7 @@ def doctor(*, no_workers: bool, as_json: bool) -> None:
     checks = CHECKS if no_workers else CHECKS + PROCESS_CHECKS
     findings = [finding for check in checks for finding in _guarded(check, patient)]
     if as_json:
-        click.echo(orjson.dumps([asdict(found) for found in findings]))
+        echo_json([asdict(found) for found in findings])
     else:
         _print(findings)
     if not all(found.well for found in findings):
@@ -49,11 +48,11 @@ def doctor(*, no_workers: bool, as_json: bool) -> None:
 
 
 def _print(findings: list[Finding]) -> None:
-    console = Console()
+    console = SafeConsole()
     for found in findings:
-        mark = "[green]ok[/]  " if found.well else "[red]look[/]"
-        console.print(f"{mark} {found.part}: ", end="")
-        console.print(found.text, markup=False, highlight=False, soft_wrap=True)
+        console.print("[green]ok[/]  " if found.well else "[red]look[/]", end=" ")
+        line = f"{found.part}: {found.text}"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _guarded(check: Check, patient: Patient) -> Iterator[Finding]:
