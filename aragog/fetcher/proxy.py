@@ -1,4 +1,9 @@
-"""The operator's proxy. The guard vets what is behind it, not the proxy itself."""
+"""
+The operator's proxy. The guard vets what is behind it, not the proxy itself.
+
+Everything goes through a tunnel to an address that the guard has vetted, plain HTTP too: a proxy
+that were given the name would look it up again, and could be led elsewhere (DNS rebinding).
+"""
 
 from __future__ import annotations
 
@@ -28,6 +33,7 @@ class Proxy:
             )
         self._host, self._port = parts.hostname, port
         self.authorization = ""
+        """The value of Proxy-Authorization; it is sent to the proxy alone."""
         if parts.username is not None:
             self.authorization = basic(unquote(parts.username), unquote(parts.password or ""))
 
@@ -39,7 +45,10 @@ class Proxy:
             raise Broken("connect", f"the proxy {self._host}: {error.strerror}") from error
         return [(str(where[0]), self._port) for *_, where in found]
 
-    def connect_request(self, authority: str) -> bytes:
+    def connect_request(self, address: Address) -> bytes:
+        """The request for a tunnel to a vetted address (RFC 9110, 9.3.6)."""
+        ip, port = address
+        authority = f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
         lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}"]
         if self.authorization:
             lines.append(f"Proxy-Authorization: {self.authorization}")
