@@ -8,7 +8,7 @@ itself, for whoever must send it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 MASK = "***"
 
@@ -17,6 +17,10 @@ class Secret(str):
     """A password, a token, a header's value: nothing of it is shown."""
 
     __slots__ = ()
+
+    def __new__(cls, text: str = "") -> Self:
+        # `str(text)` of another secret would be its mask.
+        return super().__new__(cls, reveal(text))
 
     @property
     def shown(self) -> str:

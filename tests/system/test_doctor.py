@@ -54,7 +54,7 @@ def examine(tmp_path, server):
         found = orjson.loads(ran.stdout)
         wrong = {f["part"]: f["text"] for f in found if not f["well"]}
         assert ran.exit_code == (1 if wrong else 0)
-        examine.output = ran.output
+        call.output = ran.output
         return wrong
 
     return call
@@ -90,6 +90,15 @@ def test_no_password_is_printed(examine):
 
     assert len(wrong) >= 2
     assert "hunter2" not in str(wrong)
+
+
+def test_servers_with_a_password_are_reached_with_it(examine, server):
+    with redis.Redis.from_url(server.url) as client:
+        client.config_set("requirepass", "hunter2")
+    url = server.url.replace("redis://", "redis://:hunter2@")
+
+    assert examine(ARAGOG_REDIS__URL=url, ARAGOG_BROKER__URL=f"pinlater{url[5:]}") == {}
+    assert "hunter2" not in examine.output
 
 
 @pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-ttl"])

@@ -42,7 +42,7 @@ def test_a_url_without_a_password_is_shown_whole():
 def test_a_secret_survives_copies_and_pickles(kind):
     secret = kind(URLS[0])
 
-    for other in (copy.deepcopy(secret), pickle.loads(pickle.dumps(secret))):
+    for other in (kind(secret), copy.deepcopy(secret), pickle.loads(pickle.dumps(secret))):
         assert type(other) is kind
         assert reveal(other) == URLS[0]
 
@@ -60,6 +60,20 @@ def test_the_repr_of_settings_holds_no_secret_however_they_were_made():
 
     for shown in (repr(settings), repr(settings.resolved()), str(dataclasses.asdict(settings))):
         assert PASSWORD not in shown
+
+
+def test_settings_hold_the_secret_itself_however_often_they_are_copied():
+    auth = {"https://a.test": f"user:{PASSWORD}"}
+    settings = Settings(
+        redis=RedisSettings(url=URLS[0]), fetch=FetchSettings(proxy=URLS[0], basic_auth=auth)
+    )
+    fetch = dataclasses.replace(settings.fetch, max_redirects=5)
+    resolved = dataclasses.replace(settings, fetch=fetch).resolved().resolved()
+
+    assert reveal(resolved.redis.url) == URLS[0]
+    assert reveal(resolved.politeness.limiter_urls[0]) == URLS[0]
+    assert reveal(resolved.fetch.proxy) == URLS[0]
+    assert reveal(resolved.fetch.basic_auth["https://a.test"]) == f"user:{PASSWORD}"
 
 
 @pytest.mark.parametrize("name", ["BROKER__URL", "REDIS__URL", "POLITENESS__LIMITER_URLS"])
