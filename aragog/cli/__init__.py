@@ -9,7 +9,7 @@ import click
 from aragog.cli import inspecting, keeping, producing, reading, robots, running, serving, storing
 from aragog.cli.place import Place
 from aragog.cli.remedies import remedy
-from aragog.errors import AragogError
+from aragog.errors import AragogError, BadInput
 from aragog.pinlater.cli import queue
 from aragog.terminal import echo
 
@@ -26,7 +26,7 @@ class OneLineErrors(click.Group):
             hint = remedy(error)
             if hint:
                 echo(f"aragog: {hint}", err=True)
-            sys.exit(1)
+            sys.exit(2 if isinstance(error, BadInput) else 1)
 
 
 @click.group(cls=OneLineErrors, context_settings={"help_option_names": ["-h", "--help"]})

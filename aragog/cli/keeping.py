@@ -19,6 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from aragog.bootstrap import url_store
+from aragog.cli.arguments import WebAddress
 from aragog.cli.reading import store
 from aragog.client import Aragog
 from aragog.pipeline.changes import Reader, plain
@@ -99,7 +100,7 @@ def webhooks() -> None:
 
 
 @webhooks.command("add")
-@click.argument("url")
+@click.argument("url", type=WebAddress())
 @click.option("--owner", help="Only changes of pages that this owner holds.")
 @click.option("--host", help="Only changes of this host.")
 @click.option("--secret", help="Key of the signatures; one is made and shown when missing.")

@@ -13,6 +13,7 @@ import orjson
 from rich.table import Table
 
 from aragog.bootstrap import url_store
+from aragog.cli.arguments import COUNT, check_fields
 from aragog.errors import ConfigError
 from aragog.serving import views
 from aragog.settings import load_settings
@@ -20,7 +21,7 @@ from aragog.terminal import echo, echo_json, one_line, print_table, write_body
 from aragog.urlstore.store import UrlStore
 
 NOTHING = 4
-"""Exit code when nothing is known of the URL."""
+"""Exit code when nothing is known of the URL, or no content is stored of it."""
 
 
 @contextmanager
@@ -48,11 +49,14 @@ def _unknown(url: str) -> None:
 def show(url: str, fields: str | None, *, as_json: bool) -> None:
     """Fields and facts of URL."""
     with store() as opened:
-        names = fields.split(",") if fields else None
+        names = [name.strip() for name in fields.split(",")] if fields else None
         found = views.read_url(opened, url, names)
         if found is None:
             _unknown(url)
             return
+        if missing := set(names or ()) - found["fields"].keys():
+            everything = opened.get(url)
+            check_fields(sorted(missing), everything.fields if everything else ())
     del found["version"]  # of use to writers over HTTP alone
     if as_json:
         echo_json(found, indent=True)
@@ -81,7 +85,7 @@ def _shown(name: str, value: Any) -> str:
 @click.command()
 @click.argument("url")
 @click.option("--in/--out", "inwards", default=False, help="Links to it, or from it (default).")
-@click.option("--limit", default=100, show_default=True, help="At most so many.")
+@click.option("--limit", type=COUNT, default=100, show_default=True, help="At most so many.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def links(url: str, limit: int, *, inwards: bool, as_json: bool) -> None:
     """Links from URL, or to it."""
@@ -106,9 +110,14 @@ def content(url: str) -> None:
     """The page's content as it was fetched, to standard output."""
     with store() as opened:
         found = opened.content(url)
+        record = opened.get(url, []) if found is None else None
     if found is None:
-        _unknown(url)
-        return
+        if record is None:
+            _unknown(url)
+            return
+        outcome = record.facts.get("outcome", "not fetched yet")
+        echo(f"aragog: no content is stored of {url} (outcome: {outcome})", err=True)
+        sys.exit(NOTHING)
     write_body(found.body)
 
 

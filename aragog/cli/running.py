@@ -21,10 +21,10 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from aragog.cli.producing import Lines, Where, told
+from aragog.cli.arguments import NOT_NEGATIVE
+from aragog.cli.producing import Lines, Where, told, with_contact
 from aragog.client import Aragog
 from aragog.errors import ConfigError
-from aragog.fetcher.user_agent import check_user_agent
 from aragog.pipeline.enqueue import CHUNK, Fate
 from aragog.settings import Settings, load_settings
 from aragog.standalone import system
@@ -140,7 +140,13 @@ def down() -> None:
 
 @click.command()
 @click.argument("file", required=False, type=click.Path())
-@click.option("--depth", default=0, show_default=True, help="Link hops to follow from each URL.")
+@click.option(
+    "--depth",
+    type=NOT_NEGATIVE,
+    default=0,
+    show_default=True,
+    help="Link hops to follow from each URL.",
+)
 @click.option("--refresh", is_flag=True, help="Fetch again what is stored already.")
 @click.option("--keep/--stop", default=None, help="Keep running afterwards (default: a terminal).")
 def run(file: str | None, depth: int, *, refresh: bool, keep: bool | None) -> None:
@@ -186,7 +192,13 @@ def _run(
     settings = load_settings()
     stopped = Stopped()
     wanted = partial(
-        _crawl, settings, _checked(urls, settings), places, depth, refresh=refresh, console=console
+        _crawl,
+        settings,
+        with_contact(urls, settings),
+        places,
+        depth,
+        refresh=refresh,
+        console=console,
     )
     if running_pid(settings.data_dir.absolute() / "run"):
         finished = wanted(lambda: not stopped)
@@ -204,13 +216,6 @@ def _run(
                     time.sleep(0.5)
     if not finished:
         raise SystemExit(128 + stopped.by)
-
-
-def _checked(urls: Iterable[str], settings: Settings) -> Iterator[str]:
-    """The URLs; ConfigError at the first that an anonymous crawler must not fetch."""
-    for url in urls:
-        check_user_agent(settings.fetch, url)
-        yield url
 
 
 def _crawl(

@@ -11,6 +11,7 @@ import click
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from aragog.bootstrap import tables, url_store
+from aragog.cli.arguments import COUNT, NOT_NEGATIVE
 from aragog.errors import ConfigError
 from aragog.settings import Settings, load_settings
 from aragog.terminal import SafeConsole, echo, one_line
@@ -53,7 +54,9 @@ def _counting(what: str) -> Iterator[Callable[[int], None]]:
 
 @store.command("create-tables")
 @click.option("--print", "show", is_flag=True, help="Print commands for the hbase shell instead.")
-@click.option("--regions", default=16, show_default=True, help="Regions a table, with --print.")
+@click.option(
+    "--regions", type=COUNT, default=16, show_default=True, help="Regions a table, with --print."
+)
 def create_tables(regions: int, *, show: bool) -> None:
     """
     Make the tables that are missing; drops nothing.
@@ -95,7 +98,7 @@ def repair() -> None:
 @click.option("--host", help="Only the URLs of this host.")
 @click.option("--links", is_flag=True, help="With outlinks (jsonl, parquet).")
 @click.option("--cursor", help="Go on where an earlier export stopped.")
-@click.option("--limit", type=int, help="At most so many records.")
+@click.option("--limit", type=COUNT, help="At most so many records.")
 def export(
     file: Path,
     kind: str | None,
@@ -140,7 +143,7 @@ def export(
 
 @store.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--after", default=0, help="Pass over the first so many lines.")
+@click.option("--after", type=NOT_NEGATIVE, default=0, help="Pass over the first so many lines.")
 def import_(file: Path, after: int) -> None:
     """
     Read URLs from FILE, JSON Lines (.gz, .zst) or Parquet, as `export` writes them.
@@ -192,7 +195,7 @@ def lift_takedown(url: str) -> None:
 
 @store.command("list")
 @click.argument("host")
-@click.option("--limit", default=1000, show_default=True, help="At most so many.")
+@click.option("--limit", type=COUNT, default=1000, show_default=True, help="At most so many.")
 def list_(host: str, limit: int) -> None:
     """The URLs of HOST that are stored."""
     with _store(load_settings()) as opened:

@@ -7,6 +7,8 @@ command prints a table, or JSON with `--json`, and ends with a message and code 
 
 from __future__ import annotations
 
+import difflib
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -34,11 +36,30 @@ class Place(Protocol):
     def shards(self) -> Sequence[str]:
         """Further Redis URLs."""
 
+    @property
+    def queues(self) -> Sequence[str]:
+        """Queues that exist although nothing was ever in them; may be empty."""
+
     # It may also have `before_delete`, as `Admin` takes it.
 
 
+def _known(context: click.Context, _param: click.Parameter, name: str) -> str:
+    """The queue's name; BadParameter for one that neither a server nor the program knows."""
+    declared = set(getattr(context.obj, "queues", ()))
+    if name in declared:
+        return name
+    known = declared | set(_admin(context).queues())
+    if name in known:
+        return name
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = (
+        f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(known)) or 'none'}"
+    )
+    raise click.BadParameter(f"there is no queue {name!r}; {hint}")
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
-queue_name = click.argument("queue_name", metavar="QUEUE")
+queue_name = click.argument("queue_name", metavar="QUEUE", callback=_known)
 STATES = click.Choice([s.lower() for s in State])
 
 
@@ -170,7 +191,9 @@ def resume(context: click.Context, queue_name: str, as_json: bool) -> None:
 @queue.command()
 @queue_name
 @click.argument("rate", metavar="PER_SECOND|none")
-@click.option("--burst", type=float, help="Jobs at once after a pause.")
+@click.option(
+    "--burst", type=click.FloatRange(min=0, min_open=True), help="Jobs at once after a pause."
+)
 @as_json
 @click.pass_context
 def limit(
@@ -180,7 +203,9 @@ def limit(
     try:
         per_s = None if rate == "none" else float(rate)
     except ValueError:
-        raise click.BadParameter(f"{rate!r} is neither a number nor none") from None
+        per_s = -1.0
+    if per_s is not None and not 0 < per_s < math.inf:
+        raise click.BadParameter(f"{rate!r} is neither a number above 0 nor none")
     _admin(context).limit(queue_name, per_s, burst)
     told = "no limit" if per_s is None else f"at most {per_s:g} jobs/s"
     _done(as_json, f"{queue_name}: {told}", queue=queue_name, rate_per_s=per_s)

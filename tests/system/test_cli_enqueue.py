@@ -17,6 +17,12 @@ from tests.support.producer import producer_home
 pytestmark = pytest.mark.redis
 
 
+@pytest.fixture(autouse=True)
+def contact(monkeypatch):
+    """Without one nothing but loopback is enqueued."""
+    monkeypatch.setenv("ARAGOG_FETCH__USER_AGENT", "examplebot/1.0 (+https://example.com/bot)")
+
+
 @pytest.fixture(scope="module")
 def home():
     with producer_home() as made:
