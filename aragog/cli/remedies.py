@@ -17,7 +17,7 @@ from aragog.settings import Settings, load_settings
 
 def remedy(error: AragogError) -> str | None:
     """A line that names the setting, its value and the next step; None when the error says it."""
-    if not isinstance(error, TransientError) or isinstance(error, BrokerFull):
+    if not isinstance(error, TransientError):
         return None
     try:
         settings = load_settings()
@@ -43,19 +43,20 @@ def remedy(error: AragogError) -> str | None:
 def is_full(error: BaseException | None) -> bool:
     """Whether it, or what it was raised from, is a Redis that reached its `maxmemory`."""
     while error is not None:
-        if isinstance(error, redis.exceptions.OutOfMemoryError) or "-OOM" in str(error):
+        if isinstance(error, BrokerFull | redis.exceptions.OutOfMemoryError):
             return True
         error = error.__cause__ or error.__context__
     return False
 
 
-def _full(settings: Settings) -> str:
+def _full(settings: Settings) -> str | None:
+    """Of the private server, the setting; for others the error says what to do."""
     if settings.private_redis:
         return (
             "the private redis-server is full: let the workers catch up, or raise "
             "standalone.redis_max_memory_bytes and start the system again; nothing was lost"
         )
-    return "a Redis server is full: let the workers catch up, or raise its maxmemory"
+    return None
 
 
 def _store(settings: Settings) -> str:
