@@ -123,7 +123,7 @@ class Chain:
 
     def _headers(self) -> dict[str, str]:
         """Everything but Host."""
-        headers = self._plan.headers_for(self._url, self._first_url)
+        headers = self._plan.headers_for(self._url, (hop.url for hop in self._hops))
         if self._cookies is not None and (cookie := self._cookies.header(self._spelling)):
             headers["Cookie"] = cookie
         etag, last_modified = self._validators

@@ -18,6 +18,7 @@ from aragog.settings.sections import (
     RefreshSettings,
     ServingSettings,
     Settings,
+    StandaloneSettings,
     StoreSettings,
     WebhookSettings,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "RefreshSettings",
     "ServingSettings",
     "Settings",
+    "StandaloneSettings",
     "StoreSettings",
     "WebhookSettings",
     "duration_s",
