@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import orjson
 import pytest
 from click.testing import CliRunner
 
@@ -75,7 +76,7 @@ def hostile(tmp_path, redis_url, redis_server, monkeypatch):
                     URL,
                     at_ms,
                     seen=seen,
-                    fields={"product.price": text.encode(), "product.title": text.encode()},
+                    fields={name: orjson.dumps(text) for name in ("product.price", "page.title")},
                     facts={"page_type": "product", "why": text, "server": text},
                     content=ContentWrite(compress(BODY), length_bytes=len(BODY), meta={}),
                 )
