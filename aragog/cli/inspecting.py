@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 
 import click
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from aragog.bootstrap import parts, redis_client, url_store
+from aragog.bootstrap import parts, redis_client, tables, url_store
 from aragog.cli.keeping import span
 from aragog.client import Aragog
 from aragog.dashboard.story import tell
@@ -195,6 +196,10 @@ def _check_store(settings: Settings, _resolved: Settings) -> Iterator[Finding]:
         if not problems:
             yield Finding("hbase", well=True, text="all tables are as they should be")
         return
+    if settings.store.engine == "sqlite" and (settings.data_dir / "store").exists():
+        with closing(tables(settings)) as engine:
+            for problem in engine.check():
+                yield Finding("store", well=False, text=problem)
     folder = settings.data_dir.absolute()
     while not folder.exists():
         folder = folder.parent

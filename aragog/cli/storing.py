@@ -72,7 +72,11 @@ def create_tables(regions: int, *, show: bool) -> None:
 
 @store.command()
 def repair() -> None:
-    """Walk everything and mend what does not agree; reports what it did."""
+    """
+    Save the rows of damaged files, then walk everything and mend what does not agree.
+
+    Reports what it did. The system may run meanwhile.
+    """
     with _store(load_settings()) as opened:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with Progress(*columns, console=Console(stderr=True)) as progress:
@@ -80,11 +84,16 @@ def repair() -> None:
             report = opened.repair(
                 lambda name, rows: progress.update(task, description=f"{name}: {rows:,} rows")
             )
+    for file in report.salvaged:
+        click.echo(
+            f"{file.old} was damaged: {file.saved:,} cells and nodes saved to {file.new}, "
+            f"{file.gaps:,} gaps, {file.unreadable:,} unreadable; the old file is kept"
+        )
     for name, rows in report.walked.items():
         click.echo(f"{rows:>12,} {name} walked")
     for name, count in report.mended.items():
         click.echo(f"{count:>12,} mended: {name}")
-    if not report.mended:
+    if not report.mended and not report.salvaged:
         click.echo("nothing was wrong")
 
 

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from aragog.pipeline import damaged
 from aragog.pipeline.again import from_the_beginning
 from aragog.pipeline.bundles import Answer, AnswerBundle, PageBundle
 from aragog.pipeline.enqueue import Wanted
@@ -19,6 +20,7 @@ from aragog.pipeline.reading import Reading, candidates, decided, read_page
 from aragog.pipeline.sending import STORE, Send
 from aragog.pipeline.services import Services
 from aragog.pipeline.sitemaps import enqueue_entries
+from aragog.urls.canonical import KnownPage
 from aragog.urls.domain import registered_domain
 from aragog.urlstore.compression import decompress
 
@@ -68,7 +70,7 @@ def _writes(
     answers: Sequence[Answer], read: Mapping[str, Reading], services: Services
 ) -> list[Planned]:
     wanted = set().union(*(candidates(r.evidence) for r in read.values())) if read else set()
-    known = services.store.known_pages(sorted(wanted)) if wanted else {}
+    known = _known(sorted(wanted), services)
     writes = []
     for answer in answers:
         reading = read.get(answer.job.url)
@@ -78,6 +80,13 @@ def _writes(
             decision = decided(reading.evidence, known)
             writes.append(page_write(answer, reading, decision, services.settings))
     return writes
+
+
+def _known(urls: Sequence[str], services: Services) -> dict[str, KnownPage]:
+    """What is stored of other URLs; one whose rows cannot be read now is taken for unknown."""
+    known: dict[str, KnownPage] = {}
+    damaged.apart(urls, lambda some: known.update(services.store.known_pages(some)))
+    return known
 
 
 def _told(answer: Answer) -> Answer:

@@ -24,7 +24,7 @@ from aragog.fetcher.outcome import (
     Unreachable,
 )
 from aragog.fetcher.user_agent import check_user_agent
-from aragog.pipeline import tally
+from aragog.pipeline import damaged, tally
 from aragog.pipeline.answers import answer_of, without_fetch
 from aragog.pipeline.bundles import Answer, AnswerBundle, FetchBundle, RobotsBundle, UrlJob
 from aragog.pipeline.gate import PoliteGate
@@ -80,7 +80,9 @@ class _Run:
 
     def unknown(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
         """The jobs that are to be fetched; those stored already are done with."""
+        jobs, stuck = damaged.split(jobs, self.services)
         known: Known = split_known(jobs, self.services)
+        self.later += damaged.postponed([*stuck, *known.stuck], self.services)
         self.validators = known.validators
         self.count(tally.KNOWN, len(known.done))
         self.services.waiting.clear([job.url for job in known.done])

@@ -24,7 +24,7 @@ from aragog.errors import BadInput, CorruptRow
 from aragog.urls.domain import host as host_of
 from aragog.urlstore.records import Page
 from aragog.zen.codec import BUCKETS, journal_key
-from aragog.zen.tables import Put, Row, Tables
+from aragog.zen.tables import Put, Row, Tables, open_bucket
 
 SETTLE_MS = 2000
 """How long after its stamp a row is first read."""
@@ -55,13 +55,13 @@ class Change:
     """To go on behind it."""
 
 
-def changes_put(changes: Sequence[Change], now_ms: int) -> Put:
+def changes_put(tables: Tables, changes: Sequence[Change], now_ms: int) -> Put:
     """The row of a bundle's changes."""
     told = [(c.url, c.at_ms, c.kind, c.fields, c.owners) for c in changes]
     nonce = os.urandom(8)
     return (
         "f",
-        journal_key(nonce[0] % BUCKETS, now_ms, nonce),
+        journal_key(open_bucket(tables, nonce[0], BUCKETS), now_ms, nonce),
         {_COLUMN: orjson.dumps(told)},
         now_ms,
     )
@@ -75,7 +75,7 @@ def publish(tables: Tables, changes: Sequence[Change], clock: Clock) -> None:
     """
     for _ in range(_MOST_TRIES):
         now_ms = clock.now_ms()
-        tables.write([changes_put(changes, now_ms)])
+        tables.write([changes_put(tables, changes, now_ms)])
         if clock.now_ms() - now_ms < SETTLE_MS / 2:
             return
 
@@ -91,6 +91,7 @@ class Changes:
     """Reads the feed, in the order of its rows, and lets go of what is old."""
 
     def __init__(self, tables: Tables) -> None:
+        self._tables = tables
         self._table = tables["f"]
 
     def end(self, now_ms: int) -> str:
@@ -155,6 +156,8 @@ class Changes:
         gone = 0
         for bucket in range(BUCKETS):
             low, high = bytes([bucket]), bytes([bucket]) + max(before_ms, 0).to_bytes(8)
+            if not self._tables.serves(bucket):
+                continue
             with closing(self._table.scan(low, high)) as rows:
                 keys = [(key, None, row[_COLUMN].at_ms) for key, row in islice(rows, _DELETE_ROWS)]
             if keys:

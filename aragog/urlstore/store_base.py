@@ -21,7 +21,7 @@ from aragog.urlstore.hooks import Hooks
 from aragog.urlstore.hosts import Hosts
 from aragog.urlstore.inlinks import LinkReader
 from aragog.urlstore.linking import Linking
-from aragog.urlstore.nodes import Nodes
+from aragog.urlstore.nodes import Nodes, node_id
 from aragog.urlstore.pacing import Pacing
 from aragog.urlstore.ports import ContentStore
 from aragog.urlstore.takedown import Takedown
@@ -68,6 +68,18 @@ class StoreBase:
     def resolve(self, url: str) -> str:
         """The URL that stands for this one; itself for one that is unknown."""
         return self._home(normalize(url))[0]
+
+    def serves(self, url: str) -> bool:
+        """
+        Whether the page of a normalized URL can be written.
+
+        False while it lies in a damaged file, which `repair` replaces.
+        """
+        return self._tables.serves(node_id(url)[0])
+
+    def check(self) -> list[str]:
+        """What is wrong with the tables, a line each with the remedy; empty: nothing is."""
+        return self._tables.check()
 
     def close(self) -> None:
         """Let go of the tables' files and connections."""
