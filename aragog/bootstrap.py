@@ -23,6 +23,7 @@ from aragog.pinlater.address import redis_urls
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.enqueue import Enqueuer
+from aragog.pipeline.outages import OutageBoard
 from aragog.pipeline.sending import Sender
 from aragog.pipeline.services import Services
 from aragog.pipeline.spelling import take_up_site_rules
@@ -85,6 +86,12 @@ def redis_client(settings: Settings) -> redis.Redis:
     return redis.Redis.from_url(
         settings.resolved().redis.url, socket_timeout=10, socket_connect_timeout=5
     )
+
+
+def outage_board(settings: Settings) -> OutageBoard:
+    """What all processes noted of outages; it waits for Redis only shortly."""
+    settings = settings.resolved()
+    return OutageBoard(_glance(settings.redis.url), prefix=settings.redis.prefix)
 
 
 def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None) -> Limiter:
@@ -161,6 +168,7 @@ def parts(settings: Settings, *, clock: Clock | None = None) -> Parts:
         clock=clock,
         tally=Tally(client, prefix=settings.redis.prefix),
         waiting=Waiting(client, prefix=settings.redis.prefix),
+        outages=OutageBoard(client, prefix=settings.redis.prefix),
         guard=Guard(settings.fetch),
         robots=robots_cache(settings, clock),
         limiter=_once(lambda: limiter(settings, Overrides(settings.politeness.overrides_file))),
