@@ -26,6 +26,7 @@ from aragog.pipeline.enqueue import Enqueuer
 from aragog.pipeline.outages import OutageBoard
 from aragog.pipeline.sending import Sender
 from aragog.pipeline.services import Services
+from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.spelling import take_up_site_rules
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.tally import Tally
@@ -60,6 +61,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
     client = redis_client(settings)
     waiting = Waiting(client, prefix=settings.redis.prefix)
     counts = Tally(client, prefix=settings.redis.prefix)
+    blocks = SiteBlocks(client, prefix=settings.redis.prefix)
     guard = Guard(settings.fetch)
     overrides = Overrides(settings.politeness.overrides_file)
     return Services(
@@ -69,7 +71,10 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         waiting=waiting,
         tally=counts,
         sender=sender,
-        enqueuer=Enqueuer(waiting, sender, counts, bundle_size=settings.pipeline.bundle_size),
+        enqueuer=Enqueuer(
+            waiting, sender, counts, bundle_size=settings.pipeline.bundle_size, blocks=blocks
+        ),
+        blocks=blocks,
         limiter=limiter(settings, overrides, clock),
         overrides=overrides,
         robots=robots_cache(settings, clock),

@@ -8,15 +8,19 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import click
+import redis
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from aragog.bootstrap import tables, url_store
-from aragog.errors import ConfigError
+from aragog.bootstrap import redis_client, tables, url_store
+from aragog.errors import BadInput, BrokerUnavailable, ConfigError, InvalidUrl
+from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.settings import Settings, load_settings
+from aragog.urls.normalize import normalize
 from aragog.urlstore import transfer
 from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore
+from aragog.urlstore.tombstones import site_name
 from aragog.urlstore.transfer_copy import copy_content, copy_tables
 from aragog.urlstore.transfer_parquet import ParquetSink, read_parquet
 from aragog.urlstore.transfer_warc import export_warc
@@ -178,25 +182,86 @@ def import_(file: Path, after: int) -> None:
         sys.exit(BAD_LINES)
 
 
+def _site(_context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
+    """A host or domain as normalized URLs spell it; exit code 2 for what is none."""
+    try:
+        return None if given is None else site_name(given)
+    except BadInput as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def _url(_context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
+    try:
+        return None if given is None else normalize(given)
+    except InvalidUrl as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def _one_of(**given: str | None) -> str:
+    """The only one that is given."""
+    found = [value for value in given.values() if value is not None]
+    if len(found) != 1:
+        names = ", ".join(f"--{name}" for name in given)
+        raise click.UsageError(f"give one of {names}")
+    return found[0]
+
+
 @store.command()
-@click.option("--url", help="One page, with its aliases.")
-@click.option("--host", help="All URLs of a host.")
-@click.option("--domain", help="All URLs of a registered domain.")
+@click.option("--url", callback=_url, help="One page, with its aliases.")
+@click.option("--host", callback=_site, help="All URLs of a host, on all its ports.")
+@click.option("--domain", callback=_site, help="All URLs of a domain and of the hosts below it.")
 @click.confirmation_option(prompt="Forget it for good?")
 def takedown(url: str | None, host: str | None, domain: str | None) -> None:
     """Forget a page, a host or a domain, and refuse it from now on."""
-    with _store(load_settings()) as opened:
+    what = _one_of(url=url, host=host, domain=domain)
+    settings = load_settings()
+    with _store(settings) as opened:
         count = opened.take_down(url=url, host=host, domain=domain)
-    click.echo(f"{count:,} URLs forgotten")
+        click.echo(f"{what}: {count:,} URLs forgotten; it is refused from now on")
+        _share_takedowns(opened, settings)
+
+
+@store.command()
+def takedowns() -> None:
+    """The hosts and domains that were taken down."""
+    with _store(load_settings()) as opened:
+        for kind, name in opened.takedowns():
+            click.echo(f"{kind:6} {name}")
 
 
 @store.command("lift-takedown")
-@click.argument("url")
-def lift_takedown(url: str) -> None:
-    """Let URL be stored again; what was there does not come back."""
-    with _store(load_settings()) as opened:
-        opened.lift_takedown(url)
-    click.echo("it may be stored again")
+@click.argument("url", required=False, callback=_url)
+@click.option("--host", callback=_site, help="A host.")
+@click.option("--domain", callback=_site, help="A domain.")
+def lift_takedown(url: str | None, host: str | None, domain: str | None) -> None:
+    """
+    Let URL, a host or a domain be stored again; what was there does not come back.
+
+    URLs that a host or domain had when it was taken down stay refused until each is lifted.
+    """
+    what = _one_of(url=url, host=host, domain=domain)
+    settings = load_settings()
+    with _store(settings) as opened:
+        if not opened.lift_takedown(url, host=host, domain=domain):
+            raise click.UsageError(f"{what} is not taken down; see `aragog store takedowns`")
+        click.echo(f"{what} may be stored again")
+        _share_takedowns(opened, settings)
+
+
+def _share_takedowns(opened: UrlStore, settings: Settings) -> None:
+    """
+    Tell producers by Redis, and have the private one forget the bodies that it held.
+
+    Without Redis the sweep does the first, and the append-only file is rewritten as it grows.
+    """
+    resolved = settings.resolved()
+    with redis_client(resolved) as client:
+        try:
+            SiteBlocks(client, prefix=resolved.redis.prefix).replace(opened.takedowns())
+            if settings.private_redis:
+                client.bgrewriteaof()
+        except (BrokerUnavailable, redis.RedisError):
+            click.echo("Redis does not answer: producers learn of it within minutes of its return")
 
 
 @store.command("list")

@@ -36,6 +36,7 @@ def canonicalize_bundle(bundle: AnswerBundle, services: Services) -> list[Send]:
     Raises:
         TransientError: Redis or the store did not answer; the bundle runs again.
     """
+    bundle = _without_taken_down(bundle, services)
     tokens = [a.token for a in bundle.answers if a.token]
     bodies = dict(zip(tokens, services.spool.get_many(tokens), strict=True))
     expired = [a for a in bundle.answers if a.token and bodies[a.token] is None]
@@ -53,6 +54,18 @@ def canonicalize_bundle(bundle: AnswerBundle, services: Services) -> list[Send]:
     _follow(present, read, services)
     sends = [_to_store(present, writes, services)] if writes else []
     return sends + from_the_beginning([a.job for a in expired], services)
+
+
+def _without_taken_down(bundle: AnswerBundle, services: Services) -> AnswerBundle:
+    """The bundle without pages of URLs that were taken down meanwhile: their bodies are dropped."""
+    ways = [{a.job.url, a.final_url, *(hop.url for hop in a.hops)} for a in bundle.answers]
+    refused = services.store.refused(set().union(*ways))
+    if not refused:
+        return bundle
+    gone = [a for a, way in zip(bundle.answers, ways, strict=True) if way & refused]
+    services.spool.free([a.token for a in gone if a.token])
+    services.waiting.clear([a.job.url for a in gone])
+    return replace(bundle, answers=tuple(a for a in bundle.answers if a not in gone))
 
 
 def _read(answer: Answer, blob: bytes, services: Services) -> Reading | None:

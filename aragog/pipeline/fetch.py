@@ -81,12 +81,24 @@ class _Run:
     def unknown(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
         """The jobs that are to be fetched; those stored already are done with."""
         jobs, stuck = damaged.split(jobs, self.services)
+        jobs = self._not_taken_down(jobs)
         known: Known = split_known(jobs, self.services)
         self.later += damaged.postponed([*stuck, *known.stuck], self.services)
         self.validators = known.validators
         self.count(tally.KNOWN, len(known.done))
         self.services.waiting.clear([job.url for job in known.done])
         return known.wanted
+
+    def _not_taken_down(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
+        """Jobs without those of a URL that was taken down, or on the way to one: they end here."""
+        ways = {job.url: {job.url, job.next_url, *(h.url for h in job.hops)} for job in jobs}
+        refused = self.services.store.refused(set().union(*ways.values()))
+        if not refused:
+            return list(jobs)
+        gone = {url for url, way in ways.items() if way & refused}
+        self.services.waiting.clear(sorted(gone))
+        self.count(tally.REFUSED, len(gone))
+        return [job for job in jobs if job.url not in gone]
 
     def allowed(self, jobs: Sequence[UrlJob]) -> list[tuple[UrlJob, float | None]]:
         """The jobs that robots.txt allows, with their Crawl-delay; the others are answered."""
@@ -178,7 +190,7 @@ class _Run:
         with PoliteGate(self.services, slot) as gate:
             try:
                 fetcher = self.services.sitemap_fetcher if job.sitemap else self.services.fetcher
-                return fetcher.fetch(
+                outcome = fetcher.fetch(
                     job.next_url,
                     gate=gate,
                     etag=known.etag,
@@ -186,6 +198,7 @@ class _Run:
                     validators_url=known.url,
                     hops=job.hops,
                 )
+                return self._without_target(job, outcome) if gate.taken_down else outcome
             except AragogError:
                 raise
             except Exception as error:
@@ -198,6 +211,15 @@ class _Run:
                     kind="internal",
                     why=f"{type(error).__name__}: {error}",
                 )
+
+    def _without_target(self, job: UrlJob, outcome: Outcome) -> Outcome:
+        """Of a redirect to a URL that was taken down: that there was one, and not where to."""
+        return Refused(
+            url=job.url,
+            final_url=job.url,
+            fetched_at_ms=outcome.fetched_at_ms,
+            why="it redirects to a URL that was taken down",
+        )
 
     def _tell_limiter(self, slot: Slot, outcome: Outcome) -> None:
         """A domain that is busy is left alone by everybody; one that errs is asked more slowly."""

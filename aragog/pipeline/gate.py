@@ -32,6 +32,8 @@ class PoliteGate:
     def __init__(self, services: Services, slot: Slot) -> None:
         self._services = services
         self._slot = slot
+        self.taken_down = False
+        """A redirect led to a URL that was taken down."""
         self.inline_ms = services.settings.politeness.wait_inline_ms
 
     @property
@@ -40,6 +42,9 @@ class PoliteGate:
 
     def admit(self, url: str) -> Admission:
         """Whether the redirect target `url` may be asked; its slot is waited for in `depart`."""
+        if self._services.store.refused([url]):
+            self.taken_down = True
+            return Deny("was taken down")
         of = origin(url)
         found = self._services.robots.get_many([of])[of]
         if found.rules is None:

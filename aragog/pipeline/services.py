@@ -10,6 +10,7 @@ from aragog.clock import Clock
 from aragog.fetcher.http import Fetcher
 from aragog.pipeline.enqueue import Enqueuer
 from aragog.pipeline.sending import Sender
+from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
@@ -31,6 +32,7 @@ class Services:
     tally: Tally
     sender: Sender
     enqueuer: Enqueuer
+    blocks: SiteBlocks
     limiter: Limiter
     overrides: Overrides
     robots: RobotsCache

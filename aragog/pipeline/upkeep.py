@@ -27,6 +27,11 @@ def sweep(services: Services) -> None:
         log.warning("%d URLs had waited for two days and were let go", dropped)
 
 
+def share_takedowns(services: Services) -> None:
+    """Tell producers which hosts and domains were taken down, by the store."""
+    services.blocks.replace(services.store.takedowns())
+
+
 def sweep_changes(services: Services) -> None:
     """Let go of changes that have been in the feed long enough."""
     services.store.sweep_changes(services.settings.refresh.changes_kept_s)

@@ -11,7 +11,7 @@ change that was read.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from heapq import merge
@@ -151,6 +151,26 @@ class Changes:
                 for key, row in rows:
                     yield key[1:], row
 
+    def purge(self, gone: Callable[[str], bool]) -> int:
+        """
+        Forget the changes of URLs for which `gone` is true; how many.
+
+        Those behind them in their row keep their cursors.
+        """
+        count = 0
+        for bucket in range(BUCKETS):
+            if not self._tables.serves(bucket):
+                continue
+            with closing(self._table.scan(bytes([bucket]), bytes([bucket + 1]))) as rows:
+                for key, row in rows:
+                    told = orjson.loads(row[_COLUMN].value)
+                    kept = [one if one and not gone(one[0]) else None for one in told]
+                    if kept != told:
+                        count += sum(map(bool, told)) - sum(map(bool, kept))
+                        cells = {_COLUMN: orjson.dumps(kept)}
+                        self._table.put(key, cells, at_ms=row[_COLUMN].at_ms)
+        return count
+
     def sweep(self, before_ms: int) -> int:
         """Let go of rows older than that; how many. At most 1,000 a bucket and call."""
         gone = 0
@@ -179,7 +199,10 @@ def _opened(cursor: str) -> bytes:
 def _unpacked(at: bytes, row: Row) -> Iterable[Change]:
     try:
         told = orjson.loads(row[_COLUMN].value)
-        for number, (url, at_ms, kind, fields, owners) in enumerate(told):
+        for number, one in enumerate(told):
+            if one is None:  # was taken down
+                continue
+            url, at_ms, kind, fields, owners = one
             both = {name: (before, now) for name, (before, now) in fields.items()}
             cursor = (at + number.to_bytes(4)).hex()
             yield Change(url, at_ms, kind, both, tuple(owners), cursor)

@@ -24,6 +24,7 @@ from aragog.urlstore.fold import Folder
 from aragog.urlstore.hosts import HOST_URL, host_put
 from aragog.urlstore.nodes import alias_of, node_id, text
 from aragog.urlstore.ports import ContentStore
+from aragog.urlstore.tombstones import Tombstones
 from aragog.zen.codec import ID_BYTES, IN, after, edge_prefix, read_due_key, read_edge_key
 from aragog.zen.graph import COUNTS, Schema, Zen, count_column
 from aragog.zen.tables import Put, Row, Salvaged, Tables, newest_ms
@@ -65,6 +66,7 @@ class Repair:
         self._aliases = aliases
         self._folder = folder
         self._due = DueIndex(tables)
+        self._tombstones = Tombstones(tables)
         self._clock = clock
         self._grace_s = grace_s
         self._counted: set[int] = set()
@@ -76,6 +78,9 @@ class Repair:
     def run(self, progress: Progress | None = None) -> RepairReport:
         """Replace damaged files; walk nodes, then each index, then content, then posting lists."""
         salvaged = self._tables.salvage()
+        if salvaged:
+            self._tombstones.mend(self._now_ms())
+            self._tombstones.current()
         self._replaced = frozenset[int]().union(*(file.first_bytes for file in salvaged))
         steps: list[tuple[str, Callable[[bytes, Row], None]]] = [
             ("n", self._node),
@@ -165,7 +170,12 @@ class Repair:
 
     def _fetch_again(self, its: bytes, url: str | None) -> None:
         """A page whose node was lost with a damaged file is due now."""
-        if url is None or its[0] not in self._replaced or node_id(url) != its:
+        if (
+            url is None
+            or self._tombstones.refuses(url)
+            or its[0] not in self._replaced
+            or node_id(url) != its
+        ):
             return
         if not text(self._tables["n"].get(its, [nodes.DUE]), nodes.DUE):
             self._due.schedule(url, self._now_ms(), self._now_ms())

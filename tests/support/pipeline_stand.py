@@ -13,6 +13,7 @@ from aragog.clock import ManualClock
 from aragog.pipeline.enqueue import Enqueuer
 from aragog.pipeline.sending import FETCH, Send
 from aragog.pipeline.services import Services
+from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
 from aragog.politeness.robots import RobotsRules
@@ -109,6 +110,7 @@ def pipeline_stand(redis_client: redis.Redis) -> PipelineStand:
         "limiter": rates,
         "robots": rates,
         "store": store,
+        "blocks": SiteBlocks(redis_client, prefix="t:"),
     }
     services = Services(**{**absent, **given})
     return PipelineStand(services, store, clock, sent, rates)

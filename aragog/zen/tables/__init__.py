@@ -184,5 +184,9 @@ class Tables(Protocol):
         """Replace damaged files by new ones with all rows that can be read; what was done."""
         return []
 
+    def scrub(self) -> None:
+        """Let nothing of what was deleted stay on disk, where the engine can; safe to repeat."""
+        return
+
     def close(self) -> None:
         """Let go of files and connections."""

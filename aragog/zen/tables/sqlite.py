@@ -200,6 +200,9 @@ class SqliteTables(Tables):
     def salvage(self) -> list[Salvaged]:
         return salvage_damaged(self._shards)
 
+    def scrub(self) -> None:
+        self._shards.scrub()
+
     def close(self) -> None:
         self._shards.close()
 

@@ -91,6 +91,22 @@ class Shards:
             with suppress(StoreDamaged), self.reading(number):
                 pass
 
+    def scrub(self) -> None:
+        """
+        Empty the logs, which hold old versions of rows, as far as no reader holds them open.
+
+        Raises:
+            StoreUnavailable: a reader did for `BUSY_TIMEOUT_S`.
+        """
+        for number in range(self.count):
+            if self.health.generation(number) & 1:
+                continue
+            with self.reading(number) as db:
+                ((busy, *_),) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            if busy:
+                where = f"sqlite ({self.health.path(number)})"
+                raise StoreUnavailable(where, "a reader keeps its log from being emptied; repeat")
+
     def close(self) -> None:
         """Close this thread's connections and end the checkpoint thread of this process."""
         if self._checkpoints is not None:
@@ -277,6 +293,8 @@ def open_file(path: Path) -> sqlite3.Connection:
     try:
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
+        # What is taken down must not stay in free pages; costs nothing that can be measured.
+        db.execute("PRAGMA secure_delete=ON")
         db.execute("PRAGMA wal_autocheckpoint=0")
         db.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
         for layout in LAYOUTS.values():
