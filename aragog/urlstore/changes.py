@@ -134,8 +134,8 @@ class Changes:
         lists = [self._bucket(bucket, beyond, stop) for bucket in range(BUCKETS)]
         try:
             for at, row in merge(*lists, key=lambda item: item[0]):
-                for number, change in enumerate(_unpacked(at, row)):
-                    if at + number.to_bytes(4) > beyond:
+                for change in _unpacked(at, row):
+                    if bytes.fromhex(change.cursor) > beyond:
                         yield change
         finally:
             for rows in lists:
