@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import cache
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -16,6 +18,7 @@ from redis.retry import Retry
 
 from aragog.clock import Clock, SystemClock
 from aragog.dashboard.parts import Parts
+from aragog.errors import StoreUnavailable
 from aragog.fetcher.guard import Guard
 from aragog.fetcher.http import Fetcher
 from aragog.pages import sitemaps
@@ -29,6 +32,7 @@ from aragog.pipeline.services import Services
 from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.spelling import take_up_site_rules
 from aragog.pipeline.spool import Spool
+from aragog.pipeline.store_claim import StoreClaim, StoreIdentity, conflict
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
 from aragog.politeness.limiter import Limiter
@@ -55,7 +59,12 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
 
     Raises:
         ConfigError: a setting that only shows when it is used, such as a bad overrides file.
+        StoreUnavailable: Redis works for another store than this one.
+        BrokerUnavailable: Redis does not answer.
     """
+    if problem := store_conflict(settings):
+        # Not a ConfigError: what waits must stay until somebody has looked.
+        raise StoreUnavailable("store", problem)
     settings = settings.resolved()
     clock = clock or SystemClock()
     client = redis_client(settings)
@@ -161,6 +170,39 @@ def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
     return UrlStore(engine, content, settings.store, clock or SystemClock(), settings.refresh)
 
 
+def store_identity(settings: Settings, engine: Tables) -> StoreIdentity:
+    """The store of the settings, as it is noted in Redis."""
+    gateways = ", ".join(settings.store.hbase_gateways)
+    folder = f"{socket.gethostname()}:{settings.data_dir.absolute()}"
+    where = gateways if settings.store.engine == "hbase" else folder
+    return StoreIdentity(engine.identity(), settings.store.engine, where)
+
+
+def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
+    """
+    What is wrong when `redis.url` works for another store than the one of the settings; else None.
+
+    With `claim` a Redis that works for none works for this one from now on.
+
+    Raises:
+        BrokerUnavailable, StoreUnavailable: Redis or the store does not answer.
+    """
+    resolved = settings.resolved()
+    with closing(tables(settings)) as engine:
+        mine = store_identity(settings, engine)
+    if not mine.id:
+        return None
+    with _glance(resolved.redis.url) as client:
+        noted = StoreClaim(client, prefix=resolved.redis.prefix)
+        if str(settings.redis_socket) in resolved.redis.url:
+            # It lies in the same data folder: whatever store was there before is gone.
+            if claim:
+                noted.take(mine)
+            return None
+        owner = noted.claim(mine) if claim else noted.owner()
+    return conflict(mine, owner, _name_of(resolved.redis.url))
+
+
 def parts(settings: Settings, *, clock: Clock | None = None) -> Parts:
     """What can be looked at, for the dashboard and `explain`; nothing is connected yet."""
     settings = settings.resolved()
@@ -205,11 +247,16 @@ def _servers(settings: Settings, broker: tuple[str, ...]) -> dict[str, redis.Red
     )
     found: dict[str, redis.Redis] = {}
     for url in named:
-        place = urlsplit(url)
-        name = place.path if place.scheme == "unix" else place.netloc.rpartition("@")[2]
+        name = _name_of(url)
         if name not in found:
             found[name] = _glance(url)
     return found
+
+
+def _name_of(url: str) -> str:
+    """A Redis server by host and port or path, without its password."""
+    place = urlsplit(url)
+    return place.path if place.scheme == "unix" else place.netloc.rpartition("@")[2]
 
 
 def _glance(url: str) -> redis.Redis:

@@ -15,7 +15,7 @@ from typing import Any
 from celery import Celery
 from celery.signals import worker_init
 
-from aragog.errors import ConfigError
+from aragog.errors import ConfigError, TransientError
 from aragog.pinlater.worker import follow
 from aragog.pipeline.sending import QUEUES
 from aragog.pipeline.spelling import take_up_site_rules
@@ -35,12 +35,18 @@ except ConfigError as error:
 
 
 def _check_files(**_: Any) -> None:
+    from aragog.bootstrap import store_conflict  # noqa: PLC0415 - producers need none of it
+
     settings = load_settings()
     try:
         Overrides(settings.politeness.overrides_file)
         take_up_site_rules(settings)
+        if problem := store_conflict(settings):
+            raise ConfigError(problem)
     except ConfigError as error:
         _leave(error)
+    except TransientError:
+        return  # each process looks again when it connects
 
 
 worker_init.connect(_check_files, weak=False)

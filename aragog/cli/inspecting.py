@@ -15,12 +15,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from aragog.bootstrap import parts, redis_client, tables, url_store
+from aragog.bootstrap import parts, redis_client, store_conflict, tables, url_store
 from aragog.cli.keeping import span
 from aragog.client import Aragog
 from aragog.dashboard.story import tell
 from aragog.dashboard.tables import concerns, queue_rows
-from aragog.errors import AragogError
+from aragog.errors import AragogError, TransientError
 from aragog.fetcher.user_agent import has_contact
 from aragog.pinlater.brokers import limitations
 from aragog.politeness.overrides import Overrides
@@ -187,6 +187,7 @@ def _check_queues(settings: Settings, resolved: Settings) -> Iterator[Finding]:
 
 
 def _check_store(settings: Settings, _resolved: Settings) -> Iterator[Finding]:
+    yield from _check_store_claim(settings)
     if settings.store.engine == "hbase":
         from aragog.zen.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
 
@@ -206,6 +207,18 @@ def _check_store(settings: Settings, _resolved: Settings) -> Iterator[Finding]:
     free = shutil.disk_usage(folder).free
     text = f"{free / 1e9:.1f} GB free for {settings.data_dir.absolute()}"
     yield Finding("data_dir", well=free > 1e9, text=text)
+
+
+def _check_store_claim(settings: Settings) -> Iterator[Finding]:
+    """Redis may work for the store of another machine."""
+    if settings.store.engine == "sqlite" and not (settings.data_dir / "store").exists():
+        return
+    try:
+        problem = store_conflict(settings, claim=False)
+    except TransientError:
+        return  # told where Redis and the store are looked at
+    if problem:
+        yield Finding("store", well=False, text=problem)
 
 
 def _check_overrides(settings: Settings, _resolved: Settings) -> Iterator[Finding]:

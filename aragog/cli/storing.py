@@ -12,9 +12,10 @@ import redis
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from aragog.bootstrap import redis_client, tables, url_store
+from aragog.bootstrap import redis_client, store_identity, tables, url_store
 from aragog.errors import BadInput, BrokerUnavailable, ConfigError, InvalidUrl
 from aragog.pipeline.site_blocks import SiteBlocks
+from aragog.pipeline.store_claim import StoreClaim
 from aragog.settings import Settings, load_settings
 from aragog.urls.normalize import normalize
 from aragog.urlstore import transfer
@@ -222,6 +223,18 @@ def takedown(url: str | None, host: str | None, domain: str | None) -> None:
 
 
 @store.command()
+@click.confirmation_option(prompt="Is the store that redis.url worked for gone for good?")
+def adopt() -> None:
+    """Have redis.url work for this store from now on, instead of another."""
+    settings = load_settings()
+    resolved = settings.resolved()
+    with closing(tables(settings)) as engine, redis_client(resolved) as client:
+        mine = store_identity(settings, engine)
+        StoreClaim(client, prefix=resolved.redis.prefix).take(mine)
+    click.echo(f"redis.url works for {mine}")
+
+
+@store.command()
 def takedowns() -> None:
     """The hosts and domains that were taken down."""
     with _store(load_settings()) as opened:
@@ -258,7 +271,7 @@ def _share_takedowns(opened: UrlStore, settings: Settings) -> None:
     with redis_client(resolved) as client:
         try:
             SiteBlocks(client, prefix=resolved.redis.prefix).replace(opened.takedowns())
-            if settings.private_redis:
+            if not settings.redis.url:
                 client.bgrewriteaof()
         except (BrokerUnavailable, redis.RedisError):
             click.echo("Redis does not answer: producers learn of it within minutes of its return")

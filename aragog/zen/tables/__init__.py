@@ -168,6 +168,10 @@ class Tables(Protocol):
     def create(self) -> None:
         """Make what is missing; never drops anything."""
 
+    def identity(self) -> str:
+        """A random word that these data have and no others, made when missing; "" for none."""
+        return ""
+
     def serves(self, first_byte: int) -> bool:  # noqa: ARG002 - the port's signature
         """
         Whether rows whose keys begin with that byte can be written.

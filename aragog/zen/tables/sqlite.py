@@ -189,6 +189,9 @@ class SqliteTables(Tables):
         """Make every file now rather than when it is first used."""
         self._shards.create()
 
+    def identity(self) -> str:
+        return self._shards.identity()
+
     def serves(self, first_byte: int) -> bool:
         return not self._shards.health.generation(first_byte % self._shards.count) & 1
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -90,6 +91,20 @@ class Shards:
         for number in range(self.count):
             with suppress(StoreDamaged), self.reading(number):
                 pass
+
+    def identity(self) -> str:
+        """The word in the file `identity`, which is made when missing."""
+        path = self._folder / "identity"
+        try:
+            if not path.exists():
+                with _alone(self._folder / _MARKER):
+                    if not path.exists():
+                        fresh = path.with_suffix(".new")
+                        fresh.write_text(secrets.token_hex(8), "ascii")
+                        fresh.rename(path)
+            return path.read_text("ascii")
+        except (OSError, sqlite3.Error) as error:
+            raise StoreUnavailable(f"sqlite ({path})", str(error)) from error
 
     def scrub(self) -> None:
         """
