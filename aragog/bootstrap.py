@@ -72,7 +72,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
     counts = Tally(client, prefix=settings.redis.prefix)
     blocks = SiteBlocks(client, prefix=settings.redis.prefix)
     guard = Guard(settings.fetch)
-    overrides = Overrides(settings.politeness.overrides_file)
+    overrides = overrides_of(settings)
     return Services(
         settings=settings,
         clock=clock,
@@ -106,6 +106,12 @@ def outage_board(settings: Settings) -> OutageBoard:
     """What all processes noted of outages; it waits for Redis only shortly."""
     settings = settings.resolved()
     return OutageBoard(_glance(settings.redis.url), prefix=settings.redis.prefix)
+
+
+def overrides_of(settings: Settings) -> Overrides:
+    """The operator's word on single domains. Raises `ConfigError` for what cannot be used."""
+    politeness = settings.politeness
+    return Overrides(politeness.overrides_file, blocked_hosts=politeness.blocked_hosts)
 
 
 def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None) -> Limiter:
@@ -218,7 +224,7 @@ def parts(settings: Settings, *, clock: Clock | None = None) -> Parts:
         outages=OutageBoard(client, prefix=settings.redis.prefix),
         guard=Guard(settings.fetch),
         robots=robots_cache(settings, clock),
-        limiter=_once(lambda: limiter(settings, Overrides(settings.politeness.overrides_file))),
+        limiter=_once(lambda: limiter(settings, overrides_of(settings))),
         store=_once(lambda: url_store(settings, clock)),
         admin=Admin.connect(broker.url, broker.shards) if pinlater else None,
         servers=_servers(settings, redis_urls(broker.url) if pinlater else ()),

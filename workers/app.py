@@ -19,7 +19,6 @@ from aragog.errors import ConfigError, TransientError
 from aragog.pinlater.worker import follow
 from aragog.pipeline.sending import QUEUES
 from aragog.pipeline.spelling import take_up_site_rules
-from aragog.politeness.overrides import Overrides
 from aragog.settings import load_settings
 
 
@@ -35,11 +34,11 @@ except ConfigError as error:
 
 
 def _check_files(**_: Any) -> None:
-    from aragog.bootstrap import store_conflict  # noqa: PLC0415 - producers need none of it
+    from aragog.bootstrap import overrides_of, store_conflict  # noqa: PLC0415 - producers need none of it
 
     settings = load_settings()
     try:
-        Overrides(settings.politeness.overrides_file)
+        overrides_of(settings)
         take_up_site_rules(settings)
         if problem := store_conflict(settings):
             raise ConfigError(problem)

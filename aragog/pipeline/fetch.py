@@ -35,7 +35,7 @@ from aragog.pipeline.sending import CANONICALIZE, ROBOTS, Send
 from aragog.pipeline.services import Services
 from aragog.politeness.robots_cache import State
 from aragog.politeness.slots import Ask, RateExceeded, Slot
-from aragog.urls.domain import origin
+from aragog.urls.domain import host, origin
 from aragog.urlstore.compression import compress
 
 log = logging.getLogger(__name__)
@@ -127,7 +127,11 @@ class _Run:
 
     def _forbidden(self, job: UrlJob) -> bool:
         """True, and answered, where the URL alone says that it must not be fetched."""
-        why = self._anonymous(job) or self.services.fetcher.guard.vet_url(job.next_url)
+        why = (
+            self.services.overrides.blocked(host(job.next_url))
+            or self._anonymous(job)
+            or self.services.fetcher.guard.vet_url(job.next_url)
+        )
         if why is not None:
             self._done(without_fetch(Forbidden, job, self.services, why=why))
         return why is not None

@@ -13,7 +13,7 @@ from aragog.fetcher.gate import Admission, Deny, Go, Later
 from aragog.pipeline.services import Services
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.slots import Ask, RateExceeded, Slot
-from aragog.urls.domain import origin
+from aragog.urls.domain import host, origin
 
 ROBOTS_PATH = "/robots.txt"
 # Well within the claim on the refresh, which lasts 60 s.
@@ -45,6 +45,8 @@ class PoliteGate:
         if self._services.store.refused([url]):
             self.taken_down = True
             return Deny("was taken down")
+        if blocked := self._services.overrides.blocked(host(url)):
+            return Deny(blocked)
         of = origin(url)
         found = self._services.robots.get_many([of])[of]
         if found.rules is None:

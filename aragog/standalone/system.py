@@ -70,7 +70,8 @@ def check(settings: Settings) -> None:
         ConfigError: names each with its setting or file.
     """
     check_ports(settings)
-    Overrides(settings.politeness.overrides_file)
+    politeness = settings.politeness
+    Overrides(politeness.overrides_file, blocked_hosts=politeness.blocked_hosts)
 
 
 def start(

@@ -1,5 +1,6 @@
 """A takedown in the middle of a crawl: real Redis, SQLite, a folder for content, an origin."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from aragog.pipeline.fetch import fetch_bundle
 from aragog.pipeline.sending import CANONICALIZE, STORE
 from aragog.pipeline.store import store_bundle
 from aragog.pipeline.upkeep import share_takedowns
+from aragog.politeness.overrides import Overrides
 from aragog.settings import FetchSettings, RedisSettings, Settings
 from tests.support.origin import Origin, page, redirect
 from tests.support.pipeline_stand import Sent
@@ -142,6 +144,16 @@ def test_a_redirect_to_a_taken_down_url_stores_nothing_of_it(crawl, tmp_path):
     assert "gone.test" not in str(record)
     assert crawl.store.aliases(GONE) == []
     assert files_with(tmp_path, SECRET) == []
+
+
+def test_a_blocked_host_is_not_fetched_nor_reached_by_a_redirect(crawl):
+    blocked = Overrides(blocked_hosts=["gone.test"])
+    crawl.services = replace(crawl.services, overrides=blocked)
+
+    crawl.crawl(GONE, HOP)
+
+    assert [request.path for request in crawl.origin.seen] == ["/hop"]
+    assert crawl.store.get(GONE).facts["why"] == "politeness.blocked_hosts has gone.test"
 
 
 @pytest.fixture
