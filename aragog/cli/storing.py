@@ -27,6 +27,7 @@ from aragog.urlstore.transfer_parquet import ParquetSink, read_parquet
 from aragog.urlstore.transfer_warc import export_warc
 from aragog.urlstore.transfer_write import BulkWriter
 from aragog.zen.tables.hbase_schema import shell_commands
+from aragog.zen.tables.sqlite_health import old_files
 
 BAD_LINES = 3
 """Exit code when some lines could not be imported; the others were."""
@@ -220,6 +221,8 @@ def takedown(url: str | None, host: str | None, domain: str | None) -> None:
         count = opened.take_down(url=url, host=host, domain=domain)
         click.echo(f"{what}: {count:,} URLs forgotten; it is refused from now on")
         _share_takedowns(opened, settings)
+    for path in old_files(settings.data_dir / "store") if settings.store.engine == "sqlite" else ():
+        click.echo(f"{path} is damaged, was kept by a repair, and may still hold it: delete it")
 
 
 @store.command()
