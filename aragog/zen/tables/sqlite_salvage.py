@@ -9,6 +9,7 @@ order, so the roots of their trees are the same pages. The damaged file is kept.
 
 from __future__ import annotations
 
+import logging
 import shutil
 import sqlite3
 from collections import deque
@@ -23,6 +24,8 @@ from aragog.zen.tables import TABLES, Salvaged
 from aragog.zen.tables.packed import unpack
 from aragog.zen.tables.sqlite_files import Shards, open_file
 from aragog.zen.tables.sqlite_layout import LAYOUTS, Packed
+
+log = logging.getLogger(__name__)
 
 PROBES = 20_000
 """Places looked at between unreadable ones, a table: seconds at most."""
@@ -84,6 +87,7 @@ def _salvage_file(shards: Shards, number: int) -> Salvaged:
     finally:
         _remove(copy)
     health.replace(number)
+    log.warning("%s is replaced by %s: %d cells and nodes saved, %d gaps", old, new, saved, gaps)
     mine = frozenset(range(number, 256, shards.count))
     return Salvaged(str(old), str(new), saved, unreadable, gaps, mine)
 
