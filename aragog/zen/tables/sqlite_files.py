@@ -28,6 +28,7 @@ CHECKPOINT_PAST_BYTES = 4 * 1024 * 1024
 RESTART_PAST_BYTES = 256 * 1024 * 1024
 _CACHE_KIB = 8 * 1024
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_GENERATIONS = 256
 _REOPEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 _MARKER = "shards"
 """The file that tells how many there are; also the lock under which they are opened."""
@@ -42,6 +43,8 @@ class Shards:
         self._mine = _Connections()
         self._checkpoints: _Checkpoints | None = None
         self._starting = threading.Lock()
+        self._round = 0
+        """Counts errors after which connections are opened anew."""
         self._check_folder()
         with _alone(folder / _MARKER):
             self.health = Health(folder, count)
@@ -134,14 +137,18 @@ class Shards:
         number = first_byte % self.count
         mine = self._mine.of_this_process()
         found = mine.get(number)
-        if found is None or found[1] != self.health.generation(number):
+        if found is None or found[1] != self._opening(number):
             self._forget(number)
             with _alone(self._folder / _MARKER):
-                generation = self.health.generation(number)
-                path = self.health.path(number, generation)
+                opening = self._opening(number)
+                path = self.health.path(number, opening % _GENERATIONS)
                 _share_mode(path)
-                found = mine[number] = open_file(path), generation
+                found = mine[number] = open_file(path), opening
         return found[0]
+
+    def _opening(self, number: int) -> int:
+        """What a connection must have been opened at to be used: round and generation."""
+        return self._round * _GENERATIONS + self.health.generation(number)
 
     def _forget(self, number: int) -> None:
         """Close this thread's connection to a file; the next call opens it again."""
@@ -165,20 +172,20 @@ class Shards:
         """
         The error that tells who must act.
 
-        A damaged file is set aside. A connection that could not write, or met an error of the disk,
-        is closed: SQLite opens a file that cannot be written as read-only, for as long as the
-        connection lives, so only a new one sees that it can be written again.
+        A damaged file is set aside. After a write to a read-only file or an error of the disk, all
+        connections of this process are opened anew when they are next used: SQLite opens a file
+        that cannot be written as read-only for as long as the connection lives.
         """
         number = first_byte % self.count
         code = getattr(error, "sqlite_errorcode", 0)
         if code & 0xFF in _DAMAGE or code == sqlite3.SQLITE_IOERR_CORRUPTFS:
             found = self._mine.of_this_process().get(number)
-            opened_at = found[1] if found else self.health.generation(number)
+            opened_at = found[1] % _GENERATIONS if found else self.health.generation(number)
             self._forget(number)
             self.health.set_aside(number, opened_at, str(error))
             return self._damage(number, str(error))
         if code & 0xFF in _REOPEN:
-            self._forget(number)
+            self._round += 1
         where = f"sqlite ({self.health.path(number)})"
         if code & 0xFF == sqlite3.SQLITE_FULL:
             text = f"{error}: free some space; nothing acknowledged is lost"
@@ -208,7 +215,7 @@ class _Connections(threading.local):
     def __init__(self) -> None:
         self.pid = 0
         self.open: dict[int, tuple[sqlite3.Connection, int]] = {}
-        """With the generation that each was opened at."""
+        """With the round and generation that each was opened at."""
         self.abandoned: list[dict[int, tuple[sqlite3.Connection, int]]] = []
 
     def of_this_process(self) -> dict[int, tuple[sqlite3.Connection, int]]:

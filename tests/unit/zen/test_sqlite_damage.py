@@ -259,14 +259,15 @@ def test_a_file_that_was_read_only_for_a_while_is_written_again(tmp_path):
     assert after == "done"
 
 
-def test_an_error_of_the_disk_closes_the_connection(folder):
+def test_an_error_of_the_disk_has_every_connection_opened_anew(folder):
     filled(folder, rows=20)
     tables = opened(folder)
-    before = tables._shards.connection(0)
+    before, other = tables._shards.connection(0), tables._shards.connection(1)
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR
 
     tables._shards.translated(error, 0)
 
     assert tables._shards.connection(0) is not before
+    assert tables._shards.connection(1) is not other
     tables.close()
