@@ -49,15 +49,12 @@ def split(jobs: Sequence[UrlJob], services: Services) -> tuple[list[UrlJob], lis
     )
 
 
-def postponed(
-    jobs: Iterable[UrlJob], services: Services, *, fetched: bool = False
-) -> list[tuple[UrlJob, int]]:
-    """Each job and when (ms) it comes back; a `fetched` one from its first URL on."""
-    at_ms = services.clock.now_ms() + WAIT_MS
+def postponed(jobs: Iterable[UrlJob], *, fetched: bool = False) -> list[tuple[UrlJob, int]]:
+    """Each job and how long (ms) it waits; a `fetched` one comes back from its first URL on."""
     back = (replace(job, slot_at_ms=None) for job in jobs)
     if fetched:
         back = (replace(job, target=None, hops=(), refresh=True) for job in back)
-    return [(job, at_ms) for job in back]
+    return [(job, WAIT_MS) for job in back]
 
 
 def messages(later: Iterable[tuple[UrlJob, int]], services: Services) -> list[Send]:

@@ -83,7 +83,7 @@ class _Run:
         jobs, stuck = damaged.split(jobs, self.services)
         jobs = self._not_taken_down(jobs)
         known: Known = split_known(jobs, self.services)
-        self.later += damaged.postponed([*stuck, *known.stuck], self.services)
+        self.later += damaged.postponed([*stuck, *known.stuck])
         self.validators = known.validators
         self.count(tally.KNOWN, len(known.done))
         self.services.waiting.clear([job.url for job in known.done])

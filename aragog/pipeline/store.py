@@ -48,7 +48,7 @@ def store_bundle(bundle: PageBundle, services: Services) -> list[Send]:
     stored = sum(1 for write in writes if write.content and write.url not in stuck)
     services.tally.add({tally.STORED: stored})
     waiting = [job for job in bundle.jobs if job.url in stuck]
-    later = damaged.postponed(waiting, services, fetched=True)
+    later = damaged.postponed(waiting, fetched=True)
     again = from_the_beginning([job for job in bundle.jobs if job.url in lost], services)
     return again + damaged.messages(later, services)
 

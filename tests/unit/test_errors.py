@@ -20,6 +20,7 @@ EXAMPLES = {
     errors.RobotsUnavailable: ("redis", "refused"),
     errors.SpoolUnavailable: ("redis", "full"),
     errors.BrokerUnavailable: ("redis", "refused"),
+    errors.BrokerFull: ("redis", "full"),
     errors.CorruptRow: ("n", "00ff", "short"),
     errors.CorruptContent: ("ab/cd", "hash"),
 }
