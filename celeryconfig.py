@@ -42,6 +42,8 @@ task_ignore_result = True
 worker_prefetch_multiplier = 1
 # Running tasks finish and acknowledge over the new connection.
 worker_cancel_long_running_tasks_on_connection_loss = False
+# A child that a page has killed told its result before, within this, or never.
+worker_lost_wait = 2.0
 broker_connection_retry_on_startup = True
 
 # Flower asks the workers for events while it runs, every 5 s; for nobody they would be a tenth of a

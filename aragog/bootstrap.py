@@ -27,6 +27,7 @@ from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.enqueue import Enqueuer
 from aragog.pipeline.outages import OutageBoard
+from aragog.pipeline.run_marks import RunMarks
 from aragog.pipeline.sending import Sender
 from aragog.pipeline.services import Services
 from aragog.pipeline.site_blocks import SiteBlocks
@@ -77,6 +78,9 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         settings=settings,
         clock=clock,
         spool=Spool(client, prefix=settings.redis.prefix, ttl_s=settings.pipeline.spool_ttl_s),
+        run_marks=RunMarks(
+            client, prefix=settings.redis.prefix, ttl_s=settings.pipeline.spool_ttl_s
+        ),
         waiting=waiting,
         tally=counts,
         sender=sender,
@@ -129,7 +133,13 @@ def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None
 def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
     """The shared rules of origins."""
     redis_settings = settings.resolved().redis
-    return RobotsCache(redis_settings.url, settings.politeness, redis_settings.prefix, clock=clock)
+    return RobotsCache(
+        redis_settings.url,
+        settings.politeness,
+        redis_settings.prefix,
+        clock=clock,
+        agent=settings.fetch.user_agent,
+    )
 
 
 def for_robots(fetch: FetchSettings) -> FetchSettings:

@@ -1,23 +1,36 @@
 """
 What robots.txt costs: parsing 800 rules, asking about a URL; ours and reppy in the same run.
+Then the robots stage as a whole: slot, GET, parse and store, without the message.
 
     python -m bench.robots
 
-A few seconds, no network. `ready` is parsing and the first question, which makes the matcher.
+A few seconds, loopback only. `ready` is parsing and the first question, which makes the matcher.
 The hostile file is 500 KiB of wildcards, asked about a path of 2,000 characters.
 """
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing
 import random
+import socket
+import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from aragog.bootstrap import connect
+from aragog.pipeline.bundles import RobotsBundle
+from aragog.pipeline.robots import robots_bundle
+from aragog.pipeline.sending import Send
 from aragog.politeness.robots import RobotsRules
+from aragog.settings import FetchSettings, Settings, StoreSettings
+from aragog.settings.sections import RedisSettings
+from aragog.standalone.redis_server import RedisServer
 
 AGENT = "aragog/1.0 (+https://example.org/bot)"
 LETTERS = "abcdefghij-_"
@@ -94,6 +107,66 @@ def main() -> None:
     own_us = best_s(lambda: RobotsRules.parse(star).allows("a", path)) * 1e6
     their_us = best_s(lambda: theirs.allowed(path, "a"), 1) * 1e6
     print(f"four wildcards, a path of 60: {own_us:.0f} µs, reppy {their_us:.0f} µs")
+    for origins in (1, 25):
+        print(f"robots stage, {origins} origins a message: {stage_ms(origins):.2f} ms an origin")
+
+
+BODY = b"User-agent: *\nDisallow: /private/\nDisallow: /*?sort=\nSitemap: https://a.test/s.xml\n"
+
+
+def serve(listener: socket.socket) -> None:
+    """Answer every request with one robots.txt."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(BODY)}\r\n\r\n"
+    while True:
+        with contextlib.suppress(OSError):
+            connection, _ = listener.accept()
+            connection.recv(65_536)
+            connection.sendall(head.encode() + BODY)
+            connection.close()
+
+
+class Nowhere:
+    """A sender for a stage that sends nothing here."""
+
+    def send(self, what: Send) -> None:
+        """Drop it."""
+
+    def send_all(self, whats: Sequence[Send]) -> None:
+        """Drop them."""
+
+
+def stage_ms(origins: int, rounds: int = 40) -> float:
+    """CPU ms of this process for one robots.txt, `origins` of different domains in a message."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+    server = multiprocessing.Process(target=serve, args=(listener,), daemon=True)
+    server.start()
+    with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as shared:
+        fetch = FetchSettings(
+            user_agent="aragog/1.0 (+http://127.0.0.1/)",
+            host_map={"*.test": f"127.0.0.1:{listener.getsockname()[1]}"},
+            allowed_networks=("127.0.0.0/8",),
+        )
+        settings = Settings(
+            data_dir=Path(folder),
+            redis=RedisSettings(url=shared.url),
+            store=StoreSettings(engine="memory"),
+            fetch=fetch,
+        )
+        services = connect(settings, Nowhere())
+
+        def go(first: int, last: int) -> None:
+            for n in range(first, last):
+                names = tuple(f"http://d{n}x{i}.test" for i in range(origins))
+                robots_bundle(RobotsBundle(names), services)
+
+        go(0, 5)
+        started = time.process_time()
+        go(5, 5 + rounds)
+        took_s = time.process_time() - started
+        services.limiter.close()
+        services.close()
+    server.kill()
+    return took_s / rounds / origins * 1e3
 
 
 if __name__ == "__main__":

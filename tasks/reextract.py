@@ -13,4 +13,7 @@ from workers.services import services
 @stage(REEXTRACT)
 def reextract(message: dict[str, Any]) -> None:
     """Fields of the bundle's pages, from their stored content."""
-    reextract_bundle(ReextractBundle.read(message), services().store)
+    of = services()
+    reextract_bundle(
+        ReextractBundle.read(message), of.store, limits=of.settings.pipeline, marks=of.run_marks
+    )

@@ -20,4 +20,5 @@ def robots(message: dict[str, Any]) -> None:
 @stage(ROBOTS_EXPIRING)
 def robots_expiring() -> None:
     """Refresh rules that are in use and about to be a day old."""
-    send_all(expiring(services(), limit=500))
+    for messages in expiring(services()):
+        send_all(messages)

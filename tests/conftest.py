@@ -17,4 +17,5 @@ pytest_plugins = [
     "tests.support.tables",
     "tests.support.stores",
     "tests.support.pipeline_stand",
+    "tests.support.crawl_stand",
 ]

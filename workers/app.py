@@ -13,10 +13,11 @@ import sys
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_init
+from celery.signals import worker_init, worker_process_init
 
 from aragog.errors import ConfigError, TransientError
 from aragog.pinlater.worker import follow
+from aragog.pipeline.page_limits import make_expendable
 from aragog.pipeline.sending import QUEUES
 from aragog.pipeline.spelling import take_up_site_rules
 from aragog.settings import load_settings
@@ -49,6 +50,8 @@ def _check_files(**_: Any) -> None:
 
 
 worker_init.connect(_check_files, weak=False)
+# In each child of a prefork pool: it may be lost with a page, and is started anew.
+worker_process_init.connect(make_expendable, weak=False)
 
 app = Celery("aragog")
 app.config_from_object("celeryconfig")

@@ -9,4 +9,8 @@ from aragog.settings import load_settings
 
 def install() -> None:
     """Before Flower starts."""
-    flower.install(parts(load_settings()))
+    settings = load_settings()
+    serving = settings.serving
+    flower.install(
+        parts(settings), (*serving.allowed_hosts, serving.flower_host), serving.flower_host
+    )

@@ -1,9 +1,9 @@
 """
 Which queues, pool and size each kind of worker has.
 
-`fetch` and `robots` wait for the network, so threads; `canonicalize` is CPU, so processes; `store`
-waits for disk and gateways, with little CPU of its own. A role is only a set of command-line
-options: any Celery worker started by hand with the same queues does the same work.
+`fetch`, `robots` and `webhooks` wait for the network, so threads; `canonicalize` is CPU, so
+processes; `store` waits for disk and gateways, with little CPU of its own. A role is only a set of
+command-line options: any Celery worker started by hand with the same queues does the same work.
 """
 
 from __future__ import annotations
@@ -40,4 +40,5 @@ ROLES = {
     "robots": Role(("robots", "upkeep"), "threads", 4),
     "canonicalize": Role(("canonicalize",), "prefork", max(1, CORES // 2)),
     "store": Role(("store",), "threads", 2),
+    "webhooks": Role(("webhooks",), "threads", 4),
 }

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from aragog.cli import inspecting, keeping, producing, reading, running, serving, storing
+from aragog.cli import inspecting, keeping, producing, reading, robots, running, serving, storing
 from aragog.cli.place import Place
 from aragog.cli.remedies import remedy
 from aragog.errors import AragogError
@@ -43,6 +43,7 @@ for command in (
     *reading.COMMANDS,
     *serving.COMMANDS,
     *inspecting.COMMANDS,
+    *robots.COMMANDS,
     *storing.COMMANDS,
     queue,
 ):

@@ -22,7 +22,7 @@ from rich.table import Table
 from aragog.bootstrap import url_store
 from aragog.cli.reading import store
 from aragog.client import Aragog
-from aragog.pipeline.changes import plain
+from aragog.pipeline.changes import Reader, plain
 from aragog.pipeline.reextract import WALK, ReextractBundle, reextract_bundle, walk
 from aragog.pipeline.sending import REEXTRACT, Send
 from aragog.settings import load_settings
@@ -72,7 +72,7 @@ def changes(
         while True:
             page = opened.changes(at, 500, owner=owner, host=host)
             for change in page.items:
-                _tell(change, as_json=as_json)
+                _tell(change, opened.formats.to_json, as_json=as_json)
             if page.cursor == at or (at is None and not page.items):
                 if not follow:
                     return
@@ -81,8 +81,8 @@ def changes(
             at = page.cursor
 
 
-def _tell(change: Change, *, as_json: bool) -> None:
-    told = plain(change)
+def _tell(change: Change, read: Reader, *, as_json: bool) -> None:
+    told = plain(change, read)
     if as_json:
         click.echo(orjson.dumps(told))
         return

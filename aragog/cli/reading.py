@@ -57,8 +57,7 @@ def show(url: str, fields: str | None, *, as_json: bool) -> None:
         if found is None:
             _unknown(url)
             return
-        found["aliases"] = opened.aliases(url)
-        found["inlinks"] = opened.count_inlinks(url)
+    del found["version"]  # of use to writers over HTTP alone
     if as_json:
         _json(found)
         return
@@ -80,7 +79,8 @@ def show(url: str, fields: str | None, *, as_json: bool) -> None:
 def _shown(name: str, value: Any) -> str:
     if name.endswith("_at_ms") and isinstance(value, int | float):
         return datetime.fromtimestamp(value / 1000, UTC).isoformat(timespec="seconds")
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    return str(orjson.loads(text)) if text.startswith('"') and not isinstance(value, str) else text
 
 
 @click.command()

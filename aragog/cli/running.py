@@ -274,7 +274,7 @@ def _tell_deaths(supervisor: Supervisor, console: Console) -> None:
 def _addresses(settings: Settings) -> str:
     serving = settings.serving
     return (
-        f"flower:  http://{serving.host}:{serving.flower_port}\n"
+        f"flower:  http://{serving.flower_host}:{serving.flower_port}\n"
         f"reading: http://{serving.host}:{serving.http_port}/v1/urls?url=…"
     )
 

@@ -1,41 +1,102 @@
-"""`aragog serve`: the read API in this process."""
+"""`aragog serve`: the HTTP API; `aragog token`: a bearer token for it."""
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
+import contextlib
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
 
 import click
 import prometheus_client
 
 from aragog.bootstrap import parts, url_store
+from aragog.client import Aragog
 from aragog.dashboard.metrics import Figures
-from aragog.serving.api import Api
-from aragog.serving.http_server import listen, serve
-from aragog.settings import load_settings
+from aragog.serving.app import Api
+from aragog.serving.server import listen, run
+from aragog.serving.tokens import READ, SCOPES, make
+from aragog.settings import Settings, load_settings
+from aragog.standalone.supervisor import die_with_parent
 
-METRICS_WAIT_S = 0.1
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 @click.command("serve")
-def serve_command() -> None:
-    """Serve the read API over HTTP (serving.host, serving.http_port) until SIGTERM."""
+@click.option("--fd", type=int, hidden=True, help="A listening socket that was inherited.")
+def serve_command(fd: int | None) -> None:
+    """Serve the API over HTTP (serving.host, serving.http_port) until SIGTERM."""
     settings = load_settings()
-    sock = listen(settings.serving)
+    logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
+    sock = listen(settings.serving) if fd is None else socket.socket(fileno=fd)
+    if fd is None and settings.serving.processes > 1:
+        sys.exit(_share(sock, settings.serving.processes))
+    _serve(settings, sock)
+
+
+def _serve(settings: Settings, sock: socket.socket) -> None:
     store = url_store(settings)
-    # Reads of the embedded engine are shorter than a hand-over to a thread; a gateway's are not.
-    threads = ThreadPoolExecutor(16) if settings.store.engine == "hbase" else None
-    # Scrapes are answered on the loop: a part that is slow is left out rather than waited for.
-    prometheus_client.REGISTRY.register(Figures(parts(settings), wait_s=METRICS_WAIT_S))
-    api = Api(store, settings.serving, threads=threads, metrics=prometheus_client.generate_latest)
-    try:
-        import uvloop  # noqa: PLC0415 - not on every platform
+    prometheus_client.REGISTRY.register(Figures(parts(settings)))
+    with contextlib.closing(store), Aragog(settings) as producer:
+        api = Api(
+            store,
+            settings.serving,
+            enqueue=producer.enqueue,
+            metrics=prometheus_client.generate_latest,
+        )
+        run(api, settings.serving, sock)
+        if api.running_calls:
+            # Python would wait for the threads of abandoned calls, as long as the store hangs.
+            sys.stderr.flush()
+            os._exit(0)
 
-        uvloop.run(serve(api, sock))
-    except ImportError:
-        asyncio.run(serve(api, sock))
-    finally:
-        store.close()
+
+def _share(sock: socket.socket, processes: int) -> int:
+    """Processes on one socket; when one of them ends, all do, and the supervisor starts anew."""
+    command = [sys.executable, "-m", "aragog.cli", "serve", "--fd", str(sock.fileno())]
+    children = [
+        subprocess.Popen(
+            command,
+            pass_fds=[sock.fileno()],
+            preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
+        )
+        for _ in range(processes)
+    ]
+    sock.close()
+
+    stopped = False
+
+    def stop(*_: object) -> None:
+        nonlocal stopped
+        stopped = True
+        for child in children:
+            child.terminate()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    pid, status = os.wait()
+    asked = stopped
+    stop()
+    for child in children:
+        if child.pid != pid:
+            child.wait()
+    # A process that is told to stop while it still starts ends by the signal itself.
+    return 0 if asked else os.waitstatus_to_exitcode(status) or 1
 
 
-COMMANDS = (serve_command,)
+@click.command("token")
+@click.argument("name")
+@click.option(
+    "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), default=(READ,),
+    show_default=True, help="What it may do; may be given several times.",
+)  # fmt: skip
+def token_command(name: str, scopes: tuple[str, ...]) -> None:
+    """Make a bearer token NAME; it is shown once, its entry goes into serving.tokens."""
+    token, entry = make(name, scopes)
+    click.echo(f"token: {token}\nserving.tokens entry: {entry}")
+
+
+COMMANDS = (serve_command, token_command)

@@ -9,8 +9,10 @@ something is not as expected, Flower goes on as it is and the log says so.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
+from aragog.dashboard.exposure import guard_address, guard_hosts
 from aragog.dashboard.parts import Parts
 
 log = logging.getLogger(__name__)
@@ -18,13 +20,18 @@ log = logging.getLogger(__name__)
 MAJOR = "2"
 
 
-def install(parts: Parts | None = None) -> bool:
+def install(
+    parts: Parts | None = None, allowed_hosts: Sequence[str] = (), host: str = "127.0.0.1"
+) -> bool:
     """
     Call it in Flower's process, before Flower starts; a second call changes nothing.
 
     Args:
         parts: what the pages and metrics read from. None: no pages, pinlater's queues alone, which
             is right for an application that only uses the broker.
+        allowed_hosts: names in the Host header that Flower answers for, beside localhost and IP
+            addresses.
+        host: where Flower listens when it is given no address.
 
     Returns:
         True when all of it is in place.
@@ -37,6 +44,8 @@ def install(parts: Parts | None = None) -> bool:
             return False
         _teach_broker()
         if parts is not None:
+            guard_hosts(allowed_hosts)
+            guard_address(host)
             _add_pages(parts)
     except Exception:  # Flower without our pages is better than none
         log.warning("Flower is not as expected: some pages are missing", exc_info=True)

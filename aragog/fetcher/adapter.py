@@ -33,6 +33,9 @@ from aragog.fetcher.tls import tls_context
 from aragog.fetcher.user_agent import has_contact, is_loopback, missing_contact
 from aragog.settings import FetchSettings
 
+METHODS = ("GET", "HEAD", "POST")
+"""What is sent; a body only with POST, and in memory whole."""
+
 
 class PinnedAdapter(BaseAdapter):
     """
@@ -43,6 +46,7 @@ class PinnedAdapter(BaseAdapter):
         guard: vets each target.
         clock: for timeouts and idle times.
         tls: None: a context that trusts certifi's roots, the system's and `SSL_CERT_FILE`.
+        needs_contact: refuse to send without a contact in the User-Agent, as a crawler must.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class PinnedAdapter(BaseAdapter):
         *,
         clock: Clock | None = None,
         tls: ssl.SSLContext | None = None,
+        needs_contact: bool = True,
     ) -> None:
         super().__init__()
         self._settings = settings
@@ -59,7 +64,7 @@ class PinnedAdapter(BaseAdapter):
         self._clock = clock or SystemClock()
         self._tls = tls
         self._bounds = Bounds(settings.max_wire_bytes, settings.max_body_bytes)
-        self._anonymous = not has_contact(settings)
+        self._anonymous = needs_contact and not has_contact(settings)
         self._proxy = Proxy(settings.proxy) if settings.proxy else None
         self._pool = Pool(self._clock, max_idle=4 * settings.concurrency)
 
@@ -89,9 +94,14 @@ class PinnedAdapter(BaseAdapter):
             return response
 
     def _polite(self, request: requests.PreparedRequest) -> PoliteRequest:
-        if request.method != "GET" or request.body:
-            raise Broken("protocol", "only GET without a body is spoken here")
-        return PoliteRequest(request.url or "", request.headers, self.pace())
+        method = request.method or ""
+        body: object = request.body or b""
+        body = body.encode() if isinstance(body, str) else body
+        if method not in METHODS or not isinstance(body, bytes) or (body and method != "POST"):
+            raise Broken("protocol", f"not sent: {method} with such a body; see METHODS")
+        return PoliteRequest(
+            request.url or "", request.headers, self.pace(), method=method, body=body
+        )
 
     def pace(self) -> Pace:
         """A stopwatch for one fetch, started now."""
@@ -108,14 +118,15 @@ class PinnedAdapter(BaseAdapter):
         """
         Send `request`, read the head of its answer.
 
-        A kept connection that the other end closed meanwhile is replaced once by a new one.
+        A kept connection that the other end closed meanwhile is replaced once by a new one; a POST
+        begins on a new one, because it must not be sent twice.
 
         Raises:
             Fault: no answer, and why.
         """
         target = Target(request.url or "")
         peer = Peer(target.scheme, target.host, target.port, self._settings.proxy)
-        connection = self._pool.take(peer)
+        connection = None if request.method == "POST" else self._pool.take(peer)
         if connection is not None:
             with contextlib.suppress(_Stale):
                 return self._over(connection, request, target, dns_ms=None, kept=True)
@@ -152,6 +163,7 @@ class PinnedAdapter(BaseAdapter):
             connection.close()
             raise
         answer = Answer(connection, head, pace, self._pool.give)
+        answer.bodiless = request.method == "HEAD"
         answer.dns_ms = dns_ms
         answer.connect_ms = None if kept else connection.connect_ms
         answer.first_byte_ms = (pace.now_s() - sent_s) * 1000
@@ -181,11 +193,12 @@ class PinnedAdapter(BaseAdapter):
         """The request as it goes over the wire; through a plain proxy in absolute form."""
         through_proxy = self._proxy is not None and target.scheme == "http"
         path = f"http://{target.authority}{target.path}" if through_proxy else target.path
-        lines = [f"GET {path} HTTP/1.1", f"Host: {target.host_header}"]
+        lines = [f"{request.method} {path} HTTP/1.1", f"Host: {target.host_header}"]
         lines += [f"{name}: {value}" for name, value in request.headers.items()]
         if through_proxy and self._proxy is not None and self._proxy.authorization:
             lines.append(f"Proxy-Authorization: {self._proxy.authorization}")
-        return "\r\n".join((*lines, "", "")).encode("latin-1", "replace")
+        body = request.body if isinstance(request.body, bytes) else b""
+        return "\r\n".join((*lines, "", "")).encode("latin-1", "replace") + body
 
     def close(self) -> None:
         """Close all kept connections."""
@@ -193,7 +206,7 @@ class PinnedAdapter(BaseAdapter):
 
 
 class _Stale(Exception):
-    """A kept connection was closed before it answered: asking again is safe for a GET."""
+    """A kept connection was closed before it answered: asking again is safe for GET and HEAD."""
 
 
 def vetted(guard: Guard, host: str, port: int) -> Sequence[Address]:

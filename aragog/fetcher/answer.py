@@ -31,11 +31,13 @@ class Answer:
         dns_ms: None when nothing was resolved.
         connect_ms: None on a kept connection.
         first_byte_ms: from the request to the end of the head.
+        bodiless: the response to a HEAD request: no body, whatever its head says.
     """
 
     dns_ms: float | None = None
     connect_ms: float | None = None
     first_byte_ms: float | None = None
+    bodiless = False
 
     def __init__(
         self,
@@ -58,7 +60,8 @@ class Answer:
     def framing(self) -> Framing:
         """Where the body ends; raises Broken or NoPage, see `framing_of`."""
         if self._framing is None:
-            self._framing = framing_of(self.head)
+            found = framing_of(self.head)
+            self._framing = Framing("none", persistent=found.persistent) if self.bodiless else found
         return self._framing
 
     def read_body(self, bounds: Bounds, look: Callable[[bytes], None] = lambda _: None) -> Body:

@@ -55,6 +55,7 @@ class Chain:
         self._first_url = hops[0].url if hops else url
         self._url = url
         self._spelling = url
+        self._given: str | None = None
         self._hops = hops
         self._asked: set[str] = {hop.url for hop in hops}
         self._validators: tuple[str | None, str | None] = (None, None)
@@ -96,7 +97,9 @@ class Chain:
             return self._made(Forbidden, why=fault.why)
         except Postponed as fault:
             at_ms = fault.retry_at_ms
-            return self._made(Redirected, target=self._url, retry_at_ms=at_ms, why=fault.why)
+            return self._made(
+                Redirected, target=self._url, given=self._given, retry_at_ms=at_ms, why=fault.why
+            )
         finally:
             if self._answer is not None:
                 self._answer.close()
@@ -143,17 +146,20 @@ class Chain:
             self._url = target
             raise Barred(why)
         asked_s = self._pace.now_s()
-        admission = self._gate.admit(target)
+        given = as_sent(location, self._spelling)
+        admission = self._gate.admit(target, given)
         self._pace.excuse(self._pace.now_s() - asked_s)
         match admission:
             case Go():
-                self._url, self._spelling = target, spelling
+                self._url, self._spelling, self._given = target, spelling, given
                 return None
             case Deny(why=reason):
                 self._url = target
                 return self._made(Refused, why=reason)
             case Later(retry_at_ms=at_ms, why=reason):
-                return self._made(Redirected, target=target, retry_at_ms=at_ms, why=reason)
+                return self._made(
+                    Redirected, target=target, given=given, retry_at_ms=at_ms, why=reason
+                )
             case _:
                 assert_never(admission)
 
@@ -179,9 +185,13 @@ class Chain:
             answer.discard()
             return self._made(NotModified)
         if status in (429, 503):
-            answer.discard()
             after = next(iter(head.values("retry-after")), None)
-            at_ms = retry_at_ms(after, self._plan.clock.now_ms())
+            date = next(iter(head.values("date")), None)
+            now_ms = self._plan.clock.now_ms()
+            at_ms = retry_at_ms(after, now_ms, date)
+            # Before the body, which may come slowly: others are about to ask the same domain.
+            self._gate.busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
+            answer.discard()
             return self._made(Busy, retry_at_ms=at_ms, why=said)
         if 400 <= status < 500 and status not in NOT_YET:
             answer.discard()

@@ -1,5 +1,6 @@
 """
 What a fetch asks before each request: may this redirect target be asked, and may it be asked now?
+And what it reports at once: an origin that wants to be left alone.
 
 The first URL of a fetch was admitted by whoever started it; redirect targets are found on the way,
 so they are asked for here. Politeness implements `Gate`; the fetcher only knows this port.
@@ -38,9 +39,11 @@ Admission = Go | Deny | Later
 class Gate(Protocol):
     """Asked from the thread that fetches; raises only for our own infrastructure."""
 
-    def admit(self, url: str) -> Admission:
+    def admit(self, url: str, given: str) -> Admission:
         """
         Whether the redirect target `url`, normalized and vetted, may be asked.
+
+        `given` is the target as the origin spelled it, absolute: robots.txt counts for both.
 
         May wait for a slot that is near; that time is not taken from the fetch's deadline.
         """
@@ -58,15 +61,25 @@ class Gate(Protocol):
     def departed(self, url: str) -> None:
         """Called right after the request's bytes were handed to the kernel."""
 
+    def busy(self, url: str, wait_s: float | None) -> None:
+        """
+        Called as soon as the headers of a 429 or 503 from `url` have arrived.
+
+        `wait_s` is the wait that Retry-After asks for; None when it names none.
+        """
+
 
 class OpenGate:
     """A gate that lets everything through at once."""
 
-    def admit(self, url: str) -> Admission:  # noqa: ARG002 - the port's signature
+    def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
         return Go()
 
     def depart(self, url: str) -> None:
         pass
 
     def departed(self, url: str) -> None:
+        pass
+
+    def busy(self, url: str, wait_s: float | None) -> None:
         pass

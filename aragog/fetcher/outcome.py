@@ -99,6 +99,8 @@ class Redirected(Attempt):
     """Stopped before `target`, which must be asked later; `hops` holds the way so far."""
 
     target: str
+    given: str | None = None
+    """The target as the origin spelled it, absolute."""
     retry_at_ms: int | None = None
     """The slot reserved for the target, None when it waits for something else."""
     why: str = ""

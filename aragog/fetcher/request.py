@@ -1,4 +1,4 @@
-"""What is sent: a GET in requests' own form, with the pace and the gate of its fetch."""
+"""What is sent: a request in requests' own form, with the pace and the gate of its fetch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _nothing() -> None:
 
 
 class PoliteRequest(requests.PreparedRequest):
-    """A prepared GET, with its pace and what is to be called right before and after it is sent."""
+    """A prepared request, with its pace and what is called right before and after it is sent."""
 
     def __init__(
         self,
@@ -28,10 +28,13 @@ class PoliteRequest(requests.PreparedRequest):
         *,
         depart: Callable[[], Later | None] = _nothing,
         departed: Callable[[], None] = _nothing,
+        method: str = "GET",
+        body: bytes = b"",
     ) -> None:
         super().__init__()
-        self.method = "GET"
+        self.method = method
         self.url = url
+        self.body = body
         self.headers = CaseInsensitiveDict(headers)
         self.pace = pace
         self.depart = depart

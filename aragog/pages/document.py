@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import chardet
@@ -98,16 +99,17 @@ def encoding(body: bytes, content_type: str | None) -> str:
     A byte order mark beats the Content-Type header, which beats what the page declares. A page that
     declares nothing is UTF-8 if its bytes are, what chardet says with some confidence, or else
     windows-1252. Pure ASCII that declares nothing is windows-1252 by the standard.
+
+    Where a legacy encoding is declared and the bytes are UTF-8, they are UTF-8: browsers would show
+    mojibake. No text in such an encoding is UTF-8 by chance, unless it is very short.
     """
     for mark, name in _BOMS:
         if body.startswith(mark):
             return name
-    return (
-        prescan.from_header(content_type)
-        or prescan.from_bytes(body)
-        or _declared_late(body)
-        or _detected(body)
-    )
+    declared = prescan.from_header(content_type) or prescan.from_bytes(body) or _declared_late(body)
+    if declared is None:
+        return _detected(body)
+    return "utf-8" if declared not in _NEVER_UTF8 and _is_surely_utf8(body, declared) else declared
 
 
 def parse(
@@ -329,6 +331,27 @@ def _detected(body: bytes) -> str:
     if (guess["confidence"] or 0.0) < _DETECTION_CONFIDENCE:
         return labels.FALLBACK
     return _DETECTED_NAMES.get(found) or labels.name_of(found) or labels.FALLBACK
+
+
+_NEVER_UTF8 = frozenset(
+    {"utf-8", "utf-16le", "utf-16be", "replacement", "iso-2022-jp", "x-user-defined"}
+)
+_OF_SEVERAL_BYTES = frozenset({"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "shift_jis"})
+_WHOLE_CHARACTER = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
+_THREE_BYTES = re.compile(rb"[\xe0-\xf4][\x80-\xbf]{2}")
+_MIN_LONG_CHARACTERS = 4
+"""Pairs of bytes of a Chinese text may look like UTF-8; four characters of three bytes do not."""
+
+
+def _is_surely_utf8(body: bytes, declared: str) -> bool:
+    if not _is_utf8(body):
+        return False
+    if declared not in _OF_SEVERAL_BYTES:
+        return _WHOLE_CHARACTER.search(body) is not None  # not only one that was cut at the end
+    return (
+        sum(1 for _ in islice(_THREE_BYTES.finditer(body), _MIN_LONG_CHARACTERS))
+        >= _MIN_LONG_CHARACTERS
+    )
 
 
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")

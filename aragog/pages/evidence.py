@@ -18,8 +18,8 @@ MAX_CANDIDATES = 16
 MAX_ALTERNATES = 500
 
 _SPACE = "\t\n\f\r "
-_REFRESH_TIME = re.compile(r"[\t\n\f\r ]*(?:([0-9]+)[0-9.]*|\.[0-9.]*)(?=[;,\t\n\f\r ]|\Z)")
-_REFRESH_URL = re.compile(r"url[\t\n\f\r ]*=[\t\n\f\r ]*", re.IGNORECASE)
+_REFRESH_TIME = re.compile(r"[\t\n\f\r ]*+(?:([0-9]++)[0-9.]*+|\.[0-9.]*+)(?=[;,\t\n\f\r ]|\Z)")
+_REFRESH_URL = re.compile(r"url[\t\n\f\r ]*+=[\t\n\f\r ]*+", re.IGNORECASE)
 _MAX_REFRESH_S = 2_147_483_647.0
 
 

@@ -40,7 +40,7 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
     has_base = document.base_url != document.url
     for node in document.tree.css("a[href],area[href]"):
         attributes = node.attributes
-        href = attributes["href"] or ""
+        href = attributes.get("href") or attributes.get("xlink:href") or ""
         if href.startswith("#") and not has_base:
             continue
         url = resolve(href)

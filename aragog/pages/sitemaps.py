@@ -30,10 +30,12 @@ CHANGE_FREQUENCIES = frozenset(
     {"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"}
 )
 
-MAX_INVALID = 50_000
-"""Entries without a usable URL, before the rest is not read."""
+MAX_ENTRIES = 100_000
+"""With repeated and invalid ones, before the rest is not read."""
 MAX_ELEMENTS = 2_000_000
 """Fifty thousand URLs with twenty translations each are half of that."""
+
+MAX_DEPTH = 100
 
 _PIECE_BYTES = 65_536
 _PACKED_BYTES = 16_384
@@ -113,14 +115,16 @@ class _Found:
         self.urls: dict[str, SitemapUrl] = {}
         self.children: dict[str, SitemapUrl] = {}
         self.invalid = 0
+        self._entries = 0
 
     @property
     def full(self) -> bool:
-        return len(self.urls) + len(self.children) >= MAX_URLS or self.invalid >= MAX_INVALID
+        return len(self.urls) + len(self.children) >= MAX_URLS or self._entries >= MAX_ENTRIES
 
     def add(self, into: dict[str, SitemapUrl], location: str | None, **facts: Any) -> None:
         if self.full:
             return
+        self._entries += 1
         try:
             url = normalize((location or "").strip(), self._base) if location else ""
         except InvalidUrl:
@@ -174,11 +178,10 @@ def _slices(data: bytes) -> Iterator[bytes]:
 
 def _read_lines(pieces: Iterable[bytes], found: _Found) -> bool:
     """A text file, one URL a line; a line that no URL could fill counts as an invalid one."""
-    rest = b""
-    for number, piece in enumerate(pieces):
-        *lines, rest = (rest + (piece.lstrip(b"\xef\xbb\xbf") if not number else piece)).split(
-            b"\n"
-        )
+    rest, mark = b"", b"\xef\xbb\xbf"
+    for piece in pieces:
+        text, mark = rest + piece.removeprefix(mark).replace(b"\r", b"\n"), b""
+        *lines, rest = text.split(b"\n")
         for line in lines:
             _line(line, found)
         if found.full:
@@ -210,7 +213,7 @@ def _read_xml(pieces: Iterable[bytes], found: _Found) -> bool:
             if unclosed > _TAG_BYTES or room > MAX_BYTES:
                 return False
             parser.feed(piece)
-            if found.full or entries.count > MAX_ELEMENTS:
+            if found.full or entries.count > MAX_ELEMENTS or entries.depth > MAX_DEPTH:
                 return False
         # What is still open at the end was cut in the middle, perhaps inside a URL: not read.
         parser.close()
@@ -262,7 +265,6 @@ class _Entries:
 
     def __init__(self, found: _Found) -> None:
         self._found = found
-        self._depth = 0
         self._kind = ""
         self._entry_depth = 0
         self._child = ""
@@ -271,15 +273,17 @@ class _Entries:
         self._chars = 0
         self.count = 0
         """Elements so far."""
+        self.depth = 0
+        """Elements that are open."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self.count += 1
-        self._depth += 1
+        self.depth += 1
         name = tag.rpartition("}")[2]
         if name in _ENTRIES:
-            self._kind, self._entry_depth, self._texts = name, self._depth, {}
+            self._kind, self._entry_depth, self._texts = name, self.depth, {}
             self._child = ""
-        elif self._kind and self._depth == self._entry_depth + 1:
+        elif self._kind and self.depth == self._entry_depth + 1:
             self._child, self._text, self._chars = name, [], 0
             if name == "link" and self._kind == "entry":
                 self._child = ""
@@ -292,15 +296,15 @@ class _Entries:
             self._chars += len(text)
 
     def end(self, _tag: str) -> None:
-        if self._kind and self._depth == self._entry_depth:
+        if self._kind and self.depth == self._entry_depth:
             _entry(self._kind, self._texts, self._found)
             self._kind = ""
-        elif self._child and self._depth == self._entry_depth + 1:
+        elif self._child and self.depth == self._entry_depth + 1:
             if len(self._texts) < _MOST_CHILDREN:
                 text = "" if self._chars > _LINE_BYTES else "".join(self._text)
                 self._texts.setdefault(self._child, text)
             self._child = ""
-        self._depth -= 1
+        self.depth -= 1
 
     def close(self) -> None:
         """Nothing: the entries are in `found`."""

@@ -51,11 +51,21 @@ class UrlJob:
     """Where to go on after a redirect that had to wait."""
     hops: tuple[Hop, ...] = ()
     """The redirects up to `target`."""
+    given: str | None = None
+    """The spelling in which `url` came, where robots.txt could answer otherwise for it."""
+    target_given: str | None = None
+    """The same of `target`."""
 
     @property
     def next_url(self) -> str:
         """The URL to ask now: the redirect's target, if it stopped at one."""
         return self.target or self.url
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """All spellings of `next_url` that robots.txt must allow."""
+        other = self.target_given if self.target else self.given
+        return (self.next_url, other) if other else (self.next_url,)
 
     def wire(self) -> dict[str, Any]:
         """As JSON; what has its default is left out."""
@@ -126,6 +136,8 @@ class RobotsBundle:
     jobs: tuple[UrlJob, ...] = ()
     claimed: bool = False
     """The sender holds the claims on refreshing these origins for this message."""
+    slots: Mapping[str, int] = field(default_factory=dict)
+    """Slots reserved for origins, by the limiter's clock (ms): to be used, not reserved anew."""
 
     def wire(self) -> dict[str, Any]:
         return {
@@ -133,12 +145,14 @@ class RobotsBundle:
             "origins": list(self.origins),
             "urls": [job.wire() for job in self.jobs],
             "claimed": self.claimed,
+            **({"slots": dict(self.slots)} if self.slots else {}),
         }
 
     @classmethod
     def read(cls, wire: Any) -> Self:
         jobs = tuple(UrlJob.read(job) for job in _opened(wire, "urls"))
-        return cls(tuple(wire.get("origins", ())), jobs, bool(wire.get("claimed")))
+        origins, slots = tuple(wire.get("origins", ())), wire.get("slots", {})
+        return cls(origins, jobs, bool(wire.get("claimed")), slots)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,21 +3,29 @@ Read the pages of a bundle and decide what each is: canonical URL, links, fields
 
 Safe to run twice: it writes nothing but a new blob in the spool, and links that are followed are
 coalesced with those of the first run.
+
+A page may kill the process that reads it: by a crash in a parser's C code, or because the kernel
+enforced the page's limits (`page_limits`). The broker then delivers the batch again, and its mark
+(`run_marks`) shows that a run was lost. A batch that has lost a run is cut into its pages. A page
+that has lost two more runs on its own is stored as Unreadable without being read.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from aragog.pipeline import damaged
+from aragog.errors import TransientError
+from aragog.pipeline import damaged, tally
 from aragog.pipeline.again import from_the_beginning
 from aragog.pipeline.bundles import Answer, AnswerBundle, PageBundle
 from aragog.pipeline.enqueue import Wanted
+from aragog.pipeline.page_limits import PageTooExpensive, limited
 from aragog.pipeline.page_writes import Planned, failure_write, page_write, to_blob
 from aragog.pipeline.reading import Reading, candidates, decided, read_page
-from aragog.pipeline.sending import STORE, Send
+from aragog.pipeline.run_marks import MAX_RUNS_LOST
+from aragog.pipeline.sending import CANONICALIZE, STORE, Send
 from aragog.pipeline.services import Services
 from aragog.pipeline.sitemaps import enqueue_entries
 from aragog.urls.canonical import KnownPage
@@ -26,10 +34,21 @@ from aragog.urlstore.compression import decompress
 
 log = logging.getLogger(__name__)
 
+FAILED = "aragog failed to read the page; see its log"
+
+
+@dataclass(frozen=True, slots=True)
+class _Analyzed:
+    """What came of the pages of a batch, by URL: their readings, or why there is none."""
+
+    read: dict[str, Reading] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+
 
 def canonicalize_bundle(bundle: AnswerBundle, services: Services) -> list[Send]:
     """
-    One message to `store` for the whole bundle, and fetches of URLs whose body has expired.
+    One message to `store` for the whole bundle, and fetches of URLs whose body has expired; or one
+    message to `canonicalize` a page, when an earlier run of the bundle was lost.
 
     A page that cannot be read, for whatever reason, is stored as such and fails no other.
 
@@ -38,20 +57,48 @@ def canonicalize_bundle(bundle: AnswerBundle, services: Services) -> list[Send]:
     """
     bundle = _without_taken_down(bundle, services)
     tokens = [a.token for a in bundle.answers if a.token]
+    lost = services.run_marks.begin(tokens) if tokens else 0
+    if lost:
+        services.tally.add({tally.RUNS_LOST: 1})
+        log.warning("a process was lost while it read %s", _named(bundle))
+        if len(tokens) > 1:
+            # The mark stays: should the messages not be sent, the next run cuts the bundle again.
+            return _apart(bundle)
+    try:
+        return _canonicalized(bundle, tokens, services, hopeless=lost >= MAX_RUNS_LOST)
+    finally:
+        services.run_marks.end(tokens)
+
+
+def _named(bundle: AnswerBundle) -> str:
+    first, *others = [a.final_url for a in bundle.answers if a.token]
+    return f"{first} and {len(others)} other pages" if others else first
+
+
+def _apart(bundle: AnswerBundle) -> list[Send]:
+    """Each page on its own, and what brought no body together."""
+    alone = [(a,) for a in bundle.answers if a.token]
+    others = tuple(a for a in bundle.answers if not a.token)
+    return [
+        Send(CANONICALIZE, AnswerBundle(answers), priority=min(a.job.priority for a in answers))
+        for answers in (*alone, others)
+        if answers
+    ]
+
+
+def _canonicalized(
+    bundle: AnswerBundle, tokens: Sequence[str], services: Services, *, hopeless: bool
+) -> list[Send]:
     bodies = dict(zip(tokens, services.spool.get_many(tokens), strict=True))
     expired = [a for a in bundle.answers if a.token and bodies[a.token] is None]
     present = [a for a in bundle.answers if a not in expired] if expired else bundle.answers
-    for answer in present:
-        if answer.job.sitemap and answer.token:
-            enqueue_entries(answer, decompress(bodies[answer.token] or b""), services)
-    read = {
-        a.job.url: reading
-        for a in present
-        if a.token and not a.job.sitemap
-        if (reading := _read(a, bodies[a.token] or b"", services))
-    }
-    writes = _writes(present, read, services)
-    _follow(present, read, services)
+    done = _Analyzed()
+    for a in present:
+        if a.token:
+            _analyze(a, bodies[a.token] or b"", services, done, hopeless=hopeless)
+    _count(done, services)
+    writes = _writes(present, done, services)
+    _follow(present, done.read, services)
     sends = [_to_store(present, writes, services)] if writes else []
     return sends + from_the_beginning([a.job for a in expired], services)
 
@@ -68,27 +115,52 @@ def _without_taken_down(bundle: AnswerBundle, services: Services) -> AnswerBundl
     return replace(bundle, answers=tuple(a for a in bundle.answers if a not in gone))
 
 
-def _read(answer: Answer, blob: bytes, services: Services) -> Reading | None:
-    """The reading, or None where our own code failed on the page: logged, stored as Unreadable."""
+def _analyze(
+    answer: Answer, blob: bytes, services: Services, done: _Analyzed, *, hopeless: bool
+) -> None:
+    """
+    Read one page, or enqueue what one sitemap lists, within the limits of a page. One page must
+    never take the others of its batch along.
+    """
+    url, limits = answer.job.url, services.settings.pipeline
+    if hopeless:
+        done.problems[url] = "each process that read the page was lost"
+        return
     try:
-        limit = services.settings.pipeline.max_links_per_page
-        return read_page(answer, decompress(blob), max_links=limit)
+        if answer.job.sitemap:
+            enqueue_entries(answer, decompress(blob), services)
+            return
+        with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
+            done.read[url] = read_page(
+                answer, decompress(blob), max_links=limits.max_links_per_page
+            )
+    except TransientError:
+        raise
+    except PageTooExpensive as error:
+        done.problems[url] = error.reason
+    except MemoryError:
+        done.problems[url] = f"took more than {limits.page_max_memory_bytes} bytes of memory"
     except Exception:
-        # One hostile page must never take the other URLs of its bundle with it, again and again.
         log.exception("a page could not be read: %s", answer.final_url)
-        return None
+        done.problems[url] = FAILED
 
 
-def _writes(
-    answers: Sequence[Answer], read: Mapping[str, Reading], services: Services
-) -> list[Planned]:
+def _count(done: _Analyzed, services: Services) -> None:
+    for url, problem in done.problems.items():
+        log.warning("stored as Unreadable: %s: %s", url, problem)
+    degraded = sum(1 for reading in done.read.values() if reading.problems)
+    services.tally.add({tally.UNREADABLE: len(done.problems), tally.DEGRADED: degraded})
+
+
+def _writes(answers: Sequence[Answer], done: _Analyzed, services: Services) -> list[Planned]:
+    read = done.read
     wanted = set().union(*(candidates(r.evidence) for r in read.values())) if read else set()
     known = _known(sorted(wanted), services)
     writes = []
     for answer in answers:
         reading = read.get(answer.job.url)
         if reading is None:
-            writes.append(failure_write(_told(answer), services.settings))
+            writes.append(failure_write(_told(answer, done.problems), services.settings))
         else:
             decision = decided(reading.evidence, known)
             writes.append(page_write(answer, reading, decision, services.settings))
@@ -102,11 +174,12 @@ def _known(urls: Sequence[str], services: Services) -> dict[str, KnownPage]:
     return known
 
 
-def _told(answer: Answer) -> Answer:
-    """The answer of a page that brought no reading, saying so."""
-    if answer.kind != "Fetched" or answer.job.sitemap:
+def _told(answer: Answer, problems: Mapping[str, str]) -> Answer:
+    """The answer of a page that brought no reading, with the reason."""
+    failed = answer.job.url in problems
+    if not failed and (answer.kind != "Fetched" or answer.job.sitemap):
         return answer
-    return replace(answer, kind="Unreadable", why="aragog failed to read the page; see its log")
+    return replace(answer, kind="Unreadable", why=problems.get(answer.job.url, FAILED))
 
 
 def _to_store(answers: Sequence[Answer], writes: Sequence[Planned], services: Services) -> Send:

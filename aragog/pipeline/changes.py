@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
-
-import orjson
 
 from aragog.urlstore.changes import Change
 
+Reader = Callable[[str, bytes], Any]
+"""`FieldFormats.to_json` for `orjson.dumps`, `FieldFormats.to_value` for any other use."""
 
-def plain(change: Change) -> dict[str, Any]:
-    """A change as readers get it; see docs/changes.md."""
+
+def plain(change: Change, read: Reader) -> dict[str, Any]:
+    """A change as readers get it (docs/changes.md); field values by their declared formats."""
     return {
         "cursor": change.cursor,
         "kind": change.kind,
@@ -18,17 +20,11 @@ def plain(change: Change) -> dict[str, Any]:
         "at_ms": change.at_ms,
         "owners": list(change.owners),
         "fields": {
-            name: {"before": _value(before), "now": _value(now)}
+            name: {"before": _value(read, name, before), "now": _value(read, name, now)}
             for name, (before, now) in change.fields.items()
         },
     }
 
 
-def _value(text: str | None) -> Any:
-    """What the text is if it is JSON, else the text."""
-    if text is None:
-        return None
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
+def _value(read: Reader, name: str, text: str | None) -> Any:
+    return None if text is None else read(name, text.encode())

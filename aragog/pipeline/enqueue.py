@@ -9,7 +9,7 @@ When the broker fails half-way, the caller enqueues the same URLs again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,6 +21,7 @@ from aragog.pipeline import tally
 from aragog.pipeline.bundles import PRIORITY_DEFAULT, UrlJob, in_bundles
 from aragog.pipeline.sending import FETCH, Send, Sender
 from aragog.pipeline.site_blocks import SiteBlocks
+from aragog.pipeline.spelling import other_spelling
 from aragog.pipeline.waiting import Waiting
 from aragog.urls import normalize
 from aragog.urls.domain import host
@@ -106,11 +107,12 @@ class Enqueuer:
         valid = [url for url in valid if url not in refused]
         marked = self._waiting.mark(valid, insist=wanted.insist)
         new = {url for url, is_new in zip(valid, marked, strict=True) if is_new}
-        self._send(_dealt([url for url in valid if url in new]), wanted)
+        others = _other_spellings(given, spelled)
+        self._send(_dealt([url for url in valid if url in new]), wanted, others)
         self._counts.add({tally.ENQUEUED: len(new)})
         return [_answer(url, to, new, refused) for url, to in zip(given, spelled, strict=True)]
 
-    def _send(self, urls: Sequence[str], wanted: Wanted) -> None:
+    def _send(self, urls: Sequence[str], wanted: Wanted, others: Mapping[str, str]) -> None:
         jobs = [
             UrlJob(
                 url=url,
@@ -118,6 +120,7 @@ class Enqueuer:
                 refresh=wanted.refresh,
                 sitemap=wanted.sitemap,
                 priority=wanted.priority,
+                given=others.get(url),
             )
             for url in urls
         ]
@@ -145,6 +148,15 @@ def _spelled(url: str) -> str | InvalidUrl:
         return normalize(url)
     except InvalidUrl as error:
         return error
+
+
+def _other_spellings(given: Sequence[str], spelled: Sequence[str | InvalidUrl]) -> dict[str, str]:
+    """Of each normalized URL the first spelling that robots.txt must be asked about besides."""
+    others: dict[str, str] = {}
+    for url, to in zip(given, spelled, strict=True):
+        if not isinstance(to, InvalidUrl) and (other := other_spelling(url, to)):
+            others.setdefault(to, other)
+    return others
 
 
 def _answer(given: str, to: str | InvalidUrl, new: set[str], refused: set[str]) -> Enqueued:

@@ -33,6 +33,7 @@ from aragog.pipeline.later import in_time
 from aragog.pipeline.retry import again
 from aragog.pipeline.sending import CANONICALIZE, ROBOTS, Send
 from aragog.pipeline.services import Services
+from aragog.pipeline.spelling import other_spelling
 from aragog.politeness.robots_cache import State
 from aragog.politeness.slots import Ask, RateExceeded, Slot
 from aragog.urls.domain import host, origin
@@ -114,14 +115,14 @@ class _Run:
                 continue
             if of.state is State.STALE:
                 self.stale_origins.append(origin(job.next_url))
-            if of.rules.allows(agent, job.next_url):
+            why = of.rules.refusal(agent, *job.spellings)
+            if why is None:
                 may.append((job, of.rules.crawl_delay_s(agent)))
             elif of.unreachable:
                 why = f"robots.txt could not be had (status {of.status})"
                 answer = without_fetch(Unreachable, job, services, kind="robots", why=why)
                 self._fail(job, answer, self._until(of.retry_at_ms))
             else:
-                why = of.rules.explain(agent, job.next_url)
                 self._done(without_fetch(Refused, job, services, why=why))
         return may
 
@@ -174,15 +175,14 @@ class _Run:
         """Every job at its slot, side by side; returns when all have come to something."""
         services = self.services
         started_s = services.clock.monotonic_s()
-        under_way: list[tuple[UrlJob, Slot, Future[Outcome]]] = []
+        under_way: list[tuple[UrlJob, Future[Outcome]]] = []
         for job, slot in jobs:
             passed_ms = (services.clock.monotonic_s() - started_s) * 1000
             services.clock.sleep_s((slot.wait_ms - HEAD_START_MS - passed_ms) / 1000)
-            under_way.append((job, slot, services.pool.submit(self._fetch_one, job, slot)))
+            under_way.append((job, services.pool.submit(self._fetch_one, job, slot)))
         fetched: list[tuple[UrlJob, Fetched]] = []
-        for job, slot, future in under_way:
+        for job, future in under_way:
             outcome = future.result()
-            self._tell_limiter(slot, outcome)
             if isinstance(outcome, Fetched):
                 fetched.append((job, outcome))
             else:
@@ -190,31 +190,41 @@ class _Run:
         self._keep(fetched)
 
     def _fetch_one(self, job: UrlJob, slot: Slot) -> Outcome:
-        known = self.validators.get(job.url, _NO_COPY)
         with PoliteGate(self.services, slot) as gate:
-            try:
-                fetcher = self.services.sitemap_fetcher if job.sitemap else self.services.fetcher
-                outcome = fetcher.fetch(
-                    job.next_url,
-                    gate=gate,
-                    etag=known.etag,
-                    last_modified=known.last_modified,
-                    validators_url=known.url,
-                    hops=job.hops,
-                )
-                return self._without_target(job, outcome) if gate.taken_down else outcome
-            except AragogError:
-                raise
-            except Exception as error:
-                # A defect of ours on one hostile answer must not take the bundle with it for ever.
-                log.exception("a fetch failed within aragog: %s", job.next_url)
-                return Unreachable(
-                    url=job.url,
-                    final_url=job.next_url,
-                    fetched_at_ms=self.services.clock.now_ms(),
-                    kind="internal",
-                    why=f"{type(error).__name__}: {error}",
-                )
+            outcome = self._outcome(job, gate)
+            if gate.taken_down:
+                outcome = self._without_target(job, outcome)
+            ours = isinstance(outcome, Refused | Forbidden | Redirected)
+            if not ours:
+                # From this thread: the others of the batch may take a whole deadline.
+                ok = not isinstance(outcome, Busy | Unreachable)
+                self.services.limiter.report(gate.key, ok=ok)
+            return outcome
+
+    def _outcome(self, job: UrlJob, gate: PoliteGate) -> Outcome:
+        known = self.validators.get(job.url, _NO_COPY)
+        try:
+            fetcher = self.services.sitemap_fetcher if job.sitemap else self.services.fetcher
+            return fetcher.fetch(
+                job.next_url,
+                gate=gate,
+                etag=known.etag,
+                last_modified=known.last_modified,
+                validators_url=known.url,
+                hops=job.hops,
+            )
+        except AragogError:
+            raise
+        except Exception as error:
+            # A defect of ours on one hostile answer must not take the bundle with it for ever.
+            log.exception("a fetch failed within aragog: %s", job.next_url)
+            return Unreachable(
+                url=job.url,
+                final_url=job.next_url,
+                fetched_at_ms=self.services.clock.now_ms(),
+                kind="internal",
+                why=f"{type(error).__name__}: {error}",
+            )
 
     def _without_target(self, job: UrlJob, outcome: Outcome) -> Outcome:
         """Of a redirect to a URL that was taken down: that there was one, and not where to."""
@@ -225,22 +235,17 @@ class _Run:
             why="it redirects to a URL that was taken down",
         )
 
-    def _tell_limiter(self, slot: Slot, outcome: Outcome) -> None:
-        """A domain that is busy is left alone by everybody; one that errs is asked more slowly."""
-        limiter = self.services.limiter
-        key = slot.key if not outcome.hops else limiter.key_for(outcome.final_url or outcome.url)
-        if isinstance(outcome, Busy):
-            pause_ms = int(self.services.settings.pipeline.retry_first_s * 1000)
-            limiter.push_back(key, outcome.retry_at_ms or outcome.fetched_at_ms + pause_ms)
-        ours = isinstance(outcome, Refused | Forbidden | Redirected)
-        if not ours:
-            limiter.report(key, ok=not isinstance(outcome, Busy | Unreachable))
-
     def _sort(self, job: UrlJob, outcome: Outcome) -> None:
         """Where a job goes whose fetch brought no body."""
         if isinstance(outcome, Redirected):
             target = outcome.target if outcome.hops else None
-            on = replace(job, target=target, hops=outcome.hops, slot_at_ms=outcome.retry_at_ms)
+            on = replace(
+                job,
+                target=target,
+                target_given=_other(job, outcome),
+                hops=outcome.hops,
+                slot_at_ms=outcome.retry_at_ms,
+            )
             if outcome.retry_at_ms is None:
                 self.robots_first.append(on)
             else:
@@ -316,3 +321,12 @@ class _Run:
         self.count(tally.LATER, len(self.later))
         self.services.tally.add(self.counts)
         return out
+
+
+def _other(job: UrlJob, outcome: Redirected) -> str | None:
+    """The redirect's own spelling of its target, where robots.txt must be asked about it too."""
+    if not outcome.hops:
+        return None
+    if outcome.given is None:
+        return job.target_given if job.target == outcome.target else None
+    return other_spelling(outcome.given, outcome.target)

@@ -2,7 +2,8 @@
 The way to a domain: robots rules, then a slot. One gate for each URL that is fetched.
 
 `Gate` (aragog.fetcher.gate) is what the fetcher asks: `admit` for every redirect target, `depart`
-on the open connection just before a request is written, `departed` right after.
+on the open connection just before a request is written, `departed` right after, `busy` when a 429
+or 503 arrives.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class PoliteGate:
     def _limiter(self) -> Limiter:
         return self._services.limiter
 
-    def admit(self, url: str) -> Admission:
+    def admit(self, url: str, given: str) -> Admission:
         """Whether the redirect target `url` may be asked; its slot is waited for in `depart`."""
         if self._services.store.refused([url]):
             self.taken_down = True
@@ -52,8 +53,8 @@ class PoliteGate:
         if found.rules is None:
             return Later(None, "robots.txt of the redirect's target is not known yet")
         agent = self._services.settings.fetch.user_agent
-        if not found.rules.allows(agent, url):
-            return Deny(found.rules.explain(agent, url))
+        if why := found.rules.refusal(agent, url, given):
+            return Deny(why)
         return self._with_slot(url, found.rules.crawl_delay_s(agent))
 
     def _with_slot(self, url: str, crawl_delay_s: float | None) -> Admission:
@@ -87,6 +88,17 @@ class PoliteGate:
         """The request is written: the domain's next one counts from now."""
         self._limiter.departed(self._slot)
 
+    def busy(self, url: str, wait_s: float | None) -> None:  # noqa: ARG002 - the port's signature
+        """The origin wants to be left alone: nobody asks its domain until it has had its rest."""
+        if wait_s is None:
+            wait_s = self._services.settings.pipeline.retry_first_s
+        self._limiter.pause(self._slot.key, wait_s)
+
+    @property
+    def key(self) -> str:
+        """The limiter's name of the domain that was asked last."""
+        return self._slot.key
+
     def __enter__(self) -> Self:
         return self
 
@@ -106,5 +118,5 @@ class RobotsGate(PoliteGate):
         super().__init__(services, slot)
         self.inline_ms = ROBOTS_HOP_WAIT_MS
 
-    def admit(self, url: str) -> Admission:
+    def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
         return self._with_slot(url, None)

@@ -61,6 +61,7 @@ def page_write(answer: Answer, reading: Reading, decision: Decision, settings: S
             "page_type": reading.page_type,
             "noindex": int(reading.noindex),
             "nofollow": int(reading.nofollow),
+            **({"problems": "; ".join(reading.problems)} if reading.problems else {}),
         },
         seen=seen_of(answer, settings, page_type=reading.page_type),
     )

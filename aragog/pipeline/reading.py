@@ -1,15 +1,34 @@
-"""One fetched page read: document, evidence, links, Rich Pin. Pure; one parse serves them all."""
+"""
+One fetched page analyzed: document, evidence, links, Rich Pin. Pure; one parse serves them all.
+
+A part that fails leaves the others as they are: the page then has no links, or no fields, and says
+so in `Reading.problems`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from aragog.pages import document, evidence, links, richpins
+from aragog.pages.document import Document
 from aragog.pages.links import Link
+from aragog.pages.page_robots import PageRobots
 from aragog.pipeline.bundles import Answer
 from aragog.urls import canonical
 from aragog.urls.canonical import Decision, Evidence, KnownPage, Redirect
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_CAUTIOUS = PageRobots(noindex=True, nofollow=True)
+"""What holds for a page whose own wishes could not be read."""
+_MAX_LOGGED = 1_000
+_logged: set[tuple[str, str]] = set()
+"""Each kind of failure is logged once a process: a template repeats it on a million pages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,33 +44,92 @@ class Reading:
     nofollow: bool
     whole: bool
     """True for HTML that was read to its end, without any problem; else fields may be missing."""
+    problems: tuple[str, ...] = ()
+    """Parts whose analysis failed, each with the error."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pin:
+    """The fields of a page, or none where they could not be read."""
+
+    fields: Mapping[str, bytes] = field(default_factory=dict)
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    type: str = "page"
+    whole: bool = False
 
 
 def read_page(answer: Answer, body: bytes, *, max_links: int) -> Reading:
-    """The reading of a body; broken markup gives less, never an error."""
+    """The reading of a body; broken markup, or a part that fails, gives less, never an error."""
     html = _is_html(answer.content_type)
     if not html:
         body = b""  # JSON, feeds and plain text have facts, not links; their headers still speak
     page = document.parse(body, url=answer.final_url, content_type=answer.content_type)
-    robots = evidence.page_robots(page, answer.headers)
-    pin = richpins.extract_from(page)
-    fields, provenance = richpins.to_fields(pin)
+    parts = _Parts(answer.final_url)
+    robots = parts.get("robots", lambda: evidence.page_robots(page, answer.headers), _CAUTIOUS)
+    pin = parts.get("rich pin", lambda: _pin(page), _Pin())
     return Reading(
-        evidence=evidence.collect(
-            page,
-            url=answer.job.url,
-            final_url=answer.final_url,
-            status=answer.status or 200,
-            redirects=redirects_of(answer),
-            headers=answer.headers,
-        ),
-        links=links.extract(page, limit=max_links),
-        fields=fields,
-        provenance=provenance,
+        evidence=parts.get("evidence", lambda: _evidence(page, answer), _evidence_of_fetch(answer)),
+        links=parts.get("links", lambda: links.extract(page, limit=max_links), ()),
+        fields=pin.fields,
+        provenance=pin.provenance,
         page_type=pin.type,
         noindex=robots.noindex,
         nofollow=robots.nofollow,
-        whole=html and answer.status == 200 and not answer.truncated and not pin.problems,
+        whole=html and answer.status == 200 and not answer.truncated and pin.whole,
+        problems=tuple(parts.problems),
+    )
+
+
+class _Parts:
+    """Runs the parts of an analysis, each on its own."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.problems: list[str] = []
+
+    def get(self, name: str, run: Callable[[], T], otherwise: T) -> T:
+        """What `run` returns, or `otherwise` when it raises."""
+        try:
+            return run()
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other parts are good
+            self.problems.append(f"{name}: {type(error).__name__}: {error}"[:200])
+            _log_once(name, error, self._url)
+            return otherwise
+
+
+def _log_once(name: str, error: Exception, url: str) -> None:
+    kind = (name, type(error).__name__)
+    if kind not in _logged and len(_logged) < _MAX_LOGGED:
+        _logged.add(kind)
+        log.error("left out of a page: %s; first seen at %s", name, url, exc_info=error)
+
+
+def _pin(page: Document) -> _Pin:
+    pin = richpins.extract_from(page)
+    fields, provenance = richpins.to_fields(pin)
+    return _Pin(fields, provenance, pin.type, not pin.problems)
+
+
+def _evidence(page: Document, answer: Answer) -> Evidence:
+    return evidence.collect(
+        page,
+        url=answer.job.url,
+        final_url=answer.final_url,
+        status=answer.status or 200,
+        redirects=redirects_of(answer),
+        headers=answer.headers,
+    )
+
+
+def _evidence_of_fetch(answer: Answer) -> Evidence:
+    """What the fetch alone says."""
+    return Evidence(
+        url=answer.job.url,
+        final_url=answer.final_url,
+        status=answer.status or 200,
+        redirects=redirects_of(answer),
     )
 
 

@@ -19,12 +19,17 @@ import orjson
 
 from aragog.errors import CorruptContent, InvalidMessage, TakenDown
 from aragog.pages import richpins
+from aragog.pipeline.page_limits import PageTooExpensive, limited
+from aragog.pipeline.run_marks import MAX_RUNS_LOST, RunMarks
+from aragog.settings import PipelineSettings
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
 
 VERSION = 1
 WALK = f"reextract {richpins.EXTRACTOR_VERSION}.{richpins.FIELDS_VERSION}"
 """A new extractor begins a walk of its own."""
+_MARKED = "reextract"
+"""Tells its marks from those of `canonicalize`."""
 _MARK = "page.extractor_version"
 
 
@@ -83,9 +88,17 @@ def _outdated(store: UrlStore, urls: Sequence[str]) -> Iterator[str]:
             yield url
 
 
-def reextract_bundle(bundle: ReextractBundle, store: UrlStore) -> Counter[str]:
+def reextract_bundle(
+    bundle: ReextractBundle,
+    store: UrlStore,
+    *,
+    limits: PipelineSettings | None = None,
+    marks: RunMarks | None = None,
+) -> Counter[str]:
     """
-    Read each page again; how many were `read`, how many `changed`, and how many had no `content`.
+    Read each page again; how many were `read`, how many `changed`, how many had no `content`, and
+    how many were `given_up`, because they exceed the `limits` of a page or, as `marks` show, lost
+    two processes before. Their fields stay as they are.
 
     Raises:
         StoreUnavailable, ContentUnavailable: run it again.
@@ -93,18 +106,32 @@ def reextract_bundle(bundle: ReextractBundle, store: UrlStore) -> Counter[str]:
     counts: Counter[str] = Counter()
     for url in bundle.urls:
         with suppress(TakenDown):
-            counts[_one(url, store)] += 1
+            counts[_marked(url, store, limits or PipelineSettings(), marks)] += 1
     return counts
 
 
-def _one(url: str, store: UrlStore) -> str:
+def _marked(url: str, store: UrlStore, limits: PipelineSettings, marks: RunMarks | None) -> str:
+    if marks is None:
+        return _one(url, store, limits)
+    try:
+        lost = marks.begin([_MARKED, url])
+        return "given_up" if lost >= MAX_RUNS_LOST else _one(url, store, limits)
+    finally:
+        marks.end([_MARKED, url])
+
+
+def _one(url: str, store: UrlStore, limits: PipelineSettings) -> str:
     try:
         content = store.content(url)
     except CorruptContent:
         content = None
     if content is None:
         return "content"
-    fields, provenance = _fields(content)
+    try:
+        with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
+            fields, provenance = _fields(content)
+    except (PageTooExpensive, MemoryError):
+        return "given_up"
     fetched_at_ms = int(content.facts.get("fetched_at_ms") or content.meta["fetched_at_ms"])
     changed = store.replace_fields(content.url, fields, provenance, at_ms=fetched_at_ms)
     return "changed" if changed - {_MARK} else "read"

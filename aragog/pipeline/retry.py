@@ -32,5 +32,7 @@ def again(
     if wait_at_least_ms is not None:
         # What the origin asked for counts instead of our guess, with jitter against herds.
         wait_ms = min(max(0, wait_at_least_ms), LONGEST_WAIT_MS) + int(rng.uniform(0, 500))
-    following = replace(job, attempt=job.attempt + 1, slot_at_ms=None, target=None, hops=())
+    following = replace(
+        job, attempt=job.attempt + 1, slot_at_ms=None, target=None, target_given=None, hops=()
+    )
     return following, int(wait_ms)

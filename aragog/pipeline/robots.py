@@ -7,12 +7,14 @@ an origin (a claim in the cache that runs out by itself).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from aragog.fetcher.outcome import (
     Fetched,
     Forbidden,
     Outcome,
+    Redirected,
     TooLarge,
     Unreachable,
     Unreadable,
@@ -30,6 +32,17 @@ from aragog.urls.domain import origin
 ASK_AGAIN_MS = 500
 # Any 4xx: "the crawler MAY access any resources" (2.3.1.3).
 UNAVAILABLE = 404
+# Refreshes that no URL waits for.
+PRIORITY_BACKGROUND = 8
+# How long a refresh may wait in its queue before it may be sent again.
+REFRESH_HOLD_MS = 600_000
+
+
+class _Wait(NamedTuple):
+    """When an origin's jobs come back, and the slot that is kept for its robots.txt."""
+
+    wait_ms: int
+    slot_at_ms: int | None = None
 
 
 def robots_bundle(bundle: RobotsBundle, services: Services) -> list[Send]:
@@ -42,34 +55,54 @@ def robots_bundle(bundle: RobotsBundle, services: Services) -> list[Send]:
     found = services.robots.get_many(bundle.origins)
     wanted = [o for o, of in found.items() if bundle.claimed or of.state is not State.FRESH]
     claimed = wanted if bundle.claimed else services.robots.claim_refresh(wanted)
-    near, later = _slots(claimed, services)
-    looked_s = services.clock.monotonic_s()
+    near, later = _slots(claimed, bundle.slots, services)
     futures = [(o, services.pool.submit(_ask, o, slot, services)) for o, slot in near]
     for asked, future in futures:
-        _remember(asked, future.result(), services)
+        outcome = future.result()
+        if isinstance(outcome, Redirected) and not outcome.hops:
+            # Nothing was asked: its slot had passed, and the next one is far.
+            later[asked] = _Wait(0, outcome.retry_at_ms)
+        else:
+            _remember(asked, outcome, services)
     services.tally.add({tally.ROBOTS: len(near)})
+    later = {of: _from_now(of, wait, services) for of, wait in later.items()}
+    services.robots.hold_refresh({o: w.wait_ms for o, w in later.items() if w.slot_at_ms})
+    services.robots.release_refresh([o for o, wait in later.items() if not wait.slot_at_ms])
     elsewhere = [o for o in wanted if o not in claimed and found[o].rules is None]
-    passed_ms = int((services.clock.monotonic_s() - looked_s) * 1000)
-    left = {of: max(0, wait_ms - passed_ms) for of, wait_ms in later.items()}
-    return _onward(bundle, left, elsewhere)
+    for of, wait_ms in services.robots.refresh_in_ms(elsewhere).items():
+        later[of] = _Wait(wait_ms + ASK_AGAIN_MS)
+    return _onward(bundle, later, services)
+
+
+def _from_now(of: str, wait: _Wait, services: Services) -> _Wait:
+    """The wait until a reserved slot, now that the origins before it have taken their time."""
+    if wait.slot_at_ms is None:
+        return wait
+    limiter = services.limiter
+    return wait._replace(wait_ms=limiter.wait_ms(limiter.key_for(of + "/"), wait.slot_at_ms))
 
 
 def _slots(
-    origins: Sequence[str], services: Services
-) -> tuple[list[tuple[str, Slot]], dict[str, int]]:
-    """Origins that may be asked within this task, and in how many ms the others may be."""
-    limiter = services.limiter
-    slots = limiter.reserve([Ask(limiter.key_for(o + "/")) for o in origins])
+    origins: Sequence[str], reserved: Mapping[str, int], services: Services
+) -> tuple[list[tuple[str, Slot]], dict[str, _Wait]]:
+    """Origins that may be asked within this task, and when the others may be."""
+    limiter, inline_ms = services.limiter, services.settings.politeness.wait_inline_ms
+    keys = {of: limiter.key_for(of + "/") for of in origins}
+    # A reserved slot is kept even when its message comes late: the door of the domain decides.
+    slots: dict[str, Slot | RateExceeded] = {
+        of: limiter.resume(keys[of], reserved[of]) for of in origins if of in reserved
+    }
+    new = [of for of in origins if of not in reserved]
+    slots |= zip(new, limiter.reserve([Ask(keys[of]) for of in new]), strict=True)
     near: list[tuple[str, Slot]] = []
-    later: dict[str, int] = {}
-    for of, slot in zip(origins, slots, strict=True):
+    later: dict[str, _Wait] = {}
+    for of, slot in slots.items():
         if isinstance(slot, RateExceeded):
-            later[of] = limiter.wait_ms(slot.key, slot.free_at_ms)
-        elif slot.wait_ms > services.settings.politeness.wait_inline_ms:
-            later[of] = slot.wait_ms
+            later[of] = _Wait(limiter.wait_ms(slot.key, slot.free_at_ms))
+        elif slot.wait_ms > inline_ms:
+            later[of] = _Wait(slot.wait_ms, slot.at_ms)
         else:
             near.append((of, slot))
-    services.robots.release_refresh(list(later))
     return near, later
 
 
@@ -89,27 +122,58 @@ def _remember(of: str, outcome: Outcome, services: Services) -> None:
         status = UNAVAILABLE
     elif isinstance(outcome, Unreachable) and outcome.kind == "redirect":
         status = UNAVAILABLE  # past the five hops that 2.3.1.2 asks for
-    elif isinstance(outcome, TooLarge | Unreadable):
+    elif isinstance(outcome, TooLarge | Unreadable | Redirected):
+        # Redirected: the next hop's domain is booked out; the redirect is no answer yet.
         status = None  # there are rules, and they cannot be read: nothing is allowed by that
     services.robots.put(of, status, body, outcome.fetched_at_ms)
 
 
-def _onward(bundle: RobotsBundle, later: dict[str, int], elsewhere: Sequence[str]) -> list[Send]:
+def _onward(bundle: RobotsBundle, waits: Mapping[str, _Wait], services: Services) -> list[Send]:
     """The jobs: to `fetch` where their rules are known now, else back here when they may be."""
-    waits = {**dict.fromkeys(elsewhere, ASK_AGAIN_MS), **later}
     ready = tuple(job for job in bundle.jobs if origin(job.next_url) not in waits)
     sends = [Send(FETCH, FetchBundle(ready), priority=ready[0].priority)] if ready else []
-    for of, wait_ms in waits.items():
-        jobs = tuple(job for job in bundle.jobs if origin(job.next_url) == of)
-        if jobs:
-            sends.append(Send(ROBOTS, RobotsBundle((of,), jobs), wait_ms))
+    span_ms = services.settings.politeness.wait_inline_ms
+    for claimed in (True, False):
+        those = {o: w for o, w in waits.items() if (w.slot_at_ms is not None) is claimed}
+        for group in _together(those, span_ms):
+            first = those[group[0]]
+            slots = {of: at_ms for of in group if (at_ms := those[of].slot_at_ms)}
+            jobs = tuple(job for job in bundle.jobs if origin(job.next_url) in group)
+            if jobs or claimed:
+                following = RobotsBundle(tuple(group), jobs, claimed, slots)
+                priority = min((job.priority for job in jobs), default=PRIORITY_BACKGROUND)
+                sends.append(Send(ROBOTS, following, first.wait_ms, priority))
     return sends
 
 
-def expiring(services: Services, *, limit: int) -> list[Send]:
-    """Background refreshes of rules that are in use and about to be a day old."""
+def _together(waits: Mapping[str, _Wait], span_ms: int) -> list[list[str]]:
+    """Origins in the order of their waits; those within `span_ms` of the first share a message."""
+    groups: list[list[str]] = []
+    for of, wait in sorted(waits.items(), key=lambda item: item[1].wait_ms):
+        if groups and wait.wait_ms <= waits[groups[-1][0]].wait_ms + span_ms:
+            groups[-1].append(of)
+        else:
+            groups.append([of])
+    return groups
+
+
+def expiring(services: Services, *, step: int = 500, most: int = 100_000) -> Iterator[list[Send]]:
+    """
+    Background refreshes of rules that are in use and about to be a day old, soonest first.
+
+    Yields the messages of `step` origins at a time, so that memory stays bounded; `most` bounds one
+    run. Claims are held for `REFRESH_HOLD_MS`: a backlog of refreshes is not sent twice.
+    """
     soon_ms = services.clock.now_ms() + 600_000
-    origins = services.robots.claim_refresh(services.robots.expiring(soon_ms, limit))
     size = services.settings.pipeline.bundle_size
-    groups = [origins[i : i + size] for i in range(0, len(origins), size)]
-    return [Send(ROBOTS, RobotsBundle(tuple(group), claimed=True), priority=8) for group in groups]
+    for _ in range(0, most, step):
+        due = services.robots.expiring(soon_ms, step)
+        origins = services.robots.claim_refresh(due)
+        services.robots.hold_refresh(dict.fromkeys(origins, REFRESH_HOLD_MS))
+        groups = [origins[i : i + size] for i in range(0, len(origins), size)]
+        yield [
+            Send(ROBOTS, RobotsBundle(tuple(group), claimed=True), priority=PRIORITY_BACKGROUND)
+            for group in groups
+        ]
+        if len(due) < step:
+            return

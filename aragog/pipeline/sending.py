@@ -45,7 +45,7 @@ QUEUE_OF = {
     OVERRIDES: "upkeep",
     HOLDS: "upkeep",
     WEBHOOKS_DUE: "upkeep",
-    WEBHOOK: "upkeep",
+    WEBHOOK: "webhooks",
     REEXTRACT: "canonicalize",
 }
 # One script call of pinlater's takes so many.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from aragog.clock import Clock
 from aragog.fetcher.http import Fetcher
 from aragog.pipeline.enqueue import Enqueuer
+from aragog.pipeline.run_marks import RunMarks
 from aragog.pipeline.sending import Sender
 from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.spool import Spool
@@ -28,6 +29,7 @@ class Services:
     settings: Settings
     clock: Clock
     spool: Spool
+    run_marks: RunMarks
     waiting: Waiting
     tally: Tally
     sender: Sender

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from aragog.pages.sitemaps import SitemapUrl, parse
 from aragog.pipeline.bundles import PRIORITY_REFRESH, Answer
 from aragog.pipeline.enqueue import Wanted
+from aragog.pipeline.page_limits import limited
 from aragog.pipeline.services import Services
 from aragog.urls.domain import registered_domain
 
@@ -22,8 +23,13 @@ def enqueue_entries(answer: Answer, body: bytes, services: Services) -> int:
     """
     How many entries of a sitemap were enqueued: those of its own registered domain that are not
     stored, or were last seen before their lastmod.
+
+    Raises:
+        PageTooExpensive, MemoryError: the sitemap exceeds the limits of a page.
     """
-    found = parse(body, answer.final_url)
+    limits = services.settings.pipeline
+    with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
+        found = parse(body, answer.final_url)
     home = registered_domain(answer.final_url)
     count = 0
     if answer.job.depth > 0:

@@ -24,6 +24,12 @@ STORED = "stored"
 KNOWN = "known"
 ROBOTS = "robots"
 BYTES = "bytes"
+DEGRADED = "degraded"
+"""Pages of which a part could not be analyzed, and was left out."""
+UNREADABLE = "unreadable"
+"""Pages whose analysis failed, exceeded its limits or killed its process."""
+RUNS_LOST = "runs_lost"
+"""Runs of a batch of pages that ended with their process."""
 
 
 class Tally:

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Sequence
 from aragog.clock import Clock, SystemClock
 from aragog.politeness.node import LimiterNode, stopwatch_us
 from aragog.politeness.overrides import Overrides
+from aragog.politeness.pauses import Pauses
 from aragog.politeness.ring import Ring
 from aragog.politeness.slots import (
     VERDICTS,
@@ -99,6 +100,7 @@ class Limiter:
         self._prefix = prefix
         self._troubled: set[str] = set()
         self._holding: dict[int, None] = {}
+        self._pauses = Pauses()
         self._teller = Teller(self._tell, TELL_AFTER_S)
 
     def key_for(self, url: str) -> str:
@@ -204,11 +206,14 @@ class Limiter:
         and waits its interval.
         """
         node = self._node(slot.key)
-        if slot.interval_us <= NO_DOOR_US and not self.max_concurrent(slot.key):
+        planned_only = slot.interval_us <= NO_DOOR_US and not self.max_concurrent(slot.key)
+        if planned_only:
             self._sleep_until(node, slot.at_us)
+        paused = self._paused(slot.key, node, look=planned_only)
+        if planned_only and not paused:
             return True
         if slot.solo_until_us:
-            unused = slot.token in self._holding
+            unused = slot.token in self._holding and not paused
             if unused and node.clock.latest_us(stopwatch_us()) < slot.solo_until_us:
                 return True
             self._teller.flush()  # or the door would take it for its holder still
@@ -247,8 +252,9 @@ class Limiter:
         the next in line waits for it. `written=False`: nothing went out (the connection broke).
         """
         node = self._node(slot.key)
+        held = slot.token in self._holding
         self._holding.pop(slot.token, None)
-        if slot.interval_us <= NO_DOOR_US and not self.max_concurrent(slot.key):
+        if not held and slot.interval_us <= NO_DOOR_US and not self.max_concurrent(slot.key):
             return
         at_us = node.clock.latest_us(stopwatch_us()) if written else 0.0
         if slot.solo_until_us:
@@ -288,18 +294,40 @@ class Limiter:
 
     def push_back(self, key: str, until_ms: int) -> None:
         """
-        Let nobody go to `key` before `until_ms` (Retry-After, 429, 503); within the horizon.
+        Let nobody go to `key` before `until_ms`; see `pause`.
 
         `until_ms` is by the caller's clock: only how far it is from now reaches the node.
+        """
+        self.pause(key, (until_ms - self._clock.now_ms()) / 1000)
+
+    def pause(self, key: str, wait_s: float) -> None:
+        """
+        Let nobody go to `key` for `wait_s` from now (Retry-After, 429, 503); within the horizon.
+
+        A duration, because the caller's clock and the limiter's may differ by hours. One round
+        trip. Safe to repeat: a pause only ever gets longer.
         """
         node = self._node(key)
         if not node.clock.known:
             node.ask_time()
-        wait_us = (until_ms - self._clock.now_ms()) * 1000.0
-        wait_us = min(wait_us, self._settings.horizon_s * 1e6)
+        wait_us = min(wait_s, self._settings.horizon_s) * 1e6
         until_us = node.clock.latest_us(stopwatch_us()) + wait_us
+        self._pauses.remember(key, until_us)
         packed = struct.pack("<dd", until_us, self.interval_us(key))
         node.call("push_back", [node.key("slot", key)], packed)
+
+    def _paused(self, key: str, node: LimiterNode, *, look: bool) -> bool:
+        """
+        Whether senders that could leave without a question must ask all the same.
+
+        `look`: find out every 100 ms whether another process has paused the domain; one round trip.
+        """
+        now_us = node.now_us()
+        if look and self._pauses.look_due(key, now_us):
+            state = unpack_state(node.get_many([node.key("slot", key)])[0])
+            if state.last_us > now_us:
+                self._pauses.remember(key, state.last_us)
+        return self._pauses.active(key, now_us)
 
     def report(self, key: str, ok: bool) -> None:
         """Tell how a request went; see `report_many`."""

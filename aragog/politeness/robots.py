@@ -8,13 +8,16 @@ seconds.
 
 from __future__ import annotations
 
+import json
 import re
 from functools import lru_cache
 from typing import Any
 
-from aragog.politeness.robots_lines import EVERYBODY, Lines, Rule, read_lines
-from aragog.politeness.robots_match import Matcher
+from aragog.politeness.robots_lines import EVERYBODY, MAX_RULES, Lines, Rule, read_lines
+from aragog.politeness.robots_match import Matcher, TooCostly
 
+# Sitemap lines that are kept of one file.
+MAX_SITEMAPS = 100
 _COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z_-][^\s;/()]*)")
 _PRODUCT_END = re.compile(r"/|\s*\(")
 _PATH_START = re.compile(r"[/?;]")
@@ -28,21 +31,66 @@ class RobotsRules:
     `parse` reads a file, `rules_for_status` turns any answer to a request for one into rules.
     """
 
-    __slots__ = ("_lines", "_matchers", "_whole")
+    __slots__ = ("_lines", "_matchers", "_whole", "agent")
 
-    def __init__(self, lines: Lines | None = None, whole: tuple[bool, str] | None = None) -> None:
+    def __init__(
+        self,
+        lines: Lines | None = None,
+        whole: tuple[bool, str] | None = None,
+        agent: str | None = None,
+    ) -> None:
         self._lines = lines or Lines()
         self._whole = whole
-        self._matchers: dict[str, Matcher] = {}
+        self.agent = agent
+        """The product token that alone may ask, beside names without a group; None: anybody."""
+        self._matchers: dict[str, Matcher | None] = {}
 
     @classmethod
-    def parse(cls, body: bytes) -> RobotsRules:
+    def parse(cls, body: bytes, user_agent: str | None = None) -> RobotsRules:
         """
         The rules in `body`, of which the first 500 KiB count, cut at the end of a line.
 
         About 1 ms for 800 rules. Matchers are made when an agent is first asked about.
+
+        Args:
+            body: the file.
+            user_agent: keep only its groups and those of `*`; None: everybody's.
         """
-        return cls(read_lines(bytes(body)))
+        if user_agent is None:
+            return cls(read_lines(bytes(body)))
+        agent = product_token(user_agent)
+        return cls(read_lines(bytes(body), (agent, EVERYBODY)), agent=agent)
+
+    def packed(self) -> bytes:
+        """The rules as JSON, for `unpack`; comments and unknown lines are gone."""
+        lists: dict[int, list[Rule]] = {}
+        for groups in self._lines.groups.values():
+            lists.update((id(rules), rules) for rules in groups)
+        place = {of: number for number, of in enumerate(lists)}
+        lines = self._lines
+        record = {
+            "agent": self.agent,
+            "lists": list(lists.values()),
+            "groups": {name: [place[id(g)] for g in gs] for name, gs in lines.groups.items()},
+            "delays_s": {n: s for n in lines.delays_s if (s := lines.delay_s(n)) is not None},
+            "sitemaps": self.sitemaps[:MAX_SITEMAPS],
+        }
+        return json.dumps(record, separators=(",", ":")).encode()
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> RobotsRules:
+        """The rules that `packed` gave."""
+        record = json.loads(packed)
+        lists = [[Rule(*rule) for rule in rules] for rules in record["lists"]]
+        groups = {name: [lists[n] for n in places] for name, places in record["groups"].items()}
+        delays_s = {name: [[delay_s]] for name, delay_s in record["delays_s"].items()}
+        return cls(Lines(groups, delays_s, record["sitemaps"]), agent=record["agent"])
+
+    @property
+    def size(self) -> int:
+        """How many rules it holds, for whoever bounds memory."""
+        lists = {id(g): len(g) for groups in self._lines.groups.values() for g in groups}
+        return sum(lists.values())
 
     @classmethod
     def allow_all(cls, why: str) -> RobotsRules:
@@ -65,7 +113,7 @@ class RobotsRules:
 
         Args:
             user_agent: a product token (`aragog`) or a whole User-Agent header.
-            url: normalized, that is in escaped form; only its path and query matter.
+            url: in any spelling; only its path and query matter.
         """
         path = path_of(url)
         if path == "/robots.txt":
@@ -73,10 +121,20 @@ class RobotsRules:
         if self._whole is not None:
             return self._whole[0]
         matcher = self._matcher(self._group(user_agent))
-        if matcher.too_costly(path):
+        if matcher is None:
             return False
-        rule = matcher.best(path)
+        try:
+            rule = matcher.best(path)
+        except TooCostly:
+            return False
         return rule is None or rule.allow
+
+    def refusal(self, user_agent: str, *spellings: str) -> str | None:
+        """Why `user_agent` may not ask for a URL with these spellings; None where all allow it."""
+        for url in spellings:
+            if not self.allows(user_agent, url):
+                return self.explain(user_agent, url)
+        return None
 
     def explain(self, user_agent: str, url: str) -> str:
         """One line that names the rule, with its line number, that allows or refuses `url`."""
@@ -86,12 +144,15 @@ class RobotsRules:
         if self._whole is not None:
             return f"{_verdict(self._whole[0])}: {self._whole[1]}"
         group = self._group(user_agent)
-        if group not in self._lines.rules:
+        if group not in self._lines.groups:
             return f"allowed: no group of robots.txt is for {product_token(user_agent)} or *"
         matcher = self._matcher(group)
-        if matcher.too_costly(path):
+        if matcher is None:
+            return f"refused: robots.txt has more than {MAX_RULES} rules for {group}"
+        try:
+            rule = matcher.best(path)
+        except TooCostly:
             return "refused: the path is too long for that many wildcards in robots.txt"
-        rule = matcher.best(path)
         if rule is None:
             return f"allowed: no rule of the group for {group} matches"
         return f"{_verdict(rule.allow)} by robots.txt {rule} (group for {group})"
@@ -102,26 +163,32 @@ class RobotsRules:
 
         None when it asks for none. The longest of several; not capped here.
         """
-        return self._lines.delays_s.get(self._group(user_agent))
+        return self._lines.delay_s(self._group(user_agent))
+
+    def rules_for(self, user_agent: str) -> list[Rule]:
+        """The rules that hold for `user_agent`, in the order of the file."""
+        if self._whole is not None:
+            return [Rule(self._whole[0], "/", 0)]
+        return self._lines.rules(self._group(user_agent))
 
     def _group(self, user_agent: str) -> str:
         name = product_token(user_agent)
-        return name if name in self._lines.rules else EVERYBODY
+        return name if name in self._lines.groups else EVERYBODY
 
-    def _matcher(self, group: str) -> Matcher:
-        matcher = self._matchers.get(group)
-        if matcher is None:
-            rules: list[Rule] = self._lines.rules.get(group, [])
-            matcher = self._matchers[group] = Matcher(rules)
-        return matcher
+    def _matcher(self, group: str) -> Matcher | None:
+        """The matcher of a group; None where it has more rules than are read."""
+        if group not in self._matchers:
+            rules = self._lines.rules(group)
+            self._matchers[group] = Matcher(rules) if len(rules) <= MAX_RULES else None
+        return self._matchers[group]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (RobotsRules, (self._lines, self._whole))
+        return (RobotsRules, (self._lines, self._whole, self.agent))
 
     def __repr__(self) -> str:
         if self._whole is not None:
             return f"<RobotsRules {_verdict(self._whole[0])}: {self._whole[1]}>"
-        return f"<RobotsRules for {', '.join(self._lines.rules) or 'nobody'}>"
+        return f"<RobotsRules for {', '.join(self._lines.groups) or 'nobody'}>"
 
 
 def rules_for_status(status: int | None, body: bytes = b"") -> RobotsRules:

@@ -16,42 +16,40 @@ stored by the server's clock, outside by the caller's.
 from __future__ import annotations
 
 import enum
-import threading
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TypeVar, cast
+from typing import cast
 
 from redis.exceptions import RedisError
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import RobotsUnavailable
 from aragog.politeness.node import connect
-from aragog.politeness.robots import RobotsRules, rules_for_status
+from aragog.politeness.robots import RobotsRules, product_token, rules_for_status
+from aragog.politeness.robots_memory import RobotsMemory
 from aragog.politeness.robots_record import (
     HEAD,
     Record,
     is_error,
     pack_record,
-    unpack_body,
     unpack_head,
+    unpack_rules,
 )
 from aragog.politeness.shared_clock import SharedClock
 from aragog.settings import PolitenessSettings
+from aragog.urls.domain import registered_domain
 
 # A process answers from its own memory this long before it looks whether the rules changed.
 LOOK_AGAIN_S = 5.0
-# Origins and parsed rules kept by a process; rules are some KB each.
-MAX_ORIGINS = 50_000
-MAX_RULES = 5_000
+# What a record takes in Redis beside its own bytes: key, expiry, place in the refresh index.
+RECORD_OVERHEAD_BYTES = 300
 # A refresh that has not come to an end by then may be claimed again.
 CLAIM_S = 60.0
+# A claim that waits for its slot is held no longer than this.
+MAX_HOLD_MS = 600_000
 _NO_VERSION = bytes(8)
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 class State(enum.Enum):
@@ -90,7 +88,15 @@ class RobotsCache:
     Rules by origin (`https://example.com`, port only when it is not the scheme's own).
 
     Thread-safe; may be carried over a fork. Every method raises `RobotsUnavailable` when Redis does
-    not answer.
+    not answer. Only the rules for `agent` and `*` are kept, so a cache answers for no other agent.
+
+    Args:
+        redis_url: of the shared Redis.
+        settings: how long rules hold, and what one registered domain may keep.
+        prefix: put before every key.
+        clock: for ages and for how long memory is trusted.
+        agent: the User-Agent or product token whose rules are kept.
+        memory: what this process keeps; None: one with the default bounds.
     """
 
     def __init__(
@@ -99,17 +105,18 @@ class RobotsCache:
         settings: PolitenessSettings,
         prefix: str = "aragog:",
         clock: Clock | None = None,
+        agent: str = "",
+        memory: RobotsMemory | None = None,
     ) -> None:
         self._settings = settings
+        self._agent = product_token(agent)
         self._prefix = prefix
         self._clock = clock or SystemClock()
         self._redis = connect(redis_url, setting="redis.url")
         self._get = self._redis.register_script(_source("robots_get"))
         self._put = self._redis.register_script(_source("robots_put"))
         self._shared = SharedClock(self._clock, self._server_ms)
-        self._lock = threading.Lock()
-        self._seen: OrderedDict[str, tuple[Record, float]] = OrderedDict()
-        self._rules: OrderedDict[bytes, RobotsRules] = OrderedDict()
+        self._memory = memory or RobotsMemory()
 
     def get_many(self, origins: Iterable[str]) -> dict[str, Found]:
         """The rules of each origin; one round trip, none for those looked at within 5 s."""
@@ -134,55 +141,42 @@ class RobotsCache:
 
     def _remembered(self, origin: str, looked_s: float) -> tuple[Record, RobotsRules] | None:
         """What this process knows well enough, without asking."""
-        with self._lock:
-            record, seen_s = self._seen.get(origin, (None, 0.0))
-            if record is None or looked_s - seen_s >= LOOK_AGAIN_S:
-                return None
-            rules = self._rules.get(record.version)
-            return (record, rules) if rules is not None else None
+        known = self._memory.get(origin)
+        if known is None or looked_s - known[2] >= LOOK_AGAIN_S:
+            return None
+        return known[:2]
 
     def _look(
         self, origins: Sequence[str], looked_s: float
     ) -> dict[str, tuple[Record, RobotsRules] | None]:
         """What Redis knows, and remember it."""
-        with self._lock:
-            known = [self._known(origin) for origin in origins]
-        versions = b"".join(version for version, _ in known)
+        # Rules are held on to here, since they may fall out of memory before Redis has answered
+        # that they are the current ones.
+        known = [self._memory.get(origin) for origin in origins]
+        versions = b"".join(of[0].version if of else _NO_VERSION for of in known)
         keys = [self._key("robots", origin) for origin in origins]
         with _robots_errors():
             answers = cast("list[bytes | None]", self._get(keys=keys, args=[versions, HEAD.size]))
         found: dict[str, tuple[Record, RobotsRules] | None] = dict.fromkeys(origins)
-        for origin, answer, (version, had) in zip(origins, answers, known, strict=True):
+        for origin, answer, held in zip(origins, answers, known, strict=True):
             if answer is None:
                 continue
             record = unpack_head(answer)
-            current = had if version == record.version else None
+            current = held[1] if held and held[0].version == record.version else None
             rules = current if current is not None else self._parse(record, answer)
-            self._remember(origin, record, rules, looked_s)
+            if rules.agent not in (None, self._agent):
+                continue  # kept for another User-Agent: ours is not known
+            self._memory.keep(origin, record, rules, looked_s)
             found[origin] = record, rules
         return found
 
-    def _known(self, origin: str) -> tuple[bytes, RobotsRules | None]:
-        """
-        The version that this process has, and its rules: held on to, since they may fall out of
-        memory before Redis has answered that they are the ones.
-        """
-        record, _ = self._seen.get(origin, (None, 0.0))
-        rules = self._rules.get(record.version) if record else None
-        return (record.version, rules) if record and rules is not None else (_NO_VERSION, None)
-
     def _parse(self, record: Record, answer: bytes) -> RobotsRules:
-        with self._lock:
-            rules = self._rules.get(record.version)
+        rules = self._memory.rules(record.version)
         if rules is not None:
             return rules
-        status = record.status if record.status > 0 else None
-        return rules_for_status(status, unpack_body(answer))
-
-    def _remember(self, origin: str, record: Record, rules: RobotsRules, looked_s: float) -> None:
-        with self._lock:
-            _keep(self._rules, record.version, rules, MAX_RULES)
-            _keep(self._seen, origin, (record, looked_s), MAX_ORIGINS)
+        if packed := unpack_rules(answer):
+            return RobotsRules.unpack(packed)
+        return rules_for_status(record.status if record.status > 0 else None)
 
     def _found(self, known: tuple[Record, RobotsRules] | None, ahead_ms: int) -> Found:
         if known is None:
@@ -230,17 +224,20 @@ class RobotsCache:
         usable_ms = settings.robots_usable_s * 1000
         keys = [
             self._key("robots", origin), self._key("robots.claim", origin),
-            f"{self._prefix}robots.due",
+            f"{self._prefix}robots.due", self._key("robots.domain", registered_domain(origin)),
         ]  # fmt: skip
+        packed = b""
+        if status is not None and 200 <= status < 300:
+            packed = RobotsRules.parse(body, self._agent).packed()
         args: list[bytes | str | float] = [
-            pack_record(status, body, fetched_at_ms), int(error), int(life_s * 1000),
+            pack_record(status, packed, fetched_at_ms), int(error), int(life_s * 1000),
             fetched_at_ms - usable_ms, fetched_at_ms + held_s * 1000, origin,
-            fetched_at_ms - usable_ms,
+            fetched_at_ms - usable_ms, self._key("robots", ""), RECORD_OVERHEAD_BYTES,
+            settings.robots_domain_max_bytes, int(settings.robots_usable_s * 1000),
         ]  # fmt: skip
         with _robots_errors():
             self._put(keys=keys, args=args)
-        with self._lock:
-            self._seen.pop(origin, None)
+        self._memory.drop(origin)
 
     def claim_refresh(self, origins: Iterable[str]) -> list[str]:
         """
@@ -261,6 +258,30 @@ class RobotsCache:
         if keys:
             with _robots_errors():
                 self._redis.delete(*keys)
+
+    def hold_refresh(self, waits_ms: Mapping[str, int]) -> None:
+        """
+        Keep claims until the slots reserved to ask, so many ms from now, and 60 s more.
+
+        Whoever meets such a claim waits as long (`refresh_in_ms`), instead of reserving a slot of
+        its own. Claims end after 10 minutes all the same, should their message be lost.
+        """
+        if not waits_ms:
+            return
+        with _robots_errors(), self._redis.pipeline(transaction=False) as pipe:
+            for origin, wait_ms in waits_ms.items():
+                px = min(wait_ms, MAX_HOLD_MS) + int(CLAIM_S * 1000)
+                pipe.set(self._key("robots.claim", origin), 1, px=px)
+            pipe.execute()
+
+    def refresh_in_ms(self, origins: Sequence[str]) -> dict[str, int]:
+        """How long until each claimed origin is asked, in ms; 0: now, or nobody claims it."""
+        with _robots_errors(), self._redis.pipeline(transaction=False) as pipe:
+            for origin in origins:
+                pipe.pttl(self._key("robots.claim", origin))
+            left_ms = pipe.execute()
+        lasts_ms = int(CLAIM_S * 1000)
+        return {of: max(0, ms - lasts_ms) for of, ms in zip(origins, left_ms, strict=True)}
 
     def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
         """
@@ -318,10 +339,3 @@ def _robots_errors() -> Iterator[None]:
 
 def _source(name: str) -> str:
     return files("aragog.politeness").joinpath(f"lua/{name}.lua").read_text("utf-8")
-
-
-def _keep(kept: OrderedDict[K, V], key: K, value: V, limit: int) -> None:
-    kept[key] = value
-    kept.move_to_end(key)
-    if len(kept) > limit:
-        kept.popitem(last=False)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 # RFC 9309 section 2.5: at least the first 500 KiB count. Google reads as much.
 MAX_BYTES = 500 * 1024
@@ -19,6 +20,9 @@ MAX_BYTES = 500 * 1024
 # Eight times the 2,083 characters that browsers once allowed a URL, less the end of the line;
 # Google's parser ignores what follows on a line.
 MAX_LINE_BYTES = 8 * 2083 - 1
+
+# Distinct rules of one agent; a file of 500 KiB holds more only where they have six characters.
+MAX_RULES = 30_000
 
 EVERYBODY = "*"
 
@@ -38,6 +42,8 @@ _TOKEN = re.compile(rb"[A-Za-z_-]*")
 _NAME_END = re.compile(rb"[/\s]")
 _SECONDS = re.compile(rb"[0-9]{1,12}(?:\.[0-9]{0,12})?|\.[0-9]{1,12}")
 
+T = TypeVar("T")
+
 
 class Rule(NamedTuple):
     """One Allow or Disallow line."""
@@ -54,52 +60,106 @@ class Rule(NamedTuple):
 
 @dataclass(slots=True)
 class Lines:
-    """What a file says, by agent: lower-case names, `*` for everybody."""
+    """
+    What a file says, by agent: lower-case names, `*` for everybody.
 
-    rules: dict[str, list[Rule]] = field(default_factory=dict)
-    """Every agent that is named, with the rules of all its groups in the order of the file."""
-    delays_s: dict[str, float] = field(default_factory=dict)
+    Agents that a file names together share one list, so its size is that of the file.
+    """
+
+    groups: dict[str, list[list[Rule]]] = field(default_factory=dict)
+    """Every agent that is named, with the rules of each of its groups in the order of the file."""
+    delays_s: dict[str, list[list[float]]] = field(default_factory=dict)
+    """Of each agent, lists of at most one delay."""
     sitemaps: list[str] = field(default_factory=list)
 
+    def rules(self, agent: str) -> list[Rule]:
+        """All rules of an agent, in the order of the file."""
+        groups = self.groups.get(agent, [])
+        return groups[0] if len(groups) == 1 else [rule for group in groups for rule in group]
 
-def read_lines(body: bytes) -> Lines:
+    def delay_s(self, agent: str) -> float | None:
+        """The longest Crawl-delay of an agent, in seconds."""
+        return max((s for delay in self.delays_s.get(agent, ()) for s in delay), default=None)
+
+
+def read_lines(body: bytes, agents: Iterable[str] | None = None) -> Lines:
     """
     The groups of a robots.txt file. Linear in the body, of which the first 500 KiB count.
 
     A group is the User-agent lines that follow each other and the rules after them; Sitemap and
     unknown lines neither end nor begin one (RFC 9309 section 2.2.4).
+
+    Args:
+        body: the file.
+        agents: whose groups are kept, in lower case; None: everybody's.
     """
-    found = Lines()
-    agents: list[str] = []
-    delayed: list[str] = []
-    rules_seen = delay_seen = False
+    reader = _Reader(None if agents is None else frozenset(agents))
     for number, line in enumerate(_lines(body), 1):
         name, value = _directive(line)
-        match name:
-            case "user-agent":
-                if rules_seen:
-                    agents, rules_seen = [], False
-                if delay_seen:
-                    delayed, delay_seen = [], False
-                names = agent_names(value)
-                agents += names
-                delayed += names
-                for agent in names:
-                    found.rules.setdefault(agent, [])
-            case "allow" | "disallow":
-                rules_seen = delay_seen = True
-                if value:
-                    rule = Rule(name == "allow", escaped(value), number)
-                    for agent in dict.fromkeys(agents):
-                        found.rules[agent].append(rule)
-            case "crawl-delay":
-                # Sites put one agent and its delay after the other without a rule between, so for
-                # delays a delay ends the list of agents, which it must not do for rules.
-                delay_seen = True
-                _delay(found, delayed, value)
-            case "sitemap" if value:
-                found.sitemaps.append(value.decode("utf-8", "replace"))
-    return found
+        if name:
+            reader.read(name, value, number)
+    return reader.found
+
+
+class _Reader:
+    """The group that is being read, and what was found so far."""
+
+    def __init__(self, wanted: frozenset[str] | None) -> None:
+        self.found = Lines()
+        self._wanted = wanted
+        self._begin_group()
+        self._begin_delay()
+
+    def _begin_group(self) -> None:
+        self._group: list[Rule] = []
+        self._known: set[tuple[bool, str]] = set()
+        self._group_wanted = self._group_over = False
+
+    def _begin_delay(self) -> None:
+        self._delay: list[float] = []
+        self._delay_wanted = self._delay_over = False
+
+    def read(self, name: Field, value: bytes, number: int) -> None:
+        """Take in one line."""
+        if name == "user-agent":
+            self._user_agent(value)
+        elif name in ("allow", "disallow"):
+            self._group_over = self._delay_over = True
+            if value and self._group_wanted:
+                self._rule(name == "allow", escaped(value), number)
+        elif name == "crawl-delay":
+            # Sites put one agent and its delay after the other without a rule between, so for
+            # delays a delay ends the list of agents, which it must not do for rules.
+            self._delay_over = True
+            seconds = _seconds(value) if self._delay_wanted else None
+            if seconds is not None:
+                self._delay[:] = [max(seconds, *self._delay)] if self._delay else [seconds]
+        elif value:
+            self.found.sitemaps.append(value.decode("utf-8", "replace"))
+
+    def _user_agent(self, value: bytes) -> None:
+        if self._group_over:
+            self._begin_group()
+        if self._delay_over:
+            self._begin_delay()
+        for agent in agent_names(value):
+            if self._wanted is None or agent in self._wanted:
+                self._group_wanted = self._delay_wanted = True
+                _share(self.found.groups, agent, self._group)
+                _share(self.found.delays_s, agent, self._delay)
+
+    def _rule(self, allow: bool, pattern: str, number: int) -> None:
+        # One more than the limit is kept, so that a reader sees that there are too many.
+        if (allow, pattern) not in self._known and len(self._group) <= MAX_RULES:
+            self._known.add((allow, pattern))
+            self._group.append(Rule(allow, pattern, number))
+
+
+def _share(lists: dict[str, list[list[T]]], agent: str, group: list[T]) -> None:
+    """Have `agent` share `group`, once."""
+    its = lists.setdefault(agent, [])
+    if not its or its[-1] is not group:
+        its.append(group)
 
 
 def _lines(body: bytes) -> list[bytes]:
@@ -166,11 +226,7 @@ def _escape(found: re.Match[bytes]) -> bytes:
     return text.upper() if len(text) == 3 else b"%%%02X" % text[0]
 
 
-def _delay(found: Lines, agents: list[str], value: bytes) -> None:
-    seconds = _SECONDS.match(value)
-    if seconds is None:
-        return
-    delay_s = float(seconds.group())
-    if math.isfinite(delay_s):
-        for agent in agents:
-            found.delays_s[agent] = max(delay_s, found.delays_s.get(agent, 0.0))
+def _seconds(value: bytes) -> float | None:
+    found = _SECONDS.match(value)
+    delay_s = float(found.group()) if found else math.inf
+    return delay_s if math.isfinite(delay_s) else None

@@ -1,5 +1,5 @@
 """
-What the robots cache keeps of one origin: a head of 37 bytes and the body, compressed.
+What the robots cache keeps of one origin: a head of 37 bytes and the packed rules, compressed.
 
 Pure: bytes in and out. The head is read and patched by lua/robots_get.lua and robots_put.lua.
 """
@@ -12,8 +12,8 @@ import zlib
 from typing import NamedTuple
 
 HEAD = struct.Struct("<B8shdhdd")
-# RFC 9309 2.5: at least the first 500 KiB count; what is behind is not kept.
-MAX_BODY_BYTES = 500 * 1024
+# Packed rules of a body of 500 KiB stay below it.
+MAX_PACKED_BYTES = 4 * 1024 * 1024
 # No answer at all: DNS, connect, TLS, timeout.
 NO_STATUS = -1
 
@@ -24,7 +24,7 @@ class Record(NamedTuple):
     used: int
     """1 once somebody asked for the rules since they were fetched."""
     version: bytes
-    """Of status and body, 8 bytes: equal versions are equal rules."""
+    """Of status and rules, 8 bytes: equal versions are equal rules."""
     status: int
     """Of the answer that the rules come from; -1: there was none."""
     fetched_at_ms: float
@@ -47,14 +47,20 @@ def is_error(status: int | None) -> bool:
     return status is None or status == 429 or not 200 <= status < 500
 
 
-def pack_record(status: int | None, body: bytes, at_ms: int) -> bytes:
-    """The record of an answer that came at `at_ms`; of a body only that of a 2xx is kept."""
+def pack_record(status: int | None, packed: bytes, at_ms: int) -> bytes:
+    """
+    The record of an answer that came at `at_ms`.
+
+    Args:
+        status: of the answer; None: there was none.
+        packed: the rules of a 2xx, as `RobotsRules.packed` gives them; empty for all others.
+        at_ms: milliseconds since the epoch.
+    """
     code = NO_STATUS if status is None else status
-    kept = body[:MAX_BODY_BYTES] if 200 <= code < 300 else b""
-    version = hashlib.blake2b(b"%d " % code + kept, digest_size=8).digest()
+    version = hashlib.blake2b(b"%d " % code + packed, digest_size=8).digest()
     failing_since = at_ms if is_error(status) else 0
     head = HEAD.pack(0, version, code, at_ms, code, at_ms, failing_since)
-    return head + (zlib.compress(kept) if kept else b"")
+    return head + (zlib.compress(packed, 3) if packed else b"")
 
 
 def unpack_head(record: bytes) -> Record:
@@ -62,7 +68,7 @@ def unpack_head(record: bytes) -> Record:
     return Record(*HEAD.unpack_from(record))
 
 
-def unpack_body(record: bytes) -> bytes:
-    """The body in a whole record."""
+def unpack_rules(record: bytes) -> bytes:
+    """The packed rules in a whole record; empty when it has none."""
     packed = record[HEAD.size :]
-    return zlib.decompressobj().decompress(packed, MAX_BODY_BYTES) if packed else b""
+    return zlib.decompressobj().decompress(packed, MAX_PACKED_BYTES) if packed else b""

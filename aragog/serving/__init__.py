@@ -1,1 +1,1 @@
-"""The UrlStore over HTTP and Thrift."""
+"""The UrlStore over HTTP, for other programs (docs/http.md)."""

@@ -1,63 +1,111 @@
-"""What the read API answers, as plain values: from the UrlStore to JSON. No HTTP here."""
+"""What the API and the command line show, as values for `orjson.dumps`. No HTTP here."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
-
+from aragog.errors import InvalidUrl, PermanentError
+from aragog.urls.normalize import normalize
 from aragog.urlstore.records import LinkRecord, Record
 from aragog.urlstore.store import UrlStore
 
 MOST_LINKS = 1000
+MOST_ALIASES = 1000
+PROBE_URL = "http://readiness.invalid/"
 
 
-def value(data: bytes) -> Any:
-    """A field's bytes for JSON: what they are if they are JSON, else text, else base64."""
-    try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(data).decode()}
+def probe(store: UrlStore) -> None:
+    """One small read; raises what the store raises."""
+    store.get(PROBE_URL, ())
 
 
-def record(found: Record) -> dict[str, Any]:
-    """A record as JSON."""
+def record(store: UrlStore, found: Record) -> dict[str, Any]:
+    """A record; each field's value by its declared format."""
     return {
         "url": found.url,
         "canonical_url": found.canonical_url,
-        "fields": {name: value(data) for name, data in found.fields.items()},
+        "version": found.version,
+        "fields": {name: store.formats.to_json(name, data) for name, data in found.fields.items()},
         "facts": dict(found.facts),
     }
 
 
 def link(found: LinkRecord) -> dict[str, Any]:
-    """A link as JSON."""
-    return {"url": found.url, "text": found.text, "rel": list(found.rel)}
+    """A link."""
+    return {"url": found.url, "text": found.text, "rel": found.rel.split()}
 
 
-def read_url(store: UrlStore, url: str, fields: Sequence[str] | None) -> dict[str, Any] | None:
-    """One record, by any spelling or alias of its URL; None when nothing is known of it."""
+def read_url(
+    store: UrlStore, url: str, fields: Sequence[str] | None, *, more: bool = True
+) -> dict[str, Any] | None:
+    """
+    One record, by any spelling or alias of its URL; None when nothing is known of it.
+
+    Args:
+        store: read from.
+        url: in any spelling.
+        fields: which; None: all.
+        more: with its aliases and the number of its inlinks, which costs about three more reads.
+    """
     found = store.get(url, fields)
-    return None if found is None else record(found)
+    if found is None:
+        return None
+    shown = record(store, found)
+    if more:
+        shown["aliases"] = store.aliases(url)[:MOST_ALIASES]
+        shown["inlinks"] = store.count_inlinks(url)
+    return shown
 
 
 def read_urls(
     store: UrlStore, urls: Sequence[str], fields: Sequence[str] | None
-) -> list[dict[str, Any] | None]:
-    """Many records, in order."""
-    return [None if found is None else record(found) for found in store.get_many(urls, fields)]
+) -> list[dict[str, Any]]:
+    """
+    Many records, in order: `status` 200 with `record`, or 400, 404 or 500 with `detail`.
+
+    One URL that is invalid, or whose row cannot be read, harms no other.
+    """
+    checked = [_checked(url) for url in urls]
+    valid = [url for url, why in checked if why is None]
+    try:
+        found = iter(store.get_many(valid, fields))
+    except PermanentError:
+        return [_one(store, given, fields) for given in urls]
+    return [
+        {"input": given, "status": 400, "detail": why}
+        if why is not None
+        else _shown(store, given, next(found))
+        for given, (_, why) in zip(urls, checked, strict=True)
+    ]
+
+
+def _checked(url: str) -> tuple[str, str | None]:
+    try:
+        return normalize(url), None
+    except InvalidUrl as error:
+        return url, str(error)
+
+
+def _shown(store: UrlStore, given: str, found: Record | None) -> dict[str, Any]:
+    if found is None:
+        return {"input": given, "status": 404, "detail": "nothing is known of this URL"}
+    return {"input": given, "status": 200, "record": record(store, found)}
+
+
+def _one(store: UrlStore, given: str, fields: Sequence[str] | None) -> dict[str, Any]:
+    try:
+        return _shown(store, given, store.get(given, fields))
+    except InvalidUrl as error:
+        return {"input": given, "status": 400, "detail": str(error)}
+    except PermanentError as error:
+        return {"input": given, "status": 500, "detail": str(error)}
 
 
 def read_links(
     store: UrlStore, url: str, direction: str, limit: int, cursor: str | None
 ) -> Mapping[str, Any]:
-    """A page of links; `cursor` of the answer goes on behind it, None at the end."""
+    """A page of links; `cursor` continues behind it, None at the end."""
     read = store.inlinks if direction == "in" else store.outlinks
     page = read(url, limit=min(limit, MOST_LINKS), cursor=cursor)
     answer: dict[str, Any] = {"links": [link(one) for one in page.items], "cursor": page.cursor}

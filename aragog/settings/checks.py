@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 from aragog.settings.sections import Settings
 from aragog.settings.values import DURATION
@@ -11,6 +12,10 @@ BROKER_SCHEMES = (
     "", "pinlater", "pinlaters", "pinlater+socket",
     "redis", "rediss", "redis+socket", "amqp", "amqps",
 )  # fmt: skip
+FIELD_FORMATS = ("text", "integer", "decimal", "json", "bytes")
+TOKEN_ENTRY = re.compile(
+    r"[\w.-]{1,64}:(?:read|write|admin)(?:\+(?:read|write|admin)){0,2}:[0-9a-f]{64}", re.ASCII
+)
 
 
 def problems_of(settings: Settings) -> list[str]:
@@ -36,6 +41,17 @@ def problems_of(settings: Settings) -> list[str]:
         problems.append("refresh.domain_share: must be 1 at most")
     if settings.content.engine == "s3" and not settings.content.s3_bucket:
         problems.append("content.s3_bucket: is required when content.engine is s3")
+    problems += [
+        f"store.field_formats: {name}: must be one of {', '.join(FIELD_FORMATS)}, got {text!r}"
+        for name, text in settings.store.field_formats.items()
+        if text not in FIELD_FORMATS
+    ]
+    problems += [
+        "serving.tokens: must be name:scopes:sha256 as `aragog token` prints it, "
+        f"entry {number} is not"
+        for number, entry in enumerate(settings.serving.tokens, 1)
+        if not TOKEN_ENTRY.fullmatch(entry)
+    ]
     if settings.store.sqlite_shards > 256:
         problems.append("store.sqlite_shards: must be 256 at most")
     scheme = settings.broker.url.partition("://")[0]

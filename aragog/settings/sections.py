@@ -68,6 +68,8 @@ class PolitenessSettings:
     """Rules older than this are not used."""
     robots_error_s: float = 600.0
     """How soon robots.txt is asked for again after an error."""
+    robots_domain_max_bytes: int = 16_777_216
+    """Redis memory for the rules of all hosts of one registered domain; the oldest give way."""
     obey_noindex: bool = False
     """Do not store the content of pages that ask for it (meta robots, X-Robots-Tag)."""
     obey_nofollow: bool = True
@@ -159,6 +161,9 @@ class StoreSettings:
     """Fields whose last values are kept."""
     history_length: int = 10
     """How many of them."""
+    field_formats: Mapping[str, str] = field(default_factory=dict)
+    """Field, or `prefix.*`, to its format: `text` (default), `integer`, `decimal`, `json`, `bytes`;
+    extracted fields are `json` (docs/http.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +238,10 @@ class PipelineSettings:
     """Before the second attempt; each further one waits twice as long, with jitter."""
     max_links_per_page: int = 1000
     """Outlinks kept of one page."""
+    page_max_cpu_s: float = 10.0
+    """CPU time for the analysis of one page; it is stored as Unreadable when it takes more."""
+    page_max_memory_bytes: int = 1_073_741_824
+    """Memory that the analysis of one page may add to its process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +251,7 @@ class WebhookSettings:
     allowed_hosts: tuple[str, ...] = ()
     """Hosts that are posted to without asking the guard: those of one's own network."""
     timeout_s: float = 10.0
-    """To connect, and between two reads."""
+    """One post in all: connecting, sending, the head of the response."""
     first_retry_s: float = 10.0
     """Before the second attempt; each further one waits twice as long, up to 6 h."""
     max_attempts: int = 16
@@ -251,18 +260,46 @@ class WebhookSettings:
 
 @dataclass(frozen=True, slots=True)
 class ServingSettings:
-    """Reading over the network."""
+    """Serving the UrlStore over HTTP (docs/http.md), and Flower."""
 
     host: str = "127.0.0.1"
-    """Address the HTTP server and Flower listen on."""
+    """Address the HTTP server listens on. Any other than loopback requires `serving.tokens`."""
     http_port: int = 8100
-    """HTTP/JSON read API."""
+    """Port of the HTTP/JSON API."""
+    flower_host: str = "127.0.0.1"
+    """Address Flower listens on. Any other than loopback requires a login of Flower's."""
     flower_port: int = 5555
     """Flower."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names in the Host header that the API and Flower accept, beside localhost and IP addresses;
+    `.example.com` includes subdomains."""
+    tokens: tuple[str, ...] = ()
+    """Bearer tokens, hashed: `name:scopes:sha256`, scopes joined by `+` (`aragog token` makes one).
+    Empty: no token is required, on loopback only."""
+    processes: int = 1
+    """Processes of `aragog serve` that share the port; one a core serves most requests."""
+    threads: int = 16
+    """Threads of one process that read and write the store."""
+    content_threads: int = 8
+    """Threads of one process that read page content, so that a slow S3 delays no other read."""
     max_in_flight: int = 256
-    """Requests at once before a 503."""
+    """Store calls at once in one process; more are answered 503."""
+    max_connections: int = 1024
+    """Open connections of one process; more are closed."""
+    max_body_bytes: int = 4_194_304
+    """Of a request; a longer one is answered 413."""
+    max_header_bytes: int = 65_536
+    """Of a request, its first line included; more are answered 431."""
     deadline_ms: int = 1000
-    """One request."""
+    """One request; a later one is answered 504."""
+    content_deadline_ms: int = 10_000
+    """One request of a page's content."""
+    head_timeout_s: float = 10.0
+    """Until the headers of a request are complete; also until its body is."""
+    send_timeout_s: float = 30.0
+    """A client that takes nothing of its response for so long is disconnected."""
+    keep_alive_s: float = 75.0
+    """An idle connection is closed after this."""
 
 
 @dataclass(frozen=True, slots=True)

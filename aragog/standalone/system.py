@@ -2,9 +2,9 @@
 The standalone system: which processes it has, and what they are told.
 
     redis     the private redis-server (only where redis.url or broker.url was left empty)
-    fetch, robots, canonicalize, store   Celery workers, one for each role
+    fetch, robots, canonicalize, store, webhooks   Celery workers, one for each role
     beat      the schedule
-    http      the read API
+    http      the HTTP API
     flower    the dashboard
 """
 
@@ -17,8 +17,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError
 from aragog.politeness.overrides import Overrides
+from aragog.serving.tokens import check_exposure
 from aragog.settings import Settings
 from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.supervisor import Child, Supervisor
@@ -26,7 +28,7 @@ from aragog.standalone.supervisor import Child, Supervisor
 SERVERS, WORKERS, FRONT = 0, 1, 2
 # A warm shutdown waits for the bundle at hand: slots, deadline, and a little.
 WORKER_STOP_S = 45.0
-ROLES = ("fetch", "robots", "canonicalize", "store")
+ROLES = ("fetch", "robots", "canonicalize", "store", "webhooks")
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -45,17 +47,15 @@ def check_ports(settings: Settings) -> None:
     Raises:
         ConfigError: names every port in use with its setting.
     """
-    serving = settings.serving
     problems = []
-    for name in ("http_port", "flower_port"):
-        port = getattr(serving, name)
-        with contextlib.closing(socket.socket()) as probe:
+    for name, host, port in _listeners(settings):
+        with contextlib.closing(socket.socket(_family(host))) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                probe.bind((serving.host, port))
+                probe.bind((host, port))
             except OSError as error:
                 problems.append(
-                    f"serving.{name}: port {port} on {serving.host} is in use ({error.strerror}); "
+                    f"serving.{name}: port {port} on {host} is in use ({error.strerror}); "
                     f"set ARAGOG_SERVING__{name.upper()} to a free one"
                 )
     if problems:
@@ -64,11 +64,14 @@ def check_ports(settings: Settings) -> None:
 
 def check(settings: Settings) -> None:
     """
-    What would only show later, and then in every worker: ports in use, a bad overrides file.
+    What would only show later, and then in every worker: ports in use, servers that are open to
+    other machines without a token or login, a bad overrides file.
 
     Raises:
         ConfigError: names each with its setting or file.
     """
+    check_exposure(settings.serving)
+    check_flower_exposure(settings.serving.flower_host, os.environ)
     check_ports(settings)
     politeness = settings.politeness
     Overrides(politeness.overrides_file, blocked_hosts=politeness.blocked_hosts)
@@ -109,13 +112,30 @@ def start(
 def silent(settings: Settings) -> list[str]:
     """Which of the read API and Flower do not listen, by setting and address."""
     found = []
-    for name in ("http_port", "flower_port"):
-        address = settings.serving.host, getattr(settings.serving, name)
+    for name, host, port in _listeners(settings):
         try:
-            socket.create_connection(address, 1.0).close()
+            socket.create_connection((_reached_at(host), port), 1.0).close()
         except OSError:
-            found.append(f"serving.{name}: nothing listens on {address[0]}:{address[1]} yet")
+            found.append(f"serving.{name}: nothing listens on {host}:{port} yet")
     return found
+
+
+def _listeners(settings: Settings) -> list[tuple[str, str, int]]:
+    """(setting of the port, host, port) of each server of ours."""
+    serving = settings.serving
+    return [
+        ("http_port", serving.host, serving.http_port),
+        ("flower_port", serving.flower_host, serving.flower_port),
+    ]
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _reached_at(host: str) -> str:
+    """Where a server that is bound to `host` answers this machine."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared
 
 
 def _make(folder: Path, remedy: str) -> None:
@@ -146,5 +166,8 @@ def flower_command(settings: Settings) -> list[str]:
     """Flower on its port, this machine only unless told otherwise."""
     serving = settings.serving
     return celery(
-        "flower", f"--address={serving.host}", f"--port={serving.flower_port}", "--logging=warning"
+        "flower",
+        f"--address={serving.flower_host}",
+        f"--port={serving.flower_port}",
+        "--logging=warning",
     )

@@ -37,7 +37,7 @@ class LinkReader:
     def outlinks(self, url: str, limit: int, cursor: str | None) -> Page[LinkRecord]:
         """In the order of the page; the cursor is a number and survives no rewriting."""
         cell = self._linking.read([url])[url]
-        start = int(_decoded(cursor)[0]) if cursor else 0
+        start = _position(cursor) if cursor else 0
         links = list(from_lines(cell.lines))
         stop = start + min(limit, MAX_LIMIT)
         items = [LinkRecord(u, text, rel, cell.at_ms) for u, text, rel in links[start:stop]]
@@ -74,7 +74,7 @@ class LinkReader:
     def _postings(
         self, url: str, cursor: str | None, *, aliased: bool
     ) -> Iterator[tuple[str, bytes]]:
-        target, source = _decoded(cursor) if cursor else (url, "")
+        target, source = _decoded(cursor, 2) if cursor else (url, "")
         reached = False
         for member in self._members(url, aliased=aliased):
             if member == target:
@@ -97,9 +97,23 @@ def _encoded(place: list[str | int]) -> str:
     return base64.urlsafe_b64encode(orjson.dumps(place)).decode()
 
 
-def _decoded(cursor: str) -> list[str]:
+def _position(cursor: str) -> int:
+    (position,) = _decoded(cursor, 1)
+    if not (position.isascii() and position.isdecimal() and len(position) < 10):
+        raise _unknown(cursor)
+    return int(position)
+
+
+def _decoded(cursor: str, parts: int) -> list[str]:
     try:
         place = orjson.loads(base64.urlsafe_b64decode(cursor))
-        return [str(part) for part in place]
+        found = [str(part) for part in place]
     except (ValueError, TypeError) as error:
-        raise BadInput(f"cursor {cursor[:80]!r}: is not one that was given out") from error
+        raise _unknown(cursor) from error
+    if len(found) != parts:
+        raise _unknown(cursor)
+    return found
+
+
+def _unknown(cursor: str) -> BadInput:
+    return BadInput(f"cursor {cursor[:80]!r}: is not one that was given out")

@@ -14,6 +14,7 @@ from aragog.urlstore.aliases import Aliases
 from aragog.urlstore.changes import Changes
 from aragog.urlstore.conditional import Conditional
 from aragog.urlstore.due import DueIndex
+from aragog.urlstore.field_formats import FieldFormats
 from aragog.urlstore.fields import FieldRules
 from aragog.urlstore.fold import Folder
 from aragog.urlstore.freshness import Freshness
@@ -50,6 +51,7 @@ class StoreBase:
         self._floor_ms = 0
         self._nodes = Nodes(tables)
         self._rules = FieldRules(settings)
+        self.formats = FieldFormats(settings.field_formats)
         self._linking = Linking(tables, settings.inlinks, self._clock)
         self._aliases = Aliases(tables, content, self._linking, refresh)
         self._links = LinkReader(tables, self._linking, self._aliases)

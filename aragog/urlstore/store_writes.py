@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
@@ -89,6 +89,24 @@ class StoreWrites(StoreBase):
                 if new is not None:
                     cells[column] = new
         return [("n", node_id(home), cells, at_ms)]
+
+    def delete_fields(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
+        """
+        Delete fields; names that the record does not have are ignored. Returns the new version.
+
+        A value of a time after `at_ms` (None: now) stays. Safe to repeat.
+        """
+        asked, now_ms = normalize(url), self._now_ms()
+        home, row = self._home(asked, BASE)
+        self._check_not_taken_down(home, row)
+        columns = [of(name) for name in names for of in (nodes.field_column, from_column)]
+        if columns:
+            at_ms = now_ms if at_ms is None else at_ms
+            self._table.delete(node_id(home), columns, at_ms=at_ms)
+        version = os.urandom(8).hex()
+        if nodes.SENTINEL in row:
+            self._tables.write([("n", node_id(home), {nodes.VERSION: version.encode()}, now_ms)])
+        return version
 
     def replace_fields(
         self,

@@ -34,6 +34,31 @@ def test_a_removed_page_is_gone_and_comes_back_with_a_later_fetch(a_stand):
     assert store.get(A).fields == {"t": b"1"}
 
 
+def test_single_fields_are_deleted_through_an_alias_and_what_is_newer_stays(a_stand):
+    store = a_stand.store
+    store.put(A, {"t": b"1", "u": b"2", "v": b"3"}, provenance={"t": "x"})
+    store.merge_alias(B, A)
+    store.put(A, {"u": b"later"}, at_ms=NOW_MS + 1000)
+    a_stand.clock.advance_ms(5)
+    before = store.get(A).version
+
+    version = store.delete_fields(B, ["t", "u", "unknown"])
+
+    found = store.get(A, info=True)
+    assert found.fields == {"u": b"later", "v": b"3"}
+    assert found.version == version != before
+    assert "t" not in found.info
+    a_stand.clock.advance_ms(5)
+    store.put(A, {"t": b"again"})
+    assert store.get(A).fields["t"] == b"again"
+
+
+def test_deleting_fields_of_an_unknown_url_makes_no_record(a_stand):
+    a_stand.store.delete_fields(A, ["t"])
+
+    assert a_stand.store.get(A) is None
+
+
 def test_a_page_taken_down_is_gone_with_its_aliases_for_good(a_stand):
     store = a_stand.store
     store.write_pages([full(B, canonical_url=A)])

@@ -66,5 +66,30 @@ def mutations(seed: int, count: int) -> list[bytes]:
     return found
 
 
+PIECES = (
+    b"""<div> </div> <p> </p> <b> </b> <b_x%d> <i_id=%d> <a_href=/%d> </a> <object> </object>
+    <table> <tr> <td> </td> </table> <template> </template> <svg> <path/> </svg> <math> <mi>
+    <ul> <li> </ul> <span> </span> <select> <option> <button> </button> <form> <h1> </h1>
+    <div_class=ingredient> <div_itemscope> <i_itemprop=name> <p_property=og:x> <!-- --> <script>
+    </script> <style> <title> <nobr> <font_color=%d> </font> x 1_cup_ & &amp; " ' < > =
+    <meta_http-equiv=refresh_content=0> <p_class=author> <time> <img_src=%d> <h2>Ingredients</h2>
+    <script_type=application/ld+json>{ {"a":[ <textarea> <iframe> <noscript> <frameset>"""
+).split()
+
+
+def grown(seed: int, count: int, most_bytes: int = 200_000) -> list[bytes]:
+    """`count` pages that repeat a few pieces of markup very often, each differently numbered."""
+    rng = random.Random(seed)
+    found = []
+    for _ in range(count):
+        unit = b"".join(rng.choices(PIECES, k=rng.randint(1, 5))).replace(b"_", b" ")
+        front = b"".join(rng.choices(PIECES, k=rng.randint(0, 3))).replace(b"_", b" ")
+        times = most_bytes // (len(unit) + 2)
+        numbers = unit.count(b"%d")
+        body = b"".join(unit % ((n,) * numbers) if numbers else unit for n in range(times))
+        found.append(b"\1" + front.replace(b"%d", b"0") + body)
+    return found
+
+
 if __name__ == "__main__":
     fuzz(one_input, mutations)

@@ -11,9 +11,11 @@ import redis
 
 from aragog.clock import ManualClock
 from aragog.pipeline.enqueue import Enqueuer
+from aragog.pipeline.run_marks import RunMarks
 from aragog.pipeline.sending import FETCH, Send
 from aragog.pipeline.services import Services
 from aragog.pipeline.site_blocks import SiteBlocks
+from aragog.pipeline.spool import Spool
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
 from aragog.politeness.robots import RobotsRules
@@ -103,6 +105,8 @@ def pipeline_stand(redis_client: redis.Redis) -> PipelineStand:
     given: dict[str, Any] = {
         "settings": settings,
         "clock": clock,
+        "spool": Spool(redis_client, prefix="t:", ttl_s=3600),
+        "run_marks": RunMarks(redis_client, prefix="t:", ttl_s=3600),
         "waiting": waiting,
         "tally": counts,
         "sender": sent,

@@ -1,10 +1,11 @@
 """
 A worker process that sends requests to one origin as fast as the limiter lets it.
 
-    python -m tests.support.slot_worker REDIS_URL PORT QPS SECONDS THREADS HOST...
+    python -m tests.support.slot_worker REDIS_URL[,REDIS_URL] PORT QPS SECONDS THREADS HOST...
 
 Each thread reserves, opens its connection, asks the door, writes, reports; forever, until time is
-up. Prints what it did as JSON. May be killed at any moment.
+up. Where a limiter node does not answer, nothing is sent and the next host has its turn. Prints
+what it did as JSON. May be killed at any moment.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import threading
 import time
 from collections import Counter
 
+from aragog.errors import LimiterUnavailable
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.slots import Ask, Slot
 from aragog.settings import PolitenessSettings
@@ -28,20 +30,29 @@ def work(limiter: Limiter, port: int, hosts: list[str], until_s: float, did: Cou
     while time.monotonic() < until_s:
         host = hosts[turn % len(hosts)]
         turn += 1
-        slot = limiter.reserve([Ask(host)])[0]
-        assert isinstance(slot, Slot)
-        if not limiter.depart(slot):
-            did["late"] += 1
-            continue
-        connection.sendall(f"GET /{slot.token} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        try:
+            send(limiter, connection, host, did)
+        except LimiterUnavailable:
+            did["unavailable"] += 1
+
+
+def send(limiter: Limiter, connection: socket.socket, host: str, did: Counter[str]) -> None:
+    slot = limiter.reserve([Ask(host)])[0]
+    assert isinstance(slot, Slot)
+    if not limiter.depart(slot):
+        did["late"] += 1
+        return
+    connection.sendall(f"GET /{slot.token} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    did["sent"] += 1
+    did["solo"] += bool(slot.solo_until_us)
+    try:
         limiter.departed(slot)
-        did["sent"] += 1
-        did["solo"] += bool(slot.solo_until_us)
+    finally:
         connection.recv(65536)
 
 
 def main(url: str, port: str, qps: str, seconds: str, threads: str, *hosts: str) -> None:
-    limiter = Limiter([url], PolitenessSettings(qps=float(qps)))
+    limiter = Limiter(url.split(","), PolitenessSettings(qps=float(qps)))
     did: Counter[str] = Counter()
     until_s = time.monotonic() + float(seconds)
     args = (limiter, int(port), list(hosts), until_s, did)

@@ -147,7 +147,7 @@ def test_the_read_api_says_what_is_wrong(crawled):
         with pytest.raises(urllib.error.HTTPError) as caught:
             http(crawled, path)
         assert caught.value.code == status
-        assert json.loads(caught.value.read())["error"]
+        assert json.loads(caught.value.read())["detail"]
 
 
 def test_flower_shows_the_workers(crawled):

@@ -22,10 +22,13 @@ TYPES = frozenset(
 )  # fmt: skip
 
 _APPLE_ID = re.compile(r"(?:id|app-id=)?(\d{6,12})(?:\D|$)")
-_PACKAGE = re.compile(r"[A-Za-z]\w*(?:\.\w+)+")
+_PACKAGE = re.compile(r"\b[A-Za-z]\w*+(?:\.\w++)+")
 _STORES = (
-    ("ios", re.compile(r"https?://(?:apps|itunes)\.apple\.com/\S*?/?id\d+\S*")),
-    ("android", re.compile(r"https?://play\.google\.com/store/apps/details\?\S*id=\S+")),
+    ("ios", re.compile(r"https?://(?:apps|itunes)\.apple\.com/\S{0,500}?/?id\d\S{0,2000}+")),
+    (
+        "android",
+        re.compile(r"https?://play\.google\.com/store/apps/details\?\S{0,500}id=\S{1,2000}+"),
+    ),
 )
 
 

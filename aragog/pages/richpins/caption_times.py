@@ -15,14 +15,17 @@ from itertools import islice
 from aragog.pages.richpins import durations
 
 _GAP = r"[\s:=\-–|·•]{0,6}"
-_HOURS = r"(?:d[kí]\w*|h\w*|std\w*|stunden?|uur|uren|tim\w*|godz\w*|ώρ\w*|час\w*)\.?"
-_MINUTES = r"(?:m\w{0,8}|λεπτ\w*|мин\w*|perc)\.?"
+_HOURS = (
+    r"(?:d[kí]\w{0,20}|h\w{0,20}|std\w{0,20}|stunden?|uur|uren|tim\w{0,20}|godz\w{0,20}|"
+    r"ώρ\w{0,20}|час\w{0,20})\.?"
+)
+_MINUTES = r"(?:m\w{0,8}|λεπτ\w{0,20}|мин\w{0,20}|perc)\.?"
 _NUMBER = r"\d{1,4}[\d.,:/½¼¾\s\-–]{0,8}\s?"
 _DURATION = (
-    rf"((?:{_NUMBER}{_HOURS}[\s,]*(?:and|und|et|y|e|og|i)?\s*)?{_NUMBER}{_MINUTES}"
+    rf"((?:{_NUMBER}{_HOURS}[\s,]{{0,3}}(?:and|und|et|y|e|og|i)?\s{{0,3}})?{_NUMBER}{_MINUTES}"
     rf"|{_NUMBER}{_HOURS}(?:\s?\d\d(?!\d))?)"
 )
-_ABOUT = r"(?:(?:around|about|approx\w*\.?|ca\.?|circa|até|up\s+to|etwa|ongeveer|cirka)\s+)?"
+_ABOUT = r"(?:(?:around|about|approx\w{0,20}\.?|ca\.?|circa|até|up\s+to|etwa|ongeveer|cirka)\s+)?"
 _PREP = (
     r"prep(?:aration)?\s*(?:time)?|hands[- ]on\s*time|active\s*time|vorbereitungs?zeit|arbeitszeit|"
     r"temps\s*de\s*pr[ée]paration|pr[ée]paration|tiempo\s*de\s*preparaci[óo]n|preparazione|"

@@ -17,19 +17,22 @@ MAX_MINUTES = 525_600
 """A year; more is no cooking time and no film."""
 
 _ISO = re.compile(
-    r"P\s*(?:(?P<Y>[\d.,]*)\s*Y)?\s*(?:(?P<MO>[\d.,]*)\s*M(?![a-z]))?\s*(?:(?P<W>[\d.,]*)\s*W)?\s*"
-    r"(?:(?P<D>[\d.,]*)\s*D)?\s*"
-    r"(?:T\s*(?:(?P<H>[\d.,]*)\s*H)?\s*(?:(?P<M>[\d.,]*)\s*M)?\s*(?:(?P<S>[\d.,]*)\s*S)?)?\s*",
+    r"P\s*+(?:(?P<Y>[\d.,]*+)\s*+Y)?\s*+(?:(?P<MO>[\d.,]*+)\s*+M(?![a-z]))?\s*+"
+    r"(?:(?P<W>[\d.,]*+)\s*+W)?\s*+(?:(?P<D>[\d.,]*+)\s*+D)?\s*+"
+    r"(?:T\s*+(?:(?P<H>[\d.,]*+)\s*+H)?\s*+(?:(?P<M>[\d.,]*+)\s*+M)?\s*+"
+    r"(?:(?P<S>[\d.,]*+)\s*+S)?)?\s*+",
     re.IGNORECASE,
 )
-_BARE_AFTER_T = re.compile(r"PT?\s*(?:(\d+)\s*H\s*)?(\d+)\s*", re.IGNORECASE)
+_BARE_AFTER_T = re.compile(r"PT?\s*+(?:(\d++)\s*+H\s*+)?(\d++)\s*+", re.IGNORECASE)
 _MISPLACED = re.compile(
     r"(?=P)P?T?(?:(\d+)D)?T?(?:(\d+)H)?T?(?:(\d+)M)?T?(?:(\d+)S)?", re.IGNORECASE
 )
 _CLOCK = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d))?")
 _FRACTIONS = {"½": ".5", "¼": ".25", "¾": ".75", "⅓": ".333", "⅔": ".667", "⅛": ".125"}
-_MIXED = re.compile(r"(?:(\d+)\s+)?(\d+)\s*[/⁄]\s*(\d+)")
-_RANGE = re.compile(r"([\d.,]+)\s*(?:-|–|—|to|bis|à|a|до)\s*([\d.,]+)", re.IGNORECASE)
+_MIXED = re.compile(r"(?:(\d{1,9})\s{1,3})?(\d{1,9})\s{0,3}[/⁄]\s{0,3}(\d{1,9})")
+_RANGE = re.compile(
+    r"([\d.,]{1,12})\s{0,3}(?:-|–|—|to|bis|à|a|до)\s{0,3}([\d.,]{1,12})", re.IGNORECASE
+)
 _UNIT_MINUTES: dict[str, Decimal] = {
     "d": Decimal(1440), "h": Decimal(60), "m": Decimal(1), "s": Decimal(1) / 60,
 }  # fmt: skip
@@ -46,11 +49,16 @@ _MINUTES = (
 _SECONDS = r"sec(?:ond)?s?|s|sekunden?|segundos?|secondi|сек\w*|秒|초"
 _UNITS = (("d", _DAYS), ("h", _HOURS), ("m", _MINUTES), ("s", _SECONDS))
 _QUANTITY = re.compile(
-    r"(\d+(?:[.,]\d+)?)\s*(?:"
+    r"(\d{1,12}(?:[.,]\d{1,12})?)\s{0,3}(?:"
     + "|".join(f"(?P<{name}>(?:{words})(?![^\\W\\d_]))" for name, words in _UNITS)
     + r")\.?",
     re.IGNORECASE,
 )
+_BARE_MINUTES = re.compile(r"\d\s{0,3}h(?:rs?|ours?)?\.?\s{0,3}(\d{1,2})$", re.IGNORECASE)
+_WITH_FRACTION = {
+    sign: (re.compile(rf"(\d{{1,9}})\s{{0,3}}{sign}"), rf"\g<1>{part}")
+    for sign, part in _FRACTIONS.items()
+}
 _WORDS = {"an hour": "1 hour", "half an hour": "30 minutes", "a minute": "1 minute"}
 
 
@@ -123,7 +131,7 @@ def _clumsy(text: str, bare_unit: str) -> Decimal | None:
             break
         total += _number(found[1]) * _UNIT_MINUTES[unit] * 60
         last = unit
-    tail = re.search(r"\d\s*h(?:rs?|ours?)?\.?\s*(\d{1,2})\s*$", text, re.IGNORECASE)
+    tail = _BARE_MINUTES.search(text.rstrip())
     if tail and last == "h":
         total += _number(tail[1]) * 60
     return total if last is not None else None
@@ -137,7 +145,8 @@ def _plain_fractions(text: str) -> str:
     text = _MIXED.sub(_as_decimal, text)
     for sign, part in _FRACTIONS.items():
         if sign in text:
-            text = re.sub(rf"(\d+)\s*{sign}", rf"\g<1>{part}", text).replace(sign, f"0{part}")
+            pattern, decimal = _WITH_FRACTION[sign]
+            text = pattern.sub(decimal, text).replace(sign, f"0{part}")
     return text
 
 

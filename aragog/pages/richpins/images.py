@@ -69,7 +69,9 @@ def _image(value: Any, sources: Sources) -> Image | None:
 def _side(value: Any) -> int | None:
     if isinstance(value, Node):
         value = value.first("value", "name")
-    number = numbers.decimal(re.sub(r"(?i)\s*px$", "", value) if isinstance(value, str) else value)
+    number = numbers.decimal(
+        value.strip().lower().removesuffix("px") if isinstance(value, str) else value
+    )
     return int(number) if number is not None and 0 < number < 100_000 else None
 
 

@@ -24,14 +24,19 @@ _WRAPPERS = re.compile(
     r"^\s*(?:<!--|-->|//\s*<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/|<!\[CDATA\[|<script[^>]*>"
     r"|//\s*<!--|//\s*\]\]>|/\*\s*\]\]>\s*\*/|\]\]>)+"
 )
+_SURROGATES = re.compile(
+    r"(\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
+_MAX_END_CHARS = 200
 _WRAPPERS_END = re.compile(r"(?:-->|//\s*-->|//\s*\]\]>|/\*\s*\]\]>\s*\*/|\]\]>|</script>|;|\s)+$")
 _BLANK = re.compile(
     r"(?:[\s,;\ufeff\u200b]++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?|<!--(?:[^-]++|-(?!->))*+(?:-->)?)++"
 )
-_LITERAL = re.compile(r"[^\s,:\[\]{}\"]+")
+_LITERAL = re.compile(r"[^\s,:\[\]{}\"]++")
 _PLAIN_STRING = re.compile(r'"[^"\\]*"')
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", '"': '"', "\\": "\\"}
-_ENDS_STRING = re.compile(r"\s*(?:[,:}\]]|\Z)")
+_ENDS_STRING = re.compile(r"\s{0,99}+(?:[,:}\]]|\Z)")
 
 
 class Unreadable(ValueError):
@@ -51,7 +56,8 @@ def loads(text: str) -> tuple[list[Any], str | None]:
         pass
     bare = _unwrapped(text[:MAX_MALFORMED_CHARS])
     try:
-        return [json.loads(bare, strict=False)], "marks around it or raw control characters"
+        values = json.loads(_whole_characters(bare), strict=False)
+        return [values], "marks around it or raw control characters"
     except (ValueError, RecursionError):
         pass
     if "&quot;" in bare and '"' not in bare:
@@ -65,7 +71,17 @@ def loads(text: str) -> tuple[list[Any], str | None]:
 
 
 def _unwrapped(text: str) -> str:
-    return _WRAPPERS_END.sub("", _WRAPPERS.sub("", text.lstrip("\ufeff"))).strip()
+    return _without_end(_WRAPPERS.sub("", text.lstrip("\ufeff")).rstrip()).strip()
+
+
+def _whole_characters(text: str) -> str:
+    """Escapes of half a character, which no UTF-8 can hold, as U+FFFD; pairs are left alone."""
+    return _SURROGATES.sub(lambda m: m[0] if m[1] else r"\ufffd", text) if "\\u" in text else text
+
+
+def _without_end(text: str) -> str:
+    """The marks that end a block stand in its last characters."""
+    return text[:-_MAX_END_CHARS] + _WRAPPERS_END.sub("", text[-_MAX_END_CHARS:])
 
 
 class _Reader:
@@ -206,7 +222,7 @@ class _Reader:
 
 _LITERALS = {"true": True, "false": False, "null": None, "undefined": None, "NaN": None}
 _MARKS = re.compile(r'["\\]')
-_MISSING_COMMA = re.compile(r'\s+"[\w@:.\-]{1,64}"\s*:')
+_MISSING_COMMA = re.compile(r'\s{1,99}+"[\w@:.\-]{1,64}"\s{0,99}+:')
 
 
 def _next_mark(text: str, at: int) -> int:

@@ -17,7 +17,9 @@ from aragog.urls.domain import registered_domain
 _WORKS = app.TYPES | book.TYPES | movie.TYPES
 """Their publishers are rarely the site's."""
 _SITE_TYPES = frozenset({"website"})
-TITLE_CUTS = re.compile(r"\s[|\-–—·•:»│›~]\s+|\s?[|│｜ㅣ]\s?|(?<=[^\x00-\x7f])_|_(?=[^\x00-\x7f])")
+TITLE_CUTS = re.compile(
+    r"\s[|\-–—·•:»│›~]\s{1,9}|\s?[|│｜ㅣ]\s?|(?<=[^\x00-\x7f])_|_(?=[^\x00-\x7f])"
+)
 """Where a title is put together; texts of scripts without blanks have none around the mark."""
 _NOT_LETTERS = re.compile(r"[\W_]+")
 
@@ -88,7 +90,7 @@ def _with_blanks(sources: Sources, name: str | None) -> str | None:
 
 
 _MAX_SITE_NAME_CHARS = 80
-_ADDRESS = re.compile(r"\s*[\w\-]+(?:\.[\w\-]+)+\s*")
+_ADDRESS = re.compile(r"\s*+[\w\-]++(?:\.[\w\-]++)++\s*+")
 
 
 def _is_address(value: object) -> bool:

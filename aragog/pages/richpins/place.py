@@ -195,7 +195,7 @@ def _positions(sources: Sources, nodes: list[Node]) -> Iterator[Candidate]:
         if all(pair):
             yield next(sources.meta(latitude))._replace(value=pair)
     for found in sources.meta("geo.position", "icbm"):
-        yield found._replace(value=tuple(re.split(r"\s*[;,]\s*", found.value)))
+        yield found._replace(value=tuple(part.strip() for part in re.split(r"[;,]", found.value)))
 
 
 _POSITION_TAGS = (
@@ -222,7 +222,7 @@ def coordinates(value: Any) -> Coordinates | None:
     return Coordinates(latitude, longitude)
 
 
-_DEGREES = re.compile(r"\s*([-+]?\d{1,3}(?:[.,]\d+)?)\s*°?\s*([NSEW])?\s*", re.IGNORECASE)
+_DEGREES = re.compile(r"\s*+([-+]?\d{1,3}(?:[.,]\d++)?)\s*+°?\s*+([NSEW])?\s*+", re.IGNORECASE)
 
 
 def _degrees(value: Any) -> Decimal | None:

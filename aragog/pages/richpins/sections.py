@@ -137,7 +137,7 @@ def _heads(sources: Sources) -> Iterator[tuple[LexborNode, str, str]]:
 
 
 _TITLES = frozenset({"h2", "h3", "h4", "h5"})
-_PARTS = re.compile(r"\s+[–—|-]\s+|:\s+")
+_PARTS = re.compile(r"\s{1,9}[–—|-]\s{1,9}|:\s{1,9}")
 
 
 def _is_known(text: str) -> bool:
@@ -213,13 +213,16 @@ def _by_class(sources: Sources, kind: str) -> Section | None:
     """The element with the most list entries among those named after this part of a recipe."""
     best: Section | None = None
     loose: list[str] = []
+    read: dict[int, list[str]] = {}
     for node in sources.document.tree.css(_CLASS_QUERIES[kind])[:200]:
         if node.tag in NOT_CONTENT or node.tag in {"html", "body", "a", "input"}:
             continue
         lists = [node] if node.tag in {"ul", "ol"} else node.css("ul,ol")[:10]
         section = Section(kind, "class")
         for each in lists:
-            section.add(entries_of(each, kind))
+            if each.mem_id not in read:
+                read[each.mem_id] = entries_of(each, kind)
+            section.add(read[each.mem_id])
         if best is None or section.count > best.count:
             best = section
         if lists or any(each.mem_id != node.mem_id for each in node.css(_CLASS_QUERIES[kind])):

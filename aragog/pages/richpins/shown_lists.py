@@ -38,7 +38,7 @@ _STEP_NUMBER = re.compile(
 )
 _SWITCH = re.compile(r"(?:\W*\b(?:us|metric|imperial|cups|grams))+\W*", re.IGNORECASE)
 """Between systems of units; in square brackets stand links to edit a part of the page."""
-_BEFORE_MARK = re.compile(r"\s+([,.;)])")
+_BEFORE_MARK = re.compile(r"\s{1,9}([,.;)])")
 
 Groups = list[tuple[str | None, list[str]]]
 
@@ -232,13 +232,18 @@ def entries_of(node: LexborNode, kind: str) -> list[str]:
     found: list[str] = []
     items = node.css("li,dd") or node.css("dt")
     for item in items[: 2 * _MAX_ENTRIES]:
-        if len(item.css("li")) > 1:  # a query finds the element itself too
+        if _holds_items(item):
             continue
         if kind == "steps":
             found.extend(lines_of(item))
         else:
             found.append(_row(item))
     return _without_common_end(found)
+
+
+def _holds_items(item: LexborNode) -> bool:
+    """True for an item with items in it. Stops at the first, where a query would find them all."""
+    return any(each.tag == "li" and each.mem_id != item.mem_id for each in item.traverse())
 
 
 def _row(node: LexborNode) -> str:

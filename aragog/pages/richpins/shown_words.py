@@ -35,9 +35,9 @@ _TAIL = (
     r"met|mit|med|with|con|avec)\b.{0,40})?"
 )
 IS_INGREDIENTS = re.compile(
-    rf"{_LEAD}(?:{'|'.join(_INGREDIENTS)}){_TAIL}\s*[:：!]?\s*", re.IGNORECASE
+    rf"{_LEAD}(?:{'|'.join(_INGREDIENTS)}){_TAIL}\s*+[:：!]?\s*+", re.IGNORECASE
 )
-IS_STEPS = re.compile(rf"{_LEAD}(?:{'|'.join(_STEPS)}){_TAIL}\s*[:：!]?\s*", re.IGNORECASE)
+IS_STEPS = re.compile(rf"{_LEAD}(?:{'|'.join(_STEPS)}){_TAIL}\s*+[:：!]?\s*+", re.IGNORECASE)
 IS_NEEDED = re.compile(
     r"(?:(?:(?:the )?(?:what|things|all) )?you(?:.ll| will)? need|wat heb je nodig|"
     r"(?:was )?du brauchst|det skal du bruge|du trenger|вам понадобится|benodigdheden)\s*[:：]?",

@@ -115,7 +115,7 @@ def _listed_in(text: str) -> list[str]:
 
 _MAX_LIST_START = 40
 _SERIALIZED = re.compile(r"a:\d{1,4}:\{")
-_PHP_VALUES = re.compile(r'\b([si]):\d{1,6}(?::"((?:[^"]|"(?!;))*+)")?;')
+_PHP_VALUES = re.compile(r'\b([si]):\d{1,6}(?::"((?:[^"]|"(?!;))*+)(?:"|\Z))?(?:;|\Z)')
 _PRINTED = re.compile(r"Array\s{0,9}\(")
 _PHP_KEYS = re.compile(r"\[\d{1,4}\] =>\s?")
 _QUOTED = re.compile(
@@ -132,7 +132,7 @@ def _adds_something(name: str, said: str) -> bool:
 _SECTIONS = frozenset({"howtosection", "itemlist"})
 _STEPS = frozenset({"howtostep", "howtodirection", "howtotip", "listitem"})
 _STEP_HEADING = re.compile(
-    r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)?\s*#?\d{1,2}\s*[.):]?\s*",
+    r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)?\s*+#?\d{1,2}\s*+[.):]?\s*+",
     re.IGNORECASE,
 )
 

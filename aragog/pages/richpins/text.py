@@ -7,7 +7,7 @@ import re
 
 from selectolax.lexbor import LexborNode
 
-_TAG = re.compile(r"<[/!]?[a-zA-Z!][^<>]{0,2000}>|<!--.*?-->", re.DOTALL)
+_TAG = re.compile(r"<[/!]?[a-zA-Z!][^<>]{0,2000}>")
 _BLOCK_TAG = re.compile(
     r"<(?:/?(?:p|div|li|ul|ol|tr|table|section|h[1-6]|dd|dt|dl|blockquote|article)|br|hr)\b"
     r"[^<>]{0,2000}>",
@@ -36,7 +36,7 @@ def clean(text: str) -> str:
     """One line of plain text: no tags, no escapes (twice escaped ones neither), single blanks."""
     text = _unescaped(text[:MAX_TEXT_CHARS])
     if "<" in text:
-        text = _TAG.sub("", _BLOCK_TAG.sub(" ", text))
+        text = _TAG.sub("", _BLOCK_TAG.sub(" ", _without_comments(text)))
     return _SPACES.sub(" ", text).strip()
 
 
@@ -44,7 +44,7 @@ def lines(text: str) -> list[str]:
     """The lines of a text, where block elements and line ends both end a line."""
     text = _unescaped(text[:MAX_TEXT_CHARS])
     if "<" in text:
-        text = _TAG.sub("", _BLOCK_TAG.sub("\n", text))
+        text = _TAG.sub("", _BLOCK_TAG.sub("\n", _without_comments(text)))
     found = (_SPACES.sub(" ", line).strip() for line in _LINE_END.split(text))
     return [line for line in found if line][:MAX_LINES]
 
@@ -55,6 +55,15 @@ def lines_of(element: LexborNode) -> list[str]:
     if "<pre" not in markup and element.tag not in {"pre", "textarea"}:
         markup = _LINE_END.sub(" ", markup)  # of the source, not of what is shown
     return lines(_BETWEEN.sub(r"\1 \2", markup))
+
+
+def _without_comments(text: str) -> str:
+    """What stands outside of comments; one that nothing closes is text."""
+    kept, at = [], 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        kept.append(text[at:start])
+        at = end + 3
+    return "".join([*kept, text[at:]])
 
 
 def _unescaped(text: str) -> str:

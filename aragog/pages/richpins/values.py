@@ -53,9 +53,9 @@ def words(value: Any) -> tuple[str, ...] | None:
     found: dict[str, None] = {}
     for each in values[:MAX_NAMES]:
         whole = text(each)
-        for part in re.split(r"\s*[,;|]\s*", whole or ""):
-            if part:
-                found[part] = None
+        for part in re.split(r"[,;|]", whole or ""):
+            if part.strip():
+                found[part.strip()] = None
     return tuple(found)[:MAX_NAMES] or None
 
 
@@ -112,7 +112,7 @@ def rating(value: Any) -> Rating | None:
 def _rating_value(raw: Any) -> Decimal | None:
     """`4.5`, `4,5`, `4.5/5`, `4.5 out of 5`."""
     if isinstance(raw, str):
-        raw = re.split(r"\s*(?:/|out of|von|sur|de)\s*", raw.strip(), maxsplit=1)[0]
+        raw = re.split(r"\s{0,3}(?:/|out of|von|sur|de)\s{0,3}", raw.strip(), maxsplit=1)[0]
         if re.fullmatch(r"\d,\d{3,}", raw):
             raw = raw.replace(",", ".")
     return numbers.decimal(raw)

@@ -11,11 +11,12 @@ from aragog.pages.richpins import numbers, values
 from aragog.pages.richpins.graph import Node
 
 _RANGE = re.compile(
-    r"(\d+(?:[.,]\d+)?)\s*(?:-|–|—|to|bis|à|a|tot|till|til|ou|or|o|oder|до)\s*(\d+(?:[.,]\d+)?)",
+    r"(\d{1,9}(?:[.,]\d{1,9})?)\s{0,3}(?:-|–|—|to|bis|à|a|tot|till|til|ou|or|o|oder|до)\s{0,3}"
+    r"(\d{1,9}(?:[.,]\d{1,9})?)",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
-_MIXED = re.compile(r"(?:(\d+)\s+)?(\d+)\s*[/⁄]\s*(\d+)")
+_MIXED = re.compile(r"(?:(\d{1,9})\s{1,3})?(\d{1,9})\s{0,3}[/⁄]\s{0,3}(\d{1,9})")
 _SERVINGS = re.compile(
     r"\b(?:serv\w*|portion\w*|people|persons?|person(?:en|as|er|e)|personnes?|personas?|pers\.?|"
     r"porzion\w*|raci\w+|porci\w*|porç\w*|porc\w*|comensal\w*|osob\w*|adag|annos\w*|guests?|"

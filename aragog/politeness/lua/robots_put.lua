@@ -3,12 +3,17 @@
 -- KEYS[1]  {prefix}robots:<origin>        string   packed record, see robots_record.py
 -- KEYS[2]  {prefix}robots.claim:<origin>  string   there while somebody refreshes it
 -- KEYS[3]  {prefix}robots.due             zset     origin -> when its rules want a refresh (ms)
+-- KEYS[4]  {prefix}robots.domain:<domain> zset     origin -> when its record was put (s) and its size,
+--                                                  packed in one number; '' -> bytes of all
 -- ARGV[1]  record   ARGV[2]  1: it tells of an error   ARGV[3]  life of the record (ms)
 -- ARGV[4]  good rules fetched before this (ms) are not kept   ARGV[5]  due (ms)   ARGV[6]  origin
--- ARGV[7]  due before this (ms): forgotten
+-- ARGV[7]  due before this (ms): forgotten   ARGV[8]  prefix of KEYS[1]
+-- ARGV[9]  what a record takes beside its bytes   ARGV[10]  bytes that a domain may keep
+-- ARGV[11] life of KEYS[4] (ms), no shorter than that of any record
 --
 -- Returns 1 when older good rules stay in use in place of the error, 0 otherwise.
--- True after it: the claim is free. Repeated or late: an older answer never replaces a newer one.
+-- True after it: the records of the domain take no more than ARGV[10], but for one alone; those that
+-- were put first have given way. The claim is free. Repeated or late: an older answer never replaces a newer one.
 local HEAD, SIZE = '<Bc8hdhdd', 37
 redis.call('DEL', KEYS[2])
 local used, version, status, fetched, tried_status, tried, failing =
@@ -33,4 +38,28 @@ local record = struct.pack(HEAD, used, version, status, fetched, tried_status, t
 redis.call('SET', KEYS[1], record .. body, 'PX', life)
 redis.call('ZADD', KEYS[3], ARGV[5], ARGV[6])
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', ARGV[7])
+
+-- Put at (s) * 2^20 + size: both fit into the 53 bits of a score, and the oldest comes first.
+local SIZES, REAL = 1048576, 1099511627776
+local time = redis.call('TIME')
+local total = tonumber(redis.call('ZSCORE', KEYS[4], '') or 0)
+local function forget(origin, score)
+  redis.call('ZREM', KEYS[4], origin)
+  total = total - score % SIZES
+end
+local mine = redis.call('ZSCORE', KEYS[4], ARGV[6])
+if mine then forget(ARGV[6], tonumber(mine)) end
+local gone = (time[1] - ARGV[11] / 1000) * SIZES
+local over = redis.call('ZRANGEBYSCORE', KEYS[4], REAL, gone, 'WITHSCORES', 'LIMIT', 0, 100)
+for n = 1, #over, 2 do forget(over[n], tonumber(over[n + 1])) end
+local size = math.min(#record + #body + tonumber(ARGV[9]), SIZES - 1)
+while total > 0 and total + size > tonumber(ARGV[10]) do
+  local first = redis.call('ZRANGEBYSCORE', KEYS[4], REAL, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  if #first == 0 then total = 0 break end
+  redis.call('DEL', ARGV[8] .. first[1])
+  redis.call('ZREM', KEYS[3], first[1])
+  forget(first[1], tonumber(first[2]))
+end
+redis.call('ZADD', KEYS[4], time[1] * SIZES + size, ARGV[6], total + size, '')
+redis.call('PEXPIRE', KEYS[4], ARGV[11])
 return kept

@@ -1,7 +1,10 @@
 """Flower is changed in its own process alone, once, and only a version that is known."""
 
+import os
 import subprocess
 import sys
+
+from tests.support.standalone import free_port
 
 IN_FLOWER = """
 import flower, logging
@@ -31,6 +34,8 @@ assert type(Broker("pinlater://localhost/0")).__name__ == "PinLaterBroker"
 
 IN_A_WORKER = """
 import sys
+
+from tests.support.standalone import free_port
 import workers.app, workers.services
 heavy = {"flower", "tornado", "prometheus_client"} & set(sys.modules)
 assert not heavy, heavy
@@ -48,3 +53,21 @@ def test_a_second_call_and_an_unknown_version_change_nothing():
 
 def test_a_worker_imports_nothing_of_it():
     run(IN_A_WORKER)
+
+
+def test_flower_by_hand_does_not_listen_off_loopback_without_a_login(tmp_path):
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "FLOWER_"))}
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "celery", "-A", "workers.app", "flower"),
+            *("--address=0.0.0.0", f"--port={free_port()}"),
+        ],
+        env={**environ, "ARAGOG_DATA_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    assert done.returncode == 1
+    assert "FLOWER_BASIC_AUTH" in done.stderr

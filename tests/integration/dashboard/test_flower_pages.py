@@ -274,5 +274,23 @@ def test_prometheus_finds_our_figures_beside_flowers(browser):
     assert not re.search(r"aragog_part_up\{.*\} 0", text)
 
 
+@pytest.mark.parametrize("path", ["/", "/aragog/queues.json", "/api/workers", "/metrics"])
+def test_a_name_that_was_rebound_to_this_machine_is_refused(system, path):
+    def status(host):
+        asked = urllib.request.Request(
+            f"http://127.0.0.1:{system.port}{path}", headers={"Host": host}
+        )
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(asked, timeout=20) as answer:
+                return answer.status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    assert status("evil.example") == 421
+    assert status("127.0.0.1.evil.example:5555") == 421
+    assert status(f"localhost:{system.port}") == 200
+
+
 def test_nothing_ended_in_a_traceback(browser, system):
     assert "Traceback" not in system.logs()

@@ -27,7 +27,7 @@ class Recorder:
         path = "/" + url.split("/", 3)[3]
         self.notes.append((what, path, self.origin.connections, len(self.origin.seen)))
 
-    def admit(self, url: str) -> Admission:
+    def admit(self, url: str, given: str) -> Admission:
         self._note("admit", url)
         return self.admission
 
@@ -36,6 +36,9 @@ class Recorder:
 
     def departed(self, url: str) -> None:
         self._note("departed", url)
+
+    def busy(self, url: str, wait_s: float | None) -> None:
+        self._note("busy", url)
 
 
 def test_a_page_comes_with_its_facts(origin, fetcher):
@@ -293,8 +296,11 @@ def test_a_plain_requests_session_over_the_adapter_is_guarded_too(origin, fetche
             session.get(origin.url("/cut"))
         with pytest.raises(requests.exceptions.InvalidHeader, match="bomb"):
             session.get(origin.url("/bomb/gzip"))
-        with pytest.raises(requests.exceptions.ConnectionError, match="only GET"):
-            session.post(origin.url("/"), data=b"x")
+        with pytest.raises(requests.exceptions.ConnectionError, match="not sent: PUT"):
+            session.put(origin.url("/"), data=b"x")
+        assert session.post(origin.url("/echo"), data=b"x").text.startswith("POST /echo")
+        head = session.head(origin.url("/"))
+        assert (head.status_code, head.content) == (200, b"")
         assert session.get(origin.url("/chain/2")).url == origin.url("/chain/0")
 
 

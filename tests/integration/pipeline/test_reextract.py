@@ -140,3 +140,13 @@ def test_freshness_of_a_large_store_is_that_of_a_sample(pipeline_stand):
 
     assert 0 < found.pages <= 64
     assert found.on_time == 1
+
+
+def test_a_page_that_lost_two_processes_is_given_up(pipeline_stand):
+    marks = pipeline_stand.services.run_marks
+    for _ in range(2):
+        marks.begin(["reextract", A])
+
+    counts = reextract_bundle(ReextractBundle((A,)), pipeline_stand.store, marks=marks)
+
+    assert counts == {"given_up": 1}

@@ -1,8 +1,13 @@
 """Webhooks: signed, delivered once at least, tried again, and never led into one's own network."""
 
+import contextlib
 import http.server
+import json
+import re
+import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
@@ -11,8 +16,9 @@ import pytest
 
 from aragog.fetcher.guard import Guard
 from aragog.pipeline.sending import WEBHOOK
+from aragog.pipeline.webhook_post import post
 from aragog.pipeline.webhooks import Delivery, deal, deliver, is_signed, signature
-from aragog.settings import Settings, WebhookSettings
+from aragog.settings import FetchSettings, Settings, WebhookSettings
 from aragog.urlstore.changes import SETTLE_MS
 from aragog.urlstore.refresh import Seen
 from tests.support.stores import NOW_MS, page
@@ -94,7 +100,7 @@ def run(stand):
         stand.sent.messages.clear()
         for message in messages:
             stand.clock.advance_ms(message.delay_ms or 0)
-            wire = orjson.loads(orjson.dumps(message.message.wire()))
+            wire = json.loads(json.dumps(message.message.wire()))
             stand.sent.messages += deliver(Delivery.read(wire), stand.services)
 
 
@@ -114,6 +120,18 @@ def test_a_change_is_posted_and_signed(stand, receiver):
     assert not is_signed("secret", headers["Aragog-Signature"], body + b" ", now_s=now_s)
     assert not is_signed("secret", headers["Aragog-Signature"], body, now_s=now_s + 301)
     assert not is_signed("secret", "nonsense", body, now_s=now_s)
+
+
+def test_a_number_of_many_digits_is_posted_as_it_is(stand, receiver):
+    hook(stand, receiver.url)
+    for at_ms, digits in ((NOW_MS + 1_000_000, b"1"), (NOW_MS + 1_000_001, b"9" * 23)):
+        seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
+        fields = {"product.price": b"1", "product.gtin": digits}
+        stand.store.write_pages([page(B, at_ms, seen=seen, fields=fields)])
+    stand.clock.advance_ms(SETTLE_MS + 2_000_000)
+    run(stand)
+
+    assert any(b"9" * 23 in body for _, body in receiver.got)
 
 
 def test_a_change_is_posted_once_by_two_beats(stand, receiver):
@@ -212,3 +230,93 @@ def test_the_signature_is_what_the_docs_say():
     assert signature("secret", 1_700_000_000, b"{}") == (
         "t=1700000000,v1=b8569b78799ff9e3cbff0fc2d63a33a2b57f3282abd07c37ae5e8e7d79a5f163"
     )
+
+
+@contextmanager
+def rude(*pieces, pause_s=0.0, forever=b""):
+    """A receiver that answers with these pieces, then with `forever` until it is left."""
+    stop = threading.Event()
+
+    def play(sock):
+        with contextlib.suppress(OSError), sock:
+            sock.recv(65_536)
+            for piece in pieces:
+                sock.sendall(piece)
+            while not stop.wait(pause_s):
+                sock.sendall(forever)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def accept():
+            with contextlib.suppress(OSError):
+                while True:
+                    sock, _ = server.accept()
+                    threading.Thread(target=play, args=(sock,), daemon=True).start()
+
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.getsockname()[1]}/"
+        finally:
+            stop.set()
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("pieces", "forever", "why"),
+    [
+        ([b"HTTP/1.1 200 OK\r\n"], b"X: y\r\n", "Timeout|InvalidHeader"),
+        ([], b"HTTP/1.1 100 Continue\r\n\r\n", "interim|Timeout"),
+        ([b"HTTP/1.1 200 OK\r\nX: "], b"a" * 65_536, "InvalidHeader"),
+        ([], b"", "Timeout"),
+    ],
+    ids=["dripping headers", "endless 100 Continue", "endless header", "silence"],
+)
+def test_a_receiver_that_never_ends_is_left_at_the_deadline(pieces, forever, why):
+    settings = WebhookSettings(allowed_hosts=("127.0.0.1",), timeout_s=0.5)
+    with rude(*pieces, pause_s=0.01, forever=forever) as url:
+        assert re.search(why, post(url, b"{}", {}, settings, Guard(FetchSettings())))
+
+
+def test_an_endless_body_of_a_response_is_not_read(receiver):
+    settings = WebhookSettings(allowed_hosts=("127.0.0.1",), timeout_s=30)
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with rude(head, forever=b"1\r\na\r\n") as url:
+        assert post(url, b"{}", {}, settings, Guard(FetchSettings())) is None
+
+
+def test_deliveries_have_a_queue_and_workers_of_their_own():
+    from aragog.pipeline.sending import QUEUE_OF
+    from workers.roles import ROLES
+
+    assert [task for task, queue in QUEUE_OF.items() if queue == "webhooks"] == [WEBHOOK]
+    assert [name for name, role in ROLES.items() if "webhooks" in role.queues] == ["webhooks"]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        None, "", "t=²,v1=x", "t=1700000000,v1=ü", "t=1700000000,v1=\ud800", "t=" + "9" * 5000,
+        "t=-1", "t,v1", "=,=,=", "t=1700000000", "v1=x", "," * 5000,
+    ],
+)  # fmt: skip
+def test_an_odd_signature_is_refused_and_raises_nothing(header):
+    assert not is_signed("secret", header, b"{}", now_s=1_700_000_000)
+
+
+def test_a_delivery_that_is_replayed_is_recognized():
+    from aragog.pipeline.webhook_signatures import Verdict, Verifier
+
+    verifier, body, at_s = Verifier("secret"), b'{"id":"a","changes":[]}', 1_700_000_000
+    header = signature("secret", at_s, body)
+
+    assert verifier.check(header, body, now_s=at_s) is Verdict.NEW
+    assert verifier.check(header, body, now_s=at_s + 299) is Verdict.DUPLICATE
+    again = signature("secret", at_s + 290, body)
+    assert verifier.check(again, body, now_s=at_s + 590) is Verdict.DUPLICATE
+    assert verifier.check(header, body, now_s=at_s + 301) is Verdict.REFUSED
+    assert verifier.check("t=1", body, now_s=at_s) is Verdict.REFUSED
+    assert verifier.check(signature("secret", at_s, b"[]"), b"[]", now_s=at_s) is Verdict.REFUSED
+    verifier.forget("a")
+    assert verifier.check(header, body, now_s=at_s) is Verdict.NEW

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import pytest
 
+from aragog.politeness.ring import Ring
 from tests.support.punctual_origin import PunctualOrigin
 
 # What clocks and networks may blur.
@@ -39,6 +40,13 @@ def workers(punctual_origin):
     for process in running:
         process.kill()
         process.wait()
+
+
+def gaps_by_host_ms(origin: PunctualOrigin) -> dict[str, list[float]]:
+    arrived: dict[str, list[float]] = {}
+    for at, host, _ in origin.arrivals():
+        arrived.setdefault(host, []).append(at)
+    return {host: gaps_ms(instants) for host, instants in arrived.items()}
 
 
 def arrivals_ms(origin: PunctualOrigin, host: str) -> list[float]:
@@ -108,3 +116,41 @@ def test_a_restart_of_the_limiter_keeps_the_interval(own_redis, punctual_origin,
 
     assert min(gaps_ms(arrived)) >= 500 - NOISE_MS
     assert len(arrived) > 6
+
+
+HOSTS = [f"site-{n}.example" for n in range(8)]
+
+
+def test_an_added_node_costs_a_moved_domain_one_early_request_at_most(
+    redis_url, own_redis, punctual_origin, workers
+):
+    both = [redis_url, own_redis.url]
+    moved = {host for host in HOSTS if Ring(both).node_for(host) == own_redis.url}
+    assert 0 < len(moved) < len(HOSTS)
+
+    for nodes in (redis_url, ",".join(both)):
+        started = [workers(nodes, 4, 4, *HOSTS) for _ in range(2)]
+        assert [process.wait(60) for process in started] == [0, 0]
+
+    found = gaps_by_host_ms(punctual_origin)
+    early = {host: sum(gap < 250 - NOISE_MS for gap in gaps) for host, gaps in found.items()}
+    assert set(found) == set(HOSTS)
+    assert all(early[host] <= (host in moved) for host in HOSTS), early
+
+
+def test_a_node_that_is_gone_and_back_costs_no_early_request(
+    redis_url, own_redis, punctual_origin, workers
+):
+    both = [redis_url, own_redis.url]
+    gone = {host for host in HOSTS if Ring(both).node_for(host) == own_redis.url}
+    started = [workers(",".join(both), 4, 9, *HOSTS) for _ in range(2)]
+    time.sleep(2.5)
+    own_redis.kill()
+    time.sleep(2.0)
+    own_redis.start()
+    assert [process.wait(60) for process in started] == [0, 0]
+
+    found = gaps_by_host_ms(punctual_origin)
+    assert set(found) == set(HOSTS)
+    assert min(gap for gaps in found.values() for gap in gaps) >= 250 - NOISE_MS
+    assert all(max(found[host]) > 1500 for host in gone)

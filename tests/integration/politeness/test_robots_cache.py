@@ -3,8 +3,8 @@ import redis
 
 from aragog.clock import ManualClock
 from aragog.errors import RobotsUnavailable
-from aragog.politeness import robots_cache
 from aragog.politeness.robots_cache import RobotsCache, State
+from aragog.politeness.robots_memory import RobotsMemory
 from aragog.settings import PolitenessSettings
 
 pytestmark = pytest.mark.redis
@@ -24,8 +24,8 @@ def new_cache(redis_url, clock):
     """Makes caches as different processes have them."""
     made = []
 
-    def make():
-        made.append(RobotsCache(redis_url, PolitenessSettings(), clock=clock))
+    def make(**more):
+        made.append(RobotsCache(redis_url, PolitenessSettings(), clock=clock, **more))
         return made[-1]
 
     yield make
@@ -253,9 +253,10 @@ def test_a_huge_body_is_cut_and_compressed(cache, clock, redis_client):
     assert not allows(cache.get(ORIGIN), "/private")
 
 
-def test_a_process_keeps_a_bounded_number_of_rules(cache, clock, monkeypatch):
-    monkeypatch.setattr(robots_cache, "MAX_RULES", 5)
-    monkeypatch.setattr(robots_cache, "MAX_ORIGINS", 8)
+@pytest.mark.parametrize("bound", [{"max_files": 5}, {"max_rules": 10}])
+def test_a_process_keeps_a_bounded_number_of_rules(new_cache, clock, bound):
+    memory = RobotsMemory(max_origins=8, **bound)
+    cache = new_cache(memory=memory)
     origins = [f"https://site-{n}.example" for n in range(30)]
     for n, one in enumerate(origins):
         cache.put(one, 200, PRIVATE + b"Disallow: /%d\n" % n, clock.now_ms())
@@ -266,8 +267,7 @@ def test_a_process_keeps_a_bounded_number_of_rules(cache, clock, monkeypatch):
     again = cache.get_many(origins[::-1])
 
     assert not any(again[one].rules.allows("aragog", f"{one}/private") for one in origins)
-    assert len(cache._rules) <= 5
-    assert len(cache._seen) <= 8
+    assert len(memory) <= 5
     assert all(one.state is State.FRESH for one in [*found.values(), *again.values()])
 
 
@@ -296,3 +296,61 @@ def test_it_goes_on_after_a_restart_of_redis(own_redis, clock):
     clock.advance_ms(5001)
 
     assert not allows(cache.get(ORIGIN), "/private")
+
+
+def test_comments_and_the_rules_of_others_are_not_kept(cache, clock, redis_client):
+    noise = b"".join(b"# %d\nUser-agent: bot%d\nDisallow: /%d\n" % (n, n, n) for n in range(9999))
+    cache.put(ORIGIN, 200, noise + PRIVATE, clock.now_ms())
+
+    assert redis_client.strlen(f"aragog:robots:{ORIGIN}") < 200
+    assert not allows(cache.get(ORIGIN), "/private")
+    assert "line 29999," in cache.get(ORIGIN).rules.explain("aragog", ORIGIN + "/private")
+
+
+def test_rules_kept_for_another_agent_are_missing(new_cache, clock):
+    body = b"User-agent: one\nDisallow: /x\n\nUser-agent: two\nDisallow: /y\n"
+    one, two = new_cache(agent="one/1.0"), new_cache(agent="two/1.0")
+    one.put(ORIGIN, 200, body, clock.now_ms())
+
+    assert one.get(ORIGIN).rules.allows("one", ORIGIN + "/y")
+    assert two.get(ORIGIN).state is State.MISSING
+
+    two.put(ORIGIN, 200, body, clock.now_ms() + 1)
+
+    assert not two.get(ORIGIN).rules.allows("two", ORIGIN + "/y")
+
+
+def test_the_subdomains_of_one_domain_share_a_bounded_share_of_memory(
+    redis_url, redis_client, clock
+):
+    cap = 100_000
+    settings = PolitenessSettings(robots_domain_max_bytes=cap)
+    cache = RobotsCache(redis_url, settings, clock=clock)
+    cache.put("https://other.example", 200, PRIVATE, clock.now_ms())
+    for n in range(2000):
+        clock.advance_ms(1000)
+        cache.put(f"https://s{n}.hostile.example", 200, PRIVATE, clock.now_ms())
+
+    kept = redis_client.keys("aragog:robots:*.hostile.example")
+    used = sum(redis_client.memory_usage(key) for key in kept)
+    assert 50 < len(kept) < 400
+    assert used < cap
+    assert cache.get("https://s1999.hostile.example").state is State.FRESH
+    assert cache.get("https://s0.hostile.example").state is State.MISSING
+    assert cache.get("https://other.example").state is State.FRESH
+    assert redis_client.zcard("aragog:robots.due") == len(kept) + 1
+    cache.close()
+
+
+def test_one_origin_whose_rules_change_often_takes_its_share_once(redis_url, redis_client, clock):
+    settings = PolitenessSettings(robots_domain_max_bytes=10_000)
+    cache = RobotsCache(redis_url, settings, clock=clock)
+    for n in range(200):
+        clock.advance_ms(1000)
+        for host in ("a", "b"):
+            body = PRIVATE + b"Disallow: /%d\n" % n
+            cache.put(f"https://{host}.site.example", 200, body, clock.now_ms())
+
+    found = cache.get_many(["https://a.site.example", "https://b.site.example"])
+    assert all(of.state is State.FRESH for of in found.values())
+    cache.close()

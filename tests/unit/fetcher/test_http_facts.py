@@ -254,3 +254,11 @@ def test_own_headers_replace_the_usual_ones():
 def test_a_header_that_would_begin_another_is_a_config_error():
     with pytest.raises(ConfigError, match="'X-A' holds a control character"):
         _plan(headers={"X-A": "b\r\nX-B: c"})
+
+
+def test_a_date_to_come_back_at_is_by_the_clock_that_said_it():
+    # A worker whose clock is an hour ahead must not take the origin's date for one that has passed.
+    date, after = "Tue, 14 Nov 2023 21:13:20 GMT", "Tue, 14 Nov 2023 21:13:50 GMT"
+
+    assert retry_at_ms(after, NOW_MS, date) == NOW_MS + 30_000
+    assert retry_at_ms(after, NOW_MS, "no date") == retry_at_ms(after, NOW_MS)

@@ -117,6 +117,35 @@ def test_labels_are_known_in_any_case_and_with_blanks():
     assert labels.name_of("iso-2022-kr") == "replacement"
 
 
+@pytest.mark.parametrize(
+    ("text", "declared"),
+    [
+        ("Café crème", "iso-8859-1"),
+        ("Привет, мир", "windows-1251"),
+        ("日本語のページです", "shift_jis"),
+        ("联通的网页在这里", "gb2312"),
+    ],
+)
+def test_utf_8_that_declares_something_else_is_read_as_utf_8(text, declared):
+    body = f"<meta charset={declared}><title>{text}</title>".encode()
+
+    assert parse(body, url="https://a.test/").title == text
+    assert encoding(text.encode(), f"text/html; charset={declared}") == "utf-8"
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "declared"),
+    [
+        ("联通", "gbk", "gbk"),  # its bytes are UTF-8 by chance
+        ("Café", "latin-1", "windows-1252"),
+        ("Привет", "cp1251", "windows-1251"),
+        ("これは日本語", "cp932", "shift_jis"),
+    ],
+)
+def test_text_in_the_encoding_it_declares_is_left_in_it(text, codec, declared):
+    assert encoding(text.encode(codec), f"text/html; charset={declared}") == declared
+
+
 def test_an_encoding_that_can_hide_markup_is_not_read():
     page = parse(
         b"<title>~{<script>~}", url="https://a.test/", content_type="x/y; charset=hz-gb-2312"

@@ -1,8 +1,33 @@
 """A bounded slice of the fuzz run."""
 
+import subprocess
+import sys
+
 from tests.fuzz.fuzz_pages import mutations, one_input
+
+WITHIN_LIMITS = """
+import sys
+from aragog.pipeline.page_limits import PageTooExpensive, limited, make_expendable
+from tests.fuzz.fuzz_pages import grown, one_input
+make_expendable()
+for page in grown(int(sys.argv[1]), int(sys.argv[2])):
+    print(page[:200], flush=True)
+    with limited(5.0, 300_000_000):
+        one_input(page)
+"""
 
 
 def test_mutated_pages_are_read():
     for data in mutations(seed=7, count=300):
         one_input(data)
+
+
+def test_pages_that_repeat_a_few_tags_stay_within_a_bound_of_time_and_memory():
+    run = subprocess.run(
+        [sys.executable, "-c", WITHIN_LIMITS, "7", "60"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert run.returncode == 0, (run.stdout.splitlines()[-1:], run.stderr[-2000:])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +22,27 @@ HOSTILE = {
     "quotes": b"<a \"'" * 60_000,
     "comments": b"<!--" * 200_000,
     "raw text": b"<style></style" * 60_000,
+    "end tags that a scope stops": b"<div><object></div></object>" * 80_000,
+    "end tags that a block stops": b"<span><div></span></div>" * 80_000,
+    "templates": b"<template>x" * 60_000,
+    "cells without rows": b"<table><td>" * 60_000,
+    "markers": b"".join(b"<i id=%d><object>" % n for n in range(60_000)),
+    "formatting behind a marker": b"".join(
+        b"<b x%d><object></b></object><p>" % n for n in range(4_000)
+    ),
+    "formatting in capitals": b"".join(
+        b"<B X%d><OBJECT></B></OBJECT><P>" % n for n in range(4_000)
+    ),
+    "formatting that seems closed": b"".join(
+        b"<b =\"a='></b>\" id=%d><object></b></object><p>'" % n for n in range(4_000)
+    ),
+    "paths that are no SVG": b"<svg><p></p>" + b"<path/>" * 60_000,
+    "named lists in each other": b"<div class=ingredient>" * 400 + b"<ul><li>1 cup x" * 50_000,
+    "named elements in each other": b"<div class=ingredient>" * 400 + b"<p>x</p>" * 50_000,
 }
+MOST_CPU_S = 4.0
+"""Without its limits each of them takes 10 s or more, or gigabytes."""
+MOST_BYTES = 400_000_000
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -29,10 +52,51 @@ def test_hostile_markup_still_becomes_a_document(name):
     assert page.title == "T"
 
 
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_markup_is_analyzed_within_bounds_of_time_and_memory(name, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_bytes(HOSTILE[name])
+    code = (
+        "import pathlib, resource, sys; from tests.fuzz.fuzz_pages import one_input\n"
+        "def used():\n"
+        "    u = resource.getrusage(resource.RUSAGE_SELF)\n"
+        "    return u.ru_utime + u.ru_stime, u.ru_maxrss * 1024\n"
+        "before = used()\n"
+        "one_input(b'\\1' + pathlib.Path(sys.argv[1]).read_bytes())\n"
+        "print(*(b - a for a, b in zip(before, used())))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, page], capture_output=True, text=True, check=True
+    )
+    cpu_s, more_bytes = map(float, run.stdout.split())
+
+    assert cpu_s < MOST_CPU_S
+    assert more_bytes < MOST_BYTES
+
+
+def test_formatting_that_stays_open_is_left_out_and_what_closes_at_once_is_kept():
+    problems: list[str] = []
+    open_ones = b"".join(b"<b x%d><object></b></object><p>" % n for n in range(2_000))
+
+    kept = tame(b"<p><em itemprop=name>N</em>" + open_ones, problems)
+
+    assert kept.startswith(b"<p><em itemprop=name>N</em>")
+    assert b"<b" not in kept
+    assert problems == ["formatting tags left out: too many stay open"]
+
+
+def test_documentation_full_of_formatting_passes_untouched():
+    problems: list[str] = []
+    body = b'<p>See <code class="x"><span class="pre">f(x)</span></code>, <em>always</em>.' * 3_000
+
+    assert tame(body, problems) is body
+    assert problems == []
+
+
 def test_nesting_stops_where_browsers_stop():
     problems: list[str] = []
 
-    kept = tame(b"<div>" * 20_000 + b"<p>end", problems)
+    kept = tame(b"<div>" * 40_000 + b"<p>end", problems)
 
     assert kept.count(b"<div>") == MAX_DEPTH
     assert kept.endswith(b"<p>end")

@@ -26,6 +26,8 @@ jobs = st.builds(
     attempt=st.integers(0, 9),
     slot_at_ms=st.none() | st.integers(0, 2**50),
     target=st.none() | st.text(),
+    given=st.none() | st.text(),
+    target_given=st.none() | st.text(),
     hops=st.lists(hops, max_size=3).map(tuple),
 )
 answers = st.builds(

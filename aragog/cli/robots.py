@@ -1,0 +1,66 @@
+"""`aragog robots`: what robots.txt files say."""
+
+from __future__ import annotations
+
+import sys
+from typing import BinaryIO
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from aragog.bootstrap import robots_cache
+from aragog.errors import InvalidUrl
+from aragog.politeness.robots import RobotsRules
+from aragog.politeness.robots_engines import ENGINES, Opinion
+from aragog.settings import load_settings
+from aragog.urls import normalize
+from aragog.urls.domain import origin
+
+
+@click.group()
+def robots() -> None:
+    """What robots.txt files say."""
+
+
+@robots.command("test")
+@click.argument("url")
+@click.option("--file", "file", type=click.File("rb"), help="A robots.txt; `-`: standard input.")
+@click.option("--agent", help="User-Agent to ask for; only with --file. Default: fetch.user_agent.")
+def test(url: str, file: BinaryIO | None, agent: str | None) -> None:
+    """
+    Whether URL may be fetched, by each engine: `builtin`, which the crawl uses, and `reppy`.
+
+    Without --file the rules are those that the crawl knows of the URL's origin. Exits with 1 when
+    the built-in engine refuses, with 2 when no rules are known.
+    """
+    settings = load_settings()
+    if agent and file is None:
+        raise click.UsageError("--agent needs --file: only the rules for fetch.user_agent are kept")
+    asked = agent or settings.fetch.user_agent
+    try:
+        url = normalize(url)
+    except InvalidUrl as error:
+        raise click.UsageError(str(error)) from error
+    rules = (
+        RobotsRules.parse(file.read()) if file else robots_cache(settings).get(origin(url)).rules
+    )
+    if rules is None:
+        click.echo(f"robots.txt of {origin(url)} is not known yet; try --file", err=True)
+        sys.exit(2)
+    opinions = {engine.name: engine.opinion(rules, asked, url) for engine in ENGINES}
+    Console().print(_table(opinions))
+    if not opinions["builtin"].allowed:
+        sys.exit(1)
+
+
+def _table(opinions: dict[str, Opinion]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, opinion in opinions.items():
+        answer = {True: "allowed", False: "refused", None: "no answer"}[opinion.allowed]
+        table.add_row(name, answer, escape(opinion.reason))
+    return table
+
+
+COMMANDS = (robots,)

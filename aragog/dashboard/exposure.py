@@ -1,0 +1,92 @@
+"""
+Who may reach Flower: requests for hosts that it answers for, and a login off loopback.
+
+Flower has neither. A page in a browser could point a name of its own at Flower's loopback address
+(DNS rebinding) and read all that Flower shows, and pause queues where its API needs no login.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aragog.errors import ConfigError
+from aragog.settings.allowed_hosts import is_allowed_host, is_loopback
+
+OPEN_API = "FLOWER_UNAUTHENTICATED_API"
+_TRUE = ("1", "true", "yes", "y", "t", "on")
+
+
+def check_flower_exposure(host: str, environ: Mapping[str, str]) -> None:
+    """
+    Return if Flower, with the settings of this environment, may listen on `host`.
+
+    Raises:
+        ConfigError: other machines would reach it without a login, or its API without one.
+    """
+    login = bool(environ.get("FLOWER_BASIC_AUTH") or environ.get("FLOWER_AUTH"))
+    _check(host, login=login, open_api=environ.get(OPEN_API, "").lower() in _TRUE)
+
+
+def guard_address(default_host: str) -> None:
+    """
+    Let Flower listen on `default_host` where it is given no address, which to it means all.
+
+    An address off loopback without a login ends Flower with the reason.
+    """
+    from flower.app import Flower  # noqa: PLC0415 - only in Flower's process
+
+    stock = Flower.start_http_server
+    if getattr(stock, "guards_address", False):
+        return
+
+    def start_http_server(self: Any) -> Any:
+        options = self.options
+        if not options.unix_socket:
+            options.address = options.address or default_host
+            login = bool(options.basic_auth or options.auth)
+            open_api = os.environ.get(OPEN_API, "").lower() in _TRUE
+            try:
+                _check(options.address, login=login, open_api=open_api)
+            except ConfigError as error:
+                sys.exit(f"aragog: {error}")
+        return stock(self)
+
+    start_http_server.guards_address = True  # type: ignore[attr-defined] # the mark of a second call
+    Flower.start_http_server = start_http_server
+
+
+def _check(host: str, *, login: bool, open_api: bool) -> None:
+    if is_loopback(host):
+        return
+    if not login:
+        raise ConfigError(
+            f"serving.flower_host: {host} is reached from other machines, and Flower has no login; "
+            "set FLOWER_BASIC_AUTH=user:password, or FLOWER_AUTH (see Flower's manual)"
+        )
+    if open_api:
+        raise ConfigError(
+            f"serving.flower_host: {host} is reached from other machines, and {OPEN_API} opens "
+            "Flower's API to them; unset it"
+        )
+
+
+def guard_hosts(allowed: Sequence[str]) -> None:
+    """Let Flower answer 421 to every request whose Host header names another host."""
+    from flower.app import Flower  # noqa: PLC0415 - only in Flower's process
+    from tornado.web import ErrorHandler  # noqa: PLC0415
+
+    stock, names = Flower.find_handler, tuple(allowed)
+    if getattr(stock, "guards_hosts", False):
+        return
+
+    def find_handler(self: Any, request: Any, **kwargs: Any) -> Any:
+        headers = request.headers.get_list("Host")
+        if len(headers) == 1 and is_allowed_host(headers[0], names):
+            return stock(self, request, **kwargs)
+        return self.get_handler_delegate(request, ErrorHandler, {"status_code": 421})
+
+    find_handler.guards_hosts = True  # type: ignore[attr-defined] # the mark of a second call
+    Flower.find_handler = find_handler

@@ -1,0 +1,87 @@
+"""Errors over HTTP: problem details in JSON (RFC 9457)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from starlette.responses import Response
+
+from aragog.errors import (
+    AragogError,
+    BadInput,
+    NotUnique,
+    TakenDown,
+    TransientError,
+    VersionConflict,
+)
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class Problem(Exception):
+    """
+    A request that is answered with an error.
+
+    Args:
+        status: of HTTP.
+        detail: what is wrong with this request, and what to do.
+        headers: of the response.
+    """
+
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, detail)
+        self.status = status
+        self.detail = detail
+        self.headers = dict(headers or {})
+
+    def as_dict(self) -> dict[str, Any]:
+        """The members of RFC 9457; the type is about:blank, so the status says what it is."""
+        return {
+            "type": "about:blank",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": self.detail,
+        }
+
+    def response(self) -> Response:
+        """As a response."""
+        return Response(
+            orjson.dumps(self.as_dict()), self.status, self.headers, media_type=MEDIA_TYPE
+        )
+
+
+class Overloaded(Exception):
+    """More store calls at once than `serving.max_in_flight`."""
+
+
+def problem_of(error: Exception) -> Problem:
+    """The problem that an error of a route is; 500 for one that nobody foresaw."""
+    match error:
+        case Problem():
+            return error
+        case Overloaded():
+            return unavailable("too many requests at once")
+        case VersionConflict():
+            return Problem(412, str(error))
+        case TakenDown():
+            return Problem(403, str(error))
+        case NotUnique():
+            return Problem(409, str(error))
+        case BadInput():
+            return Problem(400, str(error))
+        case TransientError():
+            return unavailable(str(error))
+        case TimeoutError():
+            return Problem(504, "not answered within the deadline", {"Retry-After": "1"})
+        case AragogError():
+            return Problem(500, str(error))
+        case _:
+            return Problem(500, "an error of the server; its log has the details")
+
+
+def unavailable(detail: str) -> Problem:
+    """503: the same request may succeed a second later."""
+    return Problem(503, detail, {"Retry-After": "1"})

@@ -1,0 +1,100 @@
+"""The JSON schemas of the API's bodies, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_NUMBER: dict[str, Any] = {"type": "integer"}
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+
+
+def _object(required: str, **properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "required": required.split(), "properties": properties}
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _list(of: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "array", "items": of, **more}
+
+
+def _optional(*kinds: str) -> dict[str, Any]:
+    return {"type": [*kinds, "null"]}
+
+
+_RECORD = {
+    "url": {**_TEXT, "description": "As asked, normalized."},
+    "canonical_url": {**_TEXT, "description": "The URL that stands for the page."},
+    "version": {**_TEXT, "description": "Changes with every write; part of the ETag."},
+    "fields": {
+        "type": "object",
+        "description": "Field to value, by the declared format of each.",
+        "additionalProperties": True,
+    },
+    "facts": {
+        "type": "object",
+        "description": "Of the last fetch that brought something about the page.",
+        "additionalProperties": _optional("string", "number"),
+    },
+}
+_RECORD_NAMES = "url canonical_url version fields facts"
+_URLS = _list(_TEXT, maxItems=1000)
+
+SCHEMAS: dict[str, Any] = {
+    "Problem": _object(
+        "type title status detail", type=_TEXT, title=_TEXT, status=_NUMBER, detail=_TEXT
+    ),
+    "Record": _object(_RECORD_NAMES, **_RECORD),
+    "FullRecord": _object(_RECORD_NAMES, **_RECORD, aliases=_TEXTS, inlinks=_NUMBER),
+    "BatchGet": _object("urls", urls=_URLS, fields={**_TEXTS, "type": ["array", "null"]}),
+    "BatchResult": _object(
+        "input status",
+        input={**_TEXT, "description": "The URL as it was sent."},
+        status={**_NUMBER, "description": "200 with `record`; 400, 404 or 500 with `detail`."},
+        record=_ref("Record"),
+        detail=_TEXT,
+    ),
+    "BatchResults": _object("results", results=_list(_ref("BatchResult"))),
+    "Fields": _object("fields", fields={"type": "object", "additionalProperties": True}),
+    "Version": _object("version", version=_TEXT),
+    "Link": _object("url text rel", url=_TEXT, text=_TEXT, rel=_TEXTS),
+    "Links": _object(
+        "links cursor",
+        links=_list(_ref("Link")),
+        cursor=_optional("string"),
+        count={**_NUMBER, "description": "Of all inlinks; with direction=in."},
+    ),
+    "Aliases": _object("aliases", aliases=_TEXTS),
+    "History": _object("history", history=_list(_object("value at_ms", value={}, at_ms=_NUMBER))),
+    "Change": _object(
+        "cursor kind url at_ms owners fields",
+        cursor=_TEXT,
+        kind={**_TEXT, "enum": ["new", "changed", "gone"]},
+        url=_TEXT,
+        at_ms=_NUMBER,
+        owners=_TEXTS,
+        fields={"type": "object", "additionalProperties": _object("", before={}, now={})},
+    ),
+    "Changes": _object("changes cursor", changes=_list(_ref("Change")), cursor=_optional("string")),
+    "Enqueue": _object(
+        "urls",
+        urls=_URLS,
+        priority={**_NUMBER, "minimum": 0, "maximum": 9},
+        depth={**_NUMBER, "minimum": 0, "maximum": 100},
+        run_after={**_NUMBER, "description": "Not before; milliseconds since the epoch."},
+        refresh={"type": "boolean"},
+        sitemap={"type": "boolean"},
+    ),
+    "EnqueueResult": _object(
+        "input status url reason",
+        input=_TEXT,
+        status={**_TEXT, "description": "accepted, already waiting, or invalid."},
+        url=_optional("string"),
+        reason=_optional("string"),
+    ),
+    "Enqueued": _object("results", results=_list(_ref("EnqueueResult"))),
+    "State": _object("status", status=_TEXT),
+}

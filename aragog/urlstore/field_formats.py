@@ -1,0 +1,192 @@
+"""
+Field formats: how a field's bytes read as JSON and back, so that no protocol changes a value.
+
+A field is bytes. Its declared format says what the bytes are; a field without a declaration is
+text. Bytes that do not fit the format of their field read as `{"base64": "..."}`.
+
+| format | bytes | JSON |
+|---|---|---|
+| text | UTF-8 | a string |
+| integer | decimal digits | a number with exactly these digits |
+| decimal | decimal digits | a string with exactly these characters |
+| json | JSON in UTF-8 | that value, byte by byte |
+| bytes | anything | `{"base64": "..."}` |
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Literal, cast
+
+import orjson
+
+from aragog.errors import InvalidField
+
+Format = Literal["text", "integer", "decimal", "json", "bytes"]
+
+# What the extractor writes (aragog/pages/richpins/fields.py) is JSON.
+EXTRACTED = (
+    "page", "product", "recipe", "article", "place", "movie", "app", "book", "video",
+    "person", "organization", "event",
+)  # fmt: skip
+
+_INTEGER = re.compile(rb"0|-?[1-9][0-9]*")
+_DECIMAL = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+
+
+class FieldFormats:
+    """
+    The field registry: which format each field has.
+
+    Args:
+        declared: field or `prefix.*` to format (`store.field_formats`); wins over the extractor's.
+    """
+
+    def __init__(self, declared: Mapping[str, str] | None = None) -> None:
+        self._declared = {f"{kind}.*": "json" for kind in EXTRACTED} | dict(declared or {})
+        self.of = lru_cache(maxsize=4096)(self._of)
+
+    def _of(self, name: str) -> Format:
+        """The format of a field: its own, else that of its longest declared prefix, else text."""
+        pattern, rest = name, name
+        while True:
+            if found := self._declared.get(pattern):
+                return cast("Format", found)
+            rest, dot, _ = rest.rpartition(".")
+            if not dot:
+                return "text"
+            pattern = f"{rest}.*"
+
+    def to_json(self, name: str, value: bytes) -> Any:
+        """What `orjson.dumps` shows of a field's bytes; see the table above."""
+        read = _READERS[self.of(name)]
+        try:
+            return read(value)
+        except ValueError:
+            return _base64(value)
+
+    def to_value(self, name: str, value: bytes) -> Any:
+        """
+        The same as a Python value: numbers as `int` of any length.
+
+        For `json.dumps`; `orjson.dumps` refuses integers of more than 64 bits.
+        """
+        kind = self.of(name)
+        try:
+            if kind == "json":
+                return json.loads(value)
+            read = _READERS[kind](value)
+            return int(value) if kind == "integer" else read
+        except (ValueError, RecursionError):
+            return _base64(value)
+
+    def from_json(self, name: str, value: Any) -> bytes:
+        """
+        A field's bytes from its JSON value, as `parse` gave it.
+
+        Raises:
+            InvalidField: the value does not fit the field's format.
+        """
+        if isinstance(value, dict) and value.keys() == {"base64"}:
+            return _from_base64(name, value["base64"])
+        kind = self.of(name)
+        try:
+            return _WRITERS[kind](value)
+        except (ValueError, TypeError) as error:
+            raise InvalidField(name, f"its format is {kind}: {error}") from error
+
+
+def parse(text: bytes) -> Any:
+    """
+    JSON with every digit kept: integers of any length, other numbers as `Decimal`.
+
+    Raises:
+        ValueError: it is not JSON in UTF-8, is nested too deeply, or has a number that is too long.
+    """
+    try:
+        return json.loads(text.decode(), parse_float=Decimal, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _base64(value: bytes) -> dict[str, str]:
+    return {"base64": base64.b64encode(value).decode()}
+
+
+def _from_base64(name: str, text: Any) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError, TypeError) as error:
+        raise InvalidField(name, f"base64: {error}") from error
+
+
+def _read_json(value: bytes) -> orjson.Fragment:
+    orjson.loads(value)
+    return orjson.Fragment(value)
+
+
+def _read_integer(value: bytes) -> orjson.Fragment:
+    if not _INTEGER.fullmatch(value):
+        raise ValueError("not an integer")
+    return orjson.Fragment(value)
+
+
+def _read_decimal(value: bytes) -> str:
+    if not _DECIMAL.fullmatch(value):
+        raise ValueError("not a decimal number")
+    return value.decode()
+
+
+def _write_text(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise TypeError('write a string, or {"base64": "..."}')
+    return value.encode()
+
+
+def _write_integer(value: Any) -> bytes:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError("write a whole number")
+    return str(value).encode()
+
+
+def _write_decimal(value: Any) -> bytes:
+    text = str(value).encode() if isinstance(value, str | int | Decimal) else b""
+    if isinstance(value, bool) or not _DECIMAL.fullmatch(text):
+        raise TypeError('write a number or a string such as "1.10"')
+    return text
+
+
+def _write_json(value: Any) -> bytes:
+    return json.dumps(
+        value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=float
+    ).encode()
+
+
+def _write_bytes(_value: Any) -> bytes:
+    raise TypeError('write {"base64": "..."}')
+
+
+_READERS: dict[Format, Callable[[bytes], Any]] = {
+    "text": bytes.decode,
+    "integer": _read_integer,
+    "decimal": _read_decimal,
+    "json": _read_json,
+    "bytes": _base64,
+}
+_WRITERS: dict[Format, Callable[[Any], bytes]] = {
+    "text": _write_text,
+    "integer": _write_integer,
+    "decimal": _write_decimal,
+    "json": _write_json,
+    "bytes": _write_bytes,
+}

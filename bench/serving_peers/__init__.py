@@ -1,0 +1,1 @@
+"""Servers that bench.serving compares, each with the same reads of the same store."""

@@ -1,0 +1,120 @@
+"""
+One server over a store in a folder: `python -m bench.serving_peers.serve NAME FOLDER FD`.
+
+Each answers `GET /v1/urls?url=…&fields=…` with the same four fields, read in a thread as a store
+call must be, except `hand-written-loop`, which reads on the event loop as this project once did.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+import orjson
+import uvicorn
+import uvloop
+
+from aragog.serving import views
+from aragog.serving.app import Api
+from aragog.serving.server import run
+from aragog.settings import ServingSettings, StoreSettings
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables.sqlite import SqliteTables
+from bench.serving_peers.hand_written import HttpProtocol, Request, Response
+
+THREADS = 16
+
+
+def opened(folder: str) -> UrlStore:
+    """The store that bench.serving filled."""
+    return UrlStore(SqliteTables(Path(folder), shards=16), MemoryContent(), StoreSettings())
+
+
+def read(store: UrlStore, query: dict[str, str]) -> bytes:
+    """What every server answers."""
+    found = views.read_url(store, query["url"], query["fields"].split(","), more=False)
+    return orjson.dumps(found)
+
+
+def hand_written(store: UrlStore, sock: socket.socket, *, threads: bool) -> None:
+    pool = ThreadPoolExecutor(THREADS)
+
+    async def handle(request: Request) -> Response:
+        if not threads:
+            return Response(200, read(store, request.query))
+        loop = asyncio.get_running_loop()
+        return Response(200, await loop.run_in_executor(pool, partial(read, store, request.query)))
+
+    async def serve() -> None:
+        loop = asyncio.get_running_loop()
+        await loop.create_server(lambda: HttpProtocol(handle, set()), sock=sock)
+        await asyncio.Event().wait()
+
+    uvloop.run(serve())
+
+
+def bare_asgi(store: UrlStore, sock: socket.socket, http: str) -> None:
+    """uvicorn with an application of ten lines: what Starlette and our checks cost beside it."""
+    pool = ThreadPoolExecutor(THREADS)
+
+    async def app(scope, receive, send) -> None:
+        query = dict(parse_qsl(scope["query_string"].decode()))
+        loop = asyncio.get_running_loop()
+        body = await loop.run_in_executor(pool, partial(read, store, query))
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    config = uvicorn.Config(app, http=http, lifespan="off", log_config=None, access_log=False)
+    uvicorn.Server(config).run(sockets=[sock])
+
+
+def granian(store: UrlStore, sock: socket.socket) -> None:
+    """granian's RSGI, embedded in this process."""
+    from granian.constants import Interfaces
+    from granian.server.embed import Server
+
+    pool = ThreadPoolExecutor(THREADS)
+    host, port = sock.getsockname()
+    sock.close()
+
+    class App:
+        async def __rsgi__(self, scope, protocol) -> None:
+            query = dict(parse_qsl(scope.query_string))
+            loop = asyncio.get_running_loop()
+            body = await loop.run_in_executor(pool, partial(read, store, query))
+            protocol.response_bytes(200, [("content-type", "application/json")], body)
+
+    server = Server(App(), address=host, port=port, interface=Interfaces.RSGI)
+    uvloop.run(server.serve())
+
+
+def main() -> None:
+    name, folder, number = sys.argv[1:]
+    store, sock = opened(folder), socket.socket(fileno=int(number))
+    match name:
+        case "hand-written-loop":
+            hand_written(store, sock, threads=False)
+        case "hand-written":
+            hand_written(store, sock, threads=True)
+        case "uvicorn-httptools":
+            bare_asgi(store, sock, "httptools")
+        case "uvicorn-h11":
+            bare_asgi(store, sock, "h11")
+        case "granian":
+            granian(store, sock)
+        case "aragog":
+            settings = ServingSettings()
+            run(Api(store, settings), settings, sock)
+        case _:
+            sys.exit(f"no such server: {name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""A page that kills the process that reads it loses no other, and is stored as Unreadable."""
+
+from dataclasses import replace
+
+import pytest
+
+from aragog.errors import StoreUnavailable
+from aragog.pipeline import tally
+from aragog.pipeline.bundles import Answer, AnswerBundle, UrlJob
+from aragog.pipeline.canonicalize import canonicalize_bundle
+from aragog.pipeline.page_writes import from_blob
+from aragog.pipeline.sending import CANONICALIZE, STORE
+from aragog.urlstore.compression import compress
+from tests.support.stores import NOW_MS
+
+pytestmark = pytest.mark.redis
+
+
+def batch(stand, *bodies):
+    """One fetched page for each body."""
+    blobs = [compress(body) for body in bodies]
+    tokens = stand.services.spool.put_many(blobs)
+    urls = [f"http://site.example/{n}" for n in range(len(bodies))]
+    return AnswerBundle(
+        tuple(
+            Answer(
+                job=UrlJob(url=url, priority=3), kind="Fetched", final_url=url, status=200,
+                fetched_at_ms=NOW_MS, content_type="text/html", token=token,
+            )
+            for url, token in zip(urls, tokens, strict=True)
+        )
+    )  # fmt: skip
+
+
+def lose_a_run(stand, bundle):
+    """The process was killed after it had begun to read."""
+    stand.services.run_marks.begin([a.token for a in bundle.answers])
+
+
+def written(stand, sends):
+    """The planned writes of the message to `store`."""
+    (send,) = [s for s in sends if s.task == STORE]
+    (blob,) = stand.services.spool.get_many([send.message.token])
+    return [planned.write for planned in from_blob(blob)]
+
+
+def test_a_batch_that_lost_its_process_is_cut_into_its_pages(pipeline_stand):
+    bundle = batch(pipeline_stand, b"<title>A</title>", b"<title>B</title>")
+    lose_a_run(pipeline_stand, bundle)
+
+    sends = canonicalize_bundle(bundle, pipeline_stand.services)
+
+    assert [s.task for s in sends] == [CANONICALIZE, CANONICALIZE]
+    assert [[a.final_url for a in s.message.answers] for s in sends] == [
+        ["http://site.example/0"],
+        ["http://site.example/1"],
+    ]
+    assert {s.priority for s in sends} == {3}
+    assert pipeline_stand.services.tally.read()[tally.RUNS_LOST] == 1
+
+
+def test_a_page_alone_is_read_again_after_one_lost_run(pipeline_stand):
+    bundle = batch(pipeline_stand, b"<title>A</title>")
+    lose_a_run(pipeline_stand, bundle)
+
+    (write,) = written(pipeline_stand, canonicalize_bundle(bundle, pipeline_stand.services))
+
+    assert write.facts["outcome"] == "Fetched"
+    assert write.fields["page.title"] == b'"A"'
+
+
+def test_a_page_that_was_lost_twice_alone_is_stored_as_unreadable_with_the_reason(pipeline_stand):
+    bundle = batch(pipeline_stand, b"<title>A</title>")
+    lose_a_run(pipeline_stand, bundle)
+    lose_a_run(pipeline_stand, bundle)
+
+    (write,) = written(pipeline_stand, canonicalize_bundle(bundle, pipeline_stand.services))
+
+    assert write.facts["outcome"] == "Unreadable"
+    assert "process" in write.facts["why"]
+    assert pipeline_stand.services.tally.read()[tally.UNREADABLE] == 1
+
+
+def test_a_run_that_ends_with_an_error_of_the_store_was_not_lost(pipeline_stand):
+    bundle = batch(pipeline_stand, b"<link rel=canonical href=/c>")
+
+    class Away:
+        def known_pages(self, urls):
+            raise StoreUnavailable("store", "away")
+
+    away = {"store": Away()}
+    with pytest.raises(StoreUnavailable):
+        canonicalize_bundle(bundle, replace(pipeline_stand.services, **away))
+
+    assert pipeline_stand.services.run_marks.begin([a.token for a in bundle.answers]) == 0
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        b'<svg><a xlink:href="/x"></a></svg>',
+        b'<script type="application/ld+json">{"@type":"Article","headline":"a \\ud800 b"}</script>',
+    ],
+)
+def test_a_part_that_is_odd_loses_neither_links_nor_title(pipeline_stand, markup):
+    bundle = batch(pipeline_stand, b"<title>A b c</title><a href=/next>n</a>" + markup)
+
+    (write,) = written(pipeline_stand, canonicalize_bundle(bundle, pipeline_stand.services))
+
+    assert "http://site.example/next" in [link.url for link in write.links]
+    assert b"page.title" in b" ".join(name.encode() for name in write.fields)
+    assert "problems" not in write.facts
+
+
+def test_a_sitemap_that_was_lost_twice_is_not_read_either(pipeline_stand):
+    (answer,) = batch(pipeline_stand, b"<urlset><url><loc>/x</loc></url></urlset>").answers
+    bundle = AnswerBundle((replace(answer, job=replace(answer.job, sitemap=True)),))
+    lose_a_run(pipeline_stand, bundle)
+    lose_a_run(pipeline_stand, bundle)
+
+    (write,) = written(pipeline_stand, canonicalize_bundle(bundle, pipeline_stand.services))
+
+    assert write.facts["outcome"] == "Unreadable"
+    assert pipeline_stand.sent.urls() == []

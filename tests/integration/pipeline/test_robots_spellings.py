@@ -1,0 +1,87 @@
+"""robots.txt counts for the spelling that came and for the one that is asked; the stricter wins."""
+
+from __future__ import annotations
+
+import pytest
+
+from aragog.pipeline.bundles import AnswerBundle, FetchBundle, RobotsBundle
+from aragog.pipeline.enqueue import Wanted
+from aragog.pipeline.fetch import fetch_bundle
+from aragog.pipeline.robots import robots_bundle
+from tests.support.origin import page, redirect
+
+pytestmark = pytest.mark.redis
+
+RULES = b"User-agent: *\nDisallow: /a<d.html\nDisallow: /*?b=\nDisallow: /*utm_source\n"
+
+
+def fetched(stand, url: str) -> list[tuple[str, str]]:
+    """(kind, final URL) of what became of `url`, enqueued by its producer as it is."""
+    list(stand.services.enqueuer.enqueue([url], Wanted()))
+    (send,) = stand.sent.messages
+    stand.sent.messages.clear()
+    sends = fetch_bundle(FetchBundle.read(send.message.wire()), stand.services)
+    return [
+        (answer.kind, answer.final_url)
+        for send in sends
+        if isinstance(send.message, AnswerBundle)
+        for answer in send.message.answers
+    ]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/a<d.html", "/a%3Cd.html", "/a%3cd.html", "/p?b=1&a=2", "/p?utm_source=x", "/%61<d.html"],
+)
+def test_a_url_that_is_closed_in_the_spelling_it_came_in_is_refused(crawl_stand, path):
+    stand = crawl_stand({"*": page(b"hello")})
+    stand.know_rules("site.test", body=RULES)
+
+    assert [kind for kind, _ in fetched(stand, f"http://site.test{path}")] == ["Refused"]
+    assert not stand.origin.seen
+
+
+def test_a_url_that_is_closed_only_as_it_is_asked_is_refused(crawl_stand):
+    stand = crawl_stand({"*": page(b"hello")})
+    stand.know_rules("site.test", body=b"User-agent: *\nDisallow: /*?a=\n")
+
+    assert [kind for kind, _ in fetched(stand, "http://site.test/p?b=1&a=2")] == ["Refused"]
+
+
+def test_a_url_that_is_open_in_both_spellings_is_fetched(crawl_stand):
+    stand = crawl_stand({"*": page(b"hello")})
+    stand.know_rules("site.test", body=RULES)
+
+    assert fetched(stand, "http://site.test/p?c=1&a=2&utm_medium=x") == [
+        ("Fetched", "http://site.test/p?a=2&c=1")
+    ]
+
+
+@pytest.mark.parametrize("location", ["/a<d.html", "/p?b=1&a=2", "?utm_source=x"])
+def test_a_redirect_to_a_spelling_that_is_closed_is_refused(crawl_stand, location):
+    stand = crawl_stand({"//site.test/": redirect(location), "*": page(b"hello")})
+    stand.know_rules("site.test", body=RULES)
+
+    assert [kind for kind, _ in fetched(stand, "http://site.test/")] == ["Refused"]
+    assert len(stand.origin.seen) == 1
+
+
+def test_a_redirect_that_had_to_wait_for_rules_keeps_its_spelling(crawl_stand):
+    stand = crawl_stand(
+        {
+            "//site.test/": redirect("http://other.test/p?b=1&a=2"),
+            "//other.test/robots.txt": page(RULES, content_type="text/plain"),
+            "*": page(b"hello"),
+        }
+    )
+    stand.know_rules("site.test")
+    list(stand.services.enqueuer.enqueue(["http://site.test/"], Wanted()))
+    first = FetchBundle.read(stand.sent.messages[0].message.wire())
+
+    (to_robots,) = fetch_bundle(first, stand.services)
+    (to_fetch,) = robots_bundle(RobotsBundle.read(to_robots.message.wire()), stand.services)
+    (to_canonicalize,) = fetch_bundle(FetchBundle.read(to_fetch.message.wire()), stand.services)
+
+    (answer,) = to_canonicalize.message.answers
+    assert answer.kind == "Refused"
+    assert not stand.origin.of(path="/p")

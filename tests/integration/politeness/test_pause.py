@@ -1,0 +1,92 @@
+"""A 429 or 503 stops everybody at once, seen from the origin's side."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from aragog.pipeline.bundles import FetchBundle, RobotsBundle, UrlJob
+from aragog.pipeline.fetch import fetch_bundle
+from aragog.pipeline.robots import robots_bundle
+from tests.support.origin import Request, Wire, answer, page
+
+pytestmark = pytest.mark.redis
+
+BUSY = answer(429, b"busy", headers={"Retry-After": "20"})
+# Whoever had its connection open when the 429 came may have written its request already.
+ON_THE_WIRE = 2
+
+
+def jobs(*urls: str) -> FetchBundle:
+    return FetchBundle(tuple(UrlJob(url=url) for url in urls))
+
+
+def test_no_request_follows_a_429_while_a_page_of_another_domain_is_slow(crawl_stand):
+    over = threading.Event()
+
+    def slow(_: Request, wire: Wire) -> bytes:
+        wire.pause(2.0)
+        over.set()
+        return page(b"slow")
+
+    stand = crawl_stand({"//slow.test/": slow, "//busy.test/*": BUSY}, qps=10)
+    stand.know_rules("slow.test", "busy.test")
+    urls = [f"http://busy.test/{n}" for n in range(20)]
+
+    sends = fetch_bundle(jobs("http://slow.test/", *urls), stand.services)
+
+    assert over.is_set()
+    assert 1 <= len(stand.origin.of(host="busy.test")) <= ON_THE_WIRE
+    # Twenty seconds from the 429, less the two that the slow page took.
+    assert max(send.delay_ms or 0 for send in sends) > 15_000
+
+
+def test_a_429_counts_as_soon_as_its_headers_are_there(crawl_stand):
+    def dripping(_: Request, wire: Wire) -> None:
+        wire.send(answer(429, headers={"Retry-After": "20", "Content-Length": "9"}, length=False))
+        wire.pause(2.0)
+
+    stand = crawl_stand({"//busy.test/*": dripping}, qps=50)
+    stand.know_rules("busy.test")
+
+    fetch_bundle(jobs(*(f"http://busy.test/{n}" for n in range(25))), stand.services)
+
+    assert len(stand.origin.of(host="busy.test")) <= ON_THE_WIRE + 1
+
+
+def test_a_429_of_robots_txt_pauses_the_domain(crawl_stand):
+    stand = crawl_stand({"//a.busy.test/robots.txt": BUSY})
+
+    robots_bundle(RobotsBundle(("http://a.busy.test",)), stand.services)
+
+    limiter = stand.services.limiter
+    report = limiter.describe([limiter.key_for("http://b.busy.test/")])
+    assert all(one.backlog_ms > 15_000 for one in report.values())
+
+
+def test_a_redirect_to_a_busy_domain_pauses_that_domain_and_not_the_first(crawl_stand):
+    stand = crawl_stand(
+        {
+            "//calm.test/": answer(302, headers=(("Location", "http://busy.test/"),)),
+            "//busy.test/": BUSY,
+        }
+    )
+    stand.know_rules("calm.test", "busy.test")
+
+    fetch_bundle(jobs("http://calm.test/"), stand.services)
+
+    paused = stand.services.limiter.describe(["calm.test", "busy.test"])
+    assert paused["calm.test"].backlog_ms < 1000
+    assert paused["busy.test"].backlog_ms > 15_000
+
+
+def test_fast_domains_that_need_no_door_are_paused_too(crawl_stand):
+    stand = crawl_stand({"//busy.test/*": BUSY}, qps=600)
+    stand.know_rules("busy.test")
+
+    for batch in range(4):
+        urls = (f"http://busy.test/{batch}/{n}" for n in range(25))
+        fetch_bundle(jobs(*urls), stand.services)
+
+    assert len(stand.origin.of(host="busy.test")) <= 50

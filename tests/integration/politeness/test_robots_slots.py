@@ -1,0 +1,121 @@
+"""robots.txt of many hosts of one domain: each is fetched once, at the slot reserved for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from aragog.pipeline.bundles import UrlJob, in_bundles
+from aragog.pipeline.robots import expiring
+from aragog.pipeline.sending import FETCH, ROBOTS, Send
+from aragog.politeness.slots import Ask
+from tests.support.origin import Request, Wire, answer, page, redirect
+
+pytestmark = pytest.mark.redis
+
+RULES = answer(200, b"User-agent: *\nDisallow: /private\n", content_type="text/plain")
+
+
+def sends(urls: list[str]) -> list[Send]:
+    return [Send(FETCH, bundle) for bundle in in_bundles([UrlJob(url=u) for u in urls], 25)]
+
+
+def test_a_domain_with_200_subdomains_gets_all_their_rules(crawl_stand):
+    stand = crawl_stand({"/robots.txt": RULES}, qps=25)
+    hosts = [f"s{n}.many.test" for n in range(200)]
+    # Hosts alternate, so that each is in several messages, as producers send them.
+    urls = [f"http://{host}/private/{n}" for n in range(10) for host in hosts]
+
+    answers = stand.run(sends(urls), limit_s=60)
+
+    asked = Counter(request.host for request in stand.origin.of(path="/robots.txt"))
+    assert set(asked) == set(hosts)
+    assert max(asked.values()) == 1
+    assert sorted(one.job.url for one in answers) == sorted(urls)
+    assert {one.kind for one in answers} == {"Refused"}
+
+
+def test_robots_txt_is_fetched_at_its_slot_while_the_domain_always_has_a_backlog(crawl_stand):
+    stand = crawl_stand({"/robots.txt": RULES}, qps=25)
+    limiter, clock = stand.services.limiter, stand.services.clock
+    limiter.reserve([Ask("many.test")] * 60)
+    (first,) = sends([f"http://s{n}.many.test/private" for n in range(5)])
+    (to_robots,) = stand.step(first)
+
+    waiting = stand.step(to_robots)
+    for _ in range(3):
+        limiter.reserve([Ask("many.test")] * 60)
+        clock.sleep_s(max((send.delay_ms or 0 for send in waiting), default=0) / 1000)
+        waiting = [one for send in waiting for one in stand.step(send) if one.task == ROBOTS]
+
+    assert len(stand.origin.of(path="/robots.txt")) == 5
+    assert not waiting
+
+
+def test_a_slow_robots_txt_does_not_delay_the_slots_of_others(crawl_stand):
+    def slow(_: Request, wire: Wire) -> bytes:
+        wire.pause(1.5)
+        return RULES
+
+    stand = crawl_stand({"//s0.many.test/robots.txt": slow, "/robots.txt": RULES}, qps=0.5)
+    (to_robots,) = stand.step(*sends([f"http://s{n}.many.test/private" for n in range(2)]))
+
+    (later,) = [one for one in stand.step(to_robots) if one.task == ROBOTS]
+
+    # It comes back at its slot, not as much later as the first took to answer.
+    assert (
+        stand.services.clock.now_ms() + later.delay_ms
+        < later.message.slots["http://s1.many.test"] + 1000
+    )
+    assert len(stand.origin.of(path="/robots.txt")) == 1
+
+
+def test_who_meets_a_reserved_robots_txt_waits_for_it_and_reserves_nothing(crawl_stand):
+    stand = crawl_stand({"/robots.txt": RULES}, qps=25)
+    limiter = stand.services.limiter
+    limiter.reserve([Ask("many.test")] * 100)
+    for n in range(5):
+        (to_robots,) = stand.step(*sends([f"http://s.many.test/private/{n}"]))
+        (later,) = stand.step(to_robots)
+        assert later.delay_ms > 2000
+
+    assert limiter.describe(["many.test"])["many.test"].backlog_ms < 102 * 40
+
+
+def test_a_robots_txt_that_redirects_to_a_domain_booked_out_opens_nothing(crawl_stand):
+    stand = crawl_stand(
+        {"//site.test/robots.txt": redirect("http://other.test/r"), "*": page(b"hello")}
+    )
+    stand.services.limiter.pause("other.test", 3600)
+    first = sends(["http://site.test/private"])
+
+    (to_robots,) = stand.step(first[0])
+    stand.step(to_robots)
+
+    found = stand.services.robots.get("http://site.test")
+    assert found.rules is None or not found.rules.allows("aragog", "http://site.test/private")
+
+
+def test_rules_that_are_due_for_a_refresh_are_refreshed_on_a_busy_domain(crawl_stand):
+    stand = crawl_stand({"/robots.txt": RULES}, qps=50, robots_fresh_s=0.001)
+    hosts = [f"s{n}.many.test" for n in range(120)]
+    stand.know_rules(*hosts)
+
+    stand.run(sends([f"http://{host}/private" for host in hosts]), limit_s=60)
+
+    asked = Counter(request.host for request in stand.origin.of(path="/robots.txt"))
+    assert set(asked) == set(hosts)
+
+
+def test_a_tick_refreshes_all_rules_that_are_due_and_each_once(crawl_stand):
+    stand = crawl_stand({}, robots_fresh_s=60)
+    origins = [f"http://d{n}.test" for n in range(1300)]
+    stand.know_rules(*(of.removeprefix("http://") for of in origins))
+    stand.services.robots.get_many(origins)
+
+    sent = [send for sends in expiring(stand.services) for send in sends]
+    again = [send for sends in expiring(stand.services) for send in sends]
+
+    assert sorted(of for send in sent for of in send.message.origins) == sorted(origins)
+    assert not again

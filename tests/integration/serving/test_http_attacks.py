@@ -1,0 +1,251 @@
+"""Hostile clients of the API: each is answered with the right code or cut off, and harms no other."""
+
+import contextlib
+import re
+import socket
+import time
+from pathlib import Path
+
+import orjson
+import pytest
+
+from aragog.errors import ConfigError
+from aragog.serving.protocol import MOST_PIPELINED
+from aragog.serving.server import listen
+from aragog.settings import ServingSettings
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.api_server import parsed, read_all, running
+from tests.support.stores import stand
+
+A = "http://a.example/"
+GET = f"GET /v1/urls?url={A} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+
+
+@pytest.fixture(scope="module")
+def here():
+    made = stand(MemoryTables())
+    made.store.put(A, {"team.a": b"1"})
+    made.store.put_content(A, b"x" * 4_000_000, {"content_type": "text/plain"})
+    return made
+
+
+@pytest.fixture(scope="module")
+def api(here):
+    with running(here.store, max_body_bytes=100_000) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def others_are_unharmed(request):
+    """Whatever a test did, the server answers the next client."""
+    yield
+    if "api" in request.fixturenames:
+        assert request.getfixturevalue("api").get(f"/v1/urls?url={A}").status == 200
+
+
+def resident_bytes():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def status(reply):
+    return int(reply.split(b" ", 2)[1]) if reply else None
+
+
+@pytest.mark.parametrize(
+    ("attack", "expected"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
+        (b"NONSENSE\r\n\r\n", 400),
+        (b"FOO / HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+        (b"GET / HTTP/3.0\r\nHost: localhost\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost localhost\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\n Host: localhost\r\n\r\n", 400),
+        (b"GET /\xff HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 400),
+        (b"GET /%ff%00 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 404),
+        (b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\nConnection: close\r\n\r\n", 400),
+        (b"CONNECT example.com:443 HTTP/1.1\r\nHost: localhost\r\n\r\n", 501),
+        (b"GET http://localhost/healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 200),
+        # Request smuggling: two lengths, length and coding, a coding that is none.
+        (b"POST /v1/enqueue HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!", 400),
+        (b"POST /v1/enqueue HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        (b"POST /v1/enqueue HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 400),
+        (b"POST /v1/enqueue HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", 400),
+        (b"POST /v1/enqueue HTTP/1.1\r\nHost: localhost\r\nContent-Length: +5\r\n\r\nhello", 400),
+        (b"POST /v1/enqueue HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        # Sizes.
+        (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 431),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 700_000 + b"\r\n\r\n", 431),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 200_000, 431),
+        (b"POST /v1/enqueue HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n", 413),
+        (b"POST /v1/enqueue HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999999\r\n\r\n", 400),
+        (b"POST /v1/enqueue HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + (b"10000\r\n" + b"a" * 65_536 + b"\r\n") * 2, 413),
+    ],
+    ids=lambda value: value[:40].decode("latin-1") if isinstance(value, bytes) else str(value),
+)  # fmt: skip
+def test_a_malformed_request_is_answered_and_the_connection_closed(api, attack, expected):
+    with api.connect() as sock:
+        with contextlib.suppress(OSError):  # cut off while it was sending
+            sock.sendall(attack)
+        reply = read_all(sock)
+
+    assert status(reply) in ((expected,) if reply else (None,))
+    assert reply or len(attack) > 65_536
+    assert len(re.findall(rb"HTTP/1.1 [0-9]{3}", reply)) <= 1
+
+
+def test_a_body_that_is_too_long_is_413_with_a_problem(api):
+    found = api.ask("POST", "/v1/enqueue", {"urls": ["x" * 200_000]})
+
+    assert found.status == 413
+    assert found.json["status"] == 413
+    assert found.headers["connection"] == "close"
+
+
+def test_an_upgrade_that_is_not_offered_is_answered_as_http(api):
+    for protocol in ("websocket", "h2c"):
+        found = api.ask("GET", "/healthz", Connection="Upgrade", Upgrade=protocol)
+        assert found.status == 200
+
+
+def test_pipelined_requests_nobody_reads_cost_little_memory(api):
+    ask = f"GET /v1/content?url={A} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    before = resident_bytes()
+    socks = [api.connect() for _ in range(10)]
+    for sock in socks:
+        sock.sendall(ask * 30)
+    for sock in socks:
+        assert sock.recv(1)  # the server has begun to answer, and nobody reads on
+    for _ in range(20):
+        assert api.get("/healthz").status == 200
+    grown = resident_bytes() - before
+    for sock in socks:
+        sock.close()
+
+    assert grown < 150_000_000
+
+
+def test_too_many_pipelined_requests_are_cut_off(api):
+    with api.connect() as sock:
+        sock.sendall(GET * (MOST_PIPELINED * 4))
+        reply = read_all(sock)
+
+    assert reply.count(b"HTTP/1.1 200") <= MOST_PIPELINED + 1
+
+
+def test_an_early_error_with_an_unread_body_ends_the_connection(api):
+    request = b"DELETE /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000\r\n\r\n"
+    smuggled = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    reply = api.raw(request + smuggled)
+
+    assert reply.count(b"HTTP/1.1 ") == 1
+
+
+def test_slow_clients_are_cut_off_and_the_rest_is_served(here):
+    with running(here.store, head_timeout_s=0.2, keep_alive_s=0.2, send_timeout_s=0.2) as api:
+        silent, headless, bodiless, idle, deaf = (api.connect() for _ in range(5))
+        headless.sendall(b"GET / HTTP/1.1\r\nHost: local")
+        bodiless.sendall(
+            b"POST /v1/enqueue HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
+        )
+        idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        ask = f"GET /v1/content?url={A} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        deaf.sendall(ask * 10)
+        assert api.get("/healthz").status == 200
+
+        replies = [read_all(sock) for sock in (silent, headless, bodiless, idle)]
+        until_s = time.monotonic() + 60
+        while api.server.server_state.connections and time.monotonic() < until_s:
+            time.sleep(0.01)
+        left = len(api.server.server_state.connections)
+        for sock in (silent, headless, bodiless, idle, deaf):
+            sock.close()
+
+    assert [status(reply) for reply in replies] == [408, 408, 408, 200]
+    assert left == 0
+
+
+def test_a_header_that_drips_is_cut_off(here):
+    with running(here.store, head_timeout_s=0.3) as api, api.connect() as sock:
+        sock.sendall(b"GET / HTTP/1.1\r\n")
+        reply, sock_open = b"", True
+        sock.settimeout(0.02)
+        while sock_open:
+            try:
+                sock.sendall(b"X: y\r\n")
+                reply += sock.recv(1000)
+                sock_open = not reply
+            except TimeoutError:
+                continue
+            except OSError:
+                sock_open = False
+
+    assert status(reply) in (408, None)
+
+
+def test_connections_beyond_the_cap_are_closed_and_room_is_made_again(here):
+    with running(here.store, max_connections=5) as api:
+        held = [api.connect() for _ in range(5)]
+        for sock in held:
+            sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert sock.recv(1000).startswith(b"HTTP/1.1 200")
+        with api.connect() as sock:
+            refused = parsed(read_all(sock))
+        for sock in held:
+            sock.close()
+        until_s = time.monotonic() + 60
+        while api.server.server_state.connections and time.monotonic() < until_s:
+            time.sleep(0.01)
+        again = api.get("/healthz").status
+
+    assert refused.status == 503
+    assert again == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("localhost:8100", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:8100", 200),
+        ("api.example.com", 200),
+        ("x.team.example", 200),
+        ("evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("evil.example:8100", 421),
+        ("notteam.example", 421),
+        ("", 421),
+    ],
+)
+def test_a_name_that_was_rebound_to_this_machine_is_refused(here, host, expected):
+    with running(here.store, allowed_hosts=("api.example.com", ".team.example")) as api:
+        found = api.get(f"/v1/urls?url={A}", Host=host)
+
+    assert found.status == expected
+
+
+def test_a_port_in_use_is_an_error_also_where_the_other_shares_it():
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(ConfigError, match=f"serving.http_port: .*:{port}.*in use"):
+            listen(ServingSettings(http_port=port))
+
+
+def test_a_request_in_hand_is_answered_while_the_server_stops(here):
+    with running(here.store) as api, api.connect() as poll:
+        poll.sendall(
+            b"GET /v1/changes?cursor=now&wait_ms=30000 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        )
+        until_s = time.monotonic() + 60
+        while not api.server.server_state.tasks and time.monotonic() < until_s:
+            time.sleep(0.01)
+        api.server.handle_exit(15, None)
+        reply = read_all(poll)
+
+    assert reply.startswith(b"HTTP/1.1 200")
+    assert orjson.loads(reply.partition(b"\r\n\r\n")[2])["changes"] == []

@@ -1,0 +1,337 @@
+"""Reading over HTTP: records, batches, links, conditional requests, and what is wrong with a request."""
+
+import threading
+
+import orjson
+import pytest
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import validate
+
+from aragog.clock import ManualClock
+from aragog.serving.openapi import DOCUMENT
+from aragog.serving.schemas import SCHEMAS
+from aragog.settings import StoreSettings
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.records import OutLink
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.api_server import running
+from tests.support.stores import NOW_MS, stand
+
+A, B = "http://a.example/", "http://b.example/"
+
+
+@pytest.fixture(scope="module")
+def here():
+    made = stand(MemoryTables())
+    made.store.put(A, {"page.title": b'"A"', "team.note": b"7x", "team.quoted": b'"7x"'})
+    made.store.add_links(A, [OutLink(f"{B}{n}", f"link {n}", "nofollow ugc") for n in range(5)])
+    made.store.merge_alias("http://a.example/alias", A)
+    return made
+
+
+@pytest.fixture(scope="module")
+def api(here):
+    with running(here.store) as made:
+        yield made
+
+
+def test_a_record_is_read_by_any_spelling_with_aliases_and_inlinks(api):
+    found = api.get("/v1/urls?url=HTTP%3A%2F%2FA.example%3A80%2Falias")
+
+    assert found.status == 200
+    assert found.json["canonical_url"] == A
+    assert found.json["aliases"] == ["http://a.example/alias"]
+    assert found.json["inlinks"] == 0
+    assert found.json["fields"]["page.title"] == "A"
+
+
+def test_only_the_fields_that_are_named_are_read(api):
+    found = api.get(f"/v1/urls?url={A}&fields=team.note&include=").json
+
+    assert found["fields"] == {"team.note": "7x"}
+    assert "aliases" not in found
+
+
+def test_values_that_differ_read_differently(api):
+    fields = api.get(f"/v1/urls?url={A}").json["fields"]
+
+    assert fields["team.note"] == "7x"
+    assert fields["team.quoted"] == '"7x"'
+
+
+def test_one_bad_url_harms_no_other_of_its_batch(api):
+    found = api.ask("POST", "/v1/urls:batchGet", {"urls": [A, "nonsense", "http://no.example/"]})
+
+    assert found.status == 200
+    assert [one["status"] for one in found.json["results"]] == [200, 400, 404]
+    assert found.json["results"][0]["record"]["fields"]["team.note"] == "7x"
+    assert [one["input"] for one in found.json["results"]] == [A, "nonsense", "http://no.example/"]
+
+
+def test_links_go_on_with_the_link_header(api):
+    first = api.get(f"/v1/links?url={A}&limit=3")
+    target = first.headers["link"].partition(">")[0].removeprefix("<")
+    second = api.get(target)
+
+    assert [one["url"] for one in first.json["links"] + second.json["links"]] == [
+        f"{B}{n}" for n in range(5)
+    ]
+    assert first.json["links"][0]["rel"] == ["nofollow", "ugc"]
+    assert "link" not in second.headers
+
+
+def test_a_client_that_has_the_record_is_answered_304(api):
+    first = api.get(f"/v1/urls?url={A}")
+    again = api.get(f"/v1/urls?url={A}", If_None_Match=first.headers["etag"])
+    other = api.get(f"/v1/urls?url={A}", If_None_Match='"other"')
+
+    assert (again.status, again.body) == (304, b"")
+    assert other.status == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", "/v1/links?url=http://a.example/&limit=%C2%B2", None, 400),
+        ("GET", "/v1/links?url=http://a.example/&limit=0", None, 400),
+        ("GET", "/v1/links?url=http://a.example/&limit=99999999999999", None, 400),
+        ("GET", "/v1/links?url=http://a.example/&cursor=WyJhIl0=", None, 400),
+        ("GET", "/v1/links?url=http://a.example/&direction=in&cursor=WzFd", None, 400),
+        ("GET", "/v1/links?url=http://a.example/&direction=up", None, 400),
+        ("GET", "/v1/urls?url=%FF", None, 400),
+        ("GET", "/v1/urls?" + "x=1&" * 100, None, 400),
+        ("GET", "/v1/urls", None, 400),
+        ("GET", "/v1/urls?url=nonsense", None, 400),
+        ("GET", "/v1/urls?url=http://a.example/&include=all", None, 400),
+        ("GET", "/v1/urls?url=http://no.example/", None, 404),
+        ("GET", "/v1/content?url=http://a.example/", None, 404),
+        ("GET", "/v1/history?url=http://a.example/", None, 400),
+        ("GET", "/nowhere", None, 404),
+        ("GET", "/v1/urls/", None, 404),
+        ("POST", "/v1/urls", {}, 405),
+        ("GET", "/v1/urls:batchGet", None, 405),
+        ("PROPFIND", "/v1/urls", None, 405),
+        ("POST", "/v1/urls:batchGet", {"fields": [1]}, 400),
+        ("POST", "/v1/urls:batchGet", {"fields": 5}, 400),
+        ("POST", "/v1/urls:batchGet", {"urls": [A], "fields": [1]}, 400),
+        ("POST", "/v1/urls:batchGet", {"urls": [A], "fields": 5}, 400),
+        ("POST", "/v1/urls:batchGet", {"urls": [1]}, 400),
+        ("POST", "/v1/urls:batchGet", {"urls": "x"}, 400),
+        ("POST", "/v1/urls:batchGet", {"urls": [A] * 1001}, 400),
+        ("POST", "/v1/urls:batchGet", [], 400),
+        ("POST", "/v1/urls:batchGet", b"\xff", 400),
+        ("POST", "/v1/urls:batchGet", b"[" * 100_000, 400),
+        ("POST", "/v1/enqueue", {"urls": [A]}, 501),
+    ],
+)
+def test_a_request_that_cannot_be_served_is_answered_with_a_problem(
+    api, method, path, body, status
+):
+    found = api.ask(method, path, body)
+
+    assert found.status == status
+    assert found.headers["content-type"] == "application/problem+json"
+    assert found.json["status"] == status
+    assert found.json["detail"]
+
+
+def test_405_names_the_methods_that_there_are(api):
+    found = api.ask("POST", "/v1/links", {})
+
+    assert found.status == 405
+    assert found.headers["allow"] == "GET, HEAD, OPTIONS"
+
+
+def test_a_body_that_is_not_declared_json_is_refused(api):
+    found = api.ask("POST", "/v1/urls:batchGet", {"urls": [A]}, Content_Type="text/plain")
+
+    assert found.status == 415
+
+
+def test_an_error_nobody_foresaw_is_a_logged_500(here, caplog):
+    class Broken:
+        formats = here.store.formats
+
+        def get(self, *_args):
+            raise ZeroDivisionError("of a bug")
+
+    with running(Broken()) as api:
+        found = api.get(f"/v1/urls?url={A}")
+        alive = api.get("/healthz")
+
+    assert found.status == 500
+    assert "bug" not in found.body.decode()
+    assert "ZeroDivisionError: of a bug" in caplog.text
+    assert alive.status == 200
+
+
+class SlowContent(MemoryContent):
+    """A content store whose reads wait to be released."""
+
+    def __init__(self):
+        super().__init__()
+        self.release = threading.Event()
+
+    def get(self, key):
+        self.release.wait(60)
+        return super().get(key)
+
+
+def test_a_slow_content_store_delays_no_other_read_and_is_answered_504():
+    content = SlowContent()
+    store = UrlStore(MemoryTables(), content, StoreSettings(), ManualClock(NOW_MS))
+    store.put_content(A, b"<p>", {"content_type": "text/html"})
+    try:
+        with running(store, content_deadline_ms=50, max_in_flight=2) as api:
+            late = [api.get(f"/v1/content?url={A}") for _ in range(3)]
+            meanwhile = api.get(f"/v1/urls?url={A}&include=")
+            ready = api.get("/readyz")
+            content.release.set()
+    finally:
+        content.release.set()
+
+    assert [one.status for one in late] == [504, 504, 503]
+    assert "retry-after" in late[2].headers
+    assert meanwhile.status == 200
+    assert ready.status == 200
+
+
+def test_content_is_sent_as_it_was_and_never_runs_as_a_page_of_ours(here):
+    here.store.put_content(B, b"<script>1</script>", {"content_type": "text/html\r\nX: y"})
+    with running(here.store) as api:
+        found = api.get(f"/v1/content?url={B}")
+
+    assert found.body == b"<script>1</script>"
+    assert found.headers["content-type"] == "text/htmlX: y"
+    assert found.headers["content-security-policy"] == "sandbox; default-src 'none'"
+    assert found.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "body"),
+    [
+        ("bytes=0-3", 206, b"0123"),
+        ("bytes=4-", 206, b"456789"),
+        ("bytes=-2", 206, b"89"),
+        ("bytes=-99", 206, b"0123456789"),
+        ("bytes=8-99", 206, b"89"),
+        ("bytes=10-", 416, None),
+        ("bytes=5-4", 200, b"0123456789"),
+        ("bytes=0-1,3-4", 200, b"0123456789"),
+        ("lines=1-2", 200, b"0123456789"),
+        ("bytes=²-", 200, b"0123456789"),
+    ],
+)
+def test_content_is_sent_in_part_where_one_range_is_asked_for(api, here, asked, status, body):
+    url = "http://range.example/"
+    here.store.put_content(url, b"0123456789", {"content_type": "text/plain"})
+    found = api.get(f"/v1/content?url={url}", Range=asked)
+
+    assert found.status == status
+    if status == 206:
+        first = b"0123456789".index(body)
+        assert found.headers["content-range"] == f"bytes {first}-{first + len(body) - 1}/10"
+    if body is not None:
+        assert found.body == body
+    else:
+        assert found.headers["content-range"] == "bytes */10"
+
+
+def test_a_store_that_hangs_is_not_ready_yet_alive(here):
+    release = threading.Event()
+
+    class Hung:
+        formats = here.store.formats
+
+        def get(self, *_args):
+            release.wait(60)
+
+    try:
+        with running(Hung(), deadline_ms=50) as api:
+            answers = [
+                api.get(path).status for path in ("/readyz", "/healthz", "/v1/urls?url=" + A)
+            ]
+            release.set()
+    finally:
+        release.set()
+
+    assert answers == [503, 200, 504]
+
+
+def test_the_openapi_document_is_valid_and_names_every_path(api):
+    document = api.get("/openapi.json").json
+    validate(document)
+
+    operations = [one for path in document["paths"].values() for one in path.values()]
+    names = [one["operationId"] for one in operations]
+    assert len(set(names)) == len(names)
+    assert set(api.get("/").json["paths"]) == set(document["paths"])
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("get", f"/v1/urls?url={A}", None),
+        ("get", f"/v1/urls?url={A}&include=", None),
+        ("get", "/v1/urls?url=nonsense", None),
+        ("get", "/v1/urls?url=http://no.example/", None),
+        ("post", "/v1/urls:batchGet", {"urls": [A, "nonsense", "http://no.example/"]}),
+        ("post", "/v1/urls:batchGet", {"urls": 1}),
+        ("get", f"/v1/links?url={A}&limit=2", None),
+        ("get", f"/v1/links?url={A}&direction=in", None),
+        ("get", f"/v1/aliases?url={A}", None),
+        ("get", f"/v1/history?url={A}&field=team.note", None),
+        ("get", "/v1/changes", None),
+        ("get", "/healthz", None),
+        ("get", "/readyz", None),
+    ],
+)
+def test_a_response_is_what_its_schema_says(api, method, path, body):
+    found = api.ask(method.upper(), path, body)
+    operation = DOCUMENT["paths"][path.partition("?")[0]][method]
+    kind = found.headers["content-type"]
+    schema = operation["responses"][str(found.status)]["content"][kind]["schema"]
+
+    name = schema["$ref"].rpartition("/")[2]
+    whole = {"components": {"schemas": SCHEMAS}, "$ref": f"#/components/schemas/{name}"}
+    Draft202012Validator(whole).validate(found.json)
+
+
+def test_the_docs_page_loads_nothing_from_elsewhere(api):
+    found = api.get("/docs")
+
+    assert found.headers["content-type"].startswith("text/html")
+    assert "default-src 'none'" in found.headers["content-security-policy"]
+    assert b"/v1/urls:batchGet" in found.body
+    for word in (b"<script", b"src=", b"//"):
+        assert word not in found.body
+
+
+def test_requests_are_counted_by_route_and_never_by_what_a_client_made_up(here):
+    from prometheus_client import generate_latest
+
+    with running(here.store, metrics=generate_latest) as api:
+        api.get("/nowhere/at/all")
+        api.get(f"/v1/aliases?url={A}")
+        text = api.get("/metrics").body.decode()
+
+    assert 'aragog_http_requests_total{method="GET",route="/v1/aliases",status="200"}' in text
+    assert 'route="none",status="404"' in text
+    assert "nowhere" not in text
+    assert "aragog_http_request_seconds_bucket" in text
+
+
+def test_head_has_no_body(api):
+    found = api.ask("HEAD", f"/v1/urls?url={A}")
+
+    assert (found.status, found.body) == (200, b"")
+    assert int(found.headers["content-length"]) > 0
+
+
+def test_two_keep_alive_requests_are_answered_on_one_connection(api):
+    one = f"GET /v1/urls?url={A} HTTP/1.1\r\nHost: localhost\r\n"
+    both = api.raw(f"{one}\r\n{one}Connection: close\r\n\r\n".encode())
+
+    assert both.count(b"HTTP/1.1 200 OK") == 2
+    assert orjson.loads(both.rpartition(b"\r\n\r\n")[2])["canonical_url"] == A

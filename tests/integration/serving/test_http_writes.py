@@ -1,0 +1,198 @@
+"""Writing over HTTP: fields, conditions, formats that keep their bytes, tokens, URLs to be fetched."""
+
+import pytest
+
+from aragog.errors import ConfigError
+from aragog.pipeline.enqueue import Enqueued, Fate
+from aragog.serving.server import listen
+from aragog.serving.tokens import make
+from aragog.settings import ServingSettings, StoreSettings
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.api_server import running
+from tests.support.stores import stand
+
+A = "http://a.example/"
+AT = f"/v1/urls?url={A}"
+FORMATS = {
+    "team.count": "integer",
+    "team.price": "decimal",
+    "team.tree.*": "json",
+    "team.raw": "bytes",
+}
+
+
+@pytest.fixture
+def here():
+    return stand(MemoryTables(), StoreSettings(field_formats=FORMATS))
+
+
+@pytest.fixture
+def api(here):
+    with running(here.store) as made:
+        yield made
+
+
+def tick(here):
+    here.clock.advance_ms(10)
+
+
+def test_put_replaces_all_fields_and_patch_some(api, here):
+    assert api.ask("PUT", AT, {"fields": {"team.a": "1", "team.b": "2"}}).status == 200
+    tick(here)
+    assert api.ask("PATCH", AT, {"fields": {"team.b": None, "team.c": "3"}}).status == 200
+    patched = api.get(AT).json["fields"]
+    tick(here)
+    assert api.ask("PUT", AT, {"fields": {"team.d": "4"}}).status == 200
+
+    assert patched == {"team.a": "1", "team.c": "3"}
+    assert api.get(AT).json["fields"] == {"team.d": "4"}
+
+
+def test_delete_takes_single_fields_or_the_record(api, here):
+    api.ask("PUT", AT, {"fields": {"team.a": "1", "team.b": "2"}})
+    tick(here)
+    one = api.ask("DELETE", AT + "&fields=team.a")
+    left = api.get(AT).json["fields"]
+    tick(here)
+    whole = api.ask("DELETE", AT)
+
+    assert (one.status, whole.status) == (204, 204)
+    assert left == {"team.b": "2"}
+    assert api.get(AT).status == 404
+    assert api.ask("DELETE", AT + "&fields=").status == 400
+
+
+def test_a_write_for_another_version_changes_nothing(api, here):
+    api.ask("PUT", AT, {"fields": {"team.a": "1"}})
+    tag = api.get(AT).headers["etag"]
+    tick(here)
+    taken = api.ask("PATCH", AT, {"fields": {"team.a": "2"}}, If_Match=tag)
+    tick(here)
+    refused = api.ask("PATCH", AT, {"fields": {"team.a": "3"}}, If_Match=tag)
+    new_only = api.ask("PUT", AT, {"fields": {"team.a": "4"}}, If_None_Match="*")
+
+    assert (taken.status, refused.status, new_only.status) == (200, 412, 412)
+    assert api.get(AT).json["fields"] == {"team.a": "2"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "stored"),
+    [
+        ("team.count", 12345678901234567890123, b"12345678901234567890123"),
+        ("team.price", "1.10", b"1.10"),
+        ("team.tree.x", {"a": [1, None, "ü"]}, '{"a":[1,null,"ü"]}'.encode()),
+        ("team.raw", {"base64": "/wA="}, b"\xff\0"),
+        ("team.text", "7x", b"7x"),
+        ("team.text", '"7x"', b'"7x"'),
+        ("team.text", {"base64": "/w=="}, b"\xff"),
+    ],
+)
+def test_a_value_comes_back_as_it_was_put(api, here, name, value, stored):
+    import json
+
+    made = api.ask("PUT", AT, json.dumps({"fields": {name: value}}).encode())
+
+    assert made.status == 200
+    assert here.store.get(A).fields[name] == stored
+    assert json.loads(api.get(AT).body)["fields"] == {name: value}
+
+
+def test_bytes_that_do_not_fit_their_format_read_as_base64(api, here):
+    here.store.put(A, {"team.count": b"many", "team.tree.x": b"{", "page.title": b'"J"'})
+
+    assert api.get(AT).json["fields"] == {
+        "team.count": {"base64": "bWFueQ=="},
+        "team.tree.x": {"base64": "ew=="},
+        "page.title": "J",
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"fields": {"team.count": "5"}}, 400),
+        ({"fields": {"team.count": True}}, 400),
+        ({"fields": {"team.price": "cheap"}}, 400),
+        ({"fields": {"team.raw": "x"}}, 400),
+        ({"fields": {"team.text": 5}}, 400),
+        ({"fields": {"team.text": {"base64": "%"}}}, 400),
+        ({"fields": {"": "x"}}, 400),
+        ({"fields": []}, 400),
+        ({"fields": {}, "more": 1}, 400),
+        (b'{"fields": {"team.tree.x": NaN}}', 400),
+        (b'{"fields": {"team.text": "\\ud800"}}', 400),
+        (b'{"fields": {"team.tree.x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}", 400),
+        (b'{"fields": {"team.count": ' + b"9" * 5000 + b"}}", 400),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused_and_nothing_written(api, body, status):
+    found = api.ask("PUT", AT, body)
+
+    assert found.status == status
+    assert api.get(AT).status == 404
+
+
+def test_a_url_that_was_taken_down_is_refused(api, here):
+    here.store.put(A, {"team.a": b"1"})
+    tick(here)
+    here.store.take_down(url=A)
+    tick(here)
+
+    assert api.ask("PUT", AT, {"fields": {"team.a": "1"}}).status == 403
+
+
+def test_enqueue_gives_a_result_for_each_url(here):
+    asked = []
+
+    def enqueue(urls, **options):
+        asked.append((urls, options))
+        yield Enqueued(urls[0], Fate.ACCEPTED, A)
+        yield Enqueued(urls[1], Fate.INVALID, None, "no host")
+
+    with running(here.store, enqueue=enqueue) as api:
+        found = api.ask("POST", "/v1/enqueue", {"urls": [A, "x"], "priority": 0, "refresh": True})
+        wrong = [
+            api.ask("POST", "/v1/enqueue", {"urls": [A], **options}).status
+            for options in ({"priority": 10}, {"depth": "1"}, {"refresh": 1}, {"run_after": -1})
+        ]
+
+    assert found.status == 202
+    assert found.json["results"] == [
+        {"input": A, "status": "accepted", "url": A, "reason": None},
+        {"input": "x", "status": "invalid", "url": None, "reason": "no host"},
+    ]
+    assert asked == [([A, "x"], {"priority": 0, "refresh": True})]
+    assert wrong == [400] * 4
+
+
+def test_a_token_may_do_what_its_scopes_say(here):
+    (reader, read), (writer, write) = make("r", ["read"]), make("w", ["write"])
+    root, admin = make("a", ["admin"])
+
+    def codes(api, token):
+        bearer = {"Authorization": f"Bearer {token}"} if token else {}
+        return [
+            api.get("/v1/aliases?url=" + A, **bearer).status,
+            api.ask("PUT", AT, {"fields": {"team.a": "1"}}, **bearer).status,
+            api.get("/healthz", **bearer).status,
+        ]
+
+    with running(here.store, tokens=(read, write, admin)) as api:
+        found = [codes(api, one) for one in (None, "guess", reader, writer, root)]
+        challenge = api.get(AT).headers["www-authenticate"]
+
+    assert found == [
+        [401, 401, 200],
+        [401, 401, 200],
+        [200, 403, 200],
+        [403, 200, 200],
+        [200, 200, 200],
+    ]
+    assert challenge.startswith("Bearer")
+    assert reader not in read
+
+
+def test_off_loopback_the_api_does_not_start_without_a_token():
+    with pytest.raises(ConfigError, match=r"serving\.tokens"):
+        listen(ServingSettings(host="0.0.0.0", http_port=0))
+    listen(ServingSettings(host="0.0.0.0", http_port=0, tokens=(make("r", ["read"])[1],))).close()

@@ -1,0 +1,143 @@
+"""`aragog serve` as a process: alone, several on one port, and beside another that has the port."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+
+import pytest
+
+from aragog.bootstrap import url_store
+from aragog.settings import Settings
+from tests.support.standalone import free_port
+
+pytestmark = pytest.mark.redis
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+@contextmanager
+def serving(redis_server, folder, port, **environ):
+    """`aragog serve`, once it answers or has ended."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aragog.cli", "serve"],
+        env={
+            **{k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")},
+            "ARAGOG_DATA_DIR": str(folder),
+            "ARAGOG_REDIS__URL": redis_server.url,
+            "ARAGOG_BROKER__URL": f"redis+socket://{redis_server.socket}?virtual_host=7",
+            "ARAGOG_REDIS__PREFIX": f"serving-{port}:",
+            "ARAGOG_SERVING__HTTP_PORT": str(port),
+            **environ,
+        },
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until_s = time.monotonic() + 60
+    try:
+        while process.poll() is None and time.monotonic() < until_s and not answers(port):
+            time.sleep(0.05)
+        yield process
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stderr.close()
+
+
+def answers(port):
+    try:
+        with OPENER.open(f"http://127.0.0.1:{port}/readyz", timeout=5) as reply:
+            return reply.status == 200
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_it_answers_and_ends_by_sigterm_with_code_0(redis_server, tmp_path, processes):
+    port = free_port()
+    more = {"ARAGOG_SERVING__PROCESSES": str(processes)}
+    with serving(redis_server, tmp_path, port, **more) as process:
+        assert all(answers(port) for _ in range(20))
+        with OPENER.open(f"http://127.0.0.1:{port}/metrics", timeout=30) as reply:
+            assert b"aragog_http_requests_total" in reply.read()
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(30)
+
+    assert code == 0
+    assert not answers(port)
+
+
+def test_it_enqueues_and_says_what_became_of_each_url(redis_server, tmp_path):
+    port = free_port()
+    url = f"http://h{port}.example/"
+    with serving(redis_server, tmp_path, port):
+        asked = urllib.request.Request(
+            f"http://127.0.0.1:{port}/v1/enqueue",
+            json.dumps({"urls": [url, url.upper(), "nonsense"], "priority": 1}).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with OPENER.open(asked, timeout=30) as reply:
+            code, told = reply.status, json.load(reply)
+
+    assert code == 202
+    assert [one["status"] for one in told["results"]] == ["accepted", "already waiting", "invalid"]
+    assert told["results"][1]["url"] == url
+    assert told["results"][2]["reason"]
+
+
+def test_an_s3_that_hangs_delays_neither_other_reads_nor_the_end(redis_server, tmp_path):
+    url = "http://slow.example/"
+    settings = Settings(data_dir=tmp_path)
+    store = url_store(settings)
+    store.put_content(url, b"<p>", {})
+    store.close()
+    port = free_port()
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # connects, and answers nothing
+        more = {
+            "ARAGOG_CONTENT__ENGINE": "s3",
+            "ARAGOG_CONTENT__S3_BUCKET": "b",
+            "ARAGOG_CONTENT__S3_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}",
+            "ARAGOG_CONTENT__S3_READ_TIMEOUT_S": "600",
+            "ARAGOG_SERVING__CONTENT_DEADLINE_MS": "300",
+            "ARAGOG_SERVING__CONTENT_THREADS": "1",
+            "ARAGOG_SERVING__DEADLINE_MS": "30000",
+            "AWS_ACCESS_KEY_ID": "a",
+            "AWS_SECRET_ACCESS_KEY": "b",
+        }
+        with serving(redis_server, tmp_path, port, **more) as process:
+            codes = [
+                status(port, f"/v1/{what}?url={url}")
+                for what in ("content", "urls", "content", "links")
+            ]
+            process.send_signal(signal.SIGTERM)
+            code = process.wait(60)
+
+    assert codes == [504, 200, 504, 200]
+    assert code == 0
+
+
+def status(port, path):
+    try:
+        with OPENER.open(f"http://127.0.0.1:{port}{path}", timeout=60) as reply:
+            return reply.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_a_second_server_on_the_port_ends_with_the_reason(redis_server, tmp_path):
+    port = free_port()
+    with (
+        serving(redis_server, tmp_path, port, ARAGOG_SERVING__PROCESSES="2"),
+        serving(redis_server, tmp_path, port) as second,
+    ):
+        code = second.wait(60)
+        told = second.stderr.read()
+
+    assert code == 1
+    assert f"serving.http_port: cannot listen on 127.0.0.1:{port}" in told
+    assert "Traceback" not in told

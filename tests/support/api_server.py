@@ -1,0 +1,114 @@
+"""The HTTP API on loopback, in a thread of the test, and a client that sends bytes as they are."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from aragog.serving.app import Api
+from aragog.serving.server import Server, listen
+from aragog.settings import ServingSettings
+
+TIMEOUT_S = 60
+
+
+@dataclass
+class Reply:
+    """A response."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return orjson.loads(self.body)
+
+
+@dataclass
+class Running:
+    """An API that answers."""
+
+    port: int
+    server: Server
+
+    def connect(self) -> socket.socket:
+        """A connection."""
+        return socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S)
+
+    def raw(self, data: bytes) -> bytes:
+        """All that comes back for these bytes, up to the end of the connection."""
+        with self.connect() as sock:
+            sock.sendall(data)
+            return read_all(sock)
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Reply:
+        """A request of a well-behaved client; the body is sent as JSON."""
+        content = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
+        named = {"Host": "localhost", "Connection": "close"}
+        if body is not None:
+            named |= {"Content-Type": "application/json", "Content-Length": str(len(content))}
+        named |= {name.replace("_", "-"): value for name, value in headers.items()}
+        lines = [f"{method} {path} HTTP/1.1", *(f"{n}: {v}" for n, v in named.items()), "", ""]
+        return parsed(self.raw("\r\n".join(lines).encode() + content))
+
+    def get(self, path: str, **headers: str) -> Reply:
+        return self.ask("GET", path, **headers)
+
+
+def read_all(sock: socket.socket) -> bytes:
+    """Up to the end of the connection; a reset is an end."""
+    pieces = []
+    try:
+        while piece := sock.recv(65_536):
+            pieces.append(piece)
+    except ConnectionResetError:
+        pass
+    return b"".join(pieces)
+
+
+def parsed(data: bytes) -> Reply:
+    """The one response in these bytes."""
+    head, _, body = data.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = {n.lower(): v for n, _, v in (line.partition(": ") for line in lines)}
+    if headers.get("transfer-encoding") == "chunked":
+        body = _unchunked(body)
+    return Reply(int(first.split()[1]), headers, body)
+
+
+def _unchunked(data: bytes) -> bytes:
+    found = b""
+    while data:
+        size, _, data = data.partition(b"\r\n")
+        found, data = found + data[: int(size, 16)], data[int(size, 16) + 2 :]
+    return found
+
+
+@contextmanager
+def running(
+    store: Any, *, enqueue: Any = None, metrics: Any = bytes, **given: Any
+) -> Iterator[Running]:
+    """The API over a store, on a free port."""
+    settings = ServingSettings(**{"http_port": 0, "deadline_ms": 20_000, **given})
+    sock = listen(settings)
+    api = Api(store, settings, enqueue=enqueue, metrics=metrics)
+    ready = threading.Event()
+    server = Server(api, settings, ready=ready.set)
+    thread = threading.Thread(target=server.run, args=([sock],), daemon=True)
+    thread.start()
+    assert ready.wait(TIMEOUT_S)
+    try:
+        yield Running(sock.getsockname()[1], server)
+    finally:
+        api.drain()
+        server.should_exit = True
+        thread.join(TIMEOUT_S)
+        api.close()
+        assert not thread.is_alive()

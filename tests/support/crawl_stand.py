@@ -1,0 +1,103 @@
+"""The stages with everything real but the broker: Redis, limiter, robots cache, fetcher, origin."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aragog.bootstrap import connect
+from aragog.pipeline.bundles import Answer, AnswerBundle, FetchBundle, RobotsBundle
+from aragog.pipeline.fetch import fetch_bundle
+from aragog.pipeline.robots import robots_bundle
+from aragog.pipeline.sending import FETCH, ROBOTS, Send
+from aragog.pipeline.services import Services
+from aragog.settings import FetchSettings, PolitenessSettings, Settings, StoreSettings
+from aragog.settings.sections import RedisSettings
+from tests.support.origin import Handler, Origin
+from tests.support.pipeline_stand import Sent
+
+NO_RULES = b"User-agent: *\nDisallow:\n"
+
+
+@dataclass
+class CrawlStand:
+    """One process's services and the origin that every host under `.test` leads to."""
+
+    services: Services
+    origin: Origin
+    sent: Sent
+
+    def url(self, host: str, path: str = "/") -> str:
+        return f"http://{host}{path}"
+
+    def know_rules(self, *hosts: str, body: bytes = NO_RULES) -> None:
+        """Have the rules of these hosts in the cache, as if fetched now."""
+        for host in hosts:
+            now_ms = self.services.clock.now_ms()
+            self.services.robots.put(f"http://{host}", 200, body, now_ms)
+
+    def step(self, send: Send) -> list[Send]:
+        """Deliver one message; what it leads to."""
+        wire = send.message.wire()
+        if send.task == FETCH:
+            return fetch_bundle(FetchBundle.read(wire), self.services)
+        if send.task == ROBOTS:
+            return robots_bundle(RobotsBundle.read(wire), self.services)
+        return []
+
+    def run(self, sends: Sequence[Send], *, limit_s: float) -> list[Answer]:
+        """
+        Deliver fetch and robots messages when they are due, one at a time; what came of the URLs.
+
+        Ends when nothing is left to deliver. Raises AssertionError when that takes too long.
+        """
+        clock, numbers = self.services.clock, itertools.count()
+        until_ms = clock.now_ms() + limit_s * 1000
+        queue = [(clock.now_ms() + (send.delay_ms or 0), next(numbers), send) for send in sends]
+        answers: list[Answer] = []
+        while queue:
+            at_ms, _, send = heapq.heappop(queue)
+            assert clock.now_ms() < until_ms, f"{len(queue)} messages are left"
+            clock.sleep_s((at_ms - clock.now_ms()) / 1000)
+            if isinstance(send.message, AnswerBundle):
+                answers += send.message.answers
+            for one in self.step(send):
+                due_ms = clock.now_ms() + (one.delay_ms or 0)
+                heapq.heappush(queue, (due_ms, next(numbers), one))
+        return answers
+
+
+@pytest.fixture
+def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlStand]]:
+    """Makes stands: `crawl_stand(handlers, qps=10)`; further keywords are politeness settings."""
+    made: list[CrawlStand] = []
+
+    def make(handlers: dict[str, Handler], **politeness: Any) -> CrawlStand:
+        origin = Origin(handlers)
+        origin.start()
+        settings = Settings(
+            data_dir=tmp_path,
+            redis=RedisSettings(url=redis_url),
+            politeness=PolitenessSettings(**politeness),
+            store=StoreSettings(engine="memory"),
+            fetch=FetchSettings(
+                user_agent="aragog/1.0 (+http://127.0.0.1/)",
+                host_map={"*.test": origin.address},
+                allowed_networks=("127.0.0.0/8",),
+            ),
+        )
+        sent = Sent()
+        made.append(CrawlStand(connect(settings, sent), origin, sent))
+        return made[-1]
+
+    yield make
+    for stand in made:
+        stand.origin.stop()
+        stand.services.limiter.close()
+        stand.services.close()

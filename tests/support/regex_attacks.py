@@ -1,0 +1,186 @@
+"""
+Strings made to hurt a regular expression, derived from its own parse tree, and what they cost.
+
+For each repeat of a pattern: what leads to it, its body very often, and an end that fails. For a
+pattern that is searched for: its openings very often, with nothing that closes them.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from re import _constants as op
+from re import _parser as parser
+from typing import Any
+
+CHARS = 6_000
+"""A quadratic pattern takes 20 ms or more for so many, a linear one about one."""
+HARMLESS_S = 0.01
+GROWTH = 2.9
+"""Time for twice the characters: 2 is linear, 4 quadratic; several measurements decide."""
+_GIVE_UP_S = 0.12
+_ENDS = ("", "\x00", "!", "<", "\n")
+_ALPHABET = "a0 <>-.,:;/\"'&=%\n\t()[]{}*"
+_CATEGORIES = {
+    op.CATEGORY_DIGIT: "0", op.CATEGORY_NOT_DIGIT: "a", op.CATEGORY_SPACE: " ",
+    op.CATEGORY_NOT_SPACE: "a", op.CATEGORY_WORD: "a", op.CATEGORY_NOT_WORD: "-",
+}  # fmt: skip
+_LONG = 100
+"""A repeat of at most so many is bounded well enough."""
+
+
+class TooSlowError(Exception):
+    """A match that was still running after that much CPU time."""
+
+
+def attacks(pattern: re.Pattern[Any], chars: int = CHARS) -> Iterator[Any]:
+    """About `chars` characters each, of the pattern's own kind (str or bytes), none twice."""
+    tree = parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)
+    seen: set[tuple[str, str, str]] = set()
+    for before, body in _sites(tree, ""):
+        shapes = [(before, body), ("", before + body), ("", before), ("", body)]
+        for front, unit in shapes:
+            for end in _ENDS:
+                if unit and (front, unit, end) not in seen:
+                    seen.add((front, unit, end))
+                    text = front + unit * (chars // len(unit)) + end
+                    yield (
+                        text
+                        if isinstance(pattern.pattern, str)
+                        else text.encode("latin-1", "replace")
+                    )
+
+
+def grows_too_fast(act: Callable[[Any], object], text: Any) -> bool:
+    """True when `act` takes clearly more than twice as long for `text` as for half of it."""
+    whole = _cpu_s(act, text)
+    if whole < HARMLESS_S:
+        return False
+    if whole >= _GIVE_UP_S:
+        return _cpu_s(act, text) >= _GIVE_UP_S
+    halves = min(_cpu_s(act, text[: len(text) // 2]) for _ in range(3))
+    whole = min(whole, *(_cpu_s(act, text) for _ in range(2)))
+    return whole >= HARMLESS_S and whole / halves > GROWTH
+
+
+def _cpu_s(act: Callable[[Any], object], text: Any) -> float:
+    start = time.thread_time()
+    try:
+        with _limit():
+            act(text)
+    except TooSlowError:
+        pass
+    return time.thread_time() - start
+
+
+@contextmanager
+def _limit() -> Iterator[None]:
+    """The regex engine looks for signals while it matches, so CPU time can be limited."""
+
+    def stop(*_: object) -> None:
+        raise TooSlowError
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, _GIVE_UP_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def _sites(tree: Any, before: str) -> Iterator[tuple[str, str]]:
+    """Each long repeat in `tree` as what leads to it and once its body."""
+    for kind, value in tree:
+        if kind in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT):
+            _, most, body = value
+            if most > _LONG:
+                for text in _bodies(body):
+                    yield before, text
+            yield from _sites(body, before)
+        elif kind is op.SUBPATTERN:
+            yield from _sites(value[-1], before)
+        elif kind is op.ATOMIC_GROUP:
+            yield from _sites(value, before)
+        elif kind in (op.ASSERT, op.ASSERT_NOT):
+            yield from _sites(value[1], before)
+        elif kind is op.BRANCH:
+            for branch in value[1]:
+                yield from _sites(branch, before)
+        before += _example([(kind, value)])
+    yield before, ""
+
+
+def _bodies(body: Any) -> list[str]:
+    """Once the body: for a single class each of several characters it matches."""
+    if len(body) == 1 and body[0][0] in (op.IN, op.NOT_LITERAL, op.ANY, op.LITERAL):
+        return [c for c in _ALPHABET if _matches(body[0], c)] or [_example(body)]
+    branches = [b for kind, value in body if kind is op.BRANCH for b in value[1]]
+    subs = [_example(branch) for branch in branches]
+    inner = [text for kind, value in body if kind is op.SUBPATTERN for text in _bodies(value[-1])]
+    return list(dict.fromkeys(t for t in (_example(body), *subs, *inner) if t))
+
+
+def _example(nodes: Any) -> str:
+    """A text that `nodes` match, more or less, as short as they allow but with optional parts."""
+    out = ""
+    for kind, value in nodes:
+        if kind is op.LITERAL:
+            out += chr(value)
+        elif kind is op.NOT_LITERAL:
+            out += next(c for c in _ALPHABET if ord(c) != value)
+        elif kind is op.ANY:
+            out += "a"
+        elif kind is op.IN:
+            out += next((c for c in _ALPHABET if _matches((kind, value), c)), _first(value))
+        elif kind in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT):
+            least, _, body = value
+            out += _example(body) * min(max(least, 1), 20)
+        elif kind is op.SUBPATTERN:
+            out += _example(value[-1])
+        elif kind is op.ATOMIC_GROUP:
+            out += _example(value)
+        elif kind is op.BRANCH:
+            out += _example(value[1][0])
+    return out
+
+
+def _first(members: Any) -> str:
+    for kind, value in members:
+        if kind is op.LITERAL:
+            return chr(value)
+        if kind is op.RANGE:
+            return chr(value[0])
+        if kind is op.CATEGORY:
+            return _CATEGORIES[value]
+    return "\u2603"
+
+
+def _matches(node: Any, char: str) -> bool:
+    kind, value = node
+    if kind is op.LITERAL:
+        return ord(char) == value
+    if kind is op.NOT_LITERAL:
+        return ord(char) != value
+    if kind is op.ANY:
+        return char != "\n"
+    negated = bool(value) and value[0][0] is op.NEGATE
+    return negated != any(_member(each, char) for each in value)
+
+
+def _member(node: Any, char: str) -> bool:
+    kind, value = node
+    if kind is op.LITERAL:
+        return ord(char) == value
+    if kind is op.RANGE:
+        return value[0] <= ord(char) <= value[1]
+    if kind is op.CATEGORY:
+        spelled = {
+            op.CATEGORY_DIGIT: r"\d", op.CATEGORY_NOT_DIGIT: r"\D", op.CATEGORY_SPACE: r"\s",
+            op.CATEGORY_NOT_SPACE: r"\S", op.CATEGORY_WORD: r"\w", op.CATEGORY_NOT_WORD: r"\W",
+        }[value]  # fmt: skip
+        return re.match(spelled, char) is not None
+    return False

@@ -1,0 +1,53 @@
+"""One page that kills its worker process does not keep thirty good ones from being stored."""
+
+import pytest
+
+from aragog.bootstrap import url_store
+from aragog.client import Aragog
+from aragog.pipeline import tally
+from tests.support.origin import Origin, answer, page
+from tests.support.standalone import standalone
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+GOOD = 30
+ATTRIBUTES = b" ".join(b"a%d" % n for n in range(1_900))
+HOSTILE = b"<p " + ATTRIBUTES + b">x"
+"""A parser compares each attribute with those before it, in C code that nothing interrupts."""
+
+
+def site(request, _wire):
+    if request.path == "/robots.txt":
+        return answer(404)
+    if request.path == "/hostile":
+        return page(HOSTILE * 800)
+    return page(f"<title>Page {request.path[1:]}</title><p>fine".encode())
+
+
+def test_thirty_good_pages_are_stored_and_the_one_that_kills_its_process_is_unreadable():
+    environ = {
+        "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
+        "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
+        "ARAGOG_PIPELINE__PAGE_MAX_CPU_S": "0.5",
+    }
+    with Origin({"/*": site}) as origin:
+        environ["ARAGOG_FETCH__HOST_MAP"] = f"*.test={origin.address}"
+        good = [f"http://h{n}-good.test/{n}" for n in range(GOOD)]
+        hostile = "http://bad.test/hostile"
+        with standalone(environ) as system, Aragog(system.settings) as client:
+            client.enqueue([*good[:10], hostile, *good[10:]])
+            system.finish(client)
+            counts = client.tally()
+
+            store = url_store(system.settings)
+            try:
+                titles = [store.get(url).fields["page.title"] for url in good]
+                facts = store.get(hostile).facts
+            finally:
+                store.close()
+
+    assert titles == [f'"Page {n}"'.encode() for n in range(GOOD)]
+    assert facts["outcome"] == "Unreadable"
+    assert facts["why"] == "each process that read the page was lost"
+    assert counts[tally.UNREADABLE] == 1
+    assert counts[tally.RUNS_LOST] >= 2

@@ -1,0 +1,29 @@
+"""Flower is not opened to other machines without a login."""
+
+import pytest
+
+from aragog.dashboard.exposure import check_flower_exposure
+from aragog.errors import ConfigError
+
+LOGIN = {"FLOWER_BASIC_AUTH": "user:password"}
+
+
+@pytest.mark.parametrize(
+    ("host", "environ"),
+    [("127.0.0.1", {}), ("::1", {}), ("localhost", {}), ("0.0.0.0", LOGIN)],
+)
+def test_on_loopback_or_with_a_login_it_starts(host, environ):
+    check_flower_exposure(host, environ)
+
+
+@pytest.mark.parametrize(
+    ("host", "environ", "remedy"),
+    [
+        ("0.0.0.0", {}, "FLOWER_BASIC_AUTH"),
+        ("10.0.0.5", {"FLOWER_UNAUTHENTICATED_API": "true"}, "FLOWER_BASIC_AUTH"),
+        ("::", {**LOGIN, "FLOWER_UNAUTHENTICATED_API": "true"}, "FLOWER_UNAUTHENTICATED_API"),
+    ],
+)
+def test_off_loopback_it_does_not_start_without_one(host, environ, remedy):
+    with pytest.raises(ConfigError, match=remedy):
+        check_flower_exposure(host, environ)

@@ -1,0 +1,86 @@
+"""
+No regular expression over what strangers send takes time that grows faster than its input.
+
+The inventory finds all of them, so that a new one cannot slip in. Three remedies are allowed:
+possessive or atomic groups, bounded repeats, and input that is cut (listed here with its length).
+"""
+
+import re
+
+import pytest
+
+from aragog.pages import evidence, sitemaps
+from aragog.pages.richpins import lenient_json, text
+from tests.support.regex_attacks import CHARS, attacks, grows_too_fast
+from tests.support.regex_inventory import inventory, unreadable_calls
+
+CUT = {"aragog.pages.richpins.lenient_json:_WRAPPERS_END": 200}
+"""Patterns that see no more characters than these."""
+OURS = {"aragog.fetcher.user_agent:_CONTACT", "aragog.politeness.robots:_PRODUCT_END"}
+"""Patterns that see our own settings only."""
+MADE_FROM_OUR_WORDS = {
+    "aragog.pages.richpins.naming",  # the letters of the host's name, at most 40, each gap bounded
+    "aragog.pages.richpins.yields",  # a constant word
+    "aragog.urls.query",  # the rules of query.json, which the inventory finds compiled
+}
+USES = [use for use in inventory() if use.where not in OURS]
+
+
+@pytest.mark.parametrize("use", USES, ids=str)
+def test_a_pattern_takes_time_in_proportion_to_its_input(use):
+    for method in use.methods:
+        act = call(use.pattern, method)
+        for attack in attacks(use.pattern, CUT.get(use.where, CHARS)):
+            assert not grows_too_fast(act, attack), (method, attack[:60], attack[-3:])
+
+
+def test_no_pattern_is_made_where_the_inventory_cannot_see_it():
+    assert {where.partition(":")[0] for where in unreadable_calls()} <= MADE_FROM_OUR_WORDS
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\s*[|]\s*", r"<!--.*?-->", r"([0-9]+)[0-9.]*;", r"(a+)+b", r"(['\"])(.*?)\1;"]
+)
+def test_a_quadratic_pattern_would_be_found(pattern):
+    act = call(re.compile(pattern, re.DOTALL), "search")
+    assert any(grows_too_fast(act, attack) for attack in attacks(re.compile(pattern, re.DOTALL)))
+
+
+READERS = {
+    "meta refresh": (evidence.meta_refresh, "0", ""),
+    "JSON of blanks": (lambda t: json_of("{" + t + "x"), " ", ""),
+    "JSON of quotes": (lambda t: json_of("{" + t), '" ', ""),
+    "JSON of open strings": (lambda t: json_of("[" + t), '"\\', ""),
+    "JSON of ends": (lambda t: json_of("[]" + t), "--> ", "x"),
+    "comments in a text": (text.clean, "<!--", ""),
+    "comments in lines": (text.lines, "<!--a", ""),
+    "tags in a text": (text.clean, "<a", ""),
+    "CDATA in a sitemap": (
+        lambda t: sitemaps.parse(t.encode(), "https://a.test/"),
+        "<![CDATA[",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_reader_takes_time_in_proportion_to_its_input(name):
+    read, unit, end = READERS[name]
+    assert not grows_too_fast(read, unit * (80_000 // len(unit)) + end)
+
+
+def json_of(said):
+    try:
+        return lenient_json.loads(said)
+    except lenient_json.Unreadable:
+        return None
+
+
+def call(pattern, method):
+    """`method` of the pattern as a function of its input, run to its end."""
+    if method in ("sub", "subn"):
+        empty = "" if isinstance(pattern.pattern, str) else b""
+        return lambda said: getattr(pattern, method)(empty, said)
+    if method == "finditer":
+        return lambda said: sum(1 for _ in pattern.finditer(said))
+    return getattr(pattern, method)

@@ -1,0 +1,39 @@
+"""A part of a page's analysis that fails leaves the others, and is told of once."""
+
+import logging
+
+from aragog.pipeline.bundles import Answer, UrlJob
+from aragog.pipeline.reading import _Parts, read_page
+
+
+def fail():
+    raise KeyError("href")
+
+
+def test_a_part_that_fails_is_replaced_and_named():
+    parts = _Parts("https://a.test/")
+
+    assert parts.get("links", fail, ()) == ()
+    assert parts.get("rich pin", lambda: 1, 0) == 1
+    assert parts.problems == ["links: KeyError: 'href'"]
+
+
+def test_the_same_failure_is_logged_once(caplog):
+    with caplog.at_level(logging.ERROR):
+        for number in range(3):
+            _Parts(f"https://a.test/{number}").get("a part of this test", fail, None)
+
+    assert len(caplog.records) == 1
+
+
+def test_a_link_in_svg_is_a_link():
+    url = "https://a.test/"
+    answer = Answer(
+        job=UrlJob(url=url), kind="Fetched", final_url=url, status=200, content_type="text/html"
+    )
+
+    found = read_page(answer, b'<svg><a xlink:href="/x">t</a></svg><a href=/y>u', max_links=9)
+
+    assert [link.url for link in found.links] == [f"{url}x", f"{url}y"]
+    assert found.problems == ()
+    assert found.whole

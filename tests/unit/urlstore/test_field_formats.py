@@ -1,0 +1,73 @@
+"""Field formats: a value reads as it was put, in every format; different bytes read differently."""
+
+import json
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.errors import InvalidField
+from aragog.urlstore.field_formats import FieldFormats, parse
+
+FORMATS = FieldFormats(
+    {"i": "integer", "d": "decimal", "j": "json", "b": "bytes", "a.*": "integer", "a.b.*": "bytes"}
+)
+
+
+@given(st.sampled_from("idjbt"), st.binary(max_size=50))
+def test_any_bytes_survive_the_way_to_json_and_back(name, value):
+    shown = orjson.dumps(FORMATS.to_json(name, value))
+
+    if name == "j":
+        return  # the value survives, its white space need not: see below
+    assert FORMATS.from_json(name, parse(shown)) == value
+
+
+@pytest.mark.parametrize("text", [b"-0", b"007", b"+1", b"1_000", b"", b" 1", b"1\n"])
+def test_what_is_no_plain_integer_survives_as_base64(text):
+    assert FORMATS.from_json("i", FORMATS.to_json("i", text)) == text
+    assert isinstance(FORMATS.to_json("i", text), dict)
+
+
+@given(st.sampled_from("idbt"), st.binary(max_size=9), st.binary(max_size=9))
+def test_different_bytes_read_differently(name, one, other):
+    shown = [orjson.dumps(FORMATS.to_json(name, value)) for value in (one, other)]
+
+    assert (shown[0] == shown[1]) == (one == other)
+
+
+@given(st.integers())
+def test_an_integer_keeps_its_digits(number):
+    shown = orjson.dumps({"v": FORMATS.to_json("i", b"%d" % number)})
+
+    assert json.loads(shown)["v"] == number
+    assert FORMATS.to_value("i", b"%d" % number) == number
+
+
+@pytest.mark.parametrize(
+    "text", [b"12345678901234567890123", b'{"a": 1.10,\n "b": [1e40]}', b'"7x"', b"null"]
+)
+def test_json_reads_byte_by_byte(text):
+    assert orjson.dumps({"v": FORMATS.to_json("j", text)}) == b'{"v":' + text + b"}"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("team.note", "text"), ("page.title", "json"), ("product.price", "json"), ("pages", "text"),
+        ("i", "integer"), ("i.x", "text"), ("a.x", "integer"), ("a.b.c.d", "bytes"), ("", "text"),
+    ],
+)  # fmt: skip
+def test_the_longest_declared_prefix_counts(name, expected):
+    assert FORMATS.of(name) == expected
+
+
+def test_a_declaration_wins_over_the_extractors():
+    assert FieldFormats({"page.title": "text"}).of("page.title") == "text"
+
+
+@pytest.mark.parametrize("value", [float("nan"), object(), {"a": {1, 2}}])
+def test_what_is_no_json_is_refused(value):
+    with pytest.raises(InvalidField, match="json"):
+        FORMATS.from_json("j", value)
