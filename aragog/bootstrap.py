@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import cache
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -16,6 +18,7 @@ from redis.retry import Retry
 
 from aragog.clock import Clock, SystemClock
 from aragog.dashboard.parts import Parts
+from aragog.errors import StoreUnavailable
 from aragog.fetcher.guard import Guard
 from aragog.fetcher.http import Fetcher
 from aragog.pages import sitemaps
@@ -23,11 +26,14 @@ from aragog.pinlater.address import redis_urls
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.enqueue import Enqueuer
+from aragog.pipeline.outages import OutageBoard
 from aragog.pipeline.run_marks import RunMarks
 from aragog.pipeline.sending import Sender
 from aragog.pipeline.services import Services
+from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.spelling import take_up_site_rules
 from aragog.pipeline.spool import Spool
+from aragog.pipeline.store_claim import StoreClaim, StoreIdentity, conflict
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
 from aragog.politeness.limiter import Limiter
@@ -55,14 +61,20 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
 
     Raises:
         ConfigError: a setting that only shows when it is used, such as a bad overrides file.
+        StoreUnavailable: Redis works for another store than this one.
+        BrokerUnavailable: Redis does not answer.
     """
+    if problem := store_conflict(settings):
+        # Not a ConfigError: what waits must stay until somebody has looked.
+        raise StoreUnavailable("store", problem)
     settings = settings.resolved()
     clock = clock or SystemClock()
     client = redis_client(settings)
     waiting = Waiting(client, prefix=settings.redis.prefix)
     counts = Tally(client, prefix=settings.redis.prefix)
+    blocks = SiteBlocks(client, prefix=settings.redis.prefix)
     guard = Guard(settings.fetch)
-    overrides = Overrides(settings.politeness.overrides_file)
+    overrides = overrides_of(settings)
     return Services(
         settings=settings,
         clock=clock,
@@ -73,7 +85,10 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         waiting=waiting,
         tally=counts,
         sender=sender,
-        enqueuer=Enqueuer(waiting, sender, counts, bundle_size=settings.pipeline.bundle_size),
+        enqueuer=Enqueuer(
+            waiting, sender, counts, bundle_size=settings.pipeline.bundle_size, blocks=blocks
+        ),
+        blocks=blocks,
         limiter=limiter(settings, overrides, clock),
         overrides=overrides,
         robots=robots_cache(settings, clock),
@@ -90,6 +105,18 @@ def redis_client(settings: Settings) -> redis.Redis:
     return redis.Redis.from_url(
         reveal(settings.resolved().redis.url), socket_timeout=10, socket_connect_timeout=5
     )
+
+
+def outage_board(settings: Settings) -> OutageBoard:
+    """What all processes noted of outages; it waits for Redis only shortly."""
+    settings = settings.resolved()
+    return OutageBoard(_glance(settings.redis.url), prefix=settings.redis.prefix)
+
+
+def overrides_of(settings: Settings) -> Overrides:
+    """The operator's word on single domains. Raises `ConfigError` for what cannot be used."""
+    politeness = settings.politeness
+    return Overrides(politeness.overrides_file, blocked_hosts=politeness.blocked_hosts)
 
 
 def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None) -> Limiter:
@@ -160,6 +187,39 @@ def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
     return UrlStore(engine, content, settings.store, clock or SystemClock(), settings.refresh)
 
 
+def store_identity(settings: Settings, engine: Tables) -> StoreIdentity:
+    """The store of the settings, as it is noted in Redis."""
+    gateways = ", ".join(settings.store.hbase_gateways)
+    folder = f"{socket.gethostname()}:{settings.data_dir.absolute()}"
+    where = gateways if settings.store.engine == "hbase" else folder
+    return StoreIdentity(engine.identity(), settings.store.engine, where)
+
+
+def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
+    """
+    What is wrong when `redis.url` works for another store than the one of the settings; else None.
+
+    With `claim` a Redis that works for none works for this one from now on.
+
+    Raises:
+        BrokerUnavailable, StoreUnavailable: Redis or the store does not answer.
+    """
+    resolved = settings.resolved()
+    with closing(tables(settings)) as engine:
+        mine = store_identity(settings, engine)
+    if not mine.id:
+        return None
+    with _glance(resolved.redis.url) as client:
+        noted = StoreClaim(client, prefix=resolved.redis.prefix)
+        if str(settings.redis_socket) in resolved.redis.url:
+            # It lies in the same data folder: whatever store was there before is gone.
+            if claim:
+                noted.take(mine)
+            return None
+        owner = noted.claim(mine) if claim else noted.owner()
+    return conflict(mine, owner, _name_of(resolved.redis.url))
+
+
 def parts(settings: Settings, *, clock: Clock | None = None) -> Parts:
     """What can be looked at, for the dashboard and `explain`; nothing is connected yet."""
     settings = settings.resolved()
@@ -172,9 +232,10 @@ def parts(settings: Settings, *, clock: Clock | None = None) -> Parts:
         clock=clock,
         tally=Tally(client, prefix=settings.redis.prefix),
         waiting=Waiting(client, prefix=settings.redis.prefix),
+        outages=OutageBoard(client, prefix=settings.redis.prefix),
         guard=Guard(settings.fetch),
         robots=robots_cache(settings, clock),
-        limiter=_once(lambda: limiter(settings, Overrides(settings.politeness.overrides_file))),
+        limiter=_once(lambda: limiter(settings, overrides_of(settings))),
         store=_once(lambda: url_store(settings, clock)),
         admin=Admin.connect(broker.url, broker.shards) if pinlater else None,
         servers=_servers(settings, redis_urls(broker.url) if pinlater else ()),
@@ -203,11 +264,16 @@ def _servers(settings: Settings, broker: tuple[str, ...]) -> dict[str, redis.Red
     )
     found: dict[str, redis.Redis] = {}
     for url in named:
-        place = urlsplit(url)
-        name = place.path if place.scheme == "unix" else place.netloc.rpartition("@")[2]
+        name = _name_of(url)
         if name not in found:
             found[name] = _glance(url)
     return found
+
+
+def _name_of(url: str) -> str:
+    """A Redis server by host and port or path, without its password."""
+    place = urlsplit(url)
+    return place.path if place.scheme == "unix" else place.netloc.rpartition("@")[2]
 
 
 def _glance(url: str) -> redis.Redis:

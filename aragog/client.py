@@ -26,6 +26,7 @@ from aragog.pipeline.bundles import PRIORITY_DEFAULT
 from aragog.pipeline.enqueue import Enqueued, Enqueuer, Wanted
 from aragog.pipeline.holding import HoldBundle
 from aragog.pipeline.sending import HOLDS, CelerySender, Send
+from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.spelling import take_up_site_rules
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
@@ -66,6 +67,7 @@ class Aragog:
             self._sender,
             self._tally,
             bundle_size=self._settings.pipeline.bundle_size,
+            blocks=SiteBlocks(self._redis, prefix=shared.prefix),
         )
 
     def enqueue(
@@ -79,7 +81,7 @@ class Aragog:
         sitemap: bool = False,
     ) -> list[Enqueued]:
         """
-        What became of each URL, in order: accepted, already waiting, or invalid and why.
+        What became of each URL, in order: accepted, already waiting, taken down, or invalid (why).
 
         Args:
             urls: in any spelling; up to some 100,000 at once, more by `enqueue_all`.

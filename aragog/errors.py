@@ -15,6 +15,7 @@ The web's misbehaviour is never an error here: it is an outcome (`aragog.fetcher
     ├── ClaimLost                   nobody's; another worker holds the job now: stop, do not ack
     ├── TransientError              our infrastructure; the same call may work later: tasks retry
     │   ├── StoreUnavailable        HBase, SQLite
+    │   │   └── StoreDamaged        one of the SQLite files; the others go on
     │   ├── ContentUnavailable      S3, the folder
     │   ├── LimiterUnavailable      the limiter's Redis
     │   ├── RobotsUnavailable       the robots cache's Redis
@@ -153,6 +154,14 @@ class TransientError(AragogError):
 
 class StoreUnavailable(TransientError):
     """The cell tables (SQLite, HBase) did not answer; an unacknowledged write may be partial."""
+
+
+class StoreDamaged(StoreUnavailable):
+    """
+    A row lies in an SQLite file that is damaged, which `aragog store repair` mends.
+
+    Rows of other files are read and written as before.
+    """
 
 
 class ContentUnavailable(TransientError):

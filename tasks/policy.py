@@ -16,6 +16,7 @@ from aragog.errors import InvalidMessage, TransientError
 from aragog.pinlater.envelope import TAGGED
 from aragog.pinlater.policy import RetryPolicy
 from aragog.pinlater.worker import RunLater
+from aragog.pipeline.outages import OUTAGES
 
 # Retries of an infrastructure that does not answer: 1, 2, 4 … 60 s apart, for hours. The message
 # stays with the broker meanwhile, and nothing is lost when it comes back.
@@ -44,8 +45,9 @@ def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
             except TypeError as error:
                 raise InvalidMessage(f"arguments of {name}", str(error)) from error
             try:
-                return body(*args, **kwargs)
+                result = body(*args, **kwargs)
             except TransientError as error:
+                OUTAGES.failed(name, error)
                 again(task, error)
             except InvalidMessage:
                 raise
@@ -53,6 +55,8 @@ def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
                 if is_job(task.request):
                     raise
                 once_more(task, error)
+            OUTAGES.succeeded(name)
+            return result
 
         return shared_task(
             name=name,

@@ -19,6 +19,7 @@ def sweep() -> None:
     """Drop notes of URLs that wait no longer."""
     upkeep.sweep(services())
     upkeep.sweep_changes(services())
+    upkeep.share_takedowns(services())
 
 
 @stage(OVERRIDES)

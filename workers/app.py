@@ -15,12 +15,11 @@ from typing import Any
 from celery import Celery
 from celery.signals import worker_init, worker_process_init
 
-from aragog.errors import ConfigError
+from aragog.errors import ConfigError, TransientError
 from aragog.pinlater.worker import follow
 from aragog.pipeline.page_limits import make_expendable
 from aragog.pipeline.sending import QUEUES
 from aragog.pipeline.spelling import take_up_site_rules
-from aragog.politeness.overrides import Overrides
 from aragog.settings import load_settings
 
 
@@ -36,12 +35,18 @@ except ConfigError as error:
 
 
 def _check_files(**_: Any) -> None:
+    from aragog.bootstrap import overrides_of, store_conflict  # noqa: PLC0415 - producers need none of it
+
     settings = load_settings()
     try:
-        Overrides(settings.politeness.overrides_file)
+        overrides_of(settings)
         take_up_site_rules(settings)
+        if problem := store_conflict(settings):
+            raise ConfigError(problem)
     except ConfigError as error:
         _leave(error)
+    except TransientError:
+        return  # each process looks again when it connects
 
 
 worker_init.connect(_check_files, weak=False)

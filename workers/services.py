@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import threading
 
-from aragog.bootstrap import connect
+from aragog.bootstrap import connect, outage_board
+from aragog.pipeline.outages import OUTAGES
 from aragog.pipeline.sending import CelerySender, Send
 from aragog.pipeline.services import Services
 from aragog.settings import load_settings
@@ -34,7 +35,9 @@ def services() -> Services:
             found = _connected.get(os.getpid())
             if found is None:
                 _connected.clear()  # the parent's: not ours to use, nor to close
-                found = connect(load_settings(), CelerySender(app))
+                settings = load_settings()
+                found = connect(settings, CelerySender(app))
+                OUTAGES.board = outage_board(settings)
                 _connected[os.getpid()] = found
     return found
 

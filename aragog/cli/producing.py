@@ -83,11 +83,12 @@ def enqueue(
         try:
             for answer, where in zip(answers, lines.places(), strict=False):
                 counts[answer.fate] += 1
-                if answer.fate is Fate.INVALID:
+                if answer.fate in (Fate.INVALID, Fate.TAKEN_DOWN):
                     _tell(progress, answer, where)
         finally:  # ctrl-C and a lost broker too: it tells how far it came
             progress.stop()
-            echo(", ".join(f"{counts[fate]} {fate.value}" for fate in Fate))
+            shown = [fate for fate in Fate if fate is not Fate.TAKEN_DOWN or counts[fate]]
+            echo(", ".join(f"{counts[fate]} {fate.value}" for fate in shown))
     if counts[Fate.INVALID]:
         sys.exit(3)
 

@@ -8,21 +8,27 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import click
+import redis
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from aragog.bootstrap import tables, url_store
+from aragog.bootstrap import redis_client, store_identity, tables, url_store
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE
-from aragog.errors import ConfigError
+from aragog.errors import BadInput, BrokerUnavailable, ConfigError, InvalidUrl
+from aragog.pipeline.site_blocks import SiteBlocks
+from aragog.pipeline.store_claim import StoreClaim
 from aragog.settings import Settings, load_settings
 from aragog.terminal import SafeConsole, echo, one_line
+from aragog.urls.normalize import normalize
 from aragog.urlstore import transfer
 from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore
+from aragog.urlstore.tombstones import site_name
 from aragog.urlstore.transfer_copy import copy_content, copy_tables
 from aragog.urlstore.transfer_parquet import ParquetSink, read_parquet
 from aragog.urlstore.transfer_warc import export_warc
 from aragog.urlstore.transfer_write import BulkWriter
 from aragog.zen.tables.hbase_schema import shell_commands
+from aragog.zen.tables.sqlite_health import old_files
 
 BAD_LINES = 3
 """Exit code when some lines could not be imported; the others were."""
@@ -75,7 +81,11 @@ def create_tables(regions: int, *, show: bool) -> None:
 
 @store.command()
 def repair() -> None:
-    """Walk everything and mend what does not agree; reports what it did."""
+    """
+    Save the rows of damaged files, then walk everything and mend what does not agree.
+
+    Reports what it did. The system may run meanwhile.
+    """
     with _store(load_settings()) as opened:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with Progress(*columns, console=SafeConsole(stderr=True)) as progress:
@@ -83,11 +93,16 @@ def repair() -> None:
             report = opened.repair(
                 lambda name, rows: progress.update(task, description=f"{name}: {rows:,} rows")
             )
+    for file in report.salvaged:
+        echo(
+            f"{file.old} was damaged: {file.saved:,} cells and nodes saved to {file.new}, "
+            f"{file.gaps:,} gaps, {file.unreadable:,} unreadable; the old file is kept"
+        )
     for name, rows in report.walked.items():
         echo(f"{rows:>12,} {name} walked")
     for name, count in report.mended.items():
         echo(f"{count:>12,} mended: {name}")
-    if not report.mended:
+    if not report.mended and not report.salvaged:
         echo("nothing was wrong")
 
 
@@ -172,25 +187,100 @@ def import_(file: Path, after: int) -> None:
         sys.exit(BAD_LINES)
 
 
+def _site(_context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
+    """A host or domain as normalized URLs spell it; exit code 2 for what is none."""
+    try:
+        return None if given is None else site_name(given)
+    except BadInput as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def _url(_context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
+    try:
+        return None if given is None else normalize(given)
+    except InvalidUrl as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def _one_of(**given: str | None) -> str:
+    """The only one that is given."""
+    found = [value for value in given.values() if value is not None]
+    if len(found) != 1:
+        names = ", ".join(f"--{name}" for name in given)
+        raise click.UsageError(f"give one of {names}")
+    return found[0]
+
+
 @store.command()
-@click.option("--url", help="One page, with its aliases.")
-@click.option("--host", help="All URLs of a host.")
-@click.option("--domain", help="All URLs of a registered domain.")
+@click.option("--url", callback=_url, help="One page, with its aliases.")
+@click.option("--host", callback=_site, help="All URLs of a host, on all its ports.")
+@click.option("--domain", callback=_site, help="All URLs of a domain and of the hosts below it.")
 @click.confirmation_option(prompt="Forget it for good?")
 def takedown(url: str | None, host: str | None, domain: str | None) -> None:
     """Forget a page, a host or a domain, and refuse it from now on."""
-    with _store(load_settings()) as opened:
+    what = _one_of(url=url, host=host, domain=domain)
+    settings = load_settings()
+    with _store(settings) as opened:
         count = opened.take_down(url=url, host=host, domain=domain)
-    echo(f"{count:,} URLs forgotten")
+        echo(f"{what}: {count:,} URLs forgotten; it is refused from now on")
+        _share_takedowns(opened, settings)
+    for path in old_files(settings.data_dir / "store") if settings.store.engine == "sqlite" else ():
+        echo(f"{path} is damaged, was kept by a repair, and may still hold it: delete it")
+
+
+@store.command()
+@click.confirmation_option(prompt="Is the store that redis.url worked for gone for good?")
+def adopt() -> None:
+    """Have redis.url work for this store from now on, instead of another."""
+    settings = load_settings()
+    resolved = settings.resolved()
+    with closing(tables(settings)) as engine, redis_client(resolved) as client:
+        mine = store_identity(settings, engine)
+        StoreClaim(client, prefix=resolved.redis.prefix).take(mine)
+    echo(f"redis.url works for {mine}")
+
+
+@store.command()
+def takedowns() -> None:
+    """The hosts and domains that were taken down."""
+    with _store(load_settings()) as opened:
+        for kind, name in opened.takedowns():
+            echo(f"{kind:6} {name}")
 
 
 @store.command("lift-takedown")
-@click.argument("url")
-def lift_takedown(url: str) -> None:
-    """Let URL be stored again; what was there does not come back."""
-    with _store(load_settings()) as opened:
-        opened.lift_takedown(url)
-    echo("it may be stored again")
+@click.argument("url", required=False, callback=_url)
+@click.option("--host", callback=_site, help="A host.")
+@click.option("--domain", callback=_site, help="A domain.")
+def lift_takedown(url: str | None, host: str | None, domain: str | None) -> None:
+    """
+    Let URL, a host or a domain be stored again; what was there does not come back.
+
+    URLs that a host or domain had when it was taken down stay refused until each is lifted.
+    """
+    what = _one_of(url=url, host=host, domain=domain)
+    settings = load_settings()
+    with _store(settings) as opened:
+        if not opened.lift_takedown(url, host=host, domain=domain):
+            raise click.UsageError(f"{what} is not taken down; see `aragog store takedowns`")
+        echo(f"{what} may be stored again")
+        _share_takedowns(opened, settings)
+
+
+def _share_takedowns(opened: UrlStore, settings: Settings) -> None:
+    """
+    Tell producers by Redis, and have the private one forget the bodies that it held.
+
+    Without Redis the sweep does the first, and the append-only file is rewritten as it grows.
+    """
+    resolved = settings.resolved()
+    with redis_client(resolved) as client:
+        try:
+            SiteBlocks(client, prefix=resolved.redis.prefix).replace(opened.takedowns())
+            if not settings.redis.url:
+                client.bgrewriteaof()
+        except (BrokerUnavailable, redis.RedisError):
+            echo("Redis does not answer: producers learn of it within minutes of its return")
 
 
 @store.command("list")

@@ -153,6 +153,19 @@ def _urls(parts: Parts) -> Iterator[Metric]:
     yield events
 
 
+def _outages(parts: Parts) -> Iterator[Metric]:
+    out = GaugeMetricFamily(
+        "aragog_part_outage", "1: tasks wait because this part does not answer.", labels=["part"]
+    )
+    failures = CounterMetricFamily(
+        "aragog_part_failures", "Task runs that a part did not answer.", labels=["part"]
+    )
+    for part, (is_out, count) in parts.outages.read(parts.clock.now_ms()).items():
+        out.add_metric([part], is_out)
+        failures.add_metric([part], count)
+    yield from (out, failures)
+
+
 def _queues(parts: Parts) -> Iterator[Metric]:
     if parts.admin is None:
         return
@@ -263,6 +276,7 @@ def _memory(parts: Parts) -> Iterator[Metric]:
 
 _READERS: tuple[tuple[str, Callable[[Parts], Iterator[Metric]]], ...] = (
     ("urls", _urls),
+    ("outages", _outages),
     ("queues", _queues),
     ("shards", _shards),
     ("domains", _domains),

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from aragog.errors import TransientError
-from aragog.pipeline import tally
+from aragog.pipeline import damaged, tally
 from aragog.pipeline.again import from_the_beginning
 from aragog.pipeline.bundles import Answer, AnswerBundle, PageBundle
 from aragog.pipeline.enqueue import Wanted
@@ -28,6 +28,7 @@ from aragog.pipeline.run_marks import MAX_RUNS_LOST
 from aragog.pipeline.sending import CANONICALIZE, STORE, Send
 from aragog.pipeline.services import Services
 from aragog.pipeline.sitemaps import enqueue_entries
+from aragog.urls.canonical import KnownPage
 from aragog.urls.domain import registered_domain
 from aragog.urlstore.compression import decompress
 
@@ -54,6 +55,7 @@ def canonicalize_bundle(bundle: AnswerBundle, services: Services) -> list[Send]:
     Raises:
         TransientError: Redis or the store did not answer; the bundle runs again.
     """
+    bundle = _without_taken_down(bundle, services)
     tokens = [a.token for a in bundle.answers if a.token]
     lost = services.run_marks.begin(tokens) if tokens else 0
     if lost:
@@ -101,6 +103,18 @@ def _canonicalized(
     return sends + from_the_beginning([a.job for a in expired], services)
 
 
+def _without_taken_down(bundle: AnswerBundle, services: Services) -> AnswerBundle:
+    """The bundle without pages of URLs that were taken down meanwhile: their bodies are dropped."""
+    ways = [{a.job.url, a.final_url, *(hop.url for hop in a.hops)} for a in bundle.answers]
+    refused = services.store.refused(set().union(*ways))
+    if not refused:
+        return bundle
+    gone = [a for a, way in zip(bundle.answers, ways, strict=True) if way & refused]
+    services.spool.free([a.token for a in gone if a.token])
+    services.waiting.clear([a.job.url for a in gone])
+    return replace(bundle, answers=tuple(a for a in bundle.answers if a not in gone))
+
+
 def _analyze(
     answer: Answer, blob: bytes, services: Services, done: _Analyzed, *, hopeless: bool
 ) -> None:
@@ -141,7 +155,7 @@ def _count(done: _Analyzed, services: Services) -> None:
 def _writes(answers: Sequence[Answer], done: _Analyzed, services: Services) -> list[Planned]:
     read = done.read
     wanted = set().union(*(candidates(r.evidence) for r in read.values())) if read else set()
-    known = services.store.known_pages(sorted(wanted)) if wanted else {}
+    known = _known(sorted(wanted), services)
     writes = []
     for answer in answers:
         reading = read.get(answer.job.url)
@@ -151,6 +165,13 @@ def _writes(answers: Sequence[Answer], done: _Analyzed, services: Services) -> l
             decision = decided(reading.evidence, known)
             writes.append(page_write(answer, reading, decision, services.settings))
     return writes
+
+
+def _known(urls: Sequence[str], services: Services) -> dict[str, KnownPage]:
+    """What is stored of other URLs; one whose rows cannot be read now is taken for unknown."""
+    known: dict[str, KnownPage] = {}
+    damaged.apart(urls, lambda some: known.update(services.store.known_pages(some)))
+    return known
 
 
 def _told(answer: Answer, problems: Mapping[str, str]) -> Answer:

@@ -20,6 +20,7 @@ from aragog.errors import BrokerUnavailable, InvalidUrl
 from aragog.pipeline import tally
 from aragog.pipeline.bundles import PRIORITY_DEFAULT, UrlJob, in_bundles
 from aragog.pipeline.sending import FETCH, Send, Sender
+from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.spelling import other_spelling
 from aragog.pipeline.waiting import Waiting
 from aragog.urls import normalize
@@ -34,6 +35,8 @@ class Fate(StrEnum):
     ACCEPTED = "accepted"
     WAITING = "already waiting"
     INVALID = "invalid"
+    TAKEN_DOWN = "taken down"
+    """Of a host or domain that was taken down: it is not fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,15 @@ class Enqueuer:
     """Puts URLs on their way."""
 
     def __init__(
-        self, waiting: Waiting, sender: Sender, counts: tally.Tally, *, bundle_size: int
+        self,
+        waiting: Waiting,
+        sender: Sender,
+        counts: tally.Tally,
+        *,
+        bundle_size: int,
+        blocks: SiteBlocks | None = None,
     ) -> None:
+        self._blocks = blocks
         self._waiting = waiting
         self._sender = sender
         self._counts = counts
@@ -93,12 +103,14 @@ class Enqueuer:
     def _enqueue_chunk(self, given: Sequence[str], wanted: Wanted) -> list[Enqueued]:
         spelled = [_spelled(url) for url in given]
         valid = list(dict.fromkeys(s for s in spelled if not isinstance(s, InvalidUrl)))
+        refused = self._blocks.refused(valid) if self._blocks else set()
+        valid = [url for url in valid if url not in refused]
         marked = self._waiting.mark(valid, insist=wanted.insist)
         new = {url for url, is_new in zip(valid, marked, strict=True) if is_new}
         others = _other_spellings(given, spelled)
         self._send(_dealt([url for url in valid if url in new]), wanted, others)
         self._counts.add({tally.ENQUEUED: len(new)})
-        return [_answer(url, to, new) for url, to in zip(given, spelled, strict=True)]
+        return [_answer(url, to, new, refused) for url, to in zip(given, spelled, strict=True)]
 
     def _send(self, urls: Sequence[str], wanted: Wanted, others: Mapping[str, str]) -> None:
         jobs = [
@@ -147,9 +159,11 @@ def _other_spellings(given: Sequence[str], spelled: Sequence[str | InvalidUrl]) 
     return others
 
 
-def _answer(given: str, to: str | InvalidUrl, new: set[str]) -> Enqueued:
+def _answer(given: str, to: str | InvalidUrl, new: set[str], refused: set[str]) -> Enqueued:
     if isinstance(to, InvalidUrl):
         return Enqueued(given, Fate.INVALID, why=to.why)
+    if to in refused:
+        return Enqueued(given, Fate.TAKEN_DOWN, to, why="its host was taken down")
     if to in new:
         new.discard(to)  # a second spelling of it in the same chunk is already waiting
         return Enqueued(given, Fate.ACCEPTED, to)

@@ -24,7 +24,7 @@ from aragog.fetcher.outcome import (
     Unreachable,
 )
 from aragog.fetcher.user_agent import check_user_agent
-from aragog.pipeline import tally
+from aragog.pipeline import damaged, tally
 from aragog.pipeline.answers import answer_of, without_fetch
 from aragog.pipeline.bundles import Answer, AnswerBundle, FetchBundle, RobotsBundle, UrlJob
 from aragog.pipeline.gate import PoliteGate
@@ -36,7 +36,7 @@ from aragog.pipeline.services import Services
 from aragog.pipeline.spelling import other_spelling
 from aragog.politeness.robots_cache import State
 from aragog.politeness.slots import Ask, RateExceeded, Slot
-from aragog.urls.domain import origin
+from aragog.urls.domain import host, origin
 from aragog.urlstore.compression import compress
 
 log = logging.getLogger(__name__)
@@ -81,11 +81,25 @@ class _Run:
 
     def unknown(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
         """The jobs that are to be fetched; those stored already are done with."""
+        jobs, stuck = damaged.split(jobs, self.services)
+        jobs = self._not_taken_down(jobs)
         known: Known = split_known(jobs, self.services)
+        self.later += damaged.postponed([*stuck, *known.stuck])
         self.validators = known.validators
         self.count(tally.KNOWN, len(known.done))
         self.services.waiting.clear([job.url for job in known.done])
         return known.wanted
+
+    def _not_taken_down(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
+        """Jobs without those of a URL that was taken down, or on the way to one: they end here."""
+        ways = {job.url: {job.url, job.next_url, *(h.url for h in job.hops)} for job in jobs}
+        refused = self.services.store.refused(set().union(*ways.values()))
+        if not refused:
+            return list(jobs)
+        gone = {url for url, way in ways.items() if way & refused}
+        self.services.waiting.clear(sorted(gone))
+        self.count(tally.REFUSED, len(gone))
+        return [job for job in jobs if job.url not in gone]
 
     def allowed(self, jobs: Sequence[UrlJob]) -> list[tuple[UrlJob, float | None]]:
         """The jobs that robots.txt allows, with their Crawl-delay; the others are answered."""
@@ -114,7 +128,11 @@ class _Run:
 
     def _forbidden(self, job: UrlJob) -> bool:
         """True, and answered, where the URL alone says that it must not be fetched."""
-        why = self._anonymous(job) or self.services.fetcher.guard.vet_url(job.next_url)
+        why = (
+            self.services.overrides.blocked(host(job.next_url))
+            or self._anonymous(job)
+            or self.services.fetcher.guard.vet_url(job.next_url)
+        )
         if why is not None:
             self._done(without_fetch(Forbidden, job, self.services, why=why))
         return why is not None
@@ -174,6 +192,8 @@ class _Run:
     def _fetch_one(self, job: UrlJob, slot: Slot) -> Outcome:
         with PoliteGate(self.services, slot) as gate:
             outcome = self._outcome(job, gate)
+            if gate.taken_down:
+                outcome = self._without_target(job, outcome)
             ours = isinstance(outcome, Refused | Forbidden | Redirected)
             if not ours:
                 # From this thread: the others of the batch may take a whole deadline.
@@ -205,6 +225,15 @@ class _Run:
                 kind="internal",
                 why=f"{type(error).__name__}: {error}",
             )
+
+    def _without_target(self, job: UrlJob, outcome: Outcome) -> Outcome:
+        """Of a redirect to a URL that was taken down: that there was one, and not where to."""
+        return Refused(
+            url=job.url,
+            final_url=job.url,
+            fetched_at_ms=outcome.fetched_at_ms,
+            why="it redirects to a URL that was taken down",
+        )
 
     def _sort(self, job: UrlJob, outcome: Outcome) -> None:
         """Where a job goes whose fetch brought no body."""

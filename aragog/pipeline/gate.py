@@ -14,7 +14,7 @@ from aragog.fetcher.gate import Admission, Deny, Go, Later
 from aragog.pipeline.services import Services
 from aragog.politeness.limiter import Limiter
 from aragog.politeness.slots import Ask, RateExceeded, Slot
-from aragog.urls.domain import origin
+from aragog.urls.domain import host, origin
 
 ROBOTS_PATH = "/robots.txt"
 # Well within the claim on the refresh, which lasts 60 s.
@@ -33,6 +33,8 @@ class PoliteGate:
     def __init__(self, services: Services, slot: Slot) -> None:
         self._services = services
         self._slot = slot
+        self.taken_down = False
+        """A redirect led to a URL that was taken down."""
         self.inline_ms = services.settings.politeness.wait_inline_ms
 
     @property
@@ -41,6 +43,11 @@ class PoliteGate:
 
     def admit(self, url: str, given: str) -> Admission:
         """Whether the redirect target `url` may be asked; its slot is waited for in `depart`."""
+        if self._services.store.refused([url]):
+            self.taken_down = True
+            return Deny("was taken down")
+        if blocked := self._services.overrides.blocked(host(url)):
+            return Deny(blocked)
         of = origin(url)
         found = self._services.robots.get_many([of])[of]
         if found.rules is None:

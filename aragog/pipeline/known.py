@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from aragog.pipeline import damaged
 from aragog.pipeline.bundles import UrlJob
 from aragog.pipeline.services import Services
+from aragog.urlstore.records import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,8 @@ class Known:
     """Stored already, and nobody asked for a refresh."""
     validators: dict[str, Copy]
     """By URL, for a conditional request."""
+    stuck: list[UrlJob] = field(default_factory=list)
+    """What is stored of them cannot be read: their rows are in a damaged file."""
 
 
 def split_known(jobs: Sequence[UrlJob], services: Services) -> Known:
@@ -37,11 +41,18 @@ def split_known(jobs: Sequence[UrlJob], services: Services) -> Known:
     A URL counts as stored when a fetch of it has brought a page once; earlier failures do not keep
     it out. A job in the middle of its redirects or attempts always goes on.
     """
-    fresh = [job for job in jobs if not job.hops and (job.refresh or not job.attempt)]
-    records = services.store.get_many([job.url for job in fresh], fields=[])
     known = Known([], [], {})
-    done: set[str] = set()
-    for job, record in zip(fresh, records, strict=True):
+    fresh = [job for job in jobs if not job.hops and (job.refresh or not job.attempt)]
+    found: dict[str, Record | None] = {}
+
+    def read(some: Sequence[UrlJob]) -> None:
+        urls = [job.url for job in some]
+        found.update(zip(urls, services.store.get_many(urls, fields=[]), strict=True))
+
+    known.stuck.extend(damaged.apart(fresh, read))
+    done = {job.url for job in known.stuck}
+    for job in fresh:
+        record = found.get(job.url)
         if record is None or not record.content_key:
             continue
         if not job.refresh:

@@ -11,6 +11,7 @@ from aragog.fetcher.http import Fetcher
 from aragog.pipeline.enqueue import Enqueuer
 from aragog.pipeline.run_marks import RunMarks
 from aragog.pipeline.sending import Sender
+from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
@@ -33,6 +34,7 @@ class Services:
     tally: Tally
     sender: Sender
     enqueuer: Enqueuer
+    blocks: SiteBlocks
     limiter: Limiter
     overrides: Overrides
     robots: RobotsCache

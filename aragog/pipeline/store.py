@@ -8,17 +8,22 @@ freed only when all is written.
 
 from __future__ import annotations
 
-from aragog.pipeline import tally
+from collections.abc import Sequence
+
+from aragog.pipeline import damaged, tally
 from aragog.pipeline.again import from_the_beginning
 from aragog.pipeline.bundles import PageBundle
 from aragog.pipeline.page_writes import from_blob, with_body
 from aragog.pipeline.sending import Send
 from aragog.pipeline.services import Services
+from aragog.urlstore.page_plan import urls_of
+from aragog.urlstore.records import PageWrite
 
 
 def store_bundle(bundle: PageBundle, services: Services) -> list[Send]:
     """
-    Fetches of URLs whose blobs had expired; nothing when all was written.
+    Fetches of URLs whose blobs had expired, and later ones of those whose rows lie in a damaged
+    file; nothing when all was written.
 
     Raises:
         TransientError: the store, the content store or Redis did not answer; runs again.
@@ -36,8 +41,25 @@ def store_bundle(bundle: PageBundle, services: Services) -> list[Send]:
         for p in planned
         if p.write.url not in lost
     ]
-    services.store.write_pages(writes)
-    services.waiting.clear([job.url for job in bundle.jobs if job.url not in lost])
+    stuck = {write.url for write in _write(writes, services)}
+    left = lost | stuck
+    services.waiting.clear([job.url for job in bundle.jobs if job.url not in left])
     services.spool.free([bundle.token, *bundle.bodies])
-    services.tally.add({tally.STORED: sum(1 for write in writes if write.content)})
-    return from_the_beginning([job for job in bundle.jobs if job.url in lost], services)
+    stored = sum(1 for write in writes if write.content and write.url not in stuck)
+    services.tally.add({tally.STORED: stored})
+    waiting = [job for job in bundle.jobs if job.url in stuck]
+    later = damaged.postponed(waiting, fetched=True)
+    again = from_the_beginning([job for job in bundle.jobs if job.url in lost], services)
+    return again + damaged.messages(later, services)
+
+
+def _write(writes: Sequence[PageWrite], services: Services) -> list[PageWrite]:
+    """Write the pages; returns those that must wait until a damaged file is replaced."""
+
+    def served(write: PageWrite) -> bool:
+        return all(map(services.store.serves, urls_of(write)))
+
+    stuck = [write for write in writes if not served(write)]
+    well = [write for write in writes if served(write)] if stuck else writes
+    # What else a page touches, such as aliases of aliases, shows when it is written.
+    return stuck + damaged.apart(well, services.store.write_pages)

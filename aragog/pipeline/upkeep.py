@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 
+from aragog.errors import StoreDamaged
 from aragog.pipeline.services import Services
 
 log = logging.getLogger(__name__)
@@ -14,7 +16,8 @@ FOLD_ROWS = 1000
 
 def fold_links(services: Services) -> None:
     """Fold a stretch of the link journal into the inlinks' posting lists."""
-    services.store.fold_links(FOLD_ROWS)
+    with suppress(StoreDamaged):  # told when the file was set aside; the journal keeps all
+        services.store.fold_links(FOLD_ROWS)
 
 
 def sweep(services: Services) -> None:
@@ -22,6 +25,11 @@ def sweep(services: Services) -> None:
     dropped = services.waiting.sweep()
     if dropped:
         log.warning("%d URLs had waited for two days and were let go", dropped)
+
+
+def share_takedowns(services: Services) -> None:
+    """Tell producers which hosts and domains were taken down, by the store."""
+    services.blocks.replace(services.store.takedowns())
 
 
 def sweep_changes(services: Services) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -46,6 +46,8 @@ class Override:
     """Requests under way at a time, in the whole cluster."""
     crawl_delay_cap_s: float | None = None
     """The longest Crawl-delay that is honoured; 0: none is."""
+    blocked: bool = False
+    """Nothing of it is fetched."""
 
 
 class Overrides:
@@ -54,14 +56,22 @@ class Overrides:
 
     Args:
         path: None: no overrides.
+        blocked_hosts: names that are blocked beside those of the file, with all hosts below them.
         clock: its stopwatch says when to look again.
 
     Raises:
         ConfigError: the file cannot be read or used; every problem names file, key and value.
     """
 
-    def __init__(self, path: Path | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        path: Path | None = None,
+        clock: Clock | None = None,
+        *,
+        blocked_hosts: Sequence[str] = (),
+    ) -> None:
         self.path = path
+        self._blocked = _blocked_names(blocked_hosts)
         self.problem: str | None = None
         """Why the file as it is now is not used; None while it is."""
         self._clock = clock or SystemClock()
@@ -75,6 +85,17 @@ class Overrides:
         while table and host:
             if host in table:
                 return table[host]
+            host = host.partition(".")[2]
+        return None
+
+    def blocked(self, host: str) -> str | None:
+        """Which setting blocks a host, for people; None: none does."""
+        found = self.find(host)
+        if found is not None and found.blocked:
+            return f"{self.path} blocks {found.name}"
+        while self._blocked and host:
+            if host in self._blocked:
+                return f"politeness.blocked_hosts has {host}"
             host = host.partition(".")[2]
         return None
 
@@ -169,9 +190,23 @@ def _what_it_must_be(key: str, value: Any) -> str | None:
             must = "a whole number from 1 to 10000"
         case "crawl_delay_cap_s":
             good, must = number and 0 <= value <= 86_400, "seconds from 0 to 86400"
+        case "blocked":
+            good, must = isinstance(value, bool), "true or false"
         case _:
             return None
     return None if good else must
+
+
+def _blocked_names(names: Sequence[str]) -> frozenset[str]:
+    found = {name: _host(name) for name in names}
+    problems = [
+        f"politeness.blocked_hosts: {name!r} is no host; give it without scheme, port or path"
+        for name, host in found.items()
+        if host is None
+    ]
+    if problems:
+        raise ConfigError(*problems)
+    return frozenset(host for host in found.values() if host is not None)
 
 
 def _host(name: str) -> str | None:

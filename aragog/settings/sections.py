@@ -71,6 +71,9 @@ class PolitenessSettings:
     """Redis servers on the limiter's hash ring. Empty: `redis.url`."""
     overrides_file: Path | None = None
     """TOML file of per-domain rates; a change is picked up within 5 s."""
+    blocked_hosts: tuple[str, ...] = ()
+    """Hosts and domains of which nothing is fetched, with all hosts below them. Read at the start;
+    `blocked = true` in the overrides file is picked up within 5 s."""
     wait_inline_ms: int = 1000
     """A slot up to this far ahead is waited for inside the task; a later one comes back by ETA."""
     horizon_s: float = 86_400.0

@@ -73,7 +73,8 @@ def check(settings: Settings) -> None:
     check_exposure(settings.serving)
     check_flower_exposure(settings.serving.flower_host, os.environ)
     check_ports(settings)
-    Overrides(settings.politeness.overrides_file)
+    politeness = settings.politeness
+    Overrides(politeness.overrides_file, blocked_hosts=politeness.blocked_hosts)
 
 
 def start(

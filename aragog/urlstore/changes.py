@@ -11,7 +11,7 @@ change that was read.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from heapq import merge
@@ -24,7 +24,7 @@ from aragog.errors import BadInput, CorruptRow
 from aragog.urls.domain import host as host_of
 from aragog.urlstore.records import Page
 from aragog.zen.codec import BUCKETS, journal_key
-from aragog.zen.tables import Put, Row, Tables
+from aragog.zen.tables import Put, Row, Tables, open_bucket
 
 SETTLE_MS = 2000
 """How long after its stamp a row is first read."""
@@ -55,13 +55,13 @@ class Change:
     """To go on behind it."""
 
 
-def changes_put(changes: Sequence[Change], now_ms: int) -> Put:
+def changes_put(tables: Tables, changes: Sequence[Change], now_ms: int) -> Put:
     """The row of a bundle's changes."""
     told = [(c.url, c.at_ms, c.kind, c.fields, c.owners) for c in changes]
     nonce = os.urandom(8)
     return (
         "f",
-        journal_key(nonce[0] % BUCKETS, now_ms, nonce),
+        journal_key(open_bucket(tables, nonce[0], BUCKETS), now_ms, nonce),
         {_COLUMN: orjson.dumps(told)},
         now_ms,
     )
@@ -75,7 +75,7 @@ def publish(tables: Tables, changes: Sequence[Change], clock: Clock) -> None:
     """
     for _ in range(_MOST_TRIES):
         now_ms = clock.now_ms()
-        tables.write([changes_put(changes, now_ms)])
+        tables.write([changes_put(tables, changes, now_ms)])
         if clock.now_ms() - now_ms < SETTLE_MS / 2:
             return
 
@@ -91,6 +91,7 @@ class Changes:
     """Reads the feed, in the order of its rows, and lets go of what is old."""
 
     def __init__(self, tables: Tables) -> None:
+        self._tables = tables
         self._table = tables["f"]
 
     def end(self, now_ms: int) -> str:
@@ -133,8 +134,8 @@ class Changes:
         lists = [self._bucket(bucket, beyond, stop) for bucket in range(BUCKETS)]
         try:
             for at, row in merge(*lists, key=lambda item: item[0]):
-                for number, change in enumerate(_unpacked(at, row)):
-                    if at + number.to_bytes(4) > beyond:
+                for change in _unpacked(at, row):
+                    if bytes.fromhex(change.cursor) > beyond:
                         yield change
         finally:
             for rows in lists:
@@ -150,11 +151,33 @@ class Changes:
                 for key, row in rows:
                     yield key[1:], row
 
+    def purge(self, gone: Callable[[str], bool]) -> int:
+        """
+        Forget the changes of URLs for which `gone` is true; how many.
+
+        Those behind them in their row keep their cursors.
+        """
+        count = 0
+        for bucket in range(BUCKETS):
+            if not self._tables.serves(bucket):
+                continue
+            with closing(self._table.scan(bytes([bucket]), bytes([bucket + 1]))) as rows:
+                for key, row in rows:
+                    told = orjson.loads(row[_COLUMN].value)
+                    kept = [one if one and not gone(one[0]) else None for one in told]
+                    if kept != told:
+                        count += sum(map(bool, told)) - sum(map(bool, kept))
+                        cells = {_COLUMN: orjson.dumps(kept)}
+                        self._table.put(key, cells, at_ms=row[_COLUMN].at_ms)
+        return count
+
     def sweep(self, before_ms: int) -> int:
         """Let go of rows older than that; how many. At most 1,000 a bucket and call."""
         gone = 0
         for bucket in range(BUCKETS):
             low, high = bytes([bucket]), bytes([bucket]) + max(before_ms, 0).to_bytes(8)
+            if not self._tables.serves(bucket):
+                continue
             with closing(self._table.scan(low, high)) as rows:
                 keys = [(key, None, row[_COLUMN].at_ms) for key, row in islice(rows, _DELETE_ROWS)]
             if keys:
@@ -176,7 +199,10 @@ def _opened(cursor: str) -> bytes:
 def _unpacked(at: bytes, row: Row) -> Iterable[Change]:
     try:
         told = orjson.loads(row[_COLUMN].value)
-        for number, (url, at_ms, kind, fields, owners) in enumerate(told):
+        for number, one in enumerate(told):
+            if one is None:  # was taken down
+                continue
+            url, at_ms, kind, fields, owners = one
             both = {name: (before, now) for name, (before, now) in fields.items()}
             cursor = (at + number.to_bytes(4)).hex()
             yield Change(url, at_ms, kind, both, tuple(owners), cursor)

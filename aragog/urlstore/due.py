@@ -57,6 +57,8 @@ class DueIndex:
         found = None
         for bucket in range(BUCKETS):
             stop = bytes([bucket]) + (found or now_ms + 1).to_bytes(8)
+            if not self._tables.serves(bucket):
+                continue
             with closing(self._index.scan(bytes([bucket]), stop)) as rows:
                 for key, row in rows:
                     if not _is_claimed(row, now_ms):
@@ -108,7 +110,7 @@ class DueIndex:
         start, stop = bytes([bucket]), bytes([bucket]) + (upto_ms + 1).to_bytes(8)
         taken: list[Due] = []
         waste: list[tuple[bytes, None, int]] = []
-        if limit <= 0:
+        if limit <= 0 or not self._tables.serves(bucket):
             return taken
         with closing(self._index.scan(start, stop)) as rows:
             batch: list[tuple[bytes, Row]] = []

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
@@ -111,6 +111,26 @@ class Folder:
                 finally:
                     self._journal.check_and_put(_STATE, _LOCK, lock, FREE)
                 yield problem
+
+    def purge(self, targets: Iterable[bytes]) -> None:
+        """
+        Write the posting lists of these targets anew, without a trace of links that went.
+
+        Fold before. Lists that another process is folding are left to their next merge.
+        """
+        lock = self._take_lock()
+        if lock is None:
+            return
+        try:
+            plan = self._plan()
+            if plan["rows"]:
+                self._execute(plan)
+            number = self._plan()["number"]
+            for target in targets:
+                if self._inlinks.get(target):
+                    self._segments.rebuild(target, number, self._clock.now_ms())
+        finally:
+            self._journal.check_and_put(_STATE, _LOCK, lock, FREE)
 
     def _take_lock(self) -> bytes | None:
         now_ms = self._clock.now_ms()

@@ -16,7 +16,7 @@ from aragog.urlstore import nodes
 from aragog.urlstore.nodes import node_id, text
 from aragog.urlstore.planning import HELD, RELEASED
 from aragog.zen.codec import IN, after, edge_key, edge_prefix
-from aragog.zen.tables import Put, Row, Tables
+from aragog.zen.tables import Put, Row, Tables, newest_ms
 
 HOLD = 2
 """The edge type; a hold's score is always 0, so that holding twice makes one edge."""
@@ -89,6 +89,14 @@ class Holds:
             self._tables.write([_edge(source, hold) for hold in gone])
             self._sum_up(source, now_ms)
         return bool(mine)
+
+    def purge(self, home: str, now_ms: int) -> None:
+        """Forget everybody who held the page, and who let it go."""
+        prefix = edge_prefix(node_id(home), IN, HOLD)
+        with closing(self._edges.scan(prefix, after(prefix))) as rows:
+            gone = [(key, None, max(now_ms, newest_ms(row))) for key, row in rows]
+        if gone:
+            self._edges.delete_many(gone)
 
     def _sum_up(self, home: str, now_ms: int) -> bool:
         held = any(hold.active for hold in self.all(home))

@@ -11,12 +11,12 @@ from aragog.urlstore.records import Page
 from aragog.zen.codec import BUCKETS, host_key, reversed_host
 from aragog.zen.tables import Put, Tables
 
-_COLUMN = b"i:u"
+HOST_URL = b"i:u"
 
 
 def host_put(url: str, now_ms: int) -> Put:
     """The row of a URL."""
-    return ("h", host_key(node_id(url), host(url)), {_COLUMN: url.encode()}, now_ms)
+    return ("h", host_key(node_id(url), host(url)), {HOST_URL: url.encode()}, now_ms)
 
 
 class Hosts:
@@ -60,4 +60,4 @@ class Hosts:
                     self._index.scan(max(start, beyond + b"\0" if beyond else start), stop)
                 ) as rows:
                     for key, row in rows:
-                        yield key, row[_COLUMN].value.decode()
+                        yield key, row[HOST_URL].value.decode()

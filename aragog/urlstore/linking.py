@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from aragog.clock import Clock
-from aragog.errors import StoreUnavailable
+from aragog.errors import StoreDamaged, StoreUnavailable
 from aragog.urls.domain import registered_domain
 from aragog.urlstore import journal
 from aragog.urlstore.journal import Entry, squeezed
@@ -34,7 +34,7 @@ from aragog.urlstore.outlinks import (
     unpack,
 )
 from aragog.zen.codec import BUCKETS, journal_key
-from aragog.zen.tables import CellTable, Tables
+from aragog.zen.tables import CellTable, Tables, open_bucket
 
 CELL = b"l:v"
 _ATTEMPTS = 30
@@ -71,6 +71,7 @@ class Linking:
         self, tables: Tables, inlinks: Literal["all", "external", "none"], clock: Clock
     ) -> None:
         self._clock = clock
+        self._tables = tables
         self._outlinks = tables["o"]
         self._journal = tables["j"]
         self._keep = inlinks
@@ -134,7 +135,8 @@ class Linking:
             checks.append((node_id(write.source), CELL, cell, pack(new)))
             pending.append((write, LinksWritten(len(differs.added), len(differs.removed))))
         nonce = os.urandom(8)
-        key = journal_key(nonce[0] % BUCKETS, now_ms, nonce)
+        bucket = open_bucket(self._tables, nonce[0], BUCKETS)
+        key = journal_key(bucket, now_ms, nonce)
         if entries:
             self._journal.put(key, {journal.COLUMN: journal.pack(entries)}, at_ms=now_ms)
         came_true = self._outlinks.check_and_put_many(checks) if checks else []
@@ -155,8 +157,10 @@ class Linking:
         """Without the names that no journal row has any more; sixteen short scans, seldom."""
         if len(links.changes) < MANY_CHANGES:
             return links
-        oldest_ms = oldest_row_ms(self._journal)
-        kept = replace(links, changes=()) if oldest_ms is None else links.since(oldest_ms)
+        kept = links
+        with suppress(StoreDamaged):  # a row of a damaged file may yet ask for any of the names
+            oldest_ms = oldest_row_ms(self._journal)
+            kept = replace(links, changes=()) if oldest_ms is None else links.since(oldest_ms)
         if len(kept.changes) >= MAX_CHANGES:
             raise StoreUnavailable(
                 "link journal",

@@ -98,6 +98,12 @@ def text(row: Row, column: bytes) -> str | None:
     return cell.value.decode() if cell and cell.value else None
 
 
+def is_taken_down(row: Row) -> bool:
+    """Whether the node's URL must not be stored again."""
+    cell = row.get(REMOVED)
+    return cell is not None and cell.value == TAKEN_DOWN
+
+
 def facts_of(row: Row, column: bytes = FACTS) -> dict[str, Fact]:
     """A cell of JSON; empty when it is absent."""
     cell = row.get(column)

@@ -10,10 +10,9 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from aragog.urlstore.scarcity import Budget
-from aragog.zen.tables import Tables
+from aragog.zen.tables import Tables, open_bucket
 
-# No property of a graph has a name that begins so.
-_PREFIX = b"\0pace\0"
+_BUCKETS = 16
 _VALUE = b"i:v"
 _BUDGET = struct.Struct(">qqddq")
 
@@ -22,7 +21,17 @@ class Pacing:
     """Small cells in the table of unique values; reading and writing are one round trip each."""
 
     def __init__(self, tables: Tables) -> None:
+        self._tables = tables
         self._table = tables["u"]
+
+    def _row(self, kind: bytes, name: str) -> bytes:
+        """
+        A key that no property of a graph begins with.
+
+        In the first file, or, while that is damaged, in the next: what is remembered begins anew.
+        """
+        first = open_bucket(self._tables, 0, _BUCKETS)
+        return bytes([first]) + b"pace\0" + kind + b"\0" + name.encode()
 
     def take_tick(self, name: str, now_ms: int, least_s: float) -> float | None:
         """
@@ -30,7 +39,7 @@ class Pacing:
 
         Of two that ask at once one gets it. The first ever gets `least_s`.
         """
-        row = _PREFIX + b"tick\0" + name.encode()
+        row = self._row(b"tick", name)
         cell = self._table.get(row, [_VALUE]).get(_VALUE)
         passed_ms = now_ms - int.from_bytes(cell.value[:8]) if cell else int(least_s * 1000)
         # A clock that went back must not stop the ticks.
@@ -43,7 +52,7 @@ class Pacing:
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
         """Of each domain; those that never had too much are new ones."""
-        rows = {_PREFIX + b"domain\0" + domain.encode(): domain for domain in domains}
+        rows = {self._row(b"domain", domain): domain for domain in domains}
         found = self._table.get_many(list(rows), [_VALUE]) if rows else {}
         return {
             domain: _budget(found[key][_VALUE].value) if key in found else Budget()
@@ -54,19 +63,19 @@ class Pacing:
         """Remember what ticks left of them; the last one to do so counts."""
         self._table.put_many(
             [
-                (_PREFIX + b"domain\0" + domain.encode(), {_VALUE: _packed(budget)}, now_ms)
+                (self._row(b"domain", domain), {_VALUE: _packed(budget)}, now_ms)
                 for domain, budget in budgets.items()
             ]
         )
 
     def bookmark(self, name: str) -> str | None:
         """Where a walk was; None: at its beginning."""
-        cell = self._table.get(_PREFIX + b"walk\0" + name.encode(), [_VALUE]).get(_VALUE)
+        cell = self._table.get(self._row(b"walk", name), [_VALUE]).get(_VALUE)
         return cell.value.decode() if cell and cell.value else None
 
     def set_bookmark(self, name: str, cursor: str, now_ms: int) -> None:
         """Where it is now."""
-        row = _PREFIX + b"walk\0" + name.encode()
+        row = self._row(b"walk", name)
         self._table.put(row, {_VALUE: cursor.encode()}, at_ms=now_ms)
 
 

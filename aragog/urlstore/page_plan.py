@@ -93,6 +93,11 @@ def urls_of(page: PageWrite) -> tuple[str, ...]:
     return (page.url, page.final_url, page.canonical_url, *page.also)
 
 
+def identity_of(page: PageWrite) -> tuple[str, ...]:
+    """The URLs that the fetched page itself goes by."""
+    return (page.url, page.final_url, page.canonical_url)
+
+
 def homes_of(page: PageWrite, known: dict[str, Row]) -> list[str]:
     """Where the URLs of a fetch lead by what is stored."""
     return [end_of(url, known) for url in urls_of(page)]

@@ -2,15 +2,16 @@
 Mending what interrupted writes left behind.
 
 Reads already see through all of it: an index hit is checked at its node, content against its hash.
-Repair walks everything once and makes index, alias, content, count and due rows agree with the
-nodes, which are the truth, and Zen's counts with the edges. It may run beside the workers: what is
-younger than a grace may still be completed by its writer and is left alone.
+First of all damaged files of the embedded store are replaced by new ones with every row that can
+be read. Then repair walks everything once and makes index, alias, content, count and due rows agree
+with the nodes, which are the truth, and Zen's counts with the edges. It may run beside the workers:
+what is younger than a grace may still be completed by its writer and is left alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -20,12 +21,13 @@ from aragog.urlstore.aliases import ALIAS, Aliases, alias_puts
 from aragog.urlstore.compression import content_hash
 from aragog.urlstore.due import DueIndex, due_put
 from aragog.urlstore.fold import Folder
-from aragog.urlstore.hosts import host_put
+from aragog.urlstore.hosts import HOST_URL, host_put
 from aragog.urlstore.nodes import alias_of, node_id, text
 from aragog.urlstore.ports import ContentStore
+from aragog.urlstore.tombstones import Tombstones
 from aragog.zen.codec import ID_BYTES, IN, after, edge_prefix, read_due_key, read_edge_key
 from aragog.zen.graph import COUNTS, Schema, Zen, count_column
-from aragog.zen.tables import Put, Row, Tables, newest_ms
+from aragog.zen.tables import Put, Row, Salvaged, Tables, newest_ms
 
 GRACE_S = 600.0
 _TELL_EVERY = 256
@@ -42,6 +44,8 @@ class RepairReport:
     """Rows by table, and `content` for objects."""
     mended: dict[str, int] = field(default_factory=dict)
     """By what was wrong; empty: nothing was."""
+    salvaged: Sequence[Salvaged] = ()
+    """Damaged files that were replaced."""
 
 
 class Repair:
@@ -62,15 +66,22 @@ class Repair:
         self._aliases = aliases
         self._folder = folder
         self._due = DueIndex(tables)
+        self._tombstones = Tombstones(tables)
         self._clock = clock
         self._grace_s = grace_s
         self._counted: set[int] = set()
         self._last: tuple[bytes, bytes, int] | None = None
         self._mended: Counter[str] = Counter()
         self._walked: Counter[str] = Counter()
+        self._replaced: frozenset[int] = frozenset()
 
     def run(self, progress: Progress | None = None) -> RepairReport:
-        """Walk nodes, then each index, then content, then posting lists."""
+        """Replace damaged files; walk nodes, then each index, then content, then posting lists."""
+        salvaged = self._tables.salvage()
+        if salvaged:
+            self._tombstones.mend(self._now_ms())
+            self._tombstones.current()
+        self._replaced = frozenset[int]().union(*(file.first_bytes for file in salvaged))
         steps: list[tuple[str, Callable[[bytes, Row], None]]] = [
             ("n", self._node),
             ("d", self._due_row),
@@ -83,7 +94,7 @@ class Repair:
                 self._step(table, progress)
         self._objects(progress)
         self._lists(progress)
-        return RepairReport(dict(self._walked), dict(self._mended))
+        return RepairReport(dict(self._walked), dict(self._mended), salvaged)
 
     def _step(self, name: str, progress: Progress | None) -> None:
         self._walked[name] += 1
@@ -154,7 +165,21 @@ class Repair:
 
     def _host_row(self, key: bytes, row: Row) -> None:
         if not self._tables["n"].get(key[-ID_BYTES:], [nodes.URL]) and not self._young(row):
+            self._fetch_again(key[-ID_BYTES:], text(row, HOST_URL))
             self._drop("h", key, row, "host row without its node")
+
+    def _fetch_again(self, its: bytes, url: str | None) -> None:
+        """A page whose node was lost with a damaged file is due now."""
+        if (
+            url is None
+            or self._tombstones.refuses(url)
+            or its[0] not in self._replaced
+            or node_id(url) != its
+        ):
+            return
+        if not text(self._tables["n"].get(its, [nodes.DUE]), nodes.DUE):
+            self._due.schedule(url, self._now_ms(), self._now_ms())
+            self._mended["page lost with a damaged file, due again"] += 1
 
     def _edge(self, key: bytes, row: Row) -> None:
         home_id, direction, edge_type, _, alias_id = read_edge_key(key)
@@ -193,6 +218,9 @@ class Repair:
             self._clock.sleep_s(self._grace_s)
         for key in suspects:
             if not self._points_to(key):
+                its = bytes.fromhex(key)[:ID_BYTES]
+                if its[0] in self._replaced and (stored := self._content.get(key)):
+                    self._fetch_again(its, stored[1].get("url"))
                 self._content.delete(key)
                 self._mended["content that nothing points to"] += 1
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import TakenDown
@@ -22,10 +23,11 @@ from aragog.urlstore.hooks import Hooks
 from aragog.urlstore.hosts import Hosts
 from aragog.urlstore.inlinks import LinkReader
 from aragog.urlstore.linking import Linking
-from aragog.urlstore.nodes import Nodes
+from aragog.urlstore.nodes import Nodes, node_id
 from aragog.urlstore.pacing import Pacing
 from aragog.urlstore.ports import ContentStore
 from aragog.urlstore.takedown import Takedown
+from aragog.urlstore.tombstones import Tombstones
 from aragog.urlstore.writing import PageWriter
 from aragog.zen.tables import Row, Tables
 
@@ -53,9 +55,11 @@ class StoreBase:
         self._linking = Linking(tables, settings.inlinks, self._clock)
         self._aliases = Aliases(tables, content, self._linking, refresh)
         self._links = LinkReader(tables, self._linking, self._aliases)
+        self._tombstones = Tombstones(tables)
         self._writer = PageWriter(
-            tables, content, settings, self._linking, self._aliases, refresh, self._clock
-        )
+            tables, content, settings, self._linking, self._aliases, refresh, self._clock,
+            refuses=self._tombstones.refuses,
+        )  # fmt: skip
         self._folder = Folder(tables, self._clock)
         self._due = DueIndex(tables)
         self._hosts = Hosts(tables)
@@ -64,12 +68,27 @@ class StoreBase:
         self._fresh: tuple[int, dict[str, Freshness]] = (0, {})
         self._changes = Changes(tables)
         self.hooks = Hooks(tables)
-        self._takedown = Takedown(tables, content, self._linking, self._aliases, self._hosts)
+        self._takedown = Takedown(
+            tables, content, self._linking, self._aliases, self._hosts, self._folder,
+            self._tombstones,
+        )  # fmt: skip
         self._conditional = Conditional(tables, self._clock)
 
     def resolve(self, url: str) -> str:
         """The URL that stands for this one; itself for one that is unknown."""
         return self._home(normalize(url))[0]
+
+    def serves(self, url: str) -> bool:
+        """
+        Whether the page of a normalized URL can be written.
+
+        False while it lies in a damaged file, which `repair` replaces.
+        """
+        return self._tables.serves(node_id(url)[0])
+
+    def check(self) -> list[str]:
+        """What is wrong with the tables, a line each with the remedy; empty: nothing is."""
+        return self._tables.check()
 
     def close(self) -> None:
         """Let go of the tables' files and connections."""
@@ -79,9 +98,53 @@ class StoreBase:
         wanted = [nodes.URL, nodes.CANONICAL, *(columns or ())]
         return self._nodes.follow([asked], wanted)[asked]
 
+    def refused(self, urls: Iterable[str]) -> set[str]:
+        """
+        Those of the normalized URLs that were taken down, by themselves or with their site.
+
+        One small read and one multi-get. Of a URL in a damaged file only its site is looked at.
+        """
+        asked = set(urls)
+        self._tombstones.current()
+        by_site = {url for url in asked if self._tombstones.refuses(url)}
+        found = self._nodes.read(filter(self.serves, asked - by_site), [nodes.REMOVED])
+        return by_site | {url for url, row in found.items() if nodes.is_taken_down(row)}
+
+    @contextmanager
+    def _writing(self, *urls: str) -> Iterator[None]:
+        """
+        Refuse to write of URLs whose site was taken down; look again after the write.
+
+        Whichever of a takedown and a write comes first, nothing stays.
+
+        Raises:
+            TakenDown: one of them is refused; nothing was written.
+        """
+        before = self._tombstones.current()
+        for url in urls:
+            if self._tombstones.refuses(url):
+                raise TakenDown(url)
+        yield
+        self.look_again(urls, before)
+
+    def takedown_count(self) -> int:
+        """For `look_again`: what the takedowns are now. Take it before a write."""
+        return self._tombstones.current()
+
+    def site_refused(self, *urls: str) -> bool:
+        """Whether the site of one of the normalized URLs was taken down by `takedown_count`."""
+        return any(map(self._tombstones.refuses, urls))
+
+    def look_again(self, urls: Iterable[str], before: int) -> None:
+        """Remove what was written of URLs that were taken down since `before`."""
+        if self._tombstones.count() != before and (late := self.refused(urls)):
+            now_ms = max(self._clock.now_ms(), self._floor_ms)
+            self._takedown.of_urls(late, now_ms)
+            self._floor_ms = now_ms + 1
+
     def _check_not_taken_down(self, home: str, row: Row) -> None:
-        cell = row.get(nodes.REMOVED)
-        if cell and cell.value == nodes.TAKEN_DOWN:
+        """By itself; `_writing` looks at its site."""
+        if nodes.is_taken_down(row):
             raise TakenDown(home)
 
     def _now_ms(self) -> int:

@@ -49,7 +49,8 @@ class StoreSchedule(StoreBase):
         now_ms = self._now_ms()
         home, row = self._home(normalize(url), BASE)
         self._check_not_taken_down(home, row)
-        self._due.schedule(home, due_at_ms, now_ms)
+        with self._writing(home):
+            self._due.schedule(home, due_at_ms, now_ms)
         self._floor_ms = now_ms + 1
 
     def refresh_state(self, url: str) -> State | None:
@@ -100,7 +101,8 @@ class StoreSchedule(StoreBase):
         if active:
             self._check_not_taken_down(home, row)
         at_ms = now_ms if at_ms is None else at_ms
-        held = self._holds.write(home, Hold(owner, asked, active, at_ms), now_ms)
+        with self._writing(*([home] if active else [])):
+            held = self._holds.write(home, Hold(owner, asked, active, at_ms), now_ms)
         if held is False and text(row, nodes.DUE):
             self._due.schedule(home, None, now_ms)
             self._floor_ms = now_ms + 1

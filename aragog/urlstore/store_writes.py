@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
-from aragog.errors import BadInput
+from aragog.errors import BadInput, TakenDown
 from aragog.urls.normalize import normalize
-from aragog.urlstore import history, nodes
+from aragog.urlstore import history, nodes, page_plan
 from aragog.urlstore.compression import compress, content_hash
 from aragog.urlstore.hosts import host_put
 from aragog.urlstore.keys import content_key
@@ -20,6 +20,7 @@ from aragog.urlstore.planning import renewed
 from aragog.urlstore.reading import BASE
 from aragog.urlstore.records import OutLink, PageWrite, Written
 from aragog.urlstore.store_base import StoreBase
+from aragog.urlstore.tombstones import DOMAIN, HOST, site_name
 from aragog.zen.tables import Put, Row
 
 
@@ -61,12 +62,13 @@ class StoreWrites(StoreBase):
         version = os.urandom(8).hex()
         puts = self._field_puts(home, row, fields, provenance or {}, at_ms)
         puts.append(("n", node_id(home), {nodes.VERSION: version.encode()}, now_ms))
-        if nodes.SENTINEL not in row:
-            self._tables.write([host_put(home, now_ms)])
-        if if_version is None:
-            self._tables.write(puts)
-        else:
-            self._conditional.write(home, if_version, puts)
+        with self._writing(asked, home):
+            if nodes.SENTINEL not in row:
+                self._tables.write([host_put(home, now_ms)])
+            if if_version is None:
+                self._tables.write(puts)
+            else:
+                self._conditional.write(home, if_version, puts)
         return version
 
     def _field_puts(
@@ -134,7 +136,10 @@ class StoreWrites(StoreBase):
             self._table.delete(node_id(home), columns, at_ms=at_ms)
         at = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)
         version = {nodes.VERSION: os.urandom(8).hex().encode()}
-        self._tables.write([("n", node_id(home), cells, at), ("n", node_id(home), version, now_ms)])
+        with self._writing(asked, home):
+            self._tables.write(
+                [("n", node_id(home), cells, at), ("n", node_id(home), version, now_ms)]
+            )
         return changed | gone
 
     def put_content(
@@ -150,7 +155,6 @@ class StoreWrites(StoreBase):
         home, row = self._home(normalize(url), BASE)
         self._check_not_taken_down(home, row)
         packed, key = compress(body), content_key(home)
-        self._content.put(key, packed, {**(meta or {}), "url": home, "encoding": "zstd"})
         cells = {
             nodes.URL: home.encode(),
             nodes.SENTINEL: b"1",
@@ -161,17 +165,21 @@ class StoreWrites(StoreBase):
         }
         at_ms = now_ms if at_ms is None else at_ms
         version = {nodes.VERSION: os.urandom(8).hex().encode()}
-        self._tables.write([host_put(home, now_ms)])
-        self._tables.write(
-            [("n", node_id(home), cells, at_ms), ("n", node_id(home), version, now_ms)]
-        )
+        with self._writing(home):
+            self._content.put(key, packed, {**(meta or {}), "url": home, "encoding": "zstd"})
+            self._tables.write([host_put(home, now_ms)])
+            self._tables.write(
+                [("n", node_id(home), cells, at_ms), ("n", node_id(home), version, now_ms)]
+            )
 
     def write_pages(self, pages: Sequence[PageWrite]) -> list[Written]:
         """
         Store what a bundle of fetches brought; the answers are in the order of `pages`.
 
-        Their URLs are normalized already. Safe to run twice, late, and in several processes at
-        once: what is older never replaces what is newer. Killed in the middle: write it again.
+        A page is not stored, and its answer says `stale`, when one of its URLs was taken down; nor
+        are links to taken down hosts. Their URLs are normalized already. Safe to run twice, late,
+        and in several processes at once: what is older never replaces what is newer. Killed in the
+        middle: write it again.
 
         Raises:
             InvalidField: a field of some page is not taken; nothing was written.
@@ -179,17 +187,30 @@ class StoreWrites(StoreBase):
         """
         done: dict[int, Written] = {}
         left = list(pages)
+        before = self._tombstones.current()
         while left:
             written, left = self._writer.write(left, now_ms := self._now_ms())
             self._floor_ms = max(self._floor_ms, now_ms + 1)
             done |= written
+        self.look_again((url for page in pages for url in page_plan.urls_of(page)), before)
         return [done[id(page)] for page in pages]
 
     def add_links(self, url: str, links: Sequence[OutLink]) -> None:
-        """Add outlinks; those to the same targets are replaced. Targets are normalized here."""
-        fresh = to_lines([(normalize(link.url), link.text, link.rel) for link in links])
-        home, now_ms = self.resolve(url), self._now_ms()
-        self._linking.write([LinksWrite(home, now_ms, with_links(fresh))], now_ms)
+        """
+        Add outlinks; those to the same targets are replaced. Targets are normalized here.
+
+        Links to taken down hosts are left out.
+
+        Raises:
+            TakenDown: the page was taken down.
+        """
+        home, row = self._home(normalize(url), [nodes.REMOVED])
+        self._check_not_taken_down(home, row)
+        with self._writing(home):
+            targets = [(normalize(link.url), link.text, link.rel) for link in links]
+            kept = [link for link in targets if not self._tombstones.refuses(link[0])]
+            now_ms = self._now_ms()
+            self._linking.write([LinksWrite(home, now_ms, with_links(to_lines(kept)))], now_ms)
 
     def remove_links(self, url: str, targets: Sequence[str]) -> None:
         """Remove the outlinks to `targets`."""
@@ -211,16 +232,23 @@ class StoreWrites(StoreBase):
 
         What was stored under it moves, with its timestamps. Safe to run twice and in any order:
         of contradicting evidence the latest counts.
+
+        Raises:
+            TakenDown: one of the two was taken down; nothing was changed.
         """
         now_ms = self._now_ms()
-        self._aliases.merge(
-            normalize(alias_url),
-            normalize(canonical_url),
-            at_ms=now_ms if at_ms is None else at_ms,
-            now_ms=now_ms,
-            provisional=provisional,
-            reasons=tuple(reasons),
-        )
+        alias, home = normalize(alias_url), normalize(canonical_url)
+        for refused in self.refused([alias, home]):
+            raise TakenDown(refused)
+        with self._writing(alias, home):
+            self._aliases.merge(
+                alias,
+                home,
+                at_ms=now_ms if at_ms is None else at_ms,
+                now_ms=now_ms,
+                provisional=provisional,
+                reasons=tuple(reasons),
+            )
         self._floor_ms = now_ms + 1
 
     def undo_alias(self, alias_url: str) -> None:
@@ -245,25 +273,47 @@ class StoreWrites(StoreBase):
         """
         Forget a page with its aliases, or all URLs of a host or domain, for good; how many.
 
-        What is left is a stub a URL that refuses every later write, until `lift_takedown`. Exactly
-        one argument is given. Safe to repeat; a URL that is stored meanwhile may be missed.
+        What is left is a stub a URL that refuses every later write, until `lift_takedown`, and for
+        a host or domain a tombstone that refuses every URL of it. A host is of all its ports; a
+        domain is of all hosts below it. Exactly one argument is given. Safe to repeat, and beside
+        writers: what they were about to write goes too.
+
+        Raises:
+            BadInput: not exactly one argument, or a host or domain that is none.
         """
         now_ms = self._now_ms()
         if (url is None) + (host is None) + (domain is None) != 2:
             raise BadInput("take_down: give one of url, host and domain")
         if url is not None:
-            count = self._takedown.take_down(self.resolve(url), now_ms)
+            count = self._takedown.of_urls({self.resolve(url), normalize(url)}, now_ms)
         elif host is not None:
-            count = self._takedown.of_host(host, now_ms)
+            count = self._takedown.of_site(HOST, site_name(host), now_ms)
         else:
-            count = self._takedown.of_domain(str(domain), now_ms)
+            count = self._takedown.of_site(DOMAIN, site_name(str(domain)), now_ms)
         self._floor_ms = now_ms + 1
         return count
 
-    def lift_takedown(self, url: str) -> None:
-        """Let a URL be stored again; what was there does not come back."""
+    def takedowns(self) -> list[tuple[str, str]]:
+        """The hosts and domains that were taken down: ("host" or "domain", name) each."""
+        return sorted(self._tombstones.all())
+
+    def lift_takedown(
+        self, url: str | None = None, *, host: str | None = None, domain: str | None = None
+    ) -> bool:
+        """
+        Let a URL, or those of a host or domain, be stored again; what was there does not come back.
+
+        URLs of a site that were stored when it was taken down stay refused one by one. False when
+        the site was not refused.
+        """
         now_ms = self._now_ms()
+        if (url is None) + (host is None) + (domain is None) != 2:
+            raise BadInput("lift_takedown: give one of url, host and domain")
+        if url is None:
+            kind, name = (HOST, host) if host is not None else (DOMAIN, str(domain))
+            return self._takedown.lift_site(kind, site_name(str(name)), now_ms)
         asked = normalize(url)
         for one in dict.fromkeys([asked, self.resolve(url)]):
             self._takedown.lift(one, now_ms)
         self._floor_ms = now_ms + 1
+        return True

@@ -1,25 +1,33 @@
 """
 Removing what is stored of URLs.
 
-`remove` forgets a page: a later fetch brings it back. `take_down` forgets it for good: a stub stays
-that refuses every later write, until it is lifted. Either way the marker is written first, so that
-a fetch which is under way cannot bring back what was there; then all else goes. Safe to repeat.
+`remove` forgets a page: a later fetch brings it back. A takedown forgets it for good: a stub stays
+that refuses every later write, until it is lifted; a host or domain has a tombstone besides, which
+refuses URLs that were never seen. Either way the marker is written first, so that a fetch which is
+under way cannot bring back what was there; then all else goes: fields, history, content, holds, and
+what the change feed, the link journal and the inlinks of other pages tell of it. Safe to repeat.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from aragog.urlstore import nodes
 from aragog.urlstore.aliases import ALIAS, Aliases
+from aragog.urlstore.changes import Changes
+from aragog.urlstore.fold import Folder
+from aragog.urlstore.holds import Holds
 from aragog.urlstore.hosts import Hosts, host_put
 from aragog.urlstore.linking import Linking, LinksWrite
-from aragog.urlstore.nodes import alias_of, node_id, text
+from aragog.urlstore.nodes import alias_of, id_of, node_id, text
+from aragog.urlstore.outlinks import target_of
 from aragog.urlstore.ports import ContentStore
+from aragog.urlstore.tombstones import HOST, Tombstones
 from aragog.zen.codec import IN, due_key, edge_key
 from aragog.zen.tables import Row, Tables
 
-_STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK, nodes.HELD)
+_STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK)
+_PURGED_AT_ONCE = 500
 
 
 class Takedown:
@@ -32,7 +40,10 @@ class Takedown:
         linking: Linking,
         aliases: Aliases,
         hosts: Hosts,
+        folder: Folder,
+        tombstones: Tombstones,
     ) -> None:
+        self._tables = tables
         self._table = tables["n"]
         self._due = tables["d"]
         self._edges = tables["e"]
@@ -41,43 +52,70 @@ class Takedown:
         self._linking = linking
         self._aliases = aliases
         self._hosts = hosts
+        self._holds = Holds(tables)
+        self._changes = Changes(tables)
+        self._folder = folder
+        self._tombstones = tombstones
 
     def remove(self, home: str, now_ms: int) -> None:
         """Forget a page: fields, facts, content, outlinks, due row; its aliases stay aliases."""
         self._empty(home, b"removed", now_ms)
 
-    def take_down(self, home: str, now_ms: int) -> int:
-        """Forget a page and its aliases for good; how many URLs that were."""
-        members = [home, *self._aliases.of(home)]
-        for url in members:
+    def of_urls(self, urls: Iterable[str], now_ms: int) -> int:
+        """Each page with its aliases, for good; how many URLs that were."""
+        members = {each for home in urls for each in (home, *self._aliases.of(home))}
+        return self._all(members, now_ms, members.__contains__)
+
+    def of_site(self, kind: str, name: str, now_ms: int) -> int:
+        """
+        All URLs of a host or domain, and from now on every other; how many there were.
+
+        An alias of a page elsewhere loses only itself.
+        """
+        self._tombstones.add(kind, name, now_ms)
+        self._tombstones.current()
+        found = self._hosts.of_host(name) if kind == HOST else self._hosts.of_domain(name)
+        members: set[str] = set()
+        for url in found:
+            members.add(url)
+            if alias_of(self._table.get(node_id(url), [nodes.CANONICAL]), url) is None:
+                members.update(self._aliases.of(url))
+        refuses = self._tombstones.refuses
+        return self._all(members, now_ms, lambda url: url in members or refuses(url))
+
+    def _all(self, members: set[str], now_ms: int, gone: Callable[[str], bool]) -> int:
+        targets: set[bytes] = set()
+        for url in sorted(members):
+            lines = self._linking.read([url])[url].lines
+            targets.update(id_of(target_of(line)) for line in lines.split(b"\n") if line)
             self._take_down_one(url, now_ms)
+        self._tombstones.changed()
+        self._changes.purge(gone)
+        self._purge_links(sorted(targets))
+        self._tables.scrub()
         return len(members)
 
-    def take_down_all(self, urls: Iterable[str], now_ms: int) -> int:
-        """Each of `urls`; one that stands for a page elsewhere loses only itself."""
-        count = 0
-        for url in urls:
-            if alias_of(self._table.get(node_id(url), [nodes.CANONICAL]), url) is None:
-                count += self.take_down(url, now_ms)
-            else:
-                self._take_down_one(url, now_ms)
-                count += 1
-        return count
+    def _purge_links(self, targets: Sequence[bytes]) -> None:
+        """Have the journal and the inlinks of other pages forget what these pages linked."""
+        report = self._folder.fold(_PURGED_AT_ONCE)
+        while report.left and report.journal_rows:
+            report = self._folder.fold(_PURGED_AT_ONCE)
+        for at in range(0, len(targets), _PURGED_AT_ONCE):
+            self._folder.purge(targets[at : at + _PURGED_AT_ONCE])
 
     def lift(self, url: str, now_ms: int) -> None:
         """Let a URL be stored again."""
         self._table.delete(node_id(url), [nodes.REMOVED], at_ms=now_ms)
+        self._tombstones.changed()
 
-    def of_host(self, host: str, now_ms: int) -> int:
-        """All URLs of a host."""
-        return self.take_down_all(self._hosts.of_host(host), now_ms)
-
-    def of_domain(self, domain: str, now_ms: int) -> int:
-        """All URLs of a domain and of the hosts below it."""
-        return self.take_down_all(self._hosts.of_domain(domain), now_ms)
+    def lift_site(self, kind: str, name: str, now_ms: int) -> bool:
+        """Accept URLs of a site again, those that it had too; False: it was not refused."""
+        return self._tombstones.remove(kind, name, now_ms)
 
     def _take_down_one(self, url: str, now_ms: int) -> None:
         row = self._empty(url, nodes.TAKEN_DOWN, now_ms)
+        self._holds.purge(url, now_ms)
+        self._table.delete(node_id(url), [nodes.HELD], at_ms=_last_ms(row, nodes.HELD, now_ms))
         home = alias_of(row, url)
         if home is not None:
             key = edge_key(node_id(home), IN, ALIAS, 0, node_id(url))
@@ -87,7 +125,7 @@ class Takedown:
         row = self._table.get(node_id(url))
         cells = {nodes.URL: url.encode(), nodes.REMOVED: marker}
         self._table.put(node_id(url), cells, at_ms=now_ms)
-        gone = [column for column in row if column not in _STAY]
+        gone = [column for column in row if column not in (*_STAY, nodes.HELD)]
         if gone:
             # Fields may have been put with a time to come.
             at_ms = max(now_ms, *(row[column].at_ms for column in gone))
@@ -101,3 +139,7 @@ class Takedown:
             self._content.delete(key)
         self._linking.write([LinksWrite(url, now_ms, lambda _: b"")], now_ms)
         return row
+
+
+def _last_ms(row: Row, column: bytes, now_ms: int) -> int:
+    return max(now_ms, row[column].at_ms if column in row else 0)

@@ -54,6 +54,7 @@ class BulkWriter:
             StoreUnavailable: part of it may be written; write it again.
         """
         now_ms = self._clock.now_ms()
+        before = self._store.takedown_count()
         sound = [
             (number, asked, record)
             for number, record in records
@@ -63,6 +64,7 @@ class BulkWriter:
         written = self._write_plain(plain, now_ms, on_problem)
         for number, asked, record in sound:
             written += self._write_rest(number, asked, record, on_problem)
+        self._store.look_again([asked for _, asked, _ in sound], before)
         return written
 
     def _checked(self, number: int, record: UrlRecord, on_problem: OnProblem) -> str | None:
@@ -90,8 +92,7 @@ class BulkWriter:
         for number, asked, record in plain:
             home, row = found[asked]
             row = rows.setdefault(home, row)
-            removed = row.get(nodes.REMOVED)
-            if removed and removed.value == nodes.TAKEN_DOWN:
+            if nodes.is_taken_down(row) or self._store.site_refused(asked, home):
                 on_problem(number, f"{home} was taken down")
                 continue
             if nodes.URL not in row:

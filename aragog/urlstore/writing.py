@@ -12,7 +12,8 @@ what its pages would leave if each came alone.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 import orjson
 
@@ -31,7 +32,7 @@ from aragog.urlstore.outlinks import to_lines
 from aragog.urlstore.page_plan import Plan, is_brief
 from aragog.urlstore.planning import HELD, Next, gone, planned
 from aragog.urlstore.ports import ContentStore
-from aragog.urlstore.records import PageWrite, Written
+from aragog.urlstore.records import OutLink, PageWrite, Written
 from aragog.urlstore.refresh import IGNORED_FIELDS
 from aragog.zen.codec import due_key
 from aragog.zen.tables import Cell, Put, Row, Tables
@@ -64,7 +65,10 @@ class PageWriter:
         aliases: Aliases,
         refresh: RefreshSettings | None = None,
         clock: Clock | None = None,
+        *,
+        refuses: Callable[[str], bool] = lambda _: False,
     ) -> None:
+        self._refuses = refuses
         self._tables = tables
         self._clock = clock or SystemClock()
         self._refresh = refresh or RefreshSettings()
@@ -142,7 +146,7 @@ class PageWriter:
             before = page_plan.seen_at_ms(row, brief=is_brief(page))
             refused = any(
                 page_plan.refuses(known[url], page) for url in {page.url, home} if url in known
-            )
+            ) or any(map(partial(self._taken_down, known), page_plan.identity_of(page)))
             plans.append(Plan(page, home, row, page.fetched_at_ms < before, refused))
         for plan in plans:
             self._point(plan, known)
@@ -192,8 +196,14 @@ class PageWriter:
                 # A temporary redirect: where it leads stands for itself.
                 members.pop(page.final_url, None)
             plan.aliases = [
-                url for url in members if not page_plan.has_newer_pointer(known[url], page)
+                url
+                for url in members
+                if not page_plan.has_newer_pointer(known[url], page)
+                and not self._taken_down(known, url)
             ]
+
+    def _taken_down(self, known: Mapping[str, Row], url: str) -> bool:
+        return self._refuses(url) or nodes.is_taken_down(known.get(url, {}))
 
     def _fill(self, plan: Plan, *, newest: bool) -> None:
         page, cells = plan.page, plan.cells
@@ -294,12 +304,16 @@ class PageWriter:
 
     def _write_links(self, current: Mapping[str, Plan], now_ms: int) -> dict[str, tuple[int, int]]:
         writes = [
-            LinksWrite(plan.home, plan.page.fetched_at_ms, to_lines(plan.page.links))
+            LinksWrite(plan.home, plan.page.fetched_at_ms, to_lines(self._linkable(links)))
             for plan in current.values()
-            if plan.page.links is not None
+            if (links := plan.page.links) is not None
         ]
         done = self._linking.write(writes, now_ms) if writes else {}
         return {source: (links.added, links.removed) for source, links in done.items()}
+
+    def _linkable(self, links: Sequence[OutLink]) -> list[OutLink]:
+        """Links without those to taken down sites."""
+        return [link for link in links if not self._refuses(link.url)]
 
     def _write_rows(self, plans: Sequence[Plan], current: Mapping[str, Plan], now_ms: int) -> None:
         indexes: list[Put] = []

@@ -14,6 +14,7 @@ from aragog.pipeline.enqueue import Enqueuer
 from aragog.pipeline.run_marks import RunMarks
 from aragog.pipeline.sending import FETCH, Send
 from aragog.pipeline.services import Services
+from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.spool import Spool
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
@@ -113,6 +114,7 @@ def pipeline_stand(redis_client: redis.Redis) -> PipelineStand:
         "limiter": rates,
         "robots": rates,
         "store": store,
+        "blocks": SiteBlocks(redis_client, prefix="t:"),
     }
     services = Services(**{**absent, **given})
     return PipelineStand(services, store, clock, sent, rates)

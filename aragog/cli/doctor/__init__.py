@@ -21,6 +21,7 @@ CHECKS: tuple[Check, ...] = (
     servers.check_broker,
     servers.check_queues,
     data.check_store,
+    data.check_store_claim,
     data.check_content,
     data.check_disk,
     data.check_overrides,

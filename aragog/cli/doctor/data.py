@@ -11,8 +11,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aragog.bootstrap import store_conflict, tables
 from aragog.cli.doctor.finding import Finding, Patient
-from aragog.errors import StoreUnavailable
+from aragog.errors import StoreUnavailable, TransientError
 from aragog.politeness.overrides import Overrides
 from aragog.settings import Settings
 from aragog.urlstore.content import open_content
@@ -42,7 +43,7 @@ def check_store(patient: Patient) -> Iterator[Finding]:
                 text = "all tables are as they should be"
                 yield Finding(f"hbase {gateway}", well=True, text=text)
     elif settings.store.engine == "sqlite":
-        yield from _sqlite(settings.data_dir.absolute() / "store")
+        yield from _sqlite(settings)
     else:
         text = "store.engine is memory: each process has its own data, and loses it when it ends"
         yield Finding("store", well=False, text=text)
@@ -56,9 +57,13 @@ def _problems(engine: HBaseTables) -> list[str]:
         return [str(error)]
 
 
-def _sqlite(folder: Path) -> Iterator[Finding]:
+def _sqlite(settings: Settings) -> Iterator[Finding]:
+    folder = settings.data_dir.absolute() / "store"
     files = sorted(folder.glob("[0-9a-f][0-9a-f].db"))
     broken = [problem for file in files if (problem := _unreadable(file))]
+    if files and not broken:
+        with closing(tables(settings)) as engine:
+            broken = engine.check()
     for problem in broken:
         yield Finding("store", well=False, text=problem)
     if not broken:
@@ -66,8 +71,21 @@ def _sqlite(folder: Path) -> Iterator[Finding]:
         yield Finding("store", well=True, text=text)
 
 
+def check_store_claim(patient: Patient) -> Iterator[Finding]:
+    """Redis works for this store, not for that of another machine."""
+    settings = patient.settings
+    if settings.store.engine == "sqlite" and not (settings.data_dir / "store").exists():
+        return
+    try:
+        problem = store_conflict(settings, claim=False)
+    except TransientError:
+        return  # reported where Redis and the store are checked
+    if problem:
+        yield Finding("store", well=False, text=problem)
+
+
 def _unreadable(file: Path) -> str | None:
-    """Why a SQLite file cannot be used; reads its schema alone."""
+    """Why a SQLite file cannot be opened; reads its schema alone."""
     if not os.access(file, os.R_OK | os.W_OK):
         return f"{file} may not be read and written by this user; check owner and mode"
     try:

@@ -120,12 +120,34 @@ def refuse_empty(column: bytes, expected: bytes | None, value: bytes) -> None:
         raise BadInput(f"check_and_put of {column!r}: an empty value cannot be told from none")
 
 
+def open_bucket(tables: Tables, wanted: int, buckets: int) -> int:
+    """The first bucket from `wanted` on that can be written; `wanted` itself when none can."""
+    ring = ((wanted + step) % buckets for step in range(buckets))
+    return next((bucket for bucket in ring if tables.serves(bucket)), wanted % buckets)
+
+
 Put = tuple[str, bytes, Mapping[bytes, bytes], int]
 """(table, row, cells, at_ms)."""
 
 
+class Salvaged(NamedTuple):
+    """What a repair saved of one damaged file."""
+
+    old: str
+    """The damaged file, which is kept as it is."""
+    new: str
+    saved: int
+    """Nodes, and cells of other tables, in the new file."""
+    unreadable: int
+    """Rows that were found but could not be decoded."""
+    gaps: int
+    """Ranges of keys that could not be read; each lost at least a page of the file."""
+    first_bytes: frozenset[int]
+    """Keys beginning with one of these lie in the file."""
+
+
 class Tables(Protocol):
-    """All tables of one engine. `write` has a body that adapters may inherit."""
+    """All tables of one engine. Methods with a body are for adapters to inherit."""
 
     def __getitem__(self, name: str) -> CellTable:
         """The table of that name, one of `TABLES`."""
@@ -145,6 +167,30 @@ class Tables(Protocol):
 
     def create(self) -> None:
         """Make what is missing; never drops anything."""
+
+    def identity(self) -> str:
+        """A random word that these data have and no others, made when missing; "" for none."""
+        return ""
+
+    def serves(self, first_byte: int) -> bool:  # noqa: ARG002 - the port's signature
+        """
+        Whether rows whose keys begin with that byte can be written.
+
+        False while the file that holds them is damaged: writing them raises `StoreDamaged`.
+        """
+        return True
+
+    def check(self) -> list[str]:
+        """What is wrong with the tables, a line each with the remedy; empty: nothing is."""
+        return []
+
+    def salvage(self) -> list[Salvaged]:
+        """Replace damaged files by new ones with all rows that can be read; what was done."""
+        return []
+
+    def scrub(self) -> None:
+        """Let nothing of what was deleted stay on disk, where the engine can; safe to repeat."""
+        return
 
     def close(self) -> None:
         """Let go of files and connections."""

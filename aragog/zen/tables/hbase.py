@@ -17,6 +17,7 @@ What HBase and its gateway do, and what this adapter makes of it (seen on HBase 
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -276,6 +277,12 @@ class HBaseTables(Tables):
                     done.result()
         finally:
             pool.close()
+
+    def identity(self) -> str:
+        row, column = b"\0store-identity", b"i:v"
+        table = self["u"]
+        table.check_and_put(row, column, None, secrets.token_hex(8).encode())
+        return table.get(row, [column])[column].value.decode()
 
     def check(self) -> list[str]:
         """What is wrong with the tables, a line each with its remedy; empty when all is well."""

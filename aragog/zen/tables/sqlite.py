@@ -19,9 +19,11 @@ from typing import TypeVar
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import ConfigError
-from aragog.zen.tables import TABLES, Cell, CellTable, Put, Row, Tables, refuse_empty
+from aragog.zen.tables import TABLES, Cell, CellTable, Put, Row, Salvaged, Tables, refuse_empty
 from aragog.zen.tables.sqlite_files import Shards
+from aragog.zen.tables.sqlite_health import REMEDY
 from aragog.zen.tables.sqlite_layout import LAYOUTS, Layout
+from aragog.zen.tables.sqlite_salvage import salvage_damaged
 
 _COUNTER_BYTES = 8
 _FIRST_ROWS = 8
@@ -45,7 +47,7 @@ class SqliteTable(CellTable):
         try:
             return self._layout.get(self._shards.connection(row[0]), row, columns)
         except sqlite3.Error as error:
-            raise self._shards.translated(error) from error
+            raise self._shards.translated(error, row[0]) from error
 
     def get_many(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
@@ -186,6 +188,23 @@ class SqliteTables(Tables):
     def create(self) -> None:
         """Make every file now rather than when it is first used."""
         self._shards.create()
+
+    def identity(self) -> str:
+        return self._shards.identity()
+
+    def serves(self, first_byte: int) -> bool:
+        return not self._shards.health.generation(first_byte % self._shards.count) & 1
+
+    def check(self) -> list[str]:
+        self.create()
+        health = self._shards.health
+        return [f"{health.path(number)} is damaged: {REMEDY}" for number in health.damaged()]
+
+    def salvage(self) -> list[Salvaged]:
+        return salvage_damaged(self._shards)
+
+    def scrub(self) -> None:
+        self._shards.scrub()
 
     def close(self) -> None:
         self._shards.close()

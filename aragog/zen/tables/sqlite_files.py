@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from aragog.errors import ConfigError, CorruptRow, StoreUnavailable
+from aragog.errors import ConfigError, StoreDamaged, StoreUnavailable
+from aragog.zen.tables.sqlite_health import REMEDY, Health, first_files
 from aragog.zen.tables.sqlite_layout import LAYOUTS
 
 BUSY_TIMEOUT_S = 30.0
@@ -25,6 +27,9 @@ CHECKPOINT_EVERY_S = 1.0
 CHECKPOINT_PAST_BYTES = 4 * 1024 * 1024
 RESTART_PAST_BYTES = 256 * 1024 * 1024
 _CACHE_KIB = 8 * 1024
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_GENERATIONS = 256
+_REOPEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 _MARKER = "shards"
 """The file that tells how many there are; also the lock under which they are opened."""
 
@@ -35,11 +40,14 @@ class Shards:
     def __init__(self, folder: Path, count: int) -> None:
         self.count = count
         self._folder = folder
-        self._paths = [folder / f"{number:02x}.db" for number in range(count)]
         self._mine = _Connections()
         self._checkpoints: _Checkpoints | None = None
         self._starting = threading.Lock()
+        self._round = 0
+        """Counts errors after which connections are opened anew."""
         self._check_folder()
+        with _alone(folder / _MARKER):
+            self.health = Health(folder, count)
 
     def number(self, first_byte: int) -> int:
         """Which file holds rows whose key begins with `first_byte`."""
@@ -51,17 +59,19 @@ class Shards:
         try:
             yield self.connection(first_byte)
         except sqlite3.Error as error:
-            raise self.translated(error) from error
+            raise self.translated(error, first_byte) from error
 
     @contextmanager
     def writing(self, first_byte: int) -> Iterator[sqlite3.Connection]:
         """The same inside one transaction: committed at the end, undone when the block raises."""
         number = first_byte % self.count
+        self._refuse_damaged(number)
         try:
             db = self.connection(number)
             # IMMEDIATE: a plain BEGIN that writes later fails at once when another has written.
             db.execute("BEGIN IMMEDIATE")
             try:
+                self._refuse_damaged(number)  # again: a repair copies what it finds from now on
                 yield db
                 db.execute("COMMIT")
             except BaseException:
@@ -69,13 +79,51 @@ class Shards:
                     db.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            raise self.translated(error) from error
+            raise self.translated(error, number) from error
         self._after_write(number)
 
+    def _refuse_damaged(self, number: int) -> None:
+        if self.health.generation(number) & 1:
+            raise self._damage(number, "set aside")
+
+    def _damage(self, number: int, why: str) -> StoreDamaged:
+        return StoreDamaged(str(self.health.path(number)), f"is damaged ({why}); {REMEDY}")
+
     def create(self) -> None:
+        """Make every file; one that is damaged is set aside, and the others go on."""
         for number in range(self.count):
-            with self.reading(number):
+            with suppress(StoreDamaged), self.reading(number):
                 pass
+
+    def identity(self) -> str:
+        """The word in the file `identity`, which is made when missing."""
+        path = self._folder / "identity"
+        try:
+            if not path.exists():
+                with _alone(self._folder / _MARKER):
+                    if not path.exists():
+                        fresh = path.with_suffix(".new")
+                        fresh.write_text(secrets.token_hex(8), "ascii")
+                        fresh.rename(path)
+            return path.read_text("ascii")
+        except (OSError, sqlite3.Error) as error:
+            raise StoreUnavailable(f"sqlite ({path})", str(error)) from error
+
+    def scrub(self) -> None:
+        """
+        Empty the logs, which hold old versions of rows, as far as no reader holds them open.
+
+        Raises:
+            StoreUnavailable: a reader did for `BUSY_TIMEOUT_S`.
+        """
+        for number in range(self.count):
+            if self.health.generation(number) & 1:
+                continue
+            with self.reading(number) as db:
+                ((busy, *_),) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            if busy:
+                where = f"sqlite ({self.health.path(number)})"
+                raise StoreUnavailable(where, "a reader keeps its log from being emptied; repeat")
 
     def close(self) -> None:
         """Close this thread's connections and end the checkpoint thread of this process."""
@@ -88,11 +136,25 @@ class Shards:
         """A connection to the file of `first_byte` for this thread; its errors are sqlite3's."""
         number = first_byte % self.count
         mine = self._mine.of_this_process()
-        db = mine.get(number)
-        if db is None:
+        found = mine.get(number)
+        if found is None or found[1] != self._opening(number):
+            self._forget(number)
             with _alone(self._folder / _MARKER):
-                db = mine[number] = _open(self._paths[number])
-        return db
+                opening = self._opening(number)
+                path = self.health.path(number, opening % _GENERATIONS)
+                _share_mode(path)
+                found = mine[number] = open_file(path), opening
+        return found[0]
+
+    def _opening(self, number: int) -> int:
+        """What a connection must have been opened at to be used: round and generation."""
+        return self._round * _GENERATIONS + self.health.generation(number)
+
+    def _forget(self, number: int) -> None:
+        """Close this thread's connection to a file; the next call opens it again."""
+        found = self._mine.of_this_process().pop(number, None)
+        if found is not None:
+            found[0].close()
 
     def _after_write(self, number: int) -> None:
         checkpoints = self._checkpoints
@@ -100,21 +162,41 @@ class Shards:
             with self._starting:
                 checkpoints = self._checkpoints
                 if checkpoints is None or checkpoints.pid != os.getpid():
-                    checkpoints = self._checkpoints = _Checkpoints(self._paths)
+                    checkpoints = self._checkpoints = _Checkpoints(self.health, self.count)
         checkpoints.written[number] = True
         if checkpoints.behind[number]:
             self.connection(number).execute("PRAGMA wal_checkpoint(RESTART)")
             checkpoints.behind[number] = False
 
-    def translated(self, error: sqlite3.Error) -> Exception:
-        """The error that tells who must act."""
-        return _ours(error, self._folder)
+    def translated(self, error: sqlite3.Error, first_byte: int) -> StoreUnavailable:
+        """
+        The error that tells who must act.
+
+        A damaged file is set aside. After a write to a read-only file or an error of the disk, all
+        connections of this process are opened anew when they are next used: SQLite opens a file
+        that cannot be written as read-only for as long as the connection lives.
+        """
+        number = first_byte % self.count
+        code = getattr(error, "sqlite_errorcode", 0)
+        if code & 0xFF in _DAMAGE or code == sqlite3.SQLITE_IOERR_CORRUPTFS:
+            found = self._mine.of_this_process().get(number)
+            opened_at = found[1] % _GENERATIONS if found else self.health.generation(number)
+            self._forget(number)
+            self.health.set_aside(number, opened_at, str(error))
+            return self._damage(number, str(error))
+        if code & 0xFF in _REOPEN:
+            self._round += 1
+        where = f"sqlite ({self.health.path(number)})"
+        if code & 0xFF == sqlite3.SQLITE_FULL:
+            text = f"{error}: free some space; nothing acknowledged is lost"
+            return StoreUnavailable(where, text)
+        return StoreUnavailable(where, str(error))
 
     def _check_folder(self) -> None:
         try:
             self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            there = sum(1 for _ in self._folder.glob("[0-9a-f][0-9a-f].db"))
+            there = first_files(self._folder)
             marker = self._folder / _MARKER
             if not marker.exists():
                 marker.write_text(f"{there or self.count}\n", "ascii")
@@ -133,10 +215,11 @@ class _Connections(threading.local):
 
     def __init__(self) -> None:
         self.pid = 0
-        self.open: dict[int, sqlite3.Connection] = {}
-        self.abandoned: list[dict[int, sqlite3.Connection]] = []
+        self.open: dict[int, tuple[sqlite3.Connection, int]] = {}
+        """With the round and generation that each was opened at."""
+        self.abandoned: list[dict[int, tuple[sqlite3.Connection, int]]] = []
 
-    def of_this_process(self) -> dict[int, sqlite3.Connection]:
+    def of_this_process(self) -> dict[int, tuple[sqlite3.Connection, int]]:
         pid = os.getpid()
         if self.pid != pid:
             # Kept, not closed: closing a connection inherited over a fork drops the parent's locks.
@@ -145,7 +228,7 @@ class _Connections(threading.local):
         return self.open
 
     def close(self) -> None:
-        for db in self.of_this_process().values():
+        for db, _ in self.of_this_process().values():
             db.close()
         self.open.clear()
 
@@ -153,11 +236,11 @@ class _Connections(threading.local):
 class _Checkpoints:
     """One background thread that moves finished transactions from the logs into the files."""
 
-    def __init__(self, paths: list[Path]) -> None:
+    def __init__(self, health: Health, count: int) -> None:
         self.pid = os.getpid()
-        self.written = [False] * len(paths)
-        self.behind = [False] * len(paths)
-        self._paths = paths
+        self.written = [False] * count
+        self.behind = [False] * count
+        self._health = health
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
         self._thread.start()
@@ -169,10 +252,10 @@ class _Checkpoints:
 
     def _run(self) -> None:
         while not self._stopped.wait(CHECKPOINT_EVERY_S):
-            for number, path in enumerate(self._paths):
-                if self.written[number]:
+            for number, written in enumerate(self.written):
+                if written and not self._health.generation(number) & 1:
                     self.written[number] = False
-                    self._checkpoint(number, path)
+                    self._checkpoint(number, self._health.path(number))
 
     def _checkpoint(self, number: int, path: Path) -> None:
         try:
@@ -208,7 +291,21 @@ def _alone(marker: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_UN)
 
 
-def _open(path: Path) -> sqlite3.Connection:
+def _share_mode(path: Path) -> None:
+    """
+    Give the log and its index the mode of their file again.
+
+    SQLite makes them with the mode that the file has then; made while it was read-only, they would
+    keep it read-only for good.
+    """
+    for side in (Path(f"{path}-wal"), Path(f"{path}-shm")):
+        with suppress(OSError):
+            if os.access(path, os.W_OK) and not os.access(side, os.W_OK):
+                side.chmod(path.stat().st_mode & 0o777)
+
+
+def open_file(path: Path) -> sqlite3.Connection:
+    """A connection to a file, made with its tables when it is missing."""
     with suppress(OSError):  # SQLite says what is wrong; its other files take the mode of this one
         os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
     db = sqlite3.connect(
@@ -221,6 +318,8 @@ def _open(path: Path) -> sqlite3.Connection:
     try:
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
+        # What is taken down must not stay in free pages; costs nothing that can be measured.
+        db.execute("PRAGMA secure_delete=ON")
         db.execute("PRAGMA wal_autocheckpoint=0")
         db.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
         for layout in LAYOUTS.values():
@@ -229,19 +328,3 @@ def _open(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
-
-
-def _ours(error: sqlite3.Error, folder: Path) -> Exception:
-    """The error that tells who must act."""
-    where = f"sqlite ({folder})"
-    if (
-        isinstance(error, sqlite3.DatabaseError)
-        and not isinstance(
-            error, sqlite3.OperationalError | sqlite3.IntegrityError | sqlite3.InterfaceError
-        )
-        and type(error) is sqlite3.DatabaseError
-    ):
-        return CorruptRow("sqlite", str(folder), str(error))
-    if "full" in str(error):
-        return StoreUnavailable(where, f"{error}: free some space; nothing acknowledged is lost")
-    return StoreUnavailable(where, str(error))

@@ -155,6 +155,27 @@ def test_a_file_that_was_mended_is_used_and_said_as_loudly_as_the_problem(file, 
     assert "read anew: 1 names" in caplog.text
 
 
+def test_a_host_is_blocked_by_the_file_or_by_the_setting_with_those_below_it(tmp_path):
+    clock = ManualClock()
+    file = tmp_path / "blocked.toml"
+    file.write_text('["example.com"]\nblocked = true\n["api.example.com"]\nqps = 1\n')
+    overrides = Overrides(file, clock, blocked_hosts=["Other.test."])
+
+    assert "blocks example.com" in overrides.blocked("www.example.com")
+    assert overrides.blocked("api.example.com") is None
+    assert "blocked_hosts has other.test" in overrides.blocked("a.other.test")
+    assert overrides.blocked("another.test") is None
+
+    file.write_text('["example.com"]\nqps = 2\n')
+    clock.advance_ms(1000)
+    assert overrides.blocked("www.example.com") is None
+
+
+def test_a_blocked_host_that_is_none_is_refused():
+    with pytest.raises(ConfigError, match=r"politeness\.blocked_hosts: 'http://x/'"):
+        Overrides(blocked_hosts=["http://x/"])
+
+
 def test_no_file_means_no_overrides():
     assert Overrides().find("example.com") is None
 

@@ -10,7 +10,7 @@ import traceback
 
 import pytest
 
-from aragog.errors import ConfigError, CorruptRow, StoreUnavailable
+from aragog.errors import ConfigError, StoreDamaged, StoreUnavailable
 from aragog.zen.tables import Cell, sqlite_files
 from aragog.zen.tables.sqlite import SqliteTables
 
@@ -159,14 +159,14 @@ def test_a_full_disk_is_told_as_such_and_nothing_is_half_written(tables):
     tables["n"].put(b"\x00", {b"m:a": b"2"}, at_ms=2)
 
 
-def test_a_file_that_is_no_database_is_corrupt(tmp_path):
+def test_a_file_that_is_no_database_is_damaged(tmp_path):
     folder = tmp_path / "t"
     folder.mkdir()
     (folder / "00.db").write_bytes(b"no database" * 1000)
 
     broken = SqliteTables(folder, shards=1)
 
-    with pytest.raises(CorruptRow, match="not a database"):
+    with pytest.raises(StoreDamaged, match="not a database"):
         broken["n"].get(b"r")
     broken.close()
 
@@ -179,8 +179,8 @@ def test_every_error_of_the_library_is_ours_afterwards(tables):
     ]
 
     for error in leaves:
-        translated = tables._shards.translated(error("x"))
-        assert isinstance(translated, StoreUnavailable | CorruptRow)
+        translated = tables._shards.translated(error("x"), 0)
+        assert isinstance(translated, StoreUnavailable)
 
 
 def test_a_log_that_has_grown_too_large_is_emptied_by_its_writer(tables, tmp_path, monkeypatch):

@@ -1,0 +1,55 @@
+"""
+The taken down hosts and domains, as producers see them: a copy in Redis of what the store says.
+
+It spares messages and tells callers at once. What it misses, because Redis lost it or a takedown is
+a moment old, is refused by the fetch and the store stages, which ask the store itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import redis
+
+from aragog.errors import BrokerUnavailable
+from aragog.urls.domain import host
+from aragog.urlstore.tombstones import DOMAIN, HOST, parents
+
+
+class SiteBlocks:
+    """One Redis set. Every call raises `BrokerUnavailable` when Redis does not answer."""
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._key = f"{prefix}taken_down"
+
+    def refused(self, urls: Sequence[str]) -> set[str]:
+        """Those of the normalized URLs that are of a taken down site; mostly one round trip."""
+        try:
+            if not urls or not self._redis.scard(self._key):
+                return set()
+            names = {name: _entries(name) for name in map(host, urls)}
+            entries = sorted(set().union(*names.values()))
+            with self._redis.pipeline(transaction=False) as pipe:
+                for entry in entries:
+                    pipe.sismember(self._key, entry)
+                there = {e for e, found in zip(entries, pipe.execute(), strict=True) if found}
+        except redis.RedisError as error:
+            raise BrokerUnavailable("taken down hosts", str(error)) from error
+        return {url for url in urls if there & names[host(url)]}
+
+    def replace(self, sites: Iterable[tuple[str, str]]) -> None:
+        """Make the copy what the store says: (kind, name) each."""
+        entries = [f"{kind}:{name}" for kind, name in sites]
+        try:
+            with self._redis.pipeline() as pipe:
+                pipe.delete(self._key)
+                if entries:
+                    pipe.sadd(self._key, *entries)
+                pipe.execute()
+        except redis.RedisError as error:
+            raise BrokerUnavailable("taken down hosts", str(error)) from error
+
+
+def _entries(name: str) -> set[str]:
+    return {f"{HOST}:{name}", *(f"{DOMAIN}:{parent}" for parent in parents(name))}

@@ -1,0 +1,77 @@
+"""
+Which store a Redis works for: written by the first process that uses both, compared by all others.
+
+Workers that share a Redis share its jobs, so they must share one store too. Two machines with an
+embedded store each would split the pages between them, and neither would notice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import orjson
+import redis
+
+from aragog.errors import BrokerUnavailable
+
+
+@dataclass(frozen=True, slots=True)
+class StoreIdentity:
+    """A store, and where it was when it was written down."""
+
+    id: str
+    engine: str
+    where: str
+    """Host and folder, or gateways; for people."""
+
+    def __str__(self) -> str:
+        return f"{self.engine} {self.where} (store id {self.id})"
+
+
+class StoreClaim:
+    """The note in Redis. Every call raises `BrokerUnavailable` when Redis does not answer."""
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._key = f"{prefix}store"
+
+    def owner(self) -> StoreIdentity | None:
+        """The store that this Redis works for; None: none has used it."""
+        try:
+            return _read(self._redis.get(self._key))  # type: ignore[arg-type]
+        except redis.RedisError as error:
+            raise BrokerUnavailable("store id", str(error)) from error
+
+    def claim(self, mine: StoreIdentity) -> StoreIdentity:
+        """The store that this Redis works for: `mine` if there was none."""
+        try:
+            self._redis.set(self._key, orjson.dumps(asdict(mine)), nx=True)
+        except redis.RedisError as error:
+            raise BrokerUnavailable("store id", str(error)) from error
+        return self.owner() or mine
+
+    def take(self, mine: StoreIdentity) -> None:
+        """Have this Redis work for `mine` from now on, whatever it worked for."""
+        try:
+            self._redis.set(self._key, orjson.dumps(asdict(mine)))
+        except redis.RedisError as error:
+            raise BrokerUnavailable("store id", str(error)) from error
+
+
+def _read(value: bytes | None) -> StoreIdentity | None:
+    try:
+        return None if value is None else StoreIdentity(**orjson.loads(value))
+    except (ValueError, TypeError):
+        return None
+
+
+def conflict(mine: StoreIdentity, owner: StoreIdentity | None, redis_url: str) -> str | None:
+    """What is wrong when a Redis works for another store; None when it does not. Pure."""
+    if owner is None or owner.id == mine.id:
+        return None
+    return (
+        f"redis.url: {redis_url} works for another store, {owner}; this one is {mine}. Workers "
+        "that share a Redis must share one store, or the pages are split between them: set "
+        "store.engine to hbase on all machines, or give this one a Redis of its own. If the other "
+        "store is gone for good, run `aragog store adopt` here"
+    )

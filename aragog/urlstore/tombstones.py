@@ -1,0 +1,143 @@
+"""
+Hosts and domains that were taken down: nothing of them is fetched or stored again.
+
+Each tombstone is a row in every bucket of the table of unique values, so that a damaged file loses
+none. A counter beside them changes with each takedown, of single URLs too: a process reads the
+tombstones again only when it has changed, and a writer that finds it changed after a write looks
+again at what it wrote. So a page is gone whichever of the two came first.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing
+
+from aragog.errors import BadInput, InvalidUrl
+from aragog.urls.domain import host as host_of
+from aragog.urls.normalize import normalize
+from aragog.zen.codec import BUCKETS, after
+from aragog.zen.tables import Tables, newest_ms, open_bucket
+
+HOST, DOMAIN = "host", "domain"
+
+_NAME = b"down\0"
+_COUNTER = b"down-count"
+_VALUE = b"i:v"
+_COUNT = b"i:c"
+
+
+def site_name(given: str) -> str:
+    """
+    A host as normalized URLs spell it: lower case, Punycode, no dot at the end.
+
+    Raises:
+        BadInput: a URL, a host with a port or a path, or no host at all.
+    """
+    text = given.strip()
+    if "://" in text:
+        raise BadInput(f"{given!r} is a URL: give its host alone, or use --url for one page")
+    try:
+        url = normalize(f"http://{text}/")
+    except InvalidUrl as error:
+        raise BadInput(f"{given!r} is no host: {error.why}") from error
+    name = host_of(url)
+    if url != f"http://{name}/" or any(char in text for char in "/?#@\\"):
+        raise BadInput(f"{given!r} is more than a host: give it without port, path and user")
+    port = text.rpartition(":")
+    if port[1] and not text.endswith("]"):
+        raise BadInput(f"{given!r} has a port: a takedown is of all ports, give {port[0]!r}")
+    return name
+
+
+def parents(name: str) -> list[str]:
+    """A host and the domains above it: `a.b.c`, `b.c`, `c`."""
+    labels = name.split(".")
+    return [".".join(labels[at:]) for at in range(len(labels))]
+
+
+class Tombstones:
+    """The taken down hosts and domains; threads may share it."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._table = tables["u"]
+        self._lock = threading.Lock()
+        self._seen = -1
+        self._hosts: frozenset[str] = frozenset()
+        self._domains: frozenset[str] = frozenset()
+
+    def count(self) -> int:
+        """A number that changes with each takedown; one small read."""
+        cell = self._table.get(self._row(_COUNTER), [_COUNT]).get(_COUNT)
+        return int.from_bytes(cell.value) if cell else 0
+
+    def current(self) -> int:
+        """Read the tombstones again if any came or went; the count that they are of."""
+        count = self.count()
+        if count != self._seen:
+            with self._lock:
+                found = self.all()
+                self._hosts = frozenset(name for kind, name in found if kind == HOST)
+                self._domains = frozenset(name for kind, name in found if kind == DOMAIN)
+                self._seen = count
+        return count
+
+    def refuses(self, url: str) -> bool:
+        """Whether a normalized URL is of a taken down site, as of the last `current`."""
+        if not self._hosts and not self._domains:
+            return False
+        name = host_of(url)
+        return name in self._hosts or not self._domains.isdisjoint(parents(name))
+
+    def all(self) -> list[tuple[str, str]]:
+        """(kind, name) of each, as stored."""
+        prefix = self._row(_NAME)
+        with closing(self._table.scan(prefix, after(prefix))) as rows:
+            keys = [key.removeprefix(prefix).decode() for key, _ in rows]
+        return [(kind, name) for kind, _, name in (key.partition("\0") for key in keys)]
+
+    def add(self, kind: str, name: str, now_ms: int) -> None:
+        """Refuse a site from now on; safe to repeat."""
+        for bucket in self._buckets():
+            self._table.put(_key(bucket, kind, name), {_VALUE: b"1"}, at_ms=now_ms)
+        self.changed()
+
+    def remove(self, kind: str, name: str, now_ms: int) -> bool:
+        """Accept it again; False when it was not refused."""
+        found = False
+        for bucket in self._buckets():
+            key = _key(bucket, kind, name)
+            if row := self._table.get(key):
+                found = True
+                self._table.delete(key, at_ms=max(now_ms, newest_ms(row)))
+        self.changed()
+        return found
+
+    def changed(self) -> None:
+        """Have every process look again."""
+        for bucket in self._buckets():
+            self._table.incr(bytes([bucket]) + _COUNTER, _COUNT, 1)
+
+    def mend(self, now_ms: int) -> None:
+        """Give buckets whose file was replaced the tombstones of the others."""
+        known: dict[int, set[bytes]] = {}
+        for bucket in self._buckets():
+            prefix = bytes([bucket]) + _NAME
+            with closing(self._table.scan(prefix, after(prefix))) as rows:
+                known[bucket] = {key[1:] for key, _ in rows}
+        every = set[bytes]().union(*known.values())
+        for bucket, names in known.items():
+            for name in every - names:
+                self._table.put(bytes([bucket]) + name, {_VALUE: b"1"}, at_ms=now_ms)
+        if any(every - names for names in known.values()):
+            self.changed()
+
+    def _buckets(self) -> list[int]:
+        return [bucket for bucket in range(BUCKETS) if self._tables.serves(bucket)]
+
+    def _row(self, name: bytes) -> bytes:
+        return bytes([open_bucket(self._tables, 0, BUCKETS)]) + name
+
+
+def _key(bucket: int, kind: str, name: str) -> bytes:
+    return bytes([bucket]) + _NAME + kind.encode() + b"\0" + name.encode()

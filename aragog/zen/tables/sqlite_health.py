@@ -1,0 +1,126 @@
+"""
+Which SQLite files of a folder are damaged, shared by all processes at the price of a memory read.
+
+Each file has a generation, one byte of the memory-mapped file `generations`. An even generation is
+in use; an odd one is set aside: its damage is known, nothing is written to it, and its rows are
+read where SQLite still can. A repair writes what can be saved into a new file and makes the
+generation even again, so every process opens that file at its next call. File names carry the
+generation (`05.db`, then `05.2.db`), so no two databases ever share a write-ahead log.
+"""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import re
+import threading
+from pathlib import Path
+
+from aragog.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+LAST_GENERATION = 254
+_STATE = "generations"
+_STATE_BYTES = 256
+_NAME = re.compile(r"([0-9a-f]{2})(?:\.(\d{1,3}))?\.db")
+_FIRST = re.compile(r"[0-9a-f]{2}\.db")
+REMEDY = "run `aragog store repair` to save its rows into a new file"
+
+
+class Health:
+    """
+    The generations of a folder's files; threads and forked processes share one.
+
+    Raises:
+        ConfigError: the folder cannot be read.
+    """
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self._folder = folder
+        self._count = count
+        self._lock = threading.Lock()
+        self._state = _mapped(folder)
+
+    def generation(self, number: int) -> int:
+        """The generation of a file; odd: it is set aside."""
+        return self._state[number]
+
+    def path(self, number: int, generation: int | None = None) -> Path:
+        """Where the rows of a generation are (None: of the one at hand)."""
+        its = (self._state[number] if generation is None else generation) & ~1
+        return self._folder / (f"{number:02x}.{its}.db" if its else f"{number:02x}.db")
+
+    def damaged(self) -> list[int]:
+        """The numbers of the files that are set aside."""
+        return [number for number in range(self._count) if self._state[number] & 1]
+
+    def set_aside(self, number: int, generation: int, why: str) -> None:
+        """
+        Stop writing to a file, in every process; logs one line, whoever finds it first.
+
+        Nothing happens when a repair has replaced that generation meanwhile.
+        """
+        with self._lock:
+            if self._state[number] != generation or generation & 1:
+                return
+            self._put(number, self._state[number] + 1)
+        log.error(
+            "%s is damaged (%s): nothing more is written to it, and the other %d files go on; %s",
+            self.path(number), why, self._count - 1, REMEDY,
+        )  # fmt: skip
+
+    def replace(self, number: int) -> None:
+        """Use the next generation of a file that is set aside."""
+        self._put(number, self._state[number] + 1)
+
+    def _put(self, number: int, generation: int) -> None:
+        if generation > LAST_GENERATION + 1:
+            raise ConfigError(f"{self.path(number)} was repaired too often; export and import")
+        state = self._state
+        state[number] = generation
+        if isinstance(state, mmap.mmap):
+            state.flush()
+
+
+def _mapped(folder: Path) -> mmap.mmap | bytearray:
+    """The shared state; where the folder is read-only, a copy of it for this process alone."""
+    path = folder / _STATE
+    try:
+        if not path.exists():
+            fresh = folder / f"{_STATE}.new"
+            fresh.write_bytes(_found(folder))
+            fresh.rename(path)
+        with path.open("r+b") as file:
+            return mmap.mmap(file.fileno(), _STATE_BYTES)
+    except OSError:
+        return bytearray(path.read_bytes() if path.exists() else _found(folder))
+    except ValueError as error:
+        remedy = "delete it, and it is made anew from the files' names"
+        raise ConfigError(f"{path}: {error}; {remedy}") from error
+
+
+def _found(folder: Path) -> bytes:
+    """The generations that the names of the files tell."""
+    state = bytearray(_STATE_BYTES)
+    for name in (path.name for path in folder.glob("*.db")):
+        if match := _NAME.fullmatch(name):
+            number, generation = int(match[1], 16), int(match[2] or 0)
+            state[number] = max(state[number], generation)
+    return bytes(state)
+
+
+def first_files(folder: Path) -> int:
+    """How many files the folder was made with."""
+    return sum(1 for path in folder.glob("*.db") if _FIRST.fullmatch(path.name))
+
+
+def old_files(folder: Path) -> list[Path]:
+    """Damaged files that a repair has replaced and kept, and what lies beside them."""
+    state = _mapped(folder)
+    kept = []
+    for path in sorted(folder.glob("*.db*")):
+        match = _NAME.fullmatch(path.name.removesuffix("-wal").removesuffix("-shm"))
+        if match and int(match[2] or 0) < state[int(match[1], 16)] & ~1:
+            kept.append(path)
+    return kept

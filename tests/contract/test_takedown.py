@@ -1,0 +1,209 @@
+"""Takedowns on every engine: refused from then on, and forgotten wherever it was noted."""
+
+import pytest
+
+from aragog.errors import BadInput, TakenDown
+from aragog.urlstore.records import OutLink
+from aragog.urlstore.refresh import Seen
+from aragog.urlstore.transfer_records import UrlRecord
+from aragog.urlstore.transfer_write import BulkWriter
+from aragog.zen.tables import TABLES
+from tests.support.stores import NOW_MS, body, page
+
+GONE, NEW = "http://gone.example/", "http://gone.example/new"
+SUB, OTHER, THIRD = "http://www.gone.example/", "http://other.example/", "http://third.example/"
+SECRET = b"a very private sentence"
+
+
+def secret_page(url, at_ms=NOW_MS, **more):
+    more = {"links": [THIRD], "due_at_ms": NOW_MS + 5} | more
+    seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="article")
+    fields = {"title": SECRET + b" of %d" % at_ms}
+    return page(url, at_ms, seen=seen, fields=fields, content=body(SECRET.decode()), **more)
+
+
+def rows_with(stand, text):
+    """Tables with a row that holds `text`."""
+    return {
+        name
+        for name in TABLES
+        for _, row in stand.tables[name].scan(b"", None)
+        if any(text in cell.value for cell in row.values())
+    }
+
+
+@pytest.mark.parametrize("site", [{"host": "gone.example"}, {"domain": "gone.example"}])
+def test_a_new_url_of_a_taken_down_site_is_refused_by_every_write(a_stand, site):
+    store = a_stand.store
+    store.take_down(**site)
+    a_stand.clock.advance_ms(5)
+
+    (written,) = store.write_pages([secret_page(NEW, NOW_MS + 9)])
+
+    assert written.stale
+    assert store.get(NEW) is None
+    assert store.refused([NEW, OTHER]) == {NEW}
+    for write in (
+        lambda: store.put(NEW, {"f": b"1"}),
+        lambda: store.put_content(NEW, b"1"),
+        lambda: store.add_links(NEW, [OutLink(OTHER, "x")]),
+        lambda: store.merge_alias(NEW, OTHER),
+        lambda: store.merge_alias(OTHER, NEW),
+        lambda: store.schedule(NEW, NOW_MS),
+        lambda: store.hold(NEW, "somebody"),
+    ):
+        with pytest.raises(TakenDown):
+            write()
+    assert list(a_stand.content.keys()) == []
+    assert rows_with(a_stand, b"/new") == set()
+
+
+def test_hosts_below_a_domain_are_refused_and_those_below_a_host_are_not(a_stand):
+    store = a_stand.store
+    store.take_down(host="gone.example")
+    assert store.refused([GONE, SUB, "http://xgone.example/"]) == {GONE}
+
+    store.take_down(domain="gone.example")
+    assert store.refused([GONE, SUB, "http://xgone.example/"]) == {GONE, SUB}
+    assert store.takedowns() == [("domain", "gone.example"), ("host", "gone.example")]
+
+
+@pytest.mark.parametrize(
+    ("given", "means"),
+    [
+        ("GONE.example.", "gone.example"),
+        ("Bücher.example", "xn--bcher-kva.example"),
+        ("127.0.0.1", "127.0.0.1"),
+        ("[::1]", "[::1]"),
+    ],
+)
+def test_a_host_is_normalized(a_stand, given, means):
+    a_stand.store.take_down(host=given)
+
+    assert a_stand.store.takedowns() == [("host", means)]
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["http://gone.example/", "gone.example:8080", "gone.example/x", "a@gone.example", "", "a b"],
+)
+def test_what_is_no_host_is_refused_and_takes_nothing_down(a_stand, given):
+    with pytest.raises(BadInput):
+        a_stand.store.take_down(host=given)
+
+    assert a_stand.store.takedowns() == []
+
+
+def test_nothing_of_a_page_stays_in_any_table(a_stand):
+    store = a_stand.store
+    for at_ms in (NOW_MS, NOW_MS + 10, NOW_MS + 20):
+        store.write_pages([secret_page(GONE, at_ms, links=[THIRD, OTHER])])
+        a_stand.clock.advance_ms(10)
+    a_stand.fold()
+    store.write_pages([secret_page(GONE, NOW_MS + 30, links=[THIRD, OTHER])])
+    store.write_pages([page(THIRD, NOW_MS + 30, links=[OTHER])])
+    store.hold(GONE, "the owner")
+    a_stand.clock.advance_ms(10)
+    assert rows_with(a_stand, SECRET) >= {"n", "f"}
+
+    assert store.take_down(host="gone.example") == 1
+
+    assert rows_with(a_stand, SECRET) == set()
+    assert rows_with(a_stand, b"the owner") == set()
+    # The stub that refuses it is all that names it, and the tombstone.
+    assert rows_with(a_stand, GONE.encode()) == {"n"}
+    assert list(a_stand.content.keys()) == []
+    assert a_stand.sources(THIRD) == []
+    assert a_stand.sources(OTHER) == [THIRD]
+    assert store.count_inlinks(OTHER) == 1
+
+
+def test_cursors_of_the_change_feed_hold_over_a_takedown(a_stand):
+    store = a_stand.store
+    for at_ms in (NOW_MS, NOW_MS + 10):
+        store.write_pages([secret_page(url, at_ms) for url in (GONE, OTHER, THIRD)])
+        a_stand.clock.advance_ms(10)
+    a_stand.clock.advance_ms(10_000)
+    before = store.changes(limit=1)
+
+    store.take_down(host="gone.example")
+
+    assert {c.url for c in store.changes().items} == {OTHER, THIRD}
+    behind = {c.url for c in store.changes(before.cursor).items}
+    assert behind == {OTHER, THIRD} - {c.url for c in before.items}
+
+
+def test_a_page_that_leads_to_a_taken_down_one_stores_nothing_of_it(a_stand):
+    store = a_stand.store
+    store.take_down(url=GONE)
+    a_stand.clock.advance_ms(5)
+
+    written = store.write_pages(
+        [
+            secret_page(OTHER, NOW_MS + 9, final_url=GONE),
+            secret_page(THIRD, NOW_MS + 9, canonical_url=GONE),
+        ]
+    )
+
+    assert all(each.stale for each in written)
+    assert rows_with(a_stand, SECRET) == set()
+    assert list(a_stand.content.keys()) == []
+
+
+def test_links_to_a_taken_down_host_are_not_stored(a_stand):
+    a_stand.store.take_down(host="gone.example")
+
+    a_stand.store.write_pages([page(OTHER, NOW_MS + 9, links=[NEW, THIRD])])
+    a_stand.store.add_links(OTHER, [OutLink(GONE, "x")])
+
+    assert [link.url for link in a_stand.store.outlinks(OTHER).items] == [THIRD]
+
+
+def test_an_import_of_a_taken_down_host_is_told_by_number(a_stand):
+    store = a_stand.store
+    store.take_down(host="gone.example")
+    writer = BulkWriter(store, a_stand.tables, a_stand.store._settings, a_stand.clock)
+    problems = {}
+
+    records = [
+        UrlRecord(url=NEW, fields={"t": b"1"}),
+        UrlRecord(url=OTHER, fields={"t": b"1"}),
+        UrlRecord(url=THIRD, canonical_url=GONE),
+    ]
+    count = writer.write(list(enumerate(records, 1)), problems.__setitem__)
+
+    assert count == 1
+    assert sorted(problems) == [1, 3]
+    assert store.get(OTHER) is not None
+
+
+def test_a_write_that_a_takedown_overtakes_leaves_nothing(a_stand, request):
+    """The takedown comes when the content is written, after the writer had looked."""
+    store, content = a_stand.store, a_stand.content
+    put_many = content.put_many
+
+    def overtaken(puts):
+        content.put_many = put_many
+        a_stand.store.take_down(host="gone.example")
+        put_many(puts)
+
+    content.put_many = overtaken
+    store.write_pages([secret_page(GONE)])
+
+    assert rows_with(a_stand, SECRET) == set()
+    assert list(content.keys()) == []
+    assert store.get(GONE) is None
+
+
+def test_a_site_can_be_lifted(a_stand):
+    store = a_stand.store
+    store.take_down(host="gone.example")
+    a_stand.clock.advance_ms(5)
+
+    assert store.lift_takedown(host="gone.example")
+    assert not store.lift_takedown(host="gone.example")
+    a_stand.clock.advance_ms(5)
+    store.put(NEW, {"f": b"1"})
+
+    assert store.get(NEW).fields == {"f": b"1"}
+    assert store.takedowns() == []

@@ -1,0 +1,146 @@
+"""A store with one damaged file of four: pages of the others are stored, none is lost."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aragog.pipeline.bundles import FetchBundle, PageBundle, UrlJob
+from aragog.pipeline.damaged import WAIT_MS
+from aragog.pipeline.fetch import fetch_bundle
+from aragog.pipeline.page_writes import Planned, to_blob
+from aragog.pipeline.refresh import enqueue_due
+from aragog.pipeline.sending import FETCH
+from aragog.pipeline.spool import Spool
+from aragog.pipeline.store import store_bundle
+from aragog.urlstore.compression import compress
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.keys import content_key
+from aragog.urlstore.nodes import node_id
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables.sqlite import SqliteTables
+from tests.support.pipeline_stand import Rates
+from tests.support.stores import NOW_MS, body, page
+
+SHARDS = 4
+URLS = [f"http://h{number}.example/" for number in range(40)]
+LOST = [url for url in URLS if node_id(url)[0] % SHARDS == 0]
+WELL = [url for url in URLS if url not in LOST]
+
+
+class Unasked(Rates):
+    """A limiter and a robots cache of which nothing is to be asked."""
+
+    def reserve(self, asks):
+        assert not asks
+        return []
+
+    def claim_refresh(self, origins):
+        assert not origins
+        return []
+
+
+class Stage:
+    """The services of a worker over SQLite."""
+
+    def __init__(self, stand, redis_client, folder: Path, content: MemoryContent) -> None:
+        self.stand = stand
+        self.tables = SqliteTables(folder, shards=SHARDS, clock=stand.clock)
+        self.content = content
+        settings = stand.services.settings
+        self.store = UrlStore(
+            self.tables, self.content, settings.store, stand.clock, settings.refresh
+        )
+        self.spool = Spool(redis_client, prefix="t:", ttl_s=60)
+        self.services = replace(stand.services, store=self.store, spool=self.spool)
+
+    def bundle(self, urls, at_ms=NOW_MS + 10):
+        bodies = self.spool.put_many([compress(url.encode()) for url in urls])
+        planned = [
+            Planned(
+                page(url, at_ms, links=["http://target.example/"], fields={"title": b"new"}),
+                token,
+                len(url),
+            )
+            for url, token in zip(urls, bodies, strict=True)
+        ]
+        (token,) = self.spool.put_many([to_blob(planned)])
+        jobs = tuple(UrlJob(url=url, attempt=2) for url in urls)
+        self.services.waiting.mark(urls)
+        return PageBundle(token, jobs, tuple(bodies))
+
+
+@pytest.fixture
+def stage(pipeline_stand, redis_client, tmp_path):
+    """A store with every URL in it whose file 0 was then overwritten."""
+    folder, content = tmp_path / "store", MemoryContent()
+    first = Stage(pipeline_stand, redis_client, folder, content)
+    pages = [
+        page(url, NOW_MS - 100, content=body(url), fields={"title": b"old"}, due_at_ms=NOW_MS - 1)
+        for url in URLS
+    ]
+    first.store.write_pages(pages)
+    first.store.close()
+    (folder / "00.db").write_bytes(b"not a database" * 10_000)
+    made = Stage(pipeline_stand, redis_client, folder, content)
+    made.tables.create()
+    yield made
+    made.store.close()
+
+
+def test_pages_of_the_other_files_are_stored_and_the_rest_comes_back_later(stage):
+    sends = store_bundle(stage.bundle(URLS), stage.services)
+
+    assert [record.fields["title"] for record in stage.store.get_many(WELL)] == [b"new"] * len(WELL)
+    back = [job for send in sends for job in send.message.jobs]
+    assert sorted(job.url for job in back) == sorted(LOST)
+    assert {job.attempt for job in back} == {2}
+    assert all(send.task == FETCH for send in sends)
+    assert {send.delay_ms for send in sends} == {WAIT_MS}
+    assert all(stage.services.waiting.waits(url) for url in LOST)
+    assert not any(stage.services.waiting.waits(url) for url in WELL)
+
+
+def test_a_url_of_the_damaged_file_is_not_fetched_until_it_is_replaced(stage):
+    jobs = tuple(UrlJob(url=url, refresh=True) for url in LOST)
+    services = replace(stage.services, limiter=Unasked(), robots=Unasked())
+
+    sends = fetch_bundle(FetchBundle(jobs), services)
+
+    assert sorted(job.url for send in sends for job in send.message.jobs) == sorted(LOST)
+    assert {send.delay_ms for send in sends} == {WAIT_MS}
+
+
+def test_links_of_new_pages_are_kept_while_a_file_is_damaged(stage):
+    store_bundle(stage.bundle(WELL), stage.services)
+    stage.store.repair(grace_s=0)
+    while stage.store.fold_links(1000).left:
+        pass
+
+    links = stage.store.inlinks("http://target.example/", limit=100)
+
+    assert sorted(link.url for link in links.items) == sorted(WELL)
+
+
+def test_refresh_goes_on_without_the_damaged_file(stage):
+    stage.stand.clock.advance_ms(10_000)
+    stage.services.store.take_tick("refresh", NOW_MS - 60_000, 1)
+
+    enqueue_due(stage.services)
+
+    sent = set(stage.stand.sent.urls())
+    assert sent
+    assert sent <= set(WELL)
+
+
+def test_repair_replaces_the_file_and_fetches_again_what_was_lost(stage):
+    report = stage.store.repair(grace_s=0)
+
+    assert len(report.salvaged) == 1
+    assert all(stage.store.serves(url) for url in URLS)
+    stage.stand.clock.advance_ms(1000)
+    due = {one.url for one in stage.store.claim_due(stage.stand.clock.now_ms(), 100, 60)}
+    assert set(LOST) <= due
+    assert [stage.content.get(content_key(url)) for url in LOST] == [None] * len(LOST)
+    assert store_bundle(stage.bundle(LOST, NOW_MS + 5000), stage.services) == []
+    assert [record.fields["title"] for record in stage.store.get_many(LOST)] == [b"new"] * len(LOST)

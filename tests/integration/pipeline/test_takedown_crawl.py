@@ -1,0 +1,208 @@
+"""A takedown in the middle of a crawl: real Redis, SQLite, a folder for content, an origin."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import redis
+from click.testing import CliRunner
+
+from aragog.bootstrap import connect, url_store
+from aragog.cli import main
+from aragog.pipeline.bundles import AnswerBundle, FetchBundle, PageBundle, UrlJob
+from aragog.pipeline.canonicalize import canonicalize_bundle
+from aragog.pipeline.enqueue import Fate, Wanted
+from aragog.pipeline.fetch import fetch_bundle
+from aragog.pipeline.sending import CANONICALIZE, STORE
+from aragog.pipeline.store import store_bundle
+from aragog.pipeline.upkeep import share_takedowns
+from aragog.politeness.overrides import Overrides
+from aragog.settings import FetchSettings, RedisSettings, Settings
+from tests.support.origin import Origin, page, redirect
+from tests.support.pipeline_stand import Sent
+
+SECRET = "averyprivatesentence"
+HTML = f"<title>{SECRET}</title><p>{SECRET}<a href='http://keep.test/x'>{SECRET}</a>".encode()
+GONE, KEEP = "http://gone.test/", "http://keep.test/"
+HOP = "http://keep.test/hop"
+
+
+class Crawl:
+    """The stages in one process, over real services."""
+
+    def __init__(self, folder: Path, redis_url: str, origin: Origin) -> None:
+        self.origin = origin
+        self.settings = Settings(
+            data_dir=folder,
+            redis=RedisSettings(url=redis_url),
+            fetch=FetchSettings(
+                user_agent="aragog/1.0 (+http://127.0.0.1/)",
+                host_map={"*.test": origin.address},
+                allowed_networks=("127.0.0.0/8",),
+            ),
+        )
+        self.services = connect(self.settings, Sent())
+        self.store = self.services.store
+        for host in ("gone.test", "keep.test"):
+            now_ms = self.services.clock.now_ms()
+            self.services.robots.put(f"http://{host}", 200, b"", now_ms)
+
+    def fetched(self, *urls):
+        """The message that fetching leads to."""
+        jobs = tuple(UrlJob(url=url, refresh=True) for url in urls)
+        return next(
+            (
+                send.message
+                for send in fetch_bundle(FetchBundle(jobs), self.services)
+                if send.task == CANONICALIZE
+            ),
+            None,
+        )
+
+    def analyzed(self, answers: AnswerBundle):
+        """The message that canonicalizing leads to."""
+        sends = canonicalize_bundle(answers, self.services)
+        return next((send.message for send in sends if send.task == STORE), None)
+
+    def stored(self, pages: PageBundle) -> None:
+        assert store_bundle(pages, self.services) == []
+
+    def crawl(self, *urls) -> None:
+        self.stored(self.analyzed(self.fetched(*urls)))
+
+
+@pytest.fixture
+def origin():
+    handlers = {
+        "/": lambda *_: page(HTML),
+        "/hop": lambda *_: redirect(GONE),
+    }
+    with Origin(handlers) as started:
+        yield started
+
+
+@pytest.fixture
+def crawl(tmp_path, own_redis, origin):
+    made = Crawl(tmp_path, own_redis.url, origin)
+    yield made
+    made.services.limiter.close()
+    made.services.close()
+
+
+def files_with(folder: Path, text: str) -> list[str]:
+    """Every file below a folder that holds the text."""
+    return sorted(
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and text.encode() in path.read_bytes()
+    )
+
+
+def test_nothing_of_the_text_is_left_in_the_data_folder_and_in_redis(crawl, tmp_path, own_redis):
+    crawl.crawl(GONE)
+    crawl.crawl(GONE)
+    in_flight = crawl.fetched(GONE)
+    analyzed = crawl.analyzed(crawl.fetched(GONE))
+    client = redis.Redis.from_url(own_redis.url)
+    assert any("store" in name for name in files_with(tmp_path, SECRET))
+    assert files_with(own_redis.folder, SECRET)
+
+    assert crawl.store.take_down(host="gone.test") == 1
+    assert crawl.analyzed(in_flight) is None
+    crawl.stored(analyzed)
+
+    assert crawl.store.get(GONE) is None
+    assert files_with(tmp_path, SECRET) == []
+    assert list((tmp_path / "content").rglob("*.*")) == []
+    assert list(client.scan_iter("*spool:*")) == []
+    client.bgrewriteaof()
+    while client.info("persistence")["aof_rewrite_in_progress"]:
+        pass
+    client.save()
+    assert files_with(own_redis.folder, SECRET) == []
+
+
+def test_a_new_url_of_a_taken_down_host_is_neither_enqueued_nor_fetched(crawl):
+    crawl.store.take_down(host="gone.test")
+    share_takedowns(crawl.services)
+
+    (answer,) = crawl.services.enqueuer.enqueue([GONE + "new"], Wanted())
+    again = crawl.fetched(GONE + "new")
+
+    assert answer.fate is Fate.TAKEN_DOWN
+    assert again is None
+    assert crawl.origin.seen == []
+
+
+def test_a_redirect_to_a_taken_down_url_stores_nothing_of_it(crawl, tmp_path):
+    crawl.store.take_down(url=GONE)
+
+    crawl.crawl(HOP)
+
+    assert [request.path for request in crawl.origin.seen] == ["/hop"]
+    record = crawl.store.get(HOP)
+    assert "gone.test" not in str(record)
+    assert crawl.store.aliases(GONE) == []
+    assert files_with(tmp_path, SECRET) == []
+
+
+def test_a_blocked_host_is_not_fetched_nor_reached_by_a_redirect(crawl):
+    blocked = Overrides(blocked_hosts=["gone.test"])
+    crawl.services = replace(crawl.services, overrides=blocked)
+
+    crawl.crawl(GONE, HOP)
+
+    assert [request.path for request in crawl.origin.seen] == ["/hop"]
+    assert crawl.store.get(GONE).facts["why"] == "politeness.blocked_hosts has gone.test"
+
+
+@pytest.fixture
+def run(tmp_path, own_redis, monkeypatch):
+    """`aragog store …` over a folder of its own."""
+    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path / "cli"))
+    monkeypatch.setenv("ARAGOG_REDIS__URL", own_redis.url)
+
+    def call(*arguments):
+        return CliRunner().invoke(main, ["store", *arguments], catch_exceptions=False)
+
+    return call
+
+
+@pytest.mark.parametrize("host", ["gone.test:8080", "http://gone.test/", "gone.test/a", "b c"])
+def test_a_host_that_is_none_ends_with_2_and_says_why(run, host):
+    told = run("takedown", "--host", host, "--yes")
+
+    assert told.exit_code == 2
+    assert "Invalid value for '--host'" in told.output
+    assert "forgotten" not in told.output
+
+
+def test_one_thing_is_taken_down_at_a_time(run):
+    assert run("takedown", "--yes").exit_code == 2
+    assert run("takedown", "--host", "a.test", "--domain", "b.test", "--yes").exit_code == 2
+
+
+def test_a_takedown_is_told_listed_shared_and_lifted(run, tmp_path, own_redis):
+    told = run("takedown", "--host", "GONE.test.", "--yes")
+
+    assert told.exit_code == 0
+    assert "gone.test: 0 URLs forgotten; it is refused from now on" in told.output
+    assert run("takedowns").output.split() == ["host", "gone.test"]
+    client = redis.Redis.from_url(own_redis.url)
+    assert client.smembers("aragog:taken_down") == {b"host:gone.test"}
+    assert run("lift-takedown", "--host", "gone.test").exit_code == 0
+    assert client.smembers("aragog:taken_down") == set()
+    assert run("lift-takedown", "--host", "gone.test").exit_code == 2
+    assert run("takedowns").output == ""
+
+
+def test_the_stores_of_two_processes_agree_at_once(tmp_path):
+    settings = Settings(data_dir=tmp_path)
+    here, there = url_store(settings), url_store(settings)
+    assert there.refused([GONE]) == set()
+
+    here.take_down(host="gone.test")
+
+    assert there.refused([GONE]) == {GONE}
+    here.close()
+    there.close()
