@@ -68,12 +68,7 @@ _SHORT_NAME = re.compile(r"([\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,6})")
 
 def _after_the_heading(sources: Sources) -> list[LexborNode]:
     """Elements called author or byline, those behind the first h1 before those above it."""
-    if not (
-        sources.has_class_with(b"byline", b"author")
-        or b"/author" in sources.lowered
-        or sources.has_class_with(b"author", attribute=b"rel=")
-        or sources.has_class_with(b"author", attribute=b"itemprop=")
-    ):
+    if not (sources.has_tag_with(b"author") or sources.has_class_with(b"byline")):
         return []
     marked = sources.document.tree.css(f"h1,{_BYLINES}")
     at = next((place for place, node in enumerate(marked) if node.tag == "h1"), 0)
@@ -86,7 +81,7 @@ def shown_times(sources: Sources) -> Iterator[Candidate]:
     tree = sources.document.tree
     if b"itemprop" in sources.document.body:
         yield from _marked_times(tree)
-    if b"<time" not in sources.lowered and not sources.has_class_with(*_DATE_WORDS):
+    if not sources.has_class_with(*_DATE_WORDS) and b"<time" not in sources.lowered:
         return
     for node in tree.css("time[datetime]")[:3]:
         if not _is_declared(node):

@@ -45,7 +45,7 @@ _LEAST_ALIKE = 3
 
 def shown_price(sources: Sources, country: str | None) -> tuple[Decimal, str, Candidate] | None:
     """The amount, its currency and where it stands; None when the page shows no such price."""
-    if not sources.has_class_with(b"price") and b"price" not in sources.lowered:
+    if not sources.has_class_with(b"price") and not sources.has_tag_with(b"price"):
         return None
     if not any(word in sources.lowered for word in _CARTS):
         return None

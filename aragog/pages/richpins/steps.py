@@ -105,12 +105,12 @@ def _listed_in(text: str) -> list[str]:
     """The texts of a list that a template wrote as one text: of PHP, Python or JSON."""
     start = text[:_MAX_LIST_START].lstrip()
     if start[:2] == "a:" and _SERIALIZED.match(start):
-        parts = (_PHP_TEXT.split(part, maxsplit=1) for part in text.split('";'))
-        return [part[1] for part in parts if len(part) > 1 and not part[1].isdigit()]
+        cut = (_PHP_TEXT.split(part, maxsplit=1) for part in text.split('";'))
+        return [str(each[1]) for each in cut if len(each) > 1 and not each[1].isdigit()]
     if start.startswith("Array") and _PRINTED.match(start):
         return [said for each in _PHP_KEYS.split(text)[1:] if (said := each.strip(" \t\r\n)"))]
     if start[:1] == "[" and text.rstrip()[-1:] == "]":
-        parts = _BETWEEN_QUOTES.split(text.strip()[1:-1].strip())
+        parts: list[str] = _BETWEEN_QUOTES.split(text.strip()[1:-1].strip())
         quoted = all(len(each) > 1 and each[0] == each[-1] and each[0] in "\"'" for each in parts)
         return [each[1:-1] for each in parts] if quoted else [text]
     return [text]
