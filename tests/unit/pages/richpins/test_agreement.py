@@ -192,3 +192,9 @@ def test_a_date_in_japanese_is_read():
 )  # fmt: skip
 def test_names_in_bylines_of_many_kinds(body, names):
     assert pin("<title>Soup</title>", f"<h1>Soup</h1>{body}").authors == names
+
+
+def test_names_and_days_shown_on_the_page_of_a_product_are_those_of_its_reviews():
+    body = "<h1>Mug</h1><p><a rel=author>Ann Teller</a> <time datetime=2024-05-01>May</time></p>"
+    found = pin("<title>Mug</title>", body, **{"@type": "Product", "name": "Mug"})
+    assert (found.authors, found.published_at) == ((), None)
