@@ -14,7 +14,10 @@ from aragog.pages.richpins.sources import Sources
 
 MAX_NAME_CHARS = 80
 
-_BYLINES = '[rel~="author"],[class*="byline" i],[class*="author" i],[itemprop~="author"]'
+_BYLINES = (
+    '[rel~="author"],[class*="byline" i],[class*="author" i],[itemprop~="author"],'
+    'a[href*="/author/" i],a[href*="/authors/" i]'
+)
 _MAX_BYLINES = 30
 _BYLINE = re.compile(
     r"(?i:(?:written |posted |published |recipe )?by:?\s+|(?:von|por|par|di|door|av)\s+)?"
@@ -24,21 +27,48 @@ _BYLINE = re.compile(
 
 
 def bylines(sources: Sources) -> Iterator[Candidate]:
-    """Names in elements that are called author or byline, outside of comments."""
-    for node in _after_the_heading(sources):
-        text = squeeze(node.text(separator=" "))
-        named = _BYLINE.fullmatch(text) if len(text) <= MAX_NAME_CHARS else None
-        if named and not is_in_comments(node):
-            yield Candidate(named[1], "html", f"{node.tag} of class or rel author")
+    """Names in elements that are called author or byline or lead to one, outside of comments."""
+    named = [
+        (node, name)
+        for node in _after_the_heading(sources)
+        if (name := _name_in(node)) is not None and not is_in_comments(node)
+    ]
+    for node, name in named:
+        around = _around(node)
+        together = [other for each, other in named if other == name or _around(each) & around]
+        yield Candidate(list(dict.fromkeys(together)), "html", f"{node.tag} of class or rel author")
+
+
+def _name_in(node: LexborNode) -> str | None:
+    """The name that an element holds, alone or behind a `by` on a line of its own."""
+    text = squeeze(node.text(separator=" "))
+    if len(text) <= MAX_NAME_CHARS:
+        found = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
+        return found[1] if found else None
+    lines = [line for each in node.text(separator="\n").splitlines() if (line := squeeze(each))]
+    if len(lines) > 1 and _BY.fullmatch(lines[0]) and len(lines[1]) <= MAX_NAME_CHARS:
+        found = _BYLINE.fullmatch(lines[1])
+        return found[1] if found else None
+    return None
+
+
+def _around(node: LexborNode) -> set[int]:
+    """The two elements around an element, as far as they are lines and not the page."""
+    parent = node.parent
+    outer = parent.parent if parent is not None else None
+    found = (parent, outer)
+    return {each.mem_id for each in found if each is not None and each.tag in _LINES}
+
+
+_LINES = frozenset({"p", "span", "address", "h2", "h3", "h4", "h5", "h6", "li", "ul", "cite", "a"})
+_BY = re.compile(r"(?:by|von|por|par|di|door|av):?", re.IGNORECASE)
+_SHORT_NAME = re.compile(r"([\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,6})")
+"""Names of scripts without blanks and capitals."""
 
 
 def _after_the_heading(sources: Sources) -> list[LexborNode]:
     """Elements called author or byline, those behind the first h1 before those above it."""
-    if not (
-        sources.has_class_with(b"byline", b"author")
-        or sources.has_class_with(b"author", attribute=b"rel=")
-        or sources.has_class_with(b"author", attribute=b"itemprop=")
-    ):
+    if not (sources.has_tag_with(b"author") or sources.has_class_with(b"byline")):
         return []
     marked = sources.document.tree.css(f"h1,{_BYLINES}")
     at = next((place for place, node in enumerate(marked) if node.tag == "h1"), 0)
@@ -51,7 +81,7 @@ def shown_times(sources: Sources) -> Iterator[Candidate]:
     tree = sources.document.tree
     if b"itemprop" in sources.document.body:
         yield from _marked_times(tree)
-    if b"<time" not in sources.lowered and not sources.has_class_with(*_DATE_WORDS):
+    if not sources.has_class_with(*_DATE_WORDS) and b"<time" not in sources.lowered:
         return
     for node in tree.css("time[datetime]")[:3]:
         if not _is_declared(node):

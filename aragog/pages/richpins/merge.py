@@ -84,6 +84,7 @@ def pin_of(sources: Sources) -> RichPin:
         prefers_shared_image=kind is None
         or kind.name in {"article", "video"}
         or not any(node.is_a(kind.types) for node in nodes),
+        is_written=kind is None or kind.name not in {"product", "app", "place"},
         around=_articles_around(sources, nodes),
     )
     ledger, document = sources.ledger, sources.document

@@ -45,6 +45,7 @@ def read(
     *,
     name_properties: tuple[str, ...],
     prefers_shared_image: bool,
+    is_written: bool,
     around: list[Node],
 ) -> Page:
     """
@@ -52,7 +53,8 @@ def read(
 
     `around` are the articles that hold it. `name_properties` are the properties that name such a
     thing, best first. With `prefers_shared_image` the image that the page offers for sharing goes
-    before larger ones of the markup, which are as often an author or a later picture.
+    before larger ones of the markup, which are as often an author or a later picture. With
+    `is_written` its text may name authors and a day: on a shop's page these are of reviews.
     """
     pages = list(sources.graph.of_types(_PAGE_TYPES))
     site_name = site_name_of(sources, nodes)
@@ -63,10 +65,12 @@ def read(
         canonical_url=_canonical_url(sources, nodes),
         site_name=site_name,
         language=_language(sources, nodes),
-        authors=publication.authors_of(sources, nodes, [*pages, *around], site_name),
+        authors=publication.authors_of(
+            sources, nodes, [*pages, *around], site_name, shown=is_written
+        ),
         image=image,
         images=candidates,
-        published_at=publication.published_at(sources, nodes, pages),
+        published_at=publication.published_at(sources, nodes, pages, shown=is_written),
         modified_at=publication.modified_at(sources, nodes, pages),
         keywords=_keywords(sources, nodes),
         icon_url=_icon(sources),

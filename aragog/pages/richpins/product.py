@@ -216,6 +216,8 @@ def _picked_price(sources: Sources, nodes: list[Node], field: str) -> _Price | N
 
 def shown(sources: Sources) -> Product | None:
     """The product of a page without markup that shows a price and a way to buy."""
+    if shown_price(sources, country_of(sources)) is None:
+        return None
     found = read(sources, [])
     return found if found.price is not None else None
 

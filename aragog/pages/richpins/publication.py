@@ -41,10 +41,15 @@ _MODIFIED_METAS = (
 
 
 def authors_of(
-    sources: Sources, nodes: list[Node], pages: list[Node], site_name: str | None
+    sources: Sources,
+    nodes: list[Node],
+    pages: list[Node],
+    site_name: str | None,
+    *,
+    shown: bool,
 ) -> tuple[str, ...]:
     """
-    The names of those who wrote the page.
+    The names of those who wrote the page; with `shown` its text may name them.
 
     A name that several sources give comes before one that a single source gives. The name of the
     site or its publisher counts only where no person is named, in the page's text either.
@@ -66,7 +71,7 @@ def authors_of(
             "page.authors",
             person_names,
             [each for _, each in persons],
-            otherwise=chain(bylines(sources), others),
+            otherwise=chain(bylines(sources) if shown else (), others),
             expected="a name",
         )
         or ()
@@ -125,9 +130,11 @@ def _apart(text: str) -> list[str]:
     return parts if full > 1 and full + short == len(parts) else [text]
 
 
-def published_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> AnyDate | None:
+def published_at(
+    sources: Sources, nodes: list[Node], pages: list[Node], *, shown: bool
+) -> AnyDate | None:
     """
-    When the page was published.
+    When the page was published; with `shown` its text may say it.
 
     Where sources differ, the day that most of them and the page's URL give; else the first.
     """
@@ -141,7 +148,8 @@ def published_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> AnyD
     in_url = url_day(sources.document.url)
     told = _by_votes(list(candidates()), in_url)
     last = [] if in_url is None else [Candidate(in_url.isoformat(), "html", "url")]
-    return sources.dated("page.published_at", told, otherwise=chain(shown_times(sources), last))
+    times = shown_times(sources) if shown else ()
+    return sources.dated("page.published_at", told, otherwise=chain(times, last))
 
 
 def _by_votes(told: list[Candidate], in_url: date | None) -> list[Candidate]:

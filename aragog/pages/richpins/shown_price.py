@@ -38,19 +38,22 @@ _RANGE = re.compile(r"\d\s?[^\s\d]{0,3}\s?[-–]\s?[^\s\d]{0,3}\s?\d")
 _MAX_SEEN = 20
 _MAX_CHARS = 60
 _MAX_CLIMB = 8
+_MAX_ELEMENTS = 400
 _MAX_SIBLINGS = 60
 _LEAST_ALIKE = 3
 
 
 def shown_price(sources: Sources, country: str | None) -> tuple[Decimal, str, Candidate] | None:
     """The amount, its currency and where it stands; None when the page shows no such price."""
-    if not sources.has_class_with(b"price") and b"price" not in sources.lowered:
+    if not sources.has_class_with(b"price") and not sources.has_tag_with(b"price"):
         return None
     if not any(word in sources.lowered for word in _CARTS):
         return None
-    for node in _behind_the_heading(sources):
+    nodes = sources.document.tree.css(f"h1,{_PRICES}")[:_MAX_ELEMENTS]
+    holders = _holders(nodes)
+    for node in _behind_the_heading(nodes):
         text = squeeze(node.text(separator=" "))
-        if not 0 < len(text) <= _MAX_CHARS or _is_of_another(node):
+        if not 0 < len(text) <= _MAX_CHARS or _is_of_another(node, holders):
             continue
         if money.count(text) > 1 and not _RANGE.search(text):
             continue  # a former one beside it: their own elements follow
@@ -61,8 +64,20 @@ def shown_price(sources: Sources, country: str | None) -> tuple[Decimal, str, Ca
     return None
 
 
-def _behind_the_heading(sources: Sources) -> list[LexborNode]:
-    nodes = sources.document.tree.css(f"h1,{_PRICES}")
+def _holders(nodes: list[LexborNode]) -> set[int]:
+    """The elements around those called price."""
+    found: set[int] = set()
+    for node in nodes:
+        at = node.parent if node.tag != "h1" else None
+        for _ in range(_MAX_CLIMB):
+            if at is None or at.mem_id in found:
+                break
+            found.add(at.mem_id)
+            at = at.parent
+    return found
+
+
+def _behind_the_heading(nodes: list[LexborNode]) -> list[LexborNode]:
     places = [place for place, node in enumerate(nodes) if node.tag == "h1"]
     if not places:
         return []
@@ -70,7 +85,7 @@ def _behind_the_heading(sources: Sources) -> list[LexborNode]:
     return [node for node in behind if node.tag not in {"h1", "input", "script", "style", "label"}]
 
 
-def _is_of_another(node: LexborNode) -> bool:
+def _is_of_another(node: LexborNode, holders: set[int]) -> bool:
     """True for a former price, one in a link, and one of several blocks alike with prices."""
     attributes = node.attributes
     named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
@@ -80,13 +95,15 @@ def _is_of_another(node: LexborNode) -> bool:
     for _ in range(_MAX_CLIMB):
         if at is None or at.tag in {"body", "html"}:
             return False
-        if at.tag in {"a", "del", "s", "strike", "aside", "footer", "nav"} or _is_one_of_many(at):
+        if at.tag in {"a", "del", "s", "strike", "aside", "footer", "nav"} or _is_one_of_many(
+            at, holders
+        ):
             return True
         at = at.parent
     return False
 
 
-def _is_one_of_many(node: LexborNode) -> bool:
+def _is_one_of_many(node: LexborNode, holders: set[int]) -> bool:
     named = node.attributes.get("class")
     if node.parent is None or not named:
         return False
@@ -94,6 +111,6 @@ def _is_one_of_many(node: LexborNode) -> bool:
     for count, sibling in enumerate(node.parent.iter()):
         if count > _MAX_SIBLINGS:
             break
-        if sibling.tag == node.tag and sibling.attributes.get("class") == named:
-            alike += any(each.mem_id != sibling.mem_id for each in sibling.css(_PRICES)[:2])
+        same = sibling.tag == node.tag and sibling.attributes.get("class") == named
+        alike += same and sibling.mem_id in holders
     return alike >= _LEAST_ALIKE

@@ -105,22 +105,23 @@ def _listed_in(text: str) -> list[str]:
     """The texts of a list that a template wrote as one text: of PHP, Python or JSON."""
     start = text[:_MAX_LIST_START].lstrip()
     if start[:2] == "a:" and _SERIALIZED.match(start):
-        return [said for kind, said in _PHP_VALUES.findall(text) if kind == "s" and said]
+        cut = (_PHP_TEXT.split(part, maxsplit=1) for part in text.split('";'))
+        return [str(each[1]) for each in cut if len(each) > 1 and not each[1].isdigit()]
     if start.startswith("Array") and _PRINTED.match(start):
         return [said for each in _PHP_KEYS.split(text)[1:] if (said := each.strip(" \t\r\n)"))]
     if start[:1] == "[" and text.rstrip()[-1:] == "]":
-        return [each[1] or each[2] for each in _QUOTED.finditer(text)] or [text]
+        parts: list[str] = _BETWEEN_QUOTES.split(text.strip()[1:-1].strip())
+        quoted = all(len(each) > 1 and each[0] == each[-1] and each[0] in "\"'" for each in parts)
+        return [each[1:-1] for each in parts] if quoted else [text]
     return [text]
 
 
 _MAX_LIST_START = 40
 _SERIALIZED = re.compile(r"a:\d{1,4}:\{")
-_PHP_VALUES = re.compile(r'\b([si]):\d{1,6}(?::"((?:[^"]|"(?!;))*+)(?:"|\Z))?(?:;|\Z)')
+_PHP_TEXT = re.compile(r's:\d{1,6}:"')
 _PRINTED = re.compile(r"Array\s{0,9}\(")
 _PHP_KEYS = re.compile(r"\[\d{1,4}\] =>\s?")
-_QUOTED = re.compile(
-    r"""(?<=[\[,\s])(?:"((?:[^"\\]|\\.)*+)"|'((?:[^'\\]|\\.|'(?=\w))*+)')(?=\s?[,\]])"""
-)
+_BETWEEN_QUOTES = re.compile(r"(?<=[\"']),\s?(?=[\"'])")
 
 
 def _adds_something(name: str, said: str) -> bool:

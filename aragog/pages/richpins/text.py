@@ -14,7 +14,7 @@ _BLOCK_TAG = re.compile(
     re.IGNORECASE,
 )
 _SPACES = re.compile(r"\s+")
-_INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
+_INVISIBLE = re.compile(r"[\u00ad\u200b\u2060\ufeff]")
 """Hints for line breaks inside words, and the byte order mark: nothing that people read."""
 _ENCODED_TWICE = "\u00c2\u00a0"
 """A no-break space read as two characters of windows-1252; no language writes `Â` before one."""
@@ -73,4 +73,4 @@ def _unescaped(text: str) -> str:
         text = html.unescape(text)
     if text.isascii():
         return text
-    return text.replace(_ENCODED_TWICE, " ").translate(_INVISIBLE)
+    return _INVISIBLE.sub("", text.replace(_ENCODED_TWICE, " "))

@@ -25,7 +25,8 @@ _METAS = (
 _ALIKE = 0.5
 """Share of the three-letter groups of the shorter text that both must have."""
 _MAX_COMPARED_CHARS = 300
-_MAX_MARKED = 40
+_MAX_NAMES = 4
+_MAX_WITNESSES = 12
 _MIN_PART_CHARS = 4
 _MIN_URL_GRAMS = 10
 _MARKS = re.compile(r"(?<=\w)-(?=\w)|\s[-–—:]\s|[–—|│｜ㅣ·•»›~_]")
@@ -37,7 +38,10 @@ def title_of(
     """The title of a page about `nodes`, whose properties of these names come first."""
     sites = {*filter(None, [site_name]), *own_names(sources)}
     shown = [each for each in _shown(sources, sites) if values.text(each.value)]
-    witnesses = [without_site(values.text(each.value) or "", sites) for each in shown]
+    witnesses = [
+        without_site(values.text(each.value) or "", sites)[:_MAX_COMPARED_CHARS]
+        for each in shown[:_MAX_WITNESSES]
+    ]
     marked = _by_agreement(_marked(nodes, properties), witnesses, sources.document.url)
     overruled = _agree_among_themselves(shown, witnesses)
     confirmed = [each for agreed, each in marked if agreed or not overruled]
@@ -51,14 +55,14 @@ def title_of(
     title = without_site(title, sites)
     if where.syntax in _MARKUP:
         return title
-    others = [values.text(each.value) or "" for each in (*confirmed, *shown)]
+    others = [values.text(each.value) or "" for each in (*confirmed, *shown[:_MAX_WITNESSES])]
     return _without_section(title, others, {bare(name) for name in sites})
 
 
 def _marked(nodes: list[Node], properties: tuple[str, ...]) -> Iterator[Candidate]:
     for node in nodes:
         for name in properties:
-            for value in node.all(name)[:_MAX_MARKED]:
+            for value in node.all(name)[:_MAX_NAMES]:
                 yield Candidate(value, node.syntax, f"{node.where}.{name}")
 
 
@@ -83,7 +87,7 @@ def _is_in_url(text: str, url: str) -> bool:
 def _agree_among_themselves(shown: list[Candidate], witnesses: list[str]) -> bool:
     """True when two of meta elements, title and heading say the same; then markup must, too."""
     said: dict[str, list[str]] = {}
-    for each, text in zip(shown, witnesses, strict=True):
+    for each, text in zip(shown, witnesses, strict=False):
         said.setdefault(each.where if each.syntax == "html" else "meta", []).append(text)
     return any(
         agreement(text, others) > 1
@@ -161,6 +165,8 @@ def _grams(plain: str) -> set[str]:
 
 def _without_section(title: str, others: list[str], sites: set[str]) -> str:
     """A title cut to what another source has alone: `Leek soup` of `Leek soup - Recipes`."""
+    if len(title) > _MAX_COMPARED_CHARS:
+        return title
     alone = {plain for plain in map(bare, others) if len(plain) >= _MIN_PART_CHARS} - sites
     for cut in _MARKS.finditer(title):
         for part in (title[: cut.start()], title[cut.end() :]):

@@ -175,3 +175,26 @@ def test_a_date_in_japanese_is_read():
     assert pin(body="<time>2019年3月4日 10時05分</time>").published_at.isoformat() == (
         "2019-03-04T10:05:00"
     )
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ("<p><a rel=author>Ann Teller</a>, <a rel=author>Bob Other</a></p>",
+         ("Ann Teller", "Bob Other")),
+        ("<div><a rel=author>Ann Teller</a></div><div><a rel=author>Bob Other</a></div>",
+         ("Ann Teller",)),
+        (f"<div class=byline><i>By</i><b>Ann Teller</b><p>{'Text of a box. ' * 9}</p></div>",
+         ("Ann Teller",)),
+        ("<p>By <a href=/author/ann>Ann Teller</a></p>", ("Ann Teller",)),
+        ("<p class=author>谢若含</p>", ("谢若含",)),
+    ],
+)  # fmt: skip
+def test_names_in_bylines_of_many_kinds(body, names):
+    assert pin("<title>Soup</title>", f"<h1>Soup</h1>{body}").authors == names
+
+
+def test_names_and_days_shown_on_the_page_of_a_product_are_those_of_its_reviews():
+    body = "<h1>Mug</h1><p><a rel=author>Ann Teller</a> <time datetime=2024-05-01>May</time></p>"
+    found = pin("<title>Mug</title>", body, **{"@type": "Product", "name": "Mug"})
+    assert (found.authors, found.published_at) == ((), None)

@@ -65,3 +65,23 @@ def test_what_was_cut_is_told():
         "characters read"
         in extract(PAGES["ten megabytes cut short"], "https://a.test/x").problems[0]
     )
+
+
+def test_many_titles_and_prices_are_compared_up_to_a_bound():
+    names = ", ".join(f'"name {n} {"x" * 300}"' for n in range(2_000))
+    metas = "".join(f"<meta property=og:title content='{n} {'y' * 300}'>" for n in range(500))
+    cards = "<div class=c><b class=price>was 5</b></div>" * 60
+    nested = f"<div class=n>{cards}" * 40 + "</div>" * 40
+    page = (
+        f"<title>{'a | b - ' * 9_000}</title>{metas}"
+        f'<script type="application/ld+json">{{"@type":"Article","name":[{names}]}}</script>'
+        f"<h1>x</h1>{nested}add to cart"
+    )
+    assert extract(page.encode(), "https://a.test/").type == "article"
+
+
+def test_steps_of_broken_arrays_are_read_in_one_pass():
+    for text in ("a:2:{" + 's:1:"' * 20_000, "[" + " 'a" * 30_000 + "]", "Array (" * 20_000):
+        block = json.dumps({"@type": "Recipe", "name": "x", "recipeInstructions": text})
+        page = f'<script type="application/ld+json">{block}</script>'
+        assert extract(page.encode(), "https://a.test/").type == "recipe"
