@@ -51,6 +51,10 @@ def producer_home() -> Iterator[Home]:
         folder = Path(made)
         server = RedisServer(folder / "redis", persistent=True)
         environ = {k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")}
-        environ |= {"ARAGOG_DATA_DIR": made, "ARAGOG_SETTINGS": ""}
+        environ |= {
+            "ARAGOG_DATA_DIR": made,
+            "ARAGOG_SETTINGS": "",
+            "ARAGOG_FETCH__USER_AGENT": "testbot/1.0 (+https://example.com/bot)",
+        }
         with server, redis.Redis.from_url(server.url) as client:
             yield Home(folder, environ, load_settings(environ=environ), server, client)

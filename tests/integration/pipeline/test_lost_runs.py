@@ -85,6 +85,9 @@ def test_a_run_that_ends_with_an_error_of_the_store_was_not_lost(pipeline_stand)
     bundle = batch(pipeline_stand, b"<link rel=canonical href=/c>")
 
     class Away:
+        def refused(self, urls):
+            return set()
+
         def known_pages(self, urls):
             raise StoreUnavailable("store", "away")
 
