@@ -23,11 +23,13 @@ from aragog.pinlater.address import redis_urls
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.enqueue import Enqueuer
+from aragog.pipeline.room import claim_limit
 from aragog.pipeline.run_marks import RunMarks
 from aragog.pipeline.sending import Sender
 from aragog.pipeline.services import Services
 from aragog.pipeline.spelling import take_up_site_rules
 from aragog.pipeline.spool import Spool
+from aragog.pipeline.spool_sweep import WaitingJobs
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
 from aragog.politeness.limiter import Limiter
@@ -65,7 +67,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
     return Services(
         settings=settings,
         clock=clock,
-        spool=Spool(client, prefix=settings.redis.prefix, ttl_s=settings.pipeline.spool_ttl_s),
+        spool=spool(settings, client),
         run_marks=RunMarks(
             client, prefix=settings.redis.prefix, ttl_s=settings.pipeline.spool_ttl_s
         ),
@@ -81,6 +83,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         sitemap_fetcher=Fetcher(for_sitemaps(settings.fetch), guard, clock=clock),
         store=url_store(settings, clock),
         pool=ThreadPoolExecutor(FETCH_THREADS, thread_name_prefix="fetch"),
+        waiting_jobs=_waiting_jobs(settings),
     )
 
 
@@ -89,6 +92,27 @@ def redis_client(settings: Settings) -> redis.Redis:
     return redis.Redis.from_url(
         settings.resolved().redis.url, socket_timeout=10, socket_connect_timeout=5
     )
+
+
+def _waiting_jobs(settings: Settings) -> WaitingJobs | None:
+    broker = settings.broker
+    if kind_of(broker.url) != "pinlater":
+        return None
+    return WaitingJobs(Admin.connect(broker.url, broker.shards))
+
+
+def fetch_gate(settings: Settings) -> Callable[[], int] | None:
+    """What a worker asks before it claims fetches; None on a broker that knows no gates."""
+    settings = settings.resolved()
+    if kind_of(settings.broker.url) != "pinlater":
+        return None
+    return claim_limit(spool(settings, _glance(settings.redis.url)))
+
+
+def spool(settings: Settings, client: redis.Redis) -> Spool:
+    """The spool on the shared Redis."""
+    max_bytes = settings.pipeline.spool_max_bytes
+    return Spool(client, prefix=settings.redis.prefix, max_bytes=max_bytes)
 
 
 def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None) -> Limiter:

@@ -20,6 +20,7 @@ from redis.exceptions import RedisError
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable
+from aragog.pinlater import gates
 from aragog.pinlater.book import ClaimBook
 from aragog.pinlater.job import Claimed
 from aragog.pinlater.shard import MAX_BATCH, RedisShard
@@ -135,13 +136,16 @@ class Intake:
         cluster = self.book.cluster
         # Whatever happens below, this queue is looked into again.
         self._look_s[place] = now_s + LOOK_EVERY_S
+        lowest = gates.lowest(queue)
+        if lowest == gates.NOTHING:
+            return 0
         if shard is not cluster.shards[0] and not cluster.usable(shard):
             return 0
         try:
             with cluster.watched(shard):
                 answer = shard.claim(
                     queue, limit=limit, timeout_ms=self.book.claim_timeout_ms,
-                    worker=self.book.worker, share=cluster.share,
+                    worker=self.book.worker, share=cluster.share, lowest=lowest,
                 )  # fmt: skip
         except BrokerUnavailable:
             if shard is cluster.shards[0]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from aragog.pipeline import spool_sweep
 from aragog.pipeline.services import Services
 
 log = logging.getLogger(__name__)
@@ -22,6 +23,15 @@ def sweep(services: Services) -> None:
     dropped = services.waiting.sweep()
     if dropped:
         log.warning("%d URLs had waited for two days and were let go", dropped)
+
+
+def sweep_spool(services: Services) -> None:
+    """Free bodies that no message names any more."""
+    freed = spool_sweep.sweep(
+        services.spool, services.waiting_jobs, idle_s=services.settings.pipeline.spool_ttl_s
+    )
+    if freed:
+        log.warning("%d bodies in the spool belonged to nobody and were freed", freed)
 
 
 def sweep_changes(services: Services) -> None:

@@ -227,8 +227,16 @@ class PipelineSettings:
 
     bundle_size: int = 25
     """URLs one message carries."""
+    spool_max_bytes: int | None = None
+    """
+    Bodies between two stages, in Redis: fetching stops at half of it and resumes at a quarter.
+    Empty: a quarter of `maxmemory`, else a 64th of the memory of Redis' machine, 128 MiB at most.
+    """
     spool_ttl_s: float = 3600.0
-    """How long a fetched body waits to be stored; after that its URL is fetched again."""
+    """
+    How long a body is kept that no waiting message names (on `pinlater://`, 300 s at most), or on
+    other brokers any body. A URL whose body is gone is fetched again, which counts as an attempt.
+    """
     max_attempts: int = 5
     """Fetches of one URL that fail for a passing reason before it is given up."""
     retry_first_s: float = 30.0
