@@ -65,6 +65,7 @@ class Aragog:
             self._sender,
             self._tally,
             bundle_size=self._settings.pipeline.bundle_size,
+            qps=self._settings.politeness.qps,
         )
 
     def enqueue(

@@ -3,7 +3,7 @@ Gates: what a process claims of a queue just now, as its application decides.
 
     gates.put("fetch", lambda: 9 if there_is_room() else gates.NOTHING)
 
-A queue without a gate is claimed from in any case. A closed gate costs one question a second; jobs
+A queue without a gate is claimed from in any case. A closed gate is asked four times a second; jobs
 wait on the server meanwhile, for whoever may claim them. Other processes are not concerned: to stop
 a queue everywhere, pause it.
 """

@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 1.0
 """A queue is looked into this often at least; a lost wake token costs no more."""
+GATED_LOOK_EVERY_S = 0.25
+"""A gate that is closed is asked this often: nobody wakes the worker when it opens."""
 WAIT_S = 1
 """Of one blocking pop."""
 OVERDUE_S = 5.0
@@ -137,6 +139,8 @@ class Intake:
         # Whatever happens below, this queue is looked into again.
         self._look_s[place] = now_s + LOOK_EVERY_S
         lowest = gates.lowest(queue)
+        if lowest < gates.EVERYTHING:
+            self._look_s[place] = now_s + GATED_LOOK_EVERY_S
         if lowest == gates.NOTHING:
             return 0
         if shard is not cluster.shards[0] and not cluster.usable(shard):

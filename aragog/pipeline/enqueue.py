@@ -19,9 +19,11 @@ from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable, InvalidUrl
 from aragog.pipeline import tally
 from aragog.pipeline.bundles import PRIORITY_DEFAULT, UrlJob, in_bundles
+from aragog.pipeline.lanes import Lanes, behind
 from aragog.pipeline.sending import FETCH, Send, Sender
 from aragog.pipeline.spelling import other_spelling
 from aragog.pipeline.waiting import Waiting
+from aragog.settings import PolitenessSettings
 from aragog.urls import normalize
 from aragog.urls.domain import host
 
@@ -70,8 +72,15 @@ class Enqueuer:
     """Puts URLs on their way."""
 
     def __init__(
-        self, waiting: Waiting, sender: Sender, counts: tally.Tally, *, bundle_size: int
+        self,
+        waiting: Waiting,
+        sender: Sender,
+        counts: tally.Tally,
+        *,
+        bundle_size: int,
+        qps: float = PolitenessSettings().qps,
     ) -> None:
+        self._lanes = Lanes(qps)
         self._waiting = waiting
         self._sender = sender
         self._counts = counts
@@ -101,6 +110,21 @@ class Enqueuer:
         return [_answer(url, to, new) for url, to in zip(given, spelled, strict=True)]
 
     def _send(self, urls: Sequence[str], wanted: Wanted, others: Mapping[str, str]) -> None:
+        front, back = self._lanes.split(urls)
+        sends = self._sends(front, wanted, wanted.priority, others)
+        sends += self._sends(back, wanted, behind(wanted.priority), others)
+        try:
+            self._sender.send_all(sends)
+        except BrokerUnavailable:
+            with suppress(BrokerUnavailable):  # without it the notes are taken over in 3 s
+                self._waiting.clear(urls)
+            raise
+        self._waiting.confirm(urls)
+
+    def _sends(
+        self, urls: Sequence[str], wanted: Wanted, priority: int, others: Mapping[str, str]
+    ) -> list[Send]:
+        """Messages of this priority; the jobs keep the one that was asked for."""
         jobs = [
             UrlJob(
                 url=url,
@@ -112,17 +136,11 @@ class Enqueuer:
             )
             for url in urls
         ]
-        bundles = in_bundles(jobs, self._bundle_size)
         delay_ms = _delay_ms(wanted.run_after_ms)
-        try:
-            self._sender.send_all(
-                [Send(FETCH, bundle, delay_ms, wanted.priority) for bundle in bundles]
-            )
-        except BrokerUnavailable:
-            with suppress(BrokerUnavailable):  # without it the notes are taken over in 3 s
-                self._waiting.clear(urls)
-            raise
-        self._waiting.confirm(urls)
+        return [
+            Send(FETCH, bundle, delay_ms, priority)
+            for bundle in in_bundles(jobs, self._bundle_size)
+        ]
 
 
 def _delay_ms(run_after_ms: int | None) -> int | None:

@@ -20,6 +20,7 @@ from aragog.settings.sections import (
     Settings,
     StoreSettings,
     WebhookSettings,
+    WorkerSettings,
 )
 from aragog.settings.values import duration_s
 
@@ -35,6 +36,7 @@ __all__ = [
     "Settings",
     "StoreSettings",
     "WebhookSettings",
+    "WorkerSettings",
     "duration_s",
     "load_settings",
 ]

@@ -39,6 +39,8 @@ class RedisSettings:
     """`redis://host:port/db` or `unix:///path`. Empty: the private redis-server in `data_dir`."""
     prefix: str = "aragog:"
     """Put before every key."""
+    private_maxmemory_bytes: int | None = None
+    """`maxmemory` of the private redis-server. Empty: half of the machine's memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +252,25 @@ class PipelineSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """
+    Batches that one worker of each role works on at once; `python -m workers ROLE --concurrency N`
+    overrides them.
+    """
+
+    fetch: int = 16
+    """Threads; each waits for slots and origins of one batch. 64 requests at once in any case."""
+    robots: int = 8
+    """Threads."""
+    canonicalize: int | None = None
+    """Processes. Empty: half of the cores, for fetch, store and Redis take the other half."""
+    store: int = 2
+    """Threads."""
+    webhooks: int = 4
+    """Threads."""
+
+
+@dataclass(frozen=True, slots=True)
 class WebhookSettings:
     """Telling others of changes."""
 
@@ -275,6 +296,8 @@ class ServingSettings:
     """Address Flower listens on. Any other than loopback requires a login of Flower's."""
     flower_port: int = 5555
     """Flower."""
+    flower_max_tasks: int = 10_000
+    """Tasks that Flower remembers, 5 KB each; Flower's own default is 100,000."""
     allowed_hosts: tuple[str, ...] = ()
     """Names in the Host header that the API and Flower accept, beside localhost and IP addresses;
     `.example.com` includes subdomains."""
@@ -325,6 +348,7 @@ class Settings:
     pipeline: PipelineSettings = field(default_factory=PipelineSettings)
     serving: ServingSettings = field(default_factory=ServingSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
+    workers: WorkerSettings = field(default_factory=WorkerSettings)
 
     @property
     def redis_socket(self) -> Path:

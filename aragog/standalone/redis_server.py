@@ -47,6 +47,7 @@ class RedisServer:
         port: None: a unix socket only, so that it cannot collide; else that port on 127.0.0.1.
         persistent: append-only file, fsync every second: a crash loses the last second at most.
         socket: where to listen; None: `redis.sock` in the folder.
+        maxmemory_bytes: it takes nothing new beyond that; 0: as much as the machine has.
     """
 
     def __init__(
@@ -56,11 +57,13 @@ class RedisServer:
         port: int | None = None,
         persistent: bool = False,
         socket: Path | None = None,
+        maxmemory_bytes: int = 0,
     ) -> None:
         self.folder = folder.absolute()
         self.socket = (socket or self.folder / "redis.sock").absolute()
         self.port = port
         self.persistent = persistent
+        self.maxmemory_bytes = maxmemory_bytes
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -82,7 +85,8 @@ class RedisServer:
         )
         return [
             str(find_redis_server()), *where, *keep,
-            "--dir", str(self.folder), "--maxmemory-policy", "noeviction", "--daemonize", "no",
+            "--dir", str(self.folder), "--maxmemory", str(self.maxmemory_bytes),
+            "--maxmemory-policy", "noeviction", "--daemonize", "no",
             "--logfile", str(self.folder / "redis.log"),
         ]  # fmt: skip
 

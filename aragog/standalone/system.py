@@ -91,7 +91,12 @@ def start(
         check(settings)
     data_dir = settings.data_dir.absolute()
     if settings.private_redis:
-        server = RedisServer(data_dir / "redis", persistent=True, socket=settings.redis_socket)
+        server = RedisServer(
+            data_dir / "redis",
+            persistent=True,
+            socket=settings.redis_socket,
+            maxmemory_bytes=settings.redis.private_maxmemory_bytes or machine_bytes() // 2,
+        )
         _make(server.folder, "ARAGOG_DATA_DIR to a folder that can")
         _make(server.socket.parent, "ARAGOG_DATA_DIR to a shorter path, or TMPDIR")
         child = supervisor.start(Child("redis", server.command(), SERVERS, 20.0))
@@ -106,6 +111,11 @@ def start(
     }
     for name in front:
         supervisor.start(Child(name, commands[name], FRONT))
+
+
+def machine_bytes() -> int:
+    """The memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def silent(settings: Settings) -> list[str]:
@@ -168,5 +178,6 @@ def flower_command(settings: Settings) -> list[str]:
         "flower",
         f"--address={serving.flower_host}",
         f"--port={serving.flower_port}",
+        f"--max_tasks={serving.flower_max_tasks}",
         "--logging=warning",
     )

@@ -5,7 +5,7 @@ import pytest
 from aragog.pinlater import gates
 from aragog.pinlater.book import ClaimBook
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.intake import LOOK_EVERY_S, Intake
+from aragog.pinlater.intake import GATED_LOOK_EVERY_S, Intake
 from aragog.pinlater.job import NewJob
 from aragog.pinlater.shard import RedisShard
 
@@ -48,7 +48,7 @@ def test_a_closed_gate_lets_urgent_jobs_pass_and_leaves_the_others_on_the_server
     assert intake.take(10) == 2
 
 
-def test_while_nothing_may_be_claimed_the_gate_is_asked_once_a_second(intake):
+def test_while_nothing_may_be_claimed_the_gate_is_asked_four_times_a_second(intake):
     asked = []
     gates.put("q", lambda: asked.append(1) or gates.NOTHING)
     put(intake, 5)
@@ -56,7 +56,7 @@ def test_while_nothing_may_be_claimed_the_gate_is_asked_once_a_second(intake):
 
     assert [intake.take(10) for _ in range(100)] == [0] * 100
     assert len(asked) == 1
-    assert intake.next_look_s - began_s >= LOOK_EVERY_S
+    assert intake.next_look_s - began_s >= GATED_LOOK_EVERY_S
 
 
 def test_jobs_that_the_gate_holds_back_wake_nobody(intake, redis_client):
