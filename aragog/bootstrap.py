@@ -22,6 +22,7 @@ from aragog.pages import sitemaps
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
+from aragog.pipeline.admission import Admission
 from aragog.pipeline.enqueue import Enqueuer
 from aragog.pipeline.room import claim_limit
 from aragog.pipeline.run_marks import RunMarks
@@ -112,7 +113,8 @@ def fetch_gate(settings: Settings) -> Callable[[], int] | None:
     settings = settings.resolved()
     if kind_of(settings.broker.url) != "pinlater":
         return None
-    return claim_limit(spool(settings, _glance(settings.redis.url)))
+    client = _glance(settings.redis.url)
+    return claim_limit(spool(settings, client), Admission({"redis.url": client}))
 
 
 def spool(settings: Settings, client: redis.Redis) -> Spool:

@@ -6,7 +6,7 @@ import os
 import sys
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -22,7 +22,7 @@ from rich.progress import (
 )
 
 from aragog.client import Aragog
-from aragog.errors import ConfigError
+from aragog.errors import ConfigError, SlowDown
 from aragog.pipeline.bundles import PRIORITY_DEFAULT
 from aragog.pipeline.enqueue import Enqueued, Fate
 
@@ -67,6 +67,7 @@ def enqueue(
             run_after=run_after,
             refresh=refresh,
             sitemap=sitemap,
+            on_wait=_waiter(),
         )
         try:
             for answer, where in zip(answers, lines.places(), strict=False):
@@ -78,6 +79,19 @@ def enqueue(
             click.echo(", ".join(f"{counts[fate]} {fate.value}" for fate in Fate))
     if counts[Fate.INVALID]:
         sys.exit(3)
+
+
+def _waiter() -> Callable[[SlowDown], None]:
+    """Reports once that new URLs have to wait."""
+    told = False
+
+    def on_wait(refusal: SlowDown) -> None:
+        nonlocal told
+        if not told:
+            click.echo(f"waiting: {refusal}", err=True)
+        told = True
+
+    return on_wait
 
 
 class Where(NamedTuple):

@@ -8,16 +8,18 @@ When the broker fails half-way, the caller enqueues the same URLs again.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice, zip_longest
 
 from aragog.clock import SystemClock
-from aragog.errors import BrokerUnavailable, InvalidUrl
+from aragog.errors import BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.pipeline import tally
+from aragog.pipeline.admission import Admission
 from aragog.pipeline.bundles import PRIORITY_DEFAULT, UrlJob, in_bundles
 from aragog.pipeline.lanes import Lanes, behind
 from aragog.pipeline.sending import FETCH, Send, Sender
@@ -79,14 +81,21 @@ class Enqueuer:
         *,
         bundle_size: int,
         qps: float = PolitenessSettings().qps,
+        admission: Admission | None = None,
     ) -> None:
+        self._admission = admission
         self._lanes = Lanes(qps)
         self._waiting = waiting
         self._sender = sender
         self._counts = counts
         self._bundle_size = bundle_size
 
-    def enqueue(self, urls: Iterable[str], wanted: Wanted) -> Iterator[Enqueued]:
+    def enqueue(
+        self,
+        urls: Iterable[str],
+        wanted: Wanted,
+        on_wait: Callable[[SlowDown], None] | None = None,
+    ) -> Iterator[Enqueued]:
         """
         What became of each URL, in order, in constant memory: chunks of 1,000 at a time.
 
@@ -94,10 +103,21 @@ class Enqueuer:
 
         Raises:
             BrokerUnavailable: the chunk at hand was not accepted, or in part; those before it were.
+            SlowDown: there is no room for new URLs, and the chunk at hand was not accepted. With
+                `on_wait` it is not raised: that is called before each wait, and the chunk is sent
+                when there is room.
         """
         given = iter(urls)
         while chunk := list(islice(given, CHUNK)):
+            self._admit(on_wait)
             yield from self._enqueue_chunk(chunk, wanted)
+
+    def _admit(self, on_wait: Callable[[SlowDown], None] | None) -> None:
+        while self._admission and (refusal := self._admission.refusal()):
+            if on_wait is None:
+                raise refusal
+            on_wait(refusal)
+            time.sleep(refusal.retry_after_s)
 
     def _enqueue_chunk(self, given: Sequence[str], wanted: Wanted) -> list[Enqueued]:
         spelled = [_spelled(url) for url in given]

@@ -31,7 +31,7 @@ from aragog.pipeline.gate import PoliteGate
 from aragog.pipeline.known import Copy, Known, split_known
 from aragog.pipeline.later import in_time
 from aragog.pipeline.retry import again
-from aragog.pipeline.room import put_when_room, reopened
+from aragog.pipeline.room import put_when_room, reopened, room_for
 from aragog.pipeline.sending import CANONICALIZE, FETCH, ROBOTS, Send, most_urgent
 from aragog.pipeline.services import Services
 from aragog.pipeline.spelling import other_spelling
@@ -64,7 +64,12 @@ def fetch_bundle(bundle: FetchBundle, services: Services) -> list[Send]:
     if services.waiting_jobs is None and not reopened(most_urgent(bundle.jobs), services):
         return [Send(FETCH, bundle, ROOM_AGAIN_MS, most_urgent(bundle.jobs))]
     run = _Run(services)
-    run.fetch(run.with_slots(run.allowed(run.unknown(bundle.jobs))))
+    near = run.with_slots(run.allowed(run.unknown(bundle.jobs)))
+    with room_for(len(near), services) as reservation:
+        if reservation is None:
+            run.without_room(job for job, _ in near)
+        else:
+            run.fetch(near, reservation)
     return run.sends()
 
 
@@ -160,7 +165,16 @@ class _Run:
         else:
             near.append((job, slot))
 
-    def fetch(self, jobs: Iterable[tuple[UrlJob, Slot]]) -> None:
+    def without_room(self, jobs: Iterable[UrlJob]) -> None:
+        """
+        The spool has no room for their bodies: they come back later, at a new slot.
+
+        No attempt of theirs, and without end only while nothing is stored at all.
+        """
+        for job in jobs:
+            self._wait(replace(job, slot_at_ms=None), ROOM_AGAIN_MS)
+
+    def fetch(self, jobs: Iterable[tuple[UrlJob, Slot]], reservation: str = "") -> None:
         """Every job at its slot, side by side; returns when all have come to something."""
         services = self.services
         started_s = services.clock.monotonic_s()
@@ -176,7 +190,7 @@ class _Run:
                 fetched.append((job, outcome))
             else:
                 self._sort(job, outcome)
-        self._keep(fetched)
+        self._keep(fetched, reservation)
 
     def _fetch_one(self, job: UrlJob, slot: Slot) -> Outcome:
         with PoliteGate(self.services, slot) as gate:
@@ -271,15 +285,14 @@ class _Run:
         self.count(names.get(answer.kind, tally.FAILED))
         self.answers.append(answer)
 
-    def _keep(self, fetched: Sequence[tuple[UrlJob, Fetched]]) -> None:
-        """Bodies into the spool, in one round trip; their answers carry the tokens."""
+    def _keep(self, fetched: Sequence[tuple[UrlJob, Fetched]], reservation: str) -> None:
+        """Bodies into the spool, mostly in one round trip; their answers carry the tokens."""
         packed = [(job, outcome, compress(outcome.body)) for job, outcome in fetched]
-        tokens = put_when_room([blob for _, _, blob in packed], self.services)
+        tokens = put_when_room([blob for _, _, blob in packed], reservation, self.services)
         for (job, outcome, _), token in zip(packed, tokens, strict=True):
             self.count(tally.BYTES, outcome.wire_bytes)
             if token is None:
-                # Not an attempt of the URL's, and without end only while nothing is stored at all.
-                self._wait(replace(job, slot_at_ms=None), ROOM_AGAIN_MS)
+                self.without_room([job])
             else:
                 self.answers.append(answer_of(job, outcome, token))
         self.count(tally.FETCHED, len(fetched))

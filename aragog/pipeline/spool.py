@@ -25,6 +25,8 @@ from aragog.pipeline.spool_bounds import OVERHEAD_BYTES, SpoolBounds, bounds_of
 
 # `maxmemory` may be changed while we run.
 BOUNDS_FRESH_S = 60.0
+# Of a compressed body, before any was seen.
+FIRST_GUESS_BYTES = 16_384.0
 
 
 class SpoolState(NamedTuple):
@@ -62,6 +64,7 @@ class Spool:
         self._max_bytes = max_bytes
         self._clock = clock or SystemClock()
         self._bounds: tuple[float, SpoolBounds] | None = None
+        self._mean_bytes = FIRST_GUESS_BYTES
         lua = files("aragog.pipeline") / "lua"
         self._put, self._free, self._touch, self._state, self._idle = (
             client.register_script((lua / f"spool_{verb}.lua").read_text())
@@ -72,19 +75,43 @@ class Spool:
         """Keep the blobs of a later stage, in any case; their tokens, in order."""
         return self._put_within(blobs, 0)
 
-    def offer_many(self, blobs: Sequence[bytes]) -> list[str] | None:
-        """Keep the bodies of a fetch; their tokens, in order, or None: there is no room for all."""
-        tokens = self._put_within(blobs, self.bounds().fetch_bytes)
+    def reserve(self, count: int) -> str | None:
+        """
+        Room for so many bodies of a fetch, by what bodies took lately; None: there is none.
+
+        The reservation counts until `offer_many` or `free` is given it.
+        """
+        size = count * int(self._mean_bytes)
+        tokens = self._put_within([b""], self.bounds().fetch_bytes, sizes=[size])
+        return tokens[0] if tokens else None
+
+    def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:
+        """
+        Keep the bodies of a fetch, in the place of a reservation if there is one.
+
+        Their tokens, in order, or None: there is no room for all; then nothing has changed.
+        """
+        for blob in blobs:
+            self._mean_bytes += (len(blob) + OVERHEAD_BYTES - self._mean_bytes) / 100
+        tokens = self._put_within(blobs, self.bounds().fetch_bytes, reservation=reservation)
         return None if blobs and not tokens else tokens
 
-    def _put_within(self, blobs: Sequence[bytes], limit_bytes: int) -> list[str]:
+    def _put_within(
+        self,
+        blobs: Sequence[bytes],
+        limit_bytes: int,
+        *,
+        sizes: Sequence[int] | None = None,
+        reservation: str = "",
+    ) -> list[str]:
         if not blobs:
             return []
-        tokens = [f"{secrets.token_urlsafe(12)}.{len(blob) + OVERHEAD_BYTES}" for blob in blobs]
+        sizes = sizes or [len(blob) + OVERHEAD_BYTES for blob in blobs]
+        tokens = [f"{secrets.token_urlsafe(12)}.{size}" for size in sizes]
         with _our_errors():
             taken = self._put(
                 keys=self._keys + self._bodies(tokens),
-                args=[limit_bytes, len(self._prefix.encode()), *blobs],
+                args=[limit_bytes, len(self._prefix.encode()), reservation, *blobs],
             )
         return tokens if taken else []
 

@@ -19,6 +19,7 @@ EXAMPLES = {
     errors.RobotsUnavailable: ("redis", "refused"),
     errors.SpoolUnavailable: ("redis", "full"),
     errors.BrokerUnavailable: ("redis", "refused"),
+    errors.SlowDown: ("redis", "85% in use", 5.0),
     errors.CorruptRow: ("n", "00ff", "short"),
     errors.CorruptContent: ("ab/cd", "hash"),
 }

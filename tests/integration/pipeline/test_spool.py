@@ -50,6 +50,30 @@ def test_bodies_that_do_not_fit_together_are_refused_together(redis_client):
     assert spool.state().used_bytes == 10_000
 
 
+def test_what_is_under_way_counts_before_its_bodies_come(redis_client):
+    spool = spool_of(redis_client)
+    reservations = [spool.reserve(1) for _ in range(6)]
+
+    assert [r is None for r in reservations] == [False] * 4 + [True] * 2
+    assert spool.state().closed
+
+    tokens = spool.offer_many([BODY], reservations[0])
+    assert tokens
+    assert spool.state().used_bytes == 10_000 + 3 * 16_384
+    spool.free([*tokens, *filter(None, reservations)])
+    assert spool.state().used_bytes == 0
+    assert redis_client.keys("t:*") == []
+
+
+def test_bodies_larger_than_their_reservation_are_refused_with_it_unchanged(redis_client):
+    spool = spool_of(redis_client)
+    spool.put_many([BODY] * 5)
+    reservation = spool.reserve(1)
+
+    assert spool.offer_many([bytes(40_000)], reservation) is None
+    assert spool.state().used_bytes == 50_000 + 16_384
+
+
 def test_an_empty_spool_takes_a_body_larger_than_itself(redis_client):
     spool = spool_of(redis_client)
 
