@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 # limiter holds the request itself back until its slot.
 HEAD_START_MS = 30
 # What the spool had no room for is asked for again after this.
-ROOM_AGAIN_MS = 30_000
+ROOM_AGAIN_MS = 10_000
 _NO_COPY = Copy()
 
 
