@@ -203,6 +203,7 @@ def parts(settings: Settings, *, clock: Clock | None = None) -> Parts:
         clock=clock,
         tally=Tally(client, prefix=settings.redis.prefix),
         waiting=Waiting(client, prefix=settings.redis.prefix),
+        spool=spool(settings, client),
         guard=Guard(settings.fetch),
         robots=robots_cache(settings, clock),
         limiter=_once(lambda: limiter(settings, Overrides(settings.politeness.overrides_file))),

@@ -116,6 +116,9 @@ def system(port: int, folder: Path, options: argparse.Namespace):
     )
     if options.spool_mb:
         os.environ["ARAGOG_PIPELINE__SPOOL_MAX_BYTES"] = str(int(options.spool_mb * 2**20))
+    if options.maxmemory_mb:
+        name = "ARAGOG_REDIS__PRIVATE_MAXMEMORY_BYTES"
+        os.environ[name] = str(int(options.maxmemory_mb * 2**20))
     from aragog.settings import load_settings
     from aragog.standalone.supervisor import Supervisor
     from aragog.standalone.system import environment, start
@@ -126,8 +129,6 @@ def system(port: int, folder: Path, options: argparse.Namespace):
     try:
         start(supervisor, settings, front=("beat",))
         server = redis.Redis.from_url(settings.resolved().redis.url)
-        if options.maxmemory_mb:
-            server.config_set("maxmemory", int(options.maxmemory_mb * 2**20))
         yield settings, server
     finally:
         supervisor.stop()

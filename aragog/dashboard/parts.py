@@ -11,6 +11,7 @@ import redis
 from aragog.clock import Clock
 from aragog.fetcher.guard import Guard
 from aragog.pinlater.admin import Admin
+from aragog.pipeline.spool import Spool
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
 from aragog.politeness.limiter import Limiter
@@ -27,6 +28,7 @@ class Parts:
     clock: Clock
     tally: Tally
     waiting: Waiting
+    spool: Spool
     guard: Guard
     robots: RobotsCache
     limiter: Callable[[], Limiter]

@@ -124,3 +124,25 @@ def test_a_full_redis_fails_no_job_and_the_crawl_goes_on_when_there_is_room():
         assert crawl.stored(urls) == len(urls)
         failed = {q: crawl.admin.status(q).sizes.failed for q in crawl.admin.queues()}
         assert set(failed.values()) == {0}, failed
+
+
+def test_other_domains_do_not_wait_for_the_first_visits_of_a_large_one():
+    large = [f"http://large.test/{n}" for n in range(30_000)]
+    others = [f"http://o{n}-other.test/" for n in range(50)]
+    with Origin({"/*": article}) as origin, standalone(environment(origin)) as system:
+        crawl = Crawl(system, origin)
+        crawl.admin.pause("fetch")
+        with Aragog(system.settings) as client:
+            client.enqueue(large)
+            client.enqueue(others)
+            crawl.admin.resume("fetch")
+            eventually(lambda: crawl.stored(others) == len(others), 120)
+
+            # Messages of the large one that nobody has looked at yet.
+            assert crawl.admin.status("fetch").sizes.by_priority[6] > 0
+        # Its own slots are used meanwhile, once each.
+        of_large = [
+            r.path for r in origin.seen if r.host == "large.test" and r.path != "/robots.txt"
+        ]
+        assert of_large
+        assert len(of_large) == len(set(of_large))
