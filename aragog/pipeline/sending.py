@@ -48,8 +48,6 @@ QUEUE_OF = {
     WEBHOOK: "webhooks",
     REEXTRACT: "canonicalize",
 }
-# What they carry gives the spool its room back: taken although the broker's memory is full.
-LATER_STAGES = frozenset({CANONICALIZE, STORE})
 # One script call of pinlater's takes so many.
 MOST_AT_ONCE = 200
 # Of a message, in Flower and the logs.
@@ -80,6 +78,8 @@ class Send:
     delay_ms: int | None = None
     """Not before so long from now; None: at once. No instant: clocks of two machines differ."""
     priority: int = PRIORITY_DEFAULT
+    even_when_full: bool = False
+    """On pinlater: taken although the server's memory is full. For what a stage hands on."""
 
 
 def most_urgent(jobs: Iterable[UrlJob]) -> int:
@@ -133,7 +133,7 @@ class CelerySender:
             countdown=None if what.delay_ms is None else what.delay_ms / 1000,
             priority=what.priority,
             ignore_result=True,
-            headers={"even_when_full": True} if what.task in LATER_STAGES else None,
+            headers={"even_when_full": True} if what.even_when_full else None,
             **options,
         )
 

@@ -41,7 +41,7 @@ class SpoolState(NamedTuple):
 
 class Spool:
     """
-    Blobs under tokens. One round trip a call; every call raises `SpoolUnavailable`.
+    Blobs under tokens. One or two round trips a call; every call raises `SpoolUnavailable`.
 
     Args:
         client: answers bytes.
