@@ -51,7 +51,8 @@ class Admission:
     def refusal(self) -> SlowDown | None:
         """Why no new URL may come in just now; None: they may. Raises `BrokerUnavailable`."""
         for name, share in self.shares().items():
-            if share > REFUSED_FROM:
+            # One that is full says so itself (`BrokerFull`): waiting may not help.
+            if REFUSED_FROM < share < 1:
                 return SlowDown(
                     name,
                     f"{share:.0%} of its maxmemory is in use; new URLs are taken below "

@@ -47,7 +47,7 @@ def test_robots_hands_it_back_to_fetch_and_to_itself(stand):
     jobs = tuple(UrlJob(url=f"http://{h}.example/", priority=2) for h in "ab")
     bundle = RobotsBundle(("http://a.example", "http://b.example"), jobs)
 
-    sends = _onward(bundle, {"http://b.example": 1}, [], stand.services)
+    sends = _onward(bundle, {"http://b.example": 1}, [])
 
     assert [send.priority for send in sends] == [2, 2]
 
