@@ -7,7 +7,7 @@ import pytest
 from aragog.pipeline.again import from_the_beginning
 from aragog.pipeline.bundles import Answer, AnswerBundle, RobotsBundle, UrlJob
 from aragog.pipeline.canonicalize import canonicalize_bundle
-from aragog.pipeline.robots import _onward
+from aragog.pipeline.robots import _onward, _Wait
 from aragog.pipeline.sending import CANONICALIZE, FETCH, STORE
 from aragog.pipeline.spool import Spool
 from aragog.urlstore.compression import compress
@@ -47,7 +47,7 @@ def test_robots_hands_it_back_to_fetch_and_to_itself(stand):
     jobs = tuple(UrlJob(url=f"http://{h}.example/", priority=2) for h in "ab")
     bundle = RobotsBundle(("http://a.example", "http://b.example"), jobs)
 
-    sends = _onward(bundle, {"http://b.example": 1}, [])
+    sends = _onward(bundle, {"http://b.example": _Wait(1)}, stand.services)
 
     assert [send.priority for send in sends] == [2, 2]
 
