@@ -51,9 +51,11 @@ hbase: setup  ## run an HBase with its Thrift gateway in the foreground (Java, M
 s3: setup  ## run an S3 server in the foreground (Go)
 	@$(BIN)/python -m deploy.s3
 
-lock: setup  ## resolve requirements.lock anew from pyproject.toml
+lock: setup  ## resolve requirements.lock anew from pyproject.toml, and build.lock
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --universal --generate-hashes \
 		--no-emit-index-url --no-header --quiet -o requirements.lock
+	@$(BIN)/uv pip compile scripts/build.in --universal --generate-hashes \
+		--no-emit-index-url --no-header --quiet -o scripts/build.lock
 	@$(BIN)/uv pip compile bench/requirements.in --universal --generate-hashes \
 		--no-emit-index-url --no-header --quiet -o bench/requirements.lock
 

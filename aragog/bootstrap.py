@@ -37,6 +37,7 @@ from aragog.politeness.limiter import Limiter
 from aragog.politeness.overrides import Overrides
 from aragog.politeness.robots_cache import RobotsCache
 from aragog.settings import FetchSettings, Settings
+from aragog.settings.secret import reveal
 from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables import Tables
@@ -97,7 +98,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
 def redis_client(settings: Settings) -> redis.Redis:
     """The shared Redis; connections are made on first use and again after a failure."""
     return redis.Redis.from_url(
-        settings.resolved().redis.url, socket_timeout=10, socket_connect_timeout=5
+        reveal(settings.resolved().redis.url), socket_timeout=10, socket_connect_timeout=5
     )
 
 
@@ -245,4 +246,6 @@ def _servers(settings: Settings, broker: tuple[str, ...]) -> dict[str, redis.Red
 def _glance(url: str) -> redis.Redis:
     """A client for looking only: whoever looks would rather hear soon that there is no answer."""
     once_more = Retry(NoBackoff(), 1)
-    return redis.Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2, retry=once_more)
+    return redis.Redis.from_url(
+        reveal(url), socket_timeout=2, socket_connect_timeout=2, retry=once_more
+    )

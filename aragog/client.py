@@ -34,6 +34,7 @@ from aragog.pipeline.spool import Spool
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
 from aragog.settings import Settings, load_settings
+from aragog.settings.secret import reveal
 from aragog.urls import normalize
 
 HOLDS_A_MESSAGE = 500
@@ -66,7 +67,7 @@ class Aragog:
         self._settings = (settings or load_settings()).resolved()
         take_up_site_rules(self._settings)
         broker, shared = self._settings.broker, self._settings.redis
-        self._redis = redis.Redis.from_url(shared.url, socket_timeout=10)
+        self._redis = redis.Redis.from_url(reveal(shared.url), socket_timeout=10)
         self._app = Celery("aragog-producer", set_as_current=False)
         self._app.conf.update(
             celery_settings(broker.url, broker.shards, broker.claim_timeout_s),

@@ -117,7 +117,7 @@ def system(port: int, folder: Path, options: argparse.Namespace):
     if options.spool_mb:
         os.environ["ARAGOG_PIPELINE__SPOOL_MAX_BYTES"] = str(int(options.spool_mb * 2**20))
     if options.maxmemory_mb:
-        name = "ARAGOG_REDIS__PRIVATE_MAXMEMORY_BYTES"
+        name = "ARAGOG_STANDALONE__REDIS_MAX_MEMORY_BYTES"
         os.environ[name] = str(int(options.maxmemory_mb * 2**20))
     from aragog.settings import load_settings
     from aragog.standalone.supervisor import Supervisor

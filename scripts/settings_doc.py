@@ -61,7 +61,7 @@ def _table(rows: list[tuple[str, str, str, str]]) -> str:
 def _shown(default: str) -> str:
     """A default as an operator would write it."""
     text = default.removeprefix("Path('").removesuffix("')") if "Path" in default else default
-    empty = text in ("", "''", "()", "{}", "None")
+    empty = text in ("", "''", "()", "{}", "None", "NO_URL")
     return "empty" if empty else f"`{text.strip(chr(39))}`"
 
 

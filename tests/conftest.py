@@ -13,6 +13,7 @@ pytest_plugins = [
     "tests.support.punctual_origin",
     "tests.support.rabbitmq",
     "tests.support.redis_server",
+    "tests.support.small_disk",
     "tests.support.standalone",
     "tests.support.tables",
     "tests.support.stores",

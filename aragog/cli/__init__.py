@@ -9,8 +9,9 @@ import click
 from aragog.cli import inspecting, keeping, producing, reading, robots, running, serving, storing
 from aragog.cli.place import Place
 from aragog.cli.remedies import remedy
-from aragog.errors import AragogError
+from aragog.errors import AragogError, BadInput
 from aragog.pinlater.cli import queue
+from aragog.terminal import echo
 
 
 class OneLineErrors(click.Group):
@@ -21,11 +22,11 @@ class OneLineErrors(click.Group):
             return super().invoke(context)
         except AragogError as error:
             for line in str(error).splitlines():
-                click.echo(f"aragog: {line}", err=True)
+                echo(f"aragog: {line}", err=True)
             hint = remedy(error)
             if hint:
-                click.echo(f"aragog: {hint}", err=True)
-            sys.exit(1)
+                echo(f"aragog: {hint}", err=True)
+            sys.exit(2 if isinstance(error, BadInput) else 1)
 
 
 @click.group(cls=OneLineErrors, context_settings={"help_option_names": ["-h", "--help"]})

@@ -15,17 +15,18 @@ from multiprocessing import get_context
 
 import click
 import orjson
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from aragog.bootstrap import url_store
+from aragog.cli.arguments import WebAddress
 from aragog.cli.reading import store
 from aragog.client import Aragog
 from aragog.pipeline.changes import Reader, plain
 from aragog.pipeline.reextract import WALK, ReextractBundle, reextract_bundle, walk
 from aragog.pipeline.sending import REEXTRACT, Send
 from aragog.settings import load_settings
+from aragog.terminal import SafeConsole, echo, echo_json, one_line, print_table
 from aragog.urls.domain import host, registered_domain
 from aragog.urlstore.changes import Change
 from aragog.urlstore.refresh import State
@@ -44,7 +45,7 @@ def hold(url: tuple[str, ...], owner: str) -> None:
     """Keep each URL fresh for OWNER, until it is released. Fetches nothing itself."""
     with Aragog() as client:
         client.hold(url, owner)
-    click.echo(f"{len(url)} held for {owner}")
+    echo(f"{len(url)} held for {owner}")
 
 
 @click.command()
@@ -54,7 +55,7 @@ def release(url: tuple[str, ...], owner: str) -> None:
     """Let go of each URL; what nobody holds any more is not refreshed."""
     with Aragog() as client:
         client.release(url, owner)
-    click.echo(f"{len(url)} released by {owner}")
+    echo(f"{len(url)} released by {owner}")
 
 
 @click.command()
@@ -84,13 +85,13 @@ def changes(
 def _tell(change: Change, read: Reader, *, as_json: bool) -> None:
     told = plain(change, read)
     if as_json:
-        click.echo(orjson.dumps(told))
+        echo_json(told)
         return
     when = datetime.fromtimestamp(change.at_ms / 1000, UTC).isoformat(timespec="seconds")
-    click.echo(f"{when}  {change.kind:<7}  {change.url}")
+    echo(one_line(f"{when}  {change.kind:<7}  {change.url}"))
     for name, both in told["fields"].items():
         before, now = (orjson.dumps(both[key]).decode()[:200] for key in ("before", "now"))
-        click.echo(f"    {name}: {before} → {now}")
+        echo(one_line(f"    {name}: {before} → {now}"))
 
 
 @click.group()
@@ -99,7 +100,7 @@ def webhooks() -> None:
 
 
 @webhooks.command("add")
-@click.argument("url")
+@click.argument("url", type=WebAddress())
 @click.option("--owner", help="Only changes of pages that this owner holds.")
 @click.option("--host", help="Only changes of this host.")
 @click.option("--secret", help="Key of the signatures; one is made and shown when missing.")
@@ -110,7 +111,7 @@ def add_webhook(url: str, owner: str | None, host: str | None, secret: str | Non
         made = opened.hooks.add(
             url, key, owner=owner, host=host, cursor=opened.changes_end(), now_ms=_now_ms()
         )
-    click.echo(made.name if secret else f"{made.name}  secret: {key}")
+    echo(made.name if secret else f"{made.name}  secret: {key}")
 
 
 @webhooks.command("list")
@@ -123,7 +124,7 @@ def list_webhooks() -> None:
                 for name, value in (("owner", hook.owner), ("host", hook.host))
                 if value
             )
-            click.echo(f"{hook.name}  {hook.url}  {which}".rstrip())
+            echo(f"{hook.name}  {hook.url}  {which}".rstrip())
 
 
 @webhooks.command("remove")
@@ -132,7 +133,7 @@ def remove_webhook(name: str) -> None:
     """Tell it no more."""
     with _writing() as opened:
         if not opened.hooks.remove(name, _now_ms()):
-            click.echo(f"aragog: there is no webhook {name}", err=True)
+            echo(f"aragog: there is no webhook {name}", err=True)
             sys.exit(4)
 
 
@@ -144,7 +145,7 @@ def due(url: tuple[str, ...]) -> None:
         if not url:
             oldest = opened.oldest_due_ms(_now_ms())
             late_s = 0 if oldest is None else (_now_ms() - oldest) / 1000
-            click.echo(f"the oldest that is due has been due for {late_s:.0f} s")
+            echo(f"the oldest that is due has been due for {late_s:.0f} s")
         for one in url:
             _tell_due(opened, one)
 
@@ -155,7 +156,7 @@ def _tell_due(opened: UrlStore, url: str) -> None:
     table.add_column(overflow="fold")
     for name, text in _due_facts(opened, url):
         table.add_row(name, text)
-    Console().print(table, markup=False)
+    print_table(table)
 
 
 def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
@@ -225,7 +226,7 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool) -> None:
             done = None if host else stretch.done
             progress.update(task, completed=done, description=f"{sum(counts.values()):,} read")
     words = (f"{number} {name}" for name, number in sorted(_named(counts).items()))
-    click.echo(", ".join(words) or "nothing to read again")
+    echo(", ".join(words) or "nothing to read again")
 
 
 def _named(counts: Counter[str]) -> dict[str, int]:
@@ -271,7 +272,7 @@ def _writing() -> Iterator[UrlStore]:
 
 def _bar() -> Progress:
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    return Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
+    return Progress(*columns, TimeRemainingColumn(), console=SafeConsole(stderr=True))
 
 
 def _now_ms() -> int:

@@ -13,8 +13,10 @@ from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.envelope import arguments
 from aragog.pinlater.job import JobInfo
 from aragog.pipeline.messages import urls_in
+from aragog.pipeline.sending import QUEUES
 from aragog.pipeline.waiting import Waiting
 from aragog.settings import BrokerSettings, load_settings
+from aragog.settings.secret import reveal
 
 
 class Place:
@@ -29,6 +31,11 @@ class Place:
                 "use pinlater://, or that broker's own tools (docs/brokers.md)"
             )
         return broker
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """Queues that exist although nothing was ever in them."""
+        return QUEUES
 
     @property
     def broker_url(self) -> str:
@@ -46,5 +53,5 @@ class Place:
             with suppress(InvalidMessage):
                 urls += [url for message in arguments(job.body) for url in urls_in(message)]
         settings = load_settings().resolved()
-        with redis.Redis.from_url(settings.redis.url, socket_timeout=10) as client:
+        with redis.Redis.from_url(reveal(settings.redis.url), socket_timeout=10) as client:
             Waiting(client, prefix=settings.redis.prefix).clear(urls)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -21,10 +22,15 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from aragog.cli.arguments import NOT_NEGATIVE, PRIORITY
 from aragog.client import Aragog
-from aragog.errors import ConfigError, SlowDown
+from aragog.errors import ConfigError, InvalidUrl, SlowDown
+from aragog.fetcher.user_agent import check_user_agent, has_contact
 from aragog.pipeline.bundles import PRIORITY_DEFAULT
 from aragog.pipeline.enqueue import Enqueued, Fate
+from aragog.settings import Settings, load_settings
+from aragog.terminal import SafeConsole, echo
+from aragog.urls import normalize
 
 # Browsers end at 2 MB, servers at 8 to 64 KB.
 LONGEST_LINE_BYTES = 65_536
@@ -35,9 +41,14 @@ NO_URL = "\N{REPLACEMENT CHARACTER}"
 
 @click.command()
 @click.argument("source", nargs=-1, required=True)
-@click.option("--priority", default=PRIORITY_DEFAULT, show_default=True, help="0 most urgent, 9.")
-@click.option("--depth", default=0, show_default=True, help="Link hops to follow.")
-@click.option("--run-after", type=int, help="Not before this instant, ms since the epoch.")
+@click.option(
+    "--priority", type=PRIORITY, default=PRIORITY_DEFAULT, show_default=True,
+    help="0 most urgent, 9 least.",
+)  # fmt: skip
+@click.option(
+    "--depth", type=NOT_NEGATIVE, default=0, show_default=True, help="Link hops to follow."
+)
+@click.option("--run-after", type=NOT_NEGATIVE, help="Not before this instant, ms since the epoch.")
 @click.option(
     "--refresh", is_flag=True, help="Fetch again what is stored already, or an hour on its way."
 )
@@ -56,12 +67,13 @@ def enqueue(
 
     Invalid lines are told with their number and stop nothing; the exit code is then 3.
     """
-    console = Console(stderr=True)
+    console = SafeConsole(stderr=True)
     counts: Counter[Fate] = Counter()
-    with Aragog() as client, _bar(console) as progress:
+    settings = load_settings()
+    with Aragog(settings) as client, _bar(console) as progress:
         lines = Lines(source, progress)
         answers = client.enqueue_all(
-            lines,
+            with_contact(lines, settings),
             priority=priority,
             depth=depth,
             run_after=run_after,
@@ -76,7 +88,7 @@ def enqueue(
                     _tell(progress, answer, where)
         finally:  # ctrl-C and a lost broker too: it tells how far it came
             progress.stop()
-            click.echo(", ".join(f"{counts[fate]} {fate.value}" for fate in Fate))
+            echo(", ".join(f"{counts[fate]} {fate.value}" for fate in Fate))
     if counts[Fate.INVALID]:
         sys.exit(3)
 
@@ -88,10 +100,26 @@ def _waiter() -> Callable[[SlowDown], None]:
     def on_wait(refusal: SlowDown) -> None:
         nonlocal told
         if not told:
-            click.echo(f"waiting: {refusal}", err=True)
+            echo(f"waiting: {refusal}", err=True)
         told = True
 
     return on_wait
+
+
+def with_contact(urls: Iterable[str], settings: Settings) -> Iterator[str]:
+    """
+    The URLs as they come; what is none is passed on, for the answer that says so.
+
+    Raises:
+        ConfigError: at the first URL that a crawler without a contact must not fetch.
+    """
+    if has_contact(settings.fetch):
+        yield from urls
+        return
+    for url in urls:
+        with contextlib.suppress(InvalidUrl):
+            check_user_agent(settings.fetch, normalize(url))
+        yield url
 
 
 class Where(NamedTuple):
@@ -116,7 +144,7 @@ def told(answer: Enqueued, where: Where) -> str:
 def _tell(progress: Progress, answer: Enqueued, where: Where) -> None:
     line = told(answer, where)
     if progress.disable:
-        click.echo(line, err=True)
+        echo(line, err=True)
     else:
         progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
 

@@ -10,17 +10,18 @@ from typing import Any
 
 import click
 import orjson
-from rich.console import Console
 from rich.table import Table
 
 from aragog.bootstrap import url_store
+from aragog.cli.arguments import COUNT, check_fields
 from aragog.errors import ConfigError
 from aragog.serving import views
 from aragog.settings import load_settings
+from aragog.terminal import echo, echo_json, one_line, print_table, write_body
 from aragog.urlstore.store import UrlStore
 
 NOTHING = 4
-"""Exit code when nothing is known of the URL."""
+"""Exit code when nothing is known of the URL, or no content is stored of it."""
 
 
 @contextmanager
@@ -36,12 +37,8 @@ def store() -> Iterator[UrlStore]:
         opened.close()
 
 
-def _json(value: Any) -> None:
-    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
-
-
 def _unknown(url: str) -> None:
-    click.echo(f"aragog: nothing is known of {url}", err=True)
+    echo(f"aragog: nothing is known of {url}", err=True)
     sys.exit(NOTHING)
 
 
@@ -52,16 +49,18 @@ def _unknown(url: str) -> None:
 def show(url: str, fields: str | None, *, as_json: bool) -> None:
     """Fields and facts of URL."""
     with store() as opened:
-        names = fields.split(",") if fields else None
+        names = [name.strip() for name in fields.split(",")] if fields else None
         found = views.read_url(opened, url, names)
         if found is None:
             _unknown(url)
             return
+        if missing := set(names or ()) - found["fields"].keys():
+            everything = opened.get(url)
+            check_fields(sorted(missing), everything.fields if everything else ())
     del found["version"]  # of use to writers over HTTP alone
     if as_json:
-        _json(found)
+        echo_json(found, indent=True)
         return
-    console = Console()
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
@@ -73,7 +72,7 @@ def show(url: str, fields: str | None, *, as_json: bool) -> None:
     table.add_row("inlinks", str(found["inlinks"]))
     for name, value in sorted(found["fields"].items()):
         table.add_row(name, _shown(name, value))
-    console.print(table, markup=False)
+    print_table(table)
 
 
 def _shown(name: str, value: Any) -> str:
@@ -86,7 +85,7 @@ def _shown(name: str, value: Any) -> str:
 @click.command()
 @click.argument("url")
 @click.option("--in/--out", "inwards", default=False, help="Links to it, or from it (default).")
-@click.option("--limit", default=100, show_default=True, help="At most so many.")
+@click.option("--limit", type=COUNT, default=100, show_default=True, help="At most so many.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def links(url: str, limit: int, *, inwards: bool, as_json: bool) -> None:
     """Links from URL, or to it."""
@@ -95,7 +94,10 @@ def links(url: str, limit: int, *, inwards: bool, as_json: bool) -> None:
         while left > 0:
             page = views.read_links(opened, url, "in" if inwards else "out", left, cursor)
             for link in page["links"]:
-                click.echo(orjson.dumps(link) if as_json else f"{link['url']}\t{link['text']}")
+                if as_json:
+                    echo_json(link)
+                else:
+                    echo(f"{one_line(link['url'])}\t{one_line(link['text'])}")
             left -= len(page["links"])
             cursor = page["cursor"]
             if cursor is None:
@@ -108,10 +110,15 @@ def content(url: str) -> None:
     """The page's content as it was fetched, to standard output."""
     with store() as opened:
         found = opened.content(url)
+        record = opened.get(url, []) if found is None else None
     if found is None:
-        _unknown(url)
-        return
-    sys.stdout.buffer.write(found.body)
+        if record is None:
+            _unknown(url)
+            return
+        outcome = record.facts.get("outcome", "not fetched yet")
+        echo(f"aragog: no content is stored of {url} (outcome: {outcome})", err=True)
+        sys.exit(NOTHING)
+    write_body(found.body)
 
 
 COMMANDS = (show, links, content)

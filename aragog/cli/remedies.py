@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
+import redis
 
 from aragog.errors import (
     AragogError,
@@ -18,7 +18,7 @@ from aragog.settings import Settings, load_settings
 
 def remedy(error: AragogError) -> str | None:
     """A line that names the setting, its value and the next step; None when the error says it."""
-    if not isinstance(error, TransientError) or isinstance(error, BrokerFull | SlowDown):
+    if not isinstance(error, TransientError) or isinstance(error, SlowDown):
         return None
     try:
         settings = load_settings()
@@ -28,15 +28,36 @@ def remedy(error: AragogError) -> str | None:
         return _store(settings)
     if isinstance(error, ContentUnavailable):
         return f"content.engine is {settings.content.engine}; `aragog doctor` looks at every part"
+    if is_full(error):
+        return _full(settings)
     if settings.private_redis:
         return (
             f"data_dir: nothing answers in {settings.data_dir.absolute()}; `aragog up` starts the "
             "system there, or set redis.url and broker.url to servers of yours"
         )
     return (
-        f"redis.url is {_shown(settings.redis.url)}, broker.url {_shown(settings.broker.url)}; do "
+        f"redis.url is {settings.redis.url}, broker.url {settings.broker.url}; do "
         "they run, and can this machine reach them?"
     )
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Whether it, or what it was raised from, is a Redis that reached its `maxmemory`."""
+    while error is not None:
+        if isinstance(error, BrokerFull | redis.exceptions.OutOfMemoryError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _full(settings: Settings) -> str | None:
+    """Of the private server, the setting; for others the error says what to do."""
+    if settings.private_redis:
+        return (
+            "the private redis-server is full: let the workers catch up, or raise "
+            "standalone.redis_max_memory_bytes and start the system again; nothing was lost"
+        )
+    return None
 
 
 def _store(settings: Settings) -> str:
@@ -44,9 +65,3 @@ def _store(settings: Settings) -> str:
         gateways = ", ".join(settings.store.hbase_gateways)
         return f"store.hbase_gateways: {gateways}; does a Thrift gateway run there?"
     return f"data_dir: {settings.data_dir.absolute()}; is there space, and may it be written?"
-
-
-def _shown(url: str) -> str:
-    """The URL without its password."""
-    place = urlsplit(url)
-    return f"{place.scheme}://{place.netloc.rpartition('@')[2]}{place.path}"

@@ -6,7 +6,6 @@ import sys
 from typing import BinaryIO
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -15,6 +14,7 @@ from aragog.errors import InvalidUrl
 from aragog.politeness.robots import RobotsRules
 from aragog.politeness.robots_engines import ENGINES, Opinion
 from aragog.settings import load_settings
+from aragog.terminal import SafeConsole, echo
 from aragog.urls import normalize
 from aragog.urls.domain import origin
 
@@ -47,10 +47,10 @@ def test(url: str, file: BinaryIO | None, agent: str | None) -> None:
         RobotsRules.parse(file.read()) if file else robots_cache(settings).get(origin(url)).rules
     )
     if rules is None:
-        click.echo(f"robots.txt of {origin(url)} is not known yet; try --file", err=True)
+        echo(f"robots.txt of {origin(url)} is not known yet; try --file", err=True)
         sys.exit(2)
     opinions = {engine.name: engine.opinion(rules, asked, url) for engine in ENGINES}
-    Console().print(_table(opinions))
+    SafeConsole().print(_table(opinions))
     if not opinions["builtin"].allowed:
         sys.exit(1)
 

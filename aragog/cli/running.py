@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -21,10 +21,10 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from aragog.cli.producing import Lines, Where, told
+from aragog.cli.arguments import NOT_NEGATIVE
+from aragog.cli.producing import Lines, Where, told, with_contact
 from aragog.client import Aragog
 from aragog.errors import ConfigError, SlowDown
-from aragog.fetcher.user_agent import check_user_agent
 from aragog.pipeline.enqueue import CHUNK, Fate
 from aragog.settings import Settings, load_settings
 from aragog.standalone import system
@@ -32,6 +32,7 @@ from aragog.standalone.demo import settings as demo
 from aragog.standalone.demo.sites import seeds
 from aragog.standalone.progress import watch
 from aragog.standalone.supervisor import Supervisor, is_ready, running_pid, stop_running
+from aragog.terminal import SafeConsole, echo
 
 MOST_INVALID_SHOWN = 10
 FRONT_WITHIN_S = 60.0
@@ -61,7 +62,7 @@ def up(*, detach: bool) -> None:
     if detach:
         _detach(settings)
         return
-    console = Console()
+    console = SafeConsole()
     stopped = Stopped()
     with _running(settings, console) as supervisor:
         _wait_until_served(supervisor, settings, console, stopped)
@@ -105,10 +106,10 @@ def _detach(settings: Settings) -> None:
     )
     while daemon.poll() is None:
         if is_ready(run_dir):
-            click.echo(f"running in the background, process {daemon.pid}; log: {log}")
-            click.echo(_addresses(settings))
+            echo(f"running in the background, process {daemon.pid}; log: {log}")
+            echo(_addresses(settings))
             for problem in system.silent(settings):
-                click.echo(f"{problem}; see the logs beside {log}", err=True)
+                echo(f"{problem}; see the logs beside {log}", err=True)
             return
         time.sleep(0.05)
     lines = log.read_bytes()[at:].decode(errors="replace").splitlines()
@@ -117,7 +118,9 @@ def _detach(settings: Settings) -> None:
 
 def _opened(log: Path, data_dir: Path) -> IO[bytes]:
     try:
-        log.parent.mkdir(parents=True, exist_ok=True)
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        log.parent.mkdir(mode=0o700, exist_ok=True)
+        log.touch(mode=0o600)
         return log.open("ab")
     except OSError as error:
         raise ConfigError(
@@ -132,12 +135,18 @@ def down() -> None:
     settings = load_settings()
     if not stop_running(settings.data_dir.absolute() / "run"):
         raise ConfigError(f"data_dir: nothing runs in {settings.data_dir.absolute()}")
-    click.echo("stopped")
+    echo("stopped")
 
 
 @click.command()
 @click.argument("file", required=False, type=click.Path())
-@click.option("--depth", default=0, show_default=True, help="Link hops to follow from each URL.")
+@click.option(
+    "--depth",
+    type=NOT_NEGATIVE,
+    default=0,
+    show_default=True,
+    help="Link hops to follow from each URL.",
+)
 @click.option("--refresh", is_flag=True, help="Fetch again what is stored already.")
 @click.option("--keep/--stop", default=None, help="Keep running afterwards (default: a terminal).")
 def run(file: str | None, depth: int, *, refresh: bool, keep: bool | None) -> None:
@@ -148,7 +157,7 @@ def run(file: str | None, depth: int, *, refresh: bool, keep: bool | None) -> No
     network. Uses the running system, if there is one. Stopped before the end, what waits stays, and
     the exit code is 130 (ctrl-C) or 143.
     """
-    console = Console()
+    console = SafeConsole()
     if file is None:
         if running_pid(load_settings().data_dir.absolute() / "run"):
             raise ConfigError(
@@ -183,7 +192,13 @@ def _run(
     settings = load_settings()
     stopped = Stopped()
     wanted = partial(
-        _crawl, settings, _checked(urls, settings), places, depth, refresh=refresh, console=console
+        _crawl,
+        settings,
+        with_contact(urls, settings),
+        places,
+        depth,
+        refresh=refresh,
+        console=console,
     )
     if running_pid(settings.data_dir.absolute() / "run"):
         finished = wanted(lambda: not stopped)
@@ -201,13 +216,6 @@ def _run(
                     time.sleep(0.5)
     if not finished:
         raise SystemExit(128 + stopped.by)
-
-
-def _checked(urls: Iterable[str], settings: Settings) -> Iterator[str]:
-    """The URLs; ConfigError at the first that an anonymous crawler must not fetch."""
-    for url in urls:
-        check_user_agent(settings.fetch, url)
-        yield url
 
 
 def _crawl(
@@ -277,7 +285,8 @@ def _nothing() -> Iterator[None]:
 
 def _tell_deaths(supervisor: Supervisor, console: Console) -> None:
     for child in supervisor.check():
-        console.print(f"{child.name} ended and is started again; its log: {child.log}")
+        with suppress(OSError):  # standard output is a log file on a disk that may be full
+            console.print(f"{child.name} ended and is started again; its log: {child.log}")
 
 
 def _addresses(settings: Settings) -> str:

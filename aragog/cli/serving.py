@@ -21,6 +21,7 @@ from aragog.serving.server import listen, run
 from aragog.serving.tokens import READ, SCOPES, make
 from aragog.settings import Settings, load_settings
 from aragog.standalone.supervisor import die_with_parent
+from aragog.terminal import echo
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
@@ -96,7 +97,7 @@ def _share(sock: socket.socket, processes: int) -> int:
 def token_command(name: str, scopes: tuple[str, ...]) -> None:
     """Make a bearer token NAME; it is shown once, its entry goes into serving.tokens."""
     token, entry = make(name, scopes)
-    click.echo(f"token: {token}\nserving.tokens entry: {entry}")
+    echo(f"token: {token}\nserving.tokens entry: {entry}")
 
 
 COMMANDS = (serve_command, token_command)

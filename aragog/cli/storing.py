@@ -8,12 +8,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from aragog.bootstrap import tables, url_store
+from aragog.cli.arguments import COUNT, NOT_NEGATIVE
 from aragog.errors import ConfigError
 from aragog.settings import Settings, load_settings
+from aragog.terminal import SafeConsole, echo, one_line
 from aragog.urlstore import transfer
 from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore
@@ -45,7 +46,7 @@ def _store(settings: Settings) -> Iterator[UrlStore]:
 def _counting(what: str) -> Iterator[Callable[[int], None]]:
     """A line on standard error that counts up."""
     columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,}"))
-    console = Console(stderr=True)
+    console = SafeConsole(stderr=True)
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         task = progress.add_task(what, total=None)
         yield lambda number: progress.update(task, completed=number)
@@ -53,7 +54,9 @@ def _counting(what: str) -> Iterator[Callable[[int], None]]:
 
 @store.command("create-tables")
 @click.option("--print", "show", is_flag=True, help="Print commands for the hbase shell instead.")
-@click.option("--regions", default=16, show_default=True, help="Regions a table, with --print.")
+@click.option(
+    "--regions", type=COUNT, default=16, show_default=True, help="Regions a table, with --print."
+)
 def create_tables(regions: int, *, show: bool) -> None:
     """
     Make the tables that are missing; drops nothing.
@@ -63,11 +66,11 @@ def create_tables(regions: int, *, show: bool) -> None:
     settings = load_settings()
     if show:
         store = settings.store
-        click.echo(shell_commands(store.hbase_prefix, store.hbase_compression, regions=regions))
+        echo(shell_commands(store.hbase_prefix, store.hbase_compression, regions=regions))
         return
     with closing(tables(settings)) as engine:
         engine.create()
-    click.echo(f"the tables of {settings.store.engine} are there")
+    echo(f"the tables of {settings.store.engine} are there")
 
 
 @store.command()
@@ -75,17 +78,17 @@ def repair() -> None:
     """Walk everything and mend what does not agree; reports what it did."""
     with _store(load_settings()) as opened:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        with Progress(*columns, console=Console(stderr=True)) as progress:
+        with Progress(*columns, console=SafeConsole(stderr=True)) as progress:
             task = progress.add_task("walking", total=None)
             report = opened.repair(
                 lambda name, rows: progress.update(task, description=f"{name}: {rows:,} rows")
             )
     for name, rows in report.walked.items():
-        click.echo(f"{rows:>12,} {name} walked")
+        echo(f"{rows:>12,} {name} walked")
     for name, count in report.mended.items():
-        click.echo(f"{count:>12,} mended: {name}")
+        echo(f"{count:>12,} mended: {name}")
     if not report.mended:
-        click.echo("nothing was wrong")
+        echo("nothing was wrong")
 
 
 @store.command("export")
@@ -95,7 +98,7 @@ def repair() -> None:
 @click.option("--host", help="Only the URLs of this host.")
 @click.option("--links", is_flag=True, help="With outlinks (jsonl, parquet).")
 @click.option("--cursor", help="Go on where an earlier export stopped.")
-@click.option("--limit", type=int, help="At most so many records.")
+@click.option("--limit", type=COUNT, help="At most so many records.")
 def export(
     file: Path,
     kind: str | None,
@@ -135,12 +138,12 @@ def export(
                     links_of=opened if links else None,
                 )  # fmt: skip
             count, left = report.records, report.cursor
-    click.echo(f"{count:,} records" + (f"; go on with --cursor {left}" if left else ""))
+    echo(f"{count:,} records" + (f"; go on with --cursor {left}" if left else ""))
 
 
 @store.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--after", default=0, help="Pass over the first so many lines.")
+@click.option("--after", type=NOT_NEGATIVE, default=0, help="Pass over the first so many lines.")
 def import_(file: Path, after: int) -> None:
     """
     Read URLs from FILE, JSON Lines (.gz, .zst) or Parquet, as `export` writes them.
@@ -161,10 +164,10 @@ def import_(file: Path, after: int) -> None:
         report = transfer.import_urls(
             source,
             BulkWriter(opened, engine, settings.store),
-            on_problem=lambda number, why: click.echo(f"{file}:{number}: {why}", err=True),
+            on_problem=lambda number, why: echo(one_line(f"{file}:{number}: {why}"), err=True),
             on_progress=told,
         )
-    click.echo(f"{report.written:,} written, {report.problems:,} bad, up to {report.last_number:,}")
+    echo(f"{report.written:,} written, {report.problems:,} bad, up to {report.last_number:,}")
     if report.problems:
         sys.exit(BAD_LINES)
 
@@ -178,7 +181,7 @@ def takedown(url: str | None, host: str | None, domain: str | None) -> None:
     """Forget a page, a host or a domain, and refuse it from now on."""
     with _store(load_settings()) as opened:
         count = opened.take_down(url=url, host=host, domain=domain)
-    click.echo(f"{count:,} URLs forgotten")
+    echo(f"{count:,} URLs forgotten")
 
 
 @store.command("lift-takedown")
@@ -187,19 +190,19 @@ def lift_takedown(url: str) -> None:
     """Let URL be stored again; what was there does not come back."""
     with _store(load_settings()) as opened:
         opened.lift_takedown(url)
-    click.echo("it may be stored again")
+    echo("it may be stored again")
 
 
 @store.command("list")
 @click.argument("host")
-@click.option("--limit", default=1000, show_default=True, help="At most so many.")
+@click.option("--limit", type=COUNT, default=1000, show_default=True, help="At most so many.")
 def list_(host: str, limit: int) -> None:
     """The URLs of HOST that are stored."""
     with _store(load_settings()) as opened:
         for number, url in enumerate(_urls_of(opened, host)):
             if number == limit:
                 break
-            click.echo(url)
+            echo(one_line(url))
 
 
 @store.command("copy")
@@ -218,7 +221,7 @@ def copy(to: Path) -> None:
     content, other = (open_content(s.content, s.data_dir) for s in (here, there))
     with _counting("objects") as told:
         objects = copy_content(content, other, on_progress=lambda _key, done: told(done))
-    click.echo(f"{rows:,} rows and {objects:,} objects copied")
+    echo(f"{rows:,} rows and {objects:,} objects copied")
 
 
 def _urls_of(opened: UrlStore, host: str) -> Iterator[str]:
@@ -242,7 +245,7 @@ def _kind(file: Path) -> str:
 
 
 def _tell_url(url: str, why: str) -> None:
-    click.echo(f"{url}: {why}", err=True)
+    echo(one_line(f"{url}: {why}"), err=True)
 
 
 COMMANDS = (store,)

@@ -1,34 +1,98 @@
 """
 What Prometheus reads: counts, queues, domains, lag, memory; asked for at scrape time.
 
-The parts are read side by side, and a scrape waits for them `WAIT_S` together: one that is late or
-fails costs its own figures (`aragog_part_up` is 0), never the scrape. A part that is still being
-read is not asked a second time.
+The parts are read side by side, each by one reading at a time, and a scrape waits for them `WAIT_S`
+together. A reading that takes longer goes on, and the scrape shows what the part said last, for
+`WINDOW_S` at most: a busy machine is slow, not down. `aragog_part_up` is 0 for a part that failed,
+or has not answered for so long; it is missing while the first answer is still awaited.
 """
 
 from __future__ import annotations
 
 import shutil
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 
 import redis
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from aragog.clock import Clock
 from aragog.dashboard.parts import Parts
 from aragog.errors import AragogError
 from aragog.pinlater.admin import count_of
 from aragog.pinlater.job import State
 
 WAIT_S = 1.0
+WINDOW_S = 60.0
+"""For so long the last good figures of a part that is late are shown."""
 MOST_DOMAINS = 20
 # A sample is read so often at most; a scrape that it is too slow for has it the next time.
 FRESHNESS_S = 30.0
 # A broker used by many applications may have any number of queues; a scrape asks for so many.
 MOST_QUEUES = 100
+
+
+class Part:
+    """
+    One part's figures: the reading under way and the last good one. Safe to use from many threads.
+
+    Args:
+        read: gives the figures.
+        clock: its stopwatch ages them.
+        window_s: for so long the last good ones stand in for those that are late.
+    """
+
+    def __init__(self, read: Callable[[], list[Metric]], clock: Clock, window_s: float) -> None:
+        self._read = read
+        self._clock = clock
+        self._window_s = window_s
+        self._lock = threading.Lock()
+        self._running: Future[None] | None = None
+        self._good: list[Metric] | None = None
+        self._unanswered_since_s: float | None = None
+        self._failed = False
+
+    def ask(self, threads: ThreadPoolExecutor) -> Future[None]:
+        """The reading under way, begun now where there was none."""
+        with self._lock:
+            if self._running is None or self._running.done():
+                if self._unanswered_since_s is None:
+                    self._unanswered_since_s = self._clock.monotonic_s()
+                self._running = threads.submit(self._take)
+            return self._running
+
+    def _take(self) -> None:
+        """Read; what failed is kept as such, what came too late for one scrape is for the next."""
+        try:
+            found = self._read()
+        except (AragogError, redis.RedisError, OSError) as error:
+            if not _is_timeout(error):  # that is late, like a reading that is not back yet
+                with self._lock:
+                    self._good, self._failed = None, True
+            return
+        with self._lock:
+            self._good, self._failed, self._unanswered_since_s = found, False, None
+
+    def figures(self) -> tuple[bool | None, list[Metric]]:
+        """Whether it is up (None: not known yet), and what to show."""
+        with self._lock:
+            since_s = self._unanswered_since_s
+            late_s = 0.0 if since_s is None else self._clock.monotonic_s() - since_s
+            if self._failed or late_s > self._window_s:
+                return False, []
+            return (True, self._good) if self._good is not None else (None, [])
+
+
+def _is_timeout(error: BaseException | None) -> bool:
+    """Whether it, or what it was raised from, says that an answer did not come in time."""
+    while error is not None:
+        if isinstance(error, TimeoutError | redis.TimeoutError):
+            return True
+        error = error.__cause__
+    return False
 
 
 class Figures(Collector):
@@ -38,48 +102,41 @@ class Figures(Collector):
     Args:
         parts: read from.
         wait_s: how long a scrape may take at most.
+        window_s: how long the last good figures of a part that is late are shown.
     """
 
-    def __init__(self, parts: Parts, *, wait_s: float = WAIT_S) -> None:
-        self._parts = parts
+    def __init__(self, parts: Parts, *, wait_s: float = WAIT_S, window_s: float = WINDOW_S) -> None:
         self._wait_s = wait_s
-        self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(len(_READERS), thread_name_prefix="metrics")
-        self._running: dict[str, Future[list[Metric]]] = {}
+        self._parts = {
+            name: Part(partial(_figures_of, read, parts), parts.clock, window_s)
+            for name, read in _READERS
+        }
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: registering must not read."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        until_s = time.monotonic() + self._wait_s
         up = GaugeMetricFamily(
-            "aragog_part_up", "1: this part answered the scrape in time.", labels=["part"]
+            "aragog_part_up", "1: this part answered within the last minute.", labels=["part"]
         )
-        with self._lock:
-            asked = {name: self._ask(name, read) for name, read in _READERS}
-        for name, future in asked.items():
-            found = _within(future, until_s - time.monotonic())
-            up.add_metric([name], found is not None)
-            yield from found or ()
+        asked = [part.ask(self._threads) for part in self._parts.values()]
+        wait(asked, self._wait_s)
+        for name, part in self._parts.items():
+            is_up, found = part.figures()
+            if is_up is not None:
+                up.add_metric([name], is_up)
+            yield from found
         yield up
 
-    def _ask(self, name: str, read: Callable[[Parts], Iterator[Metric]]) -> Future[list[Metric]]:
-        last = self._running.get(name)
-        if last is None or last.done():
-            last = self._running[name] = self._threads.submit(lambda: list(read(self._parts)))
-        return last
-
     def close(self) -> None:
-        """Let go of the threads; what is being read is not waited for."""
+        """Close the threads; what is being read is not waited for."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _within(future: Future[list[Metric]], wait_s: float) -> list[Metric] | None:
-    try:
-        return future.result(max(0.0, wait_s))
-    except (TimeoutError, AragogError, redis.RedisError, OSError):
-        return None
+def _figures_of(read: Callable[[Parts], Iterator[Metric]], parts: Parts) -> list[Metric]:
+    return list(read(parts))
 
 
 def _urls(parts: Parts) -> Iterator[Metric]:

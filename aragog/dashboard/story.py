@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from aragog.dashboard.parts import Parts
 from aragog.dashboard.wording import moment, plain, span
 from aragog.errors import AragogError
+from aragog.politeness.slots import DomainReport
 from aragog.urls import explain, normalize
 from aragog.urls.domain import origin
 from aragog.urlstore.records import Record
@@ -133,7 +134,7 @@ def _slot(url: str, parts: Parts) -> Iterator[Line]:
     key = limiter.key_for(url)
     report = limiter.describe([key])[key]
     yield Line("limited as", key)
-    yield Line("rate now", f"{report.qps:g} requests/s")
+    yield _rate(url, parts, key, report)
     if report.slow_down > 1:
         errors = f"{report.errors_in_a_row} errors in a row"
         yield Line("slowed down", f"{report.slow_down:g} times, after {errors}")
@@ -144,6 +145,16 @@ def _slot(url: str, parts: Parts) -> Iterator[Line]:
     else:
         yield Line("next slot", moment(report.next_slot_at_ms, now_ms))
         yield Line("backlog", f"slots of the next {span(report.backlog_ms)} are given away")
+
+
+def _rate(url: str, parts: Parts, key: str, report: DomainReport) -> Line:
+    """The rate in force: the domain's own, or that of a Crawl-delay which is slower."""
+    rules = parts.robots.get(origin(url)).rules
+    delay_s = rules.crawl_delay_s(parts.user_agent) if rules is not None else None
+    interval_us = parts.limiter().interval_us(key, delay_s) * report.slow_down
+    qps = min(report.qps, 1e6 / interval_us)
+    note = f"Crawl-delay {delay_s:g} s of robots.txt" if delay_s and qps < report.qps else ""
+    return Line("rate now", f"{qps:g} requests/s", note)
 
 
 def _way(url: str, parts: Parts) -> Iterator[Line]:

@@ -20,7 +20,7 @@ from requests.adapters import BaseAdapter
 from aragog.clock import Clock, SystemClock
 from aragog.fetcher.answer import Answer
 from aragog.fetcher.body import Bounds
-from aragog.fetcher.connection import Address, Connection, Peer, connect
+from aragog.fetcher.connection import MAX_ADDRESSES, Address, Connection, Peer, connect
 from aragog.fetcher.faults import Barred, Broken, Postponed
 from aragog.fetcher.guard import Denied, Unresolved, Vetted
 from aragog.fetcher.pace import Pace
@@ -176,13 +176,35 @@ class PinnedAdapter(BaseAdapter):
         if self._anonymous and not all(is_loopback(ip) for ip, _ in addresses):
             raise missing_contact(self._settings)
         dns_ms = (pace.now_s() - before_s) * 1000
-        tunnel = b""
-        if self._proxy is not None:
-            addresses = self._proxy.addresses()
-            if target.scheme == "https":
-                tunnel = self._proxy.connect_request(target.authority)
         tls = self._context() if target.scheme == "https" else None
-        return connect(peer, addresses, pace, tls=tls, tunnel=tunnel), dns_ms
+        if self._proxy is not None:
+            return self._tunnel(self._proxy, peer, addresses, pace, tls), dns_ms
+        return connect(peer, addresses, pace, tls=tls), dns_ms
+
+    def _tunnel(
+        self,
+        proxy: Proxy,
+        peer: Peer,
+        addresses: Sequence[Address],
+        pace: Pace,
+        tls: ssl.SSLContext | None,
+    ) -> Connection:
+        """A connection through the proxy to the first vetted address that it reaches."""
+        fault: Broken | None = None
+        to_proxy = proxy.addresses()
+        for address in addresses[:MAX_ADDRESSES]:
+            try:
+                found = connect(
+                    peer, to_proxy, pace, tls=tls, tunnel=proxy.connect_request(address)
+                )
+            except Broken as broken:
+                if broken.kind != "connect":
+                    raise
+                fault = broken
+            else:
+                found.address = address[0]
+                return found
+        raise fault or Broken("dns", "no address")
 
     def _context(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -190,13 +212,9 @@ class PinnedAdapter(BaseAdapter):
         return self._tls
 
     def _bytes(self, request: PoliteRequest, target: Target) -> bytes:
-        """The request as it goes over the wire; through a plain proxy in absolute form."""
-        through_proxy = self._proxy is not None and target.scheme == "http"
-        path = f"http://{target.authority}{target.path}" if through_proxy else target.path
-        lines = [f"{request.method} {path} HTTP/1.1", f"Host: {target.host_header}"]
+        """The request as it goes over the wire."""
+        lines = [f"{request.method} {target.path} HTTP/1.1", f"Host: {target.host_header}"]
         lines += [f"{name}: {value}" for name, value in request.headers.items()]
-        if through_proxy and self._proxy is not None and self._proxy.authorization:
-            lines.append(f"Proxy-Authorization: {self._proxy.authorization}")
         body = request.body if isinstance(request.body, bytes) else b""
         return "\r\n".join((*lines, "", "")).encode("latin-1", "replace") + body
 

@@ -123,7 +123,7 @@ class Chain:
 
     def _headers(self) -> dict[str, str]:
         """Everything but Host."""
-        headers = self._plan.headers_for(self._url, self._first_url)
+        headers = self._plan.headers_for(self._url, (hop.url for hop in self._hops))
         if self._cookies is not None and (cookie := self._cookies.header(self._spelling)):
             headers["Cookie"] = cookie
         etag, last_modified = self._validators
@@ -186,8 +186,9 @@ class Chain:
             return self._made(NotModified)
         if status in (429, 503):
             after = next(iter(head.values("retry-after")), None)
+            date = next(iter(head.values("date")), None)
             now_ms = self._plan.clock.now_ms()
-            at_ms = retry_at_ms(after, now_ms)
+            at_ms = retry_at_ms(after, now_ms, date)
             # Before the body, which may come slowly: others are about to ask the same domain.
             self._gate.busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
             answer.discard()

@@ -41,7 +41,7 @@ class Connection:
     An open connection and the reader on it; one request at a time, one thread at a time.
 
     Attributes:
-        address: the IP address of the origin (of the proxy, where there is one).
+        address: the IP address of the origin, also behind a proxy.
         tls: protocol version, None for plain TCP.
         used: requests written on it so far.
     """
@@ -187,7 +187,10 @@ def _tunnel(sock: socket.socket, request: bytes, pace: Pace) -> None:
         sock.sendall(request)
         status = Channel(receive).head(16_384).status
     if not 200 <= status < 300:
-        raise Broken("connect", f"the proxy answered {status} to CONNECT")
+        raise Broken(
+            "connect",
+            f"the proxy answered {status} to CONNECT; it must allow CONNECT to the URL's port",
+        )
 
 
 @contextlib.contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from aragog.clock import Clock
 from aragog.errors import ConfigError
 from aragog.fetcher.adapter import PinnedAdapter
@@ -11,11 +13,11 @@ from aragog.fetcher.ports import Guard
 from aragog.fetcher.request import basic
 from aragog.fetcher.user_agent import user_agent
 from aragog.settings import FetchSettings
+from aragog.settings.credentials import credential_problems, header_lines, origin_of
+from aragog.settings.secret import reveal
+from aragog.urls.domain import origin
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-
-# Never sent on to another host than the first of a chain.
-PRIVATE_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 
 
 class Plan:
@@ -34,35 +36,42 @@ class Plan:
             "Accept": ACCEPT,
             "Accept-Encoding": ACCEPT_ENCODING,
         }
+        problems = [
+            *credential_problems(settings.headers, settings.basic_auth, settings.origin_headers)
+        ]
+        if not self.headers["User-Agent"].isprintable():
+            problems.append("fetch.user_agent: holds a control character; remove it")
+        if problems:
+            raise ConfigError(*problems)
         own = {name.lower() for name in settings.headers}
-        if bad := [n for n, v in settings.headers.items() if not f"{n}{v}".isprintable()]:
-            raise ConfigError(f"fetch.headers: {bad[0]!r} holds a control character; remove it")
         self.headers = {k: v for k, v in self.headers.items() if k.lower() not in own}
         self.headers.update(settings.headers)
-        self.public_headers = {
-            name: value
-            for name, value in self.headers.items()
-            if name.lower() not in PRIVATE_HEADERS
-        }
+        self._credentials = _by_origin(settings)
 
-    def headers_for(self, url: str, first_url: str) -> dict[str, str]:
+    def headers_for(self, url: str, asked: Iterable[str] = ()) -> dict[str, str]:
         """
         Everything but Host that goes to `url`.
 
-        What is private stays with the host it is for, and is not sent in the clear where the chain
-        began with TLS.
+        Credentials go to the origin they are bound to, and only where every URL `asked` before in
+        this chain is of that origin too: another site must not choose what is asked with them.
         """
-        host = host_of(url)
-        bared = first_url.startswith("https:") and not url.startswith("https:")
-        at_home = host == host_of(first_url) and not bared
-        headers = dict(self.headers if at_home else self.public_headers)
-        if host in self.settings.basic_auth and not bared:
-            user, _, password = self.settings.basic_auth[host].partition(":")
-            headers["Authorization"] = basic(user, password)
-        return headers
+        if not self._credentials:
+            return dict(self.headers)
+        home = origin(url)
+        own = self._credentials.get(home)
+        if not own or any(origin(other) != home for other in asked):
+            return dict(self.headers)
+        replaced = {name.lower() for name in own}
+        headers = {k: v for k, v in self.headers.items() if k.lower() not in replaced}
+        return headers | own
 
 
-def host_of(url: str) -> str:
-    """The host of a normalized URL, without port."""
-    authority = url.partition("://")[2].partition("/")[0].partition("?")[0].rpartition("@")[2]
-    return authority if authority.endswith("]") else authority.partition(":")[0]
+def _by_origin(settings: FetchSettings) -> dict[str, dict[str, str]]:
+    """The headers bound to each origin."""
+    found: dict[str, dict[str, str]] = {}
+    for key, login in settings.basic_auth.items():
+        user, _, password = reveal(login).partition(":")
+        found.setdefault(origin_of(key) or "", {})["Authorization"] = basic(user, password)
+    for key, lines in settings.origin_headers.items():
+        found.setdefault(origin_of(key) or "", {}).update(header_lines(lines))
+    return found

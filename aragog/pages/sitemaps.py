@@ -11,9 +11,10 @@ from __future__ import annotations
 import datetime as dt
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from itertools import chain
 from typing import Any
 
 from lxml import etree
@@ -29,14 +30,26 @@ CHANGE_FREQUENCIES = frozenset(
     {"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"}
 )
 
+MAX_ENTRIES = 100_000
+"""With repeated and invalid ones, before the rest is not read."""
+MAX_ELEMENTS = 2_000_000
+"""Fifty thousand URLs with twenty translations each are half of that."""
+
+MAX_DEPTH = 100
+
 _PIECE_BYTES = 65_536
+_PACKED_BYTES = 16_384
+# sitemaps.org: a URL has less than 2,048 characters; escapes make it longer.
+_LINE_BYTES = 8192
+# A tag or text longer than this is none of a sitemap; the parser would keep it whole in memory.
+_TAG_BYTES = 262_144
+_MOST_CHILDREN = 50
+_REFERENCE_BYTES = 12
+_ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
 
 # The commonest fault of sitemaps: a bare ampersand. Making all that are no reference of XML's own
 # literal also leaves no entity that could expand. CDATA is passed over.
-_AMPERSAND = re.compile(
-    rb"(<!\[CDATA\[(?:[^\]]++|\](?!\]>))*+)"
-    rb"|&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9A-Fa-f]{1,6});)"
-)
+_AMPERSAND = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9A-Fa-f]{1,6});)")
 
 _W3C_DATE = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)"
@@ -77,18 +90,20 @@ def parse(body: bytes, url: str) -> Sitemap:
     """
     The sitemap in `body`, which was fetched from `url`.
 
-    About 20 µs an entry; memory grows with the entries, not with the file.
+    About 20 µs an entry. The file is unpacked and read in pieces: memory grows with its entries,
+    never with what it unpacks to.
     """
-    data, complete = _unpacked(body)
-    found = _Found(url)
-    start = data[:1024].lstrip(b"\xef\xbb\xbf \t\r\n\0\xff\xfe")
+    unpacked, found = _Unpacked(body), _Found(url)
+    pieces = iter(unpacked)
+    first = next(pieces, b"")
+    start = first[:1024].lstrip(b"\xef\xbb\xbf \t\r\n\0\xff\xfe")
     read = _read_xml if start.startswith(b"<") else _read_lines
-    whole = read(data, found)
+    whole = read(chain((first,), pieces), found)
     return Sitemap(
         tuple(found.urls.values()),
         tuple(found.children.values()),
         found.invalid,
-        complete and whole and not found.full,
+        unpacked.complete and whole and not found.full,
     )
 
 
@@ -100,12 +115,16 @@ class _Found:
         self.urls: dict[str, SitemapUrl] = {}
         self.children: dict[str, SitemapUrl] = {}
         self.invalid = 0
+        self._entries = 0
 
     @property
     def full(self) -> bool:
-        return len(self.urls) + len(self.children) >= MAX_URLS
+        return len(self.urls) + len(self.children) >= MAX_URLS or self._entries >= MAX_ENTRIES
 
     def add(self, into: dict[str, SitemapUrl], location: str | None, **facts: Any) -> None:
+        if self.full:
+            return
+        self._entries += 1
         try:
             url = normalize((location or "").strip(), self._base) if location else ""
         except InvalidUrl:
@@ -116,54 +135,86 @@ class _Found:
             self.invalid += 1
 
 
-def _unpacked(body: bytes) -> tuple[bytes, bool]:
-    """`body` without gzip (any number of members), and whether that is all of it."""
-    if not body.startswith(b"\x1f\x8b"):
-        return body[:MAX_BYTES], len(body) <= MAX_BYTES
-    out: list[bytes] = []
-    room = MAX_BYTES
-    while body.startswith(b"\x1f\x8b"):
-        inflate = zlib.decompressobj(wbits=31)
-        try:
-            out.append(inflate.decompress(body, room))
-        except zlib.error:
-            return b"".join(out), False
-        room -= len(out[-1])
-        body = inflate.unused_data
-        if not inflate.eof or room <= 0:
-            return b"".join(out), False
-    return b"".join(out), True
+class _Unpacked:
+    """A body without gzip (any number of members), in pieces; `complete` when that was all."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self.complete = True
+
+    def __iter__(self) -> Iterator[bytes]:
+        room = MAX_BYTES
+        packed = self._body.startswith(b"\x1f\x8b")
+        for piece in self._members() if packed else _slices(self._body):
+            yield piece[:room]
+            room -= len(piece)
+            if room < 0:
+                self.complete = False
+                return
+
+    def _members(self) -> Iterator[bytes]:
+        at, body = 0, self._body
+        while body.startswith(b"\x1f\x8b", at):
+            inflate = zlib.decompressobj(wbits=31)
+            while not inflate.eof and at < len(body):
+                data = body[at : at + _PACKED_BYTES]
+                at += len(data)
+                try:
+                    while data:
+                        yield inflate.decompress(data, _PIECE_BYTES)
+                        data = inflate.unconsumed_tail
+                except zlib.error:
+                    self.complete = False
+                    return
+            at -= len(inflate.unused_data)
+            if not inflate.eof:
+                self.complete = False
+                return
 
 
-def _read_lines(data: bytes, found: _Found) -> bool:
-    """A text file, one URL a line."""
-    for line in data.decode("utf-8", "replace").lstrip("\ufeff").splitlines():
+def _slices(data: bytes) -> Iterator[bytes]:
+    return (data[at : at + _PIECE_BYTES] for at in range(0, len(data), _PIECE_BYTES))
+
+
+def _read_lines(pieces: Iterable[bytes], found: _Found) -> bool:
+    """A text file, one URL a line; a line that no URL could fill counts as an invalid one."""
+    rest, mark = b"", b"\xef\xbb\xbf"
+    for piece in pieces:
+        text, mark = rest + piece.removeprefix(mark).replace(b"\r", b"\n"), b""
+        *lines, rest = text.split(b"\n")
+        for line in lines:
+            _line(line, found)
         if found.full:
             return False
-        if line.strip():
-            absolute = line.strip().lower().startswith(("http://", "https://"))
-            found.add(found.urls, line if absolute else None)
+        if len(rest) > _PIECE_BYTES:
+            rest = rest[:_PIECE_BYTES]
+    _line(rest, found)
     return True
 
 
-def _read_xml(data: bytes, found: _Found) -> bool:
-    """False when it ends before its root does, or is no XML."""
-    parser = etree.XMLPullParser(
-        events=("end",),
-        tag=("{*}url", "{*}sitemap", "{*}item", "{*}entry"),
-        recover=True,
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
+def _line(line: bytes, found: _Found) -> None:
+    for text in line[: _LINE_BYTES + 1].decode("utf-8", "replace").splitlines():
+        if text.strip():
+            absolute = text.strip().lower().startswith(("http://", "https://"))
+            found.add(found.urls, text if absolute and len(line) <= _LINE_BYTES else None)
+
+
+def _read_xml(pieces: Iterable[bytes], found: _Found) -> bool:
+    """False when it ends before its root does, is no XML, or holds more than any sitemap."""
+    entries = _Entries(found)
+    parser = etree.XMLParser(
+        target=entries, recover=True, resolve_entities=False, no_network=True, load_dtd=False
     )
+    unclosed = room = 0
     try:
-        for piece in _pieces(data):
+        for piece in _literal_ampersands(pieces):
+            unclosed = len(piece) - piece.rfind(b">") if b">" in piece else unclosed + len(piece)
+            room += len(piece)
+            if unclosed > _TAG_BYTES or room > MAX_BYTES:
+                return False
             parser.feed(piece)
-            for _, element in parser.read_events():
-                _entry(element, found)
-                _forget(element)
-                if found.full:
-                    return False
+            if found.full or entries.count > MAX_ELEMENTS or entries.depth > MAX_DEPTH:
+                return False
         # What is still open at the end was cut in the middle, perhaps inside a URL: not read.
         parser.close()
     except etree.XMLSyntaxError:
@@ -171,30 +222,95 @@ def _read_xml(data: bytes, found: _Found) -> bool:
     return not parser.feed_error_log
 
 
-def _pieces(data: bytes) -> Iterator[bytes]:
-    if data[:2] not in (b"\xff\xfe", b"\xfe\xff"):  # in UTF-16 an ampersand is two bytes
-        data = _AMPERSAND.sub(lambda m: m[1] or b"&amp;", data)
-    return (data[at : at + _PIECE_BYTES] for at in range(0, len(data), _PIECE_BYTES))
+def _literal_ampersands(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The pieces with bare ampersands escaped; none is cut inside a reference or a CDATA mark."""
+    rest, in_cdata, wide = b"", False, None
+    for piece in pieces:
+        if wide is None:
+            wide = piece[:2] in (b"\xff\xfe", b"\xfe\xff")  # in UTF-16 an ampersand is two bytes
+        if wide:
+            yield piece
+            continue
+        done, rest, in_cdata = _escaped(rest + piece, in_cdata=in_cdata)
+        yield done
+    yield rest if in_cdata else _AMPERSAND.sub(b"&amp;", rest)
 
 
-def _forget(element: Any) -> None:
-    """Keep the tree as small as one entry."""
-    element.clear()
-    while (before := element.getprevious()) is not None:
-        before.getparent().remove(before)
+def _escaped(data: bytes, *, in_cdata: bool) -> tuple[bytes, bytes, bool]:
+    """What can be given on of `data`, what must wait for more, and whether that is in CDATA."""
+    done, at = [], 0
+    while True:
+        mark = b"]]>" if in_cdata else b"<![CDATA["
+        end = data.find(mark, at)
+        if end < 0:
+            break
+        part = data[at:end]
+        done.append((part if in_cdata else _AMPERSAND.sub(b"&amp;", part)) + mark)
+        at, in_cdata = end + len(mark), not in_cdata
+    keep = len(data) - 2 if in_cdata else _before_reference(data)
+    keep = max(keep, at)
+    part = data[at:keep]
+    done.append(part if in_cdata else _AMPERSAND.sub(b"&amp;", part))
+    return b"".join(done), data[keep:], in_cdata
 
 
-def _entry(element: Any, found: _Found) -> None:
-    kind = _name(element)
-    texts: dict[str, str] = {}
-    for child in element:
-        name = _name(child)
-        text = "".join(child.itertext()) if isinstance(child.tag, str) else ""
-        if name == "link" and kind == "entry":
-            if child.get("rel", "alternate") == "alternate":
-                texts.setdefault("loc", child.get("href") or "")
-        else:
-            texts.setdefault(name, text)
+def _before_reference(data: bytes) -> int:
+    """Where a reference or a mark may have begun that `data` does not hold whole."""
+    last = max(data.rfind(b"&", -_REFERENCE_BYTES), data.rfind(b"<", -_REFERENCE_BYTES))
+    return last if last >= 0 else len(data)
+
+
+class _Entries:
+    """A target of lxml's parser: collects the entries and builds no tree."""
+
+    def __init__(self, found: _Found) -> None:
+        self._found = found
+        self._kind = ""
+        self._entry_depth = 0
+        self._child = ""
+        self._texts: dict[str, str] = {}
+        self._text: list[str] = []
+        self._chars = 0
+        self.count = 0
+        """Elements so far."""
+        self.depth = 0
+        """Elements that are open."""
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self.count += 1
+        self.depth += 1
+        name = tag.rpartition("}")[2]
+        if name in _ENTRIES:
+            self._kind, self._entry_depth, self._texts = name, self.depth, {}
+            self._child = ""
+        elif self._kind and self.depth == self._entry_depth + 1:
+            self._child, self._text, self._chars = name, [], 0
+            if name == "link" and self._kind == "entry":
+                self._child = ""
+                if attributes.get("rel", "alternate") == "alternate":
+                    self._texts.setdefault("loc", attributes.get("href") or "")
+
+    def data(self, text: str) -> None:
+        if self._child and self._chars <= _LINE_BYTES:
+            self._text.append(text)
+            self._chars += len(text)
+
+    def end(self, _tag: str) -> None:
+        if self._kind and self.depth == self._entry_depth:
+            _entry(self._kind, self._texts, self._found)
+            self._kind = ""
+        elif self._child and self.depth == self._entry_depth + 1:
+            if len(self._texts) < _MOST_CHILDREN:
+                text = "" if self._chars > _LINE_BYTES else "".join(self._text)
+                self._texts.setdefault(self._child, text)
+            self._child = ""
+        self.depth -= 1
+
+    def close(self) -> None:
+        """Nothing: the entries are in `found`."""
+
+
+def _entry(kind: str, texts: Mapping[str, str], found: _Found) -> None:
     location = texts.get("loc") or (texts.get("link") if kind == "item" else None)
     modified = next((t for n in _DATES if (t := texts.get(n))), None)
     found.add(
@@ -207,12 +323,6 @@ def _entry(element: Any, found: _Found) -> None:
 
 
 _DATES = ("lastmod", "updated", "pubDate", "published", "date")
-
-
-def _name(element: Any) -> str:
-    """The local name, whatever the namespace; "" for comments and the like."""
-    tag = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
 def _frequency(text: str | None) -> str | None:

@@ -31,10 +31,13 @@ def redis_urls(broker_url: str) -> tuple[str, ...]:
         return (_socket_url(rest),)
     if scheme not in SCHEMES:
         known = ", ".join(f"{s}://" for s in SCHEMES)
-        raise ConfigError(f"broker.url: {scheme}:// is not one of {known}")
+        shown = f"{scheme}://" if "://" in broker_url else "what has no scheme"
+        raise ConfigError(f"broker.url: {shown} is not one of {known}")
     redis_scheme = "rediss" if scheme == "pinlaters" else "redis"
-    place, slash, path = rest.partition("/")
-    user, at, hosts = place.rpartition("@")
+    user, at, hosts_and_path = rest.rpartition("@")
+    if "/" in user:
+        raise ConfigError("broker.url: in its password, write / as %2F (it is not shown here)")
+    hosts, slash, path = hosts_and_path.partition("/")
     return tuple(
         f"{redis_scheme}://{user}{at}{_host(host)}{slash}{path}" for host in hosts.split(",")
     )
@@ -86,7 +89,8 @@ def _host(host: str) -> str:
     try:
         has_port = bool(urlsplit(f"//{host}").port)
     except ValueError as error:
-        raise ConfigError(f"broker.url: {host!r} is not host:port ({error})") from error
+        # A password that holds / or # unescaped would be part of it.
+        raise ConfigError("broker.url: its host is not host:port (it is not shown here)") from error
     if has_port and not host.startswith(":"):
         return host
     name, _, port = host.partition(":") if has_port else (host, "", str(DEFAULT_PORT))
@@ -106,13 +110,12 @@ def _socket_url(rest: str) -> str:
 
 
 def masked(url: str, mask: str = "**") -> str:
-    """The URL without its password."""
+    """The URL without its password, which may hold unescaped `/` and `@`."""
     scheme, sep, rest = url.partition("://")
-    place, slash, path = rest.partition("/")
-    user, at, hosts = place.rpartition("@")
+    user, at, place = rest.rpartition("@")
     if not at or ":" not in user:
         return url
-    return f"{scheme}{sep}{user.partition(':')[0]}:{mask}{at}{hosts}{slash}{path}"
+    return f"{scheme}{sep}{user.partition(':')[0]}:{mask}{at}{place}"
 
 
 def of_socket(path: str, db: int = 0) -> str:

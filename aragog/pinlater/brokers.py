@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from aragog.errors import ConfigError
+from aragog.settings.secret import reveal
 
 Kind = Literal["pinlater", "redis", "rabbitmq", "memory"]
 
@@ -53,7 +54,8 @@ def kind_of(broker_url: str) -> Kind:
         return SCHEMES[scheme]
     except KeyError:
         known = ", ".join(f"{s}://" for s in SCHEMES)
-        raise ConfigError(f"broker.url: {scheme}:// is not one of {known}") from None
+        shown = f"{scheme}://" if "://" in broker_url else "what has no scheme"
+        raise ConfigError(f"broker.url: {shown} is not one of {known}") from None
 
 
 def celery_settings(
@@ -72,7 +74,8 @@ def celery_settings(
     """
     kind = kind_of(broker_url)
     if shards and kind != "pinlater":
-        raise ConfigError(f"broker.shards: only pinlater:// has shards, not {broker_url!r}")
+        raise ConfigError(f"broker.shards: only pinlater:// has shards, not {kind}")
+    broker_url, shards = reveal(broker_url), tuple(reveal(url) for url in shards)
     common: dict[str, Any] = {
         "broker_url": broker_url,
         "task_acks_late": True,

@@ -7,7 +7,8 @@ command prints a table, or JSON with `--json`, and ends with a message and code 
 
 from __future__ import annotations
 
-import json
+import difflib
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,12 +17,12 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from aragog.pinlater.admin import SETTINGS, Admin, count_of
 from aragog.pinlater.job import JobInfo, QueueStatus, State
+from aragog.terminal import SafeConsole, echo, echo_json, print_table
 
 
 class Place(Protocol):
@@ -35,11 +36,30 @@ class Place(Protocol):
     def shards(self) -> Sequence[str]:
         """Further Redis URLs."""
 
+    @property
+    def queues(self) -> Sequence[str]:
+        """Queues that exist although nothing was ever in them; may be empty."""
+
     # It may also have `before_delete`, as `Admin` takes it.
 
 
+def _known(context: click.Context, _param: click.Parameter, name: str) -> str:
+    """The queue's name; BadParameter for one that neither a server nor the program knows."""
+    declared = set(getattr(context.obj, "queues", ()))
+    if name in declared:
+        return name
+    known = declared | set(_admin(context).queues())
+    if name in known:
+        return name
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = (
+        f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(known)) or 'none'}"
+    )
+    raise click.BadParameter(f"there is no queue {name!r}; {hint}")
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
-queue_name = click.argument("queue_name", metavar="QUEUE")
+queue_name = click.argument("queue_name", metavar="QUEUE", callback=_known)
 STATES = click.Choice([s.lower() for s in State])
 
 
@@ -50,7 +70,7 @@ def _admin(context: click.Context) -> Admin:
 
 
 def _print_json(what: Any) -> None:
-    click.echo(json.dumps(what, indent=2, default=str))
+    echo_json(what, indent=True)
 
 
 @click.group()
@@ -73,7 +93,7 @@ def list_(context: click.Context, as_json: bool) -> None:
     table.add_column("")
     for s in statuses:
         table.add_row(s.queue, *_cells(s), _remarks(s))
-    Console().print(table)
+    print_table(table)
 
 
 def _cells(status: QueueStatus) -> list[str]:
@@ -138,14 +158,14 @@ def show(context: click.Context, queue_name: str, as_json: bool) -> None:
         "since its start", ", ".join(f"{k} {v:,}" for k, v in sorted(status.stats.items()))
     )
     table.add_row("", _remarks(status))
-    Console().print(table)
+    print_table(table)
 
 
 def _done(as_json: bool, sentence: str, **facts: object) -> None:
     if as_json:
         _print_json(facts)
     else:
-        click.echo(sentence)
+        echo(sentence)
 
 
 @queue.command()
@@ -171,7 +191,9 @@ def resume(context: click.Context, queue_name: str, as_json: bool) -> None:
 @queue.command()
 @queue_name
 @click.argument("rate", metavar="PER_SECOND|none")
-@click.option("--burst", type=float, help="Jobs at once after a pause.")
+@click.option(
+    "--burst", type=click.FloatRange(min=0, min_open=True), help="Jobs at once after a pause."
+)
 @as_json
 @click.pass_context
 def limit(
@@ -181,7 +203,9 @@ def limit(
     try:
         per_s = None if rate == "none" else float(rate)
     except ValueError:
-        raise click.BadParameter(f"{rate!r} is neither a number nor none") from None
+        per_s = -1.0
+    if per_s is not None and not 0 < per_s < math.inf:
+        raise click.BadParameter(f"{rate!r} is neither a number above 0 nor none")
     _admin(context).limit(queue_name, per_s, burst)
     told = "no limit" if per_s is None else f"at most {per_s:g} jobs/s"
     _done(as_json, f"{queue_name}: {told}", queue=queue_name, rate_per_s=per_s)
@@ -226,7 +250,7 @@ def jobs(context: click.Context, queue_name: str, state: str, most: int, as_json
             job.job_id, job.name, job.key, str(job.priority), str(job.attempts), when,
             job.worker, job.problem,
         )  # fmt: skip
-    Console().print(table)
+    print_table(table)
 
 
 def job_as_dict(job: JobInfo) -> dict[str, Any]:
@@ -307,6 +331,8 @@ def _bar(what: str, total: int) -> Iterator[Any]:
         TimeRemainingColumn(),
     )
     hidden = total < 1000 or not sys.stderr.isatty()
-    with Progress(*columns, console=Console(stderr=True), disable=hidden, transient=True) as bar:
+    with Progress(
+        *columns, console=SafeConsole(stderr=True), disable=hidden, transient=True
+    ) as bar:
         task = bar.add_task(what, total=total)
         yield lambda count: bar.advance(task, count)

@@ -23,6 +23,7 @@ from aragog.errors import BrokerUnavailable
 from aragog.pinlater.health import Breaker
 from aragog.pinlater.job import Enqueued, NewJob
 from aragog.pinlater.shard import RedisShard, Shard, our_errors
+from aragog.settings.secret import reveal, without_password
 
 SOCKET_TIMEOUT_S = 2.0
 CONNECT_TIMEOUT_S = 1.0
@@ -176,9 +177,9 @@ def connect(url: str, socket_timeout_s: float = SOCKET_TIMEOUT_S) -> redis.Redis
     """
     unix = url.startswith("unix:")
     more = {} if unix else {"socket_connect_timeout": CONNECT_TIMEOUT_S, "socket_keepalive": True}
-    with our_errors(url.partition("@")[2] or url):
+    with our_errors(without_password(url)):
         return redis.Redis.from_url(
-            url,
+            reveal(url),
             socket_timeout=socket_timeout_s,
             retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
             **more,

@@ -31,6 +31,9 @@ UNREADABLE = "unreadable"
 RUNS_LOST = "runs_lost"
 """Runs of a batch of pages that ended with their process."""
 
+# A periodic task runs every five seconds: after a minute without one, beat or its worker is gone.
+TICK_KEPT_S = 60
+
 
 class Tally:
     """Counters by name; they never fail a task: a count that cannot be kept is dropped."""
@@ -38,6 +41,7 @@ class Tally:
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
         self._key = f"{prefix}tally"
+        self._tick_key = f"{prefix}tick"
 
     def add(self, counts: Mapping[str, int]) -> None:
         """Add to the counters, in one round trip."""
@@ -54,3 +58,18 @@ class Tally:
         except redis.RedisError:
             return {}
         return {name.decode(): int(number) for name, number in found.items()}
+
+    def note_tick(self) -> None:
+        """Note that a periodic task ran now: so beat sends them, and a worker runs them."""
+        with contextlib.suppress(redis.RedisError):
+            self._redis.set(self._tick_key, b"1", ex=TICK_KEPT_S)
+
+    def tick_age_s(self) -> float | None:
+        """
+        Seconds since a periodic task last ran, by the server's clock; None: over a minute.
+
+        Raises:
+            redis.RedisError: the server does not answer.
+        """
+        left_ms = self._redis.pttl(self._tick_key)
+        return None if left_ms < 0 else TICK_KEPT_S - left_ms / 1000

@@ -41,6 +41,7 @@ def sweep_changes(services: Services) -> None:
 
 def overrides(services: Services) -> None:
     """Read the overrides file again if it has changed; a bad one is told and the last one kept."""
+    services.tally.note_tick()
     services.overrides.table()
     if services.overrides.problem:
         log.warning("overrides: %s", services.overrides.problem)

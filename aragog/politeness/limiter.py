@@ -36,6 +36,7 @@ from aragog.politeness.slots import (
 from aragog.politeness.state import unpack_state
 from aragog.politeness.teller import Teller
 from aragog.settings import PolitenessSettings
+from aragog.settings.secret import reveal
 from aragog.urls.domain import host, registered_domain
 
 # How long the door waits for a sender that was let out and does not report: it is dead or stuck.
@@ -91,6 +92,7 @@ class Limiter:
         prefix: str = "aragog:",
         clock: Clock | None = None,
     ) -> None:
+        nodes = [reveal(url) for url in nodes]
         self._settings = settings
         self._overrides = overrides or Overrides()
         self._clock = clock or SystemClock()

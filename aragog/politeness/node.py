@@ -24,6 +24,7 @@ from redis.retry import Retry
 
 from aragog.errors import ConfigError, LimiterUnavailable
 from aragog.politeness.server_clock import ServerClock
+from aragog.settings.secret import reveal, without_password
 
 SCRIPTS = ("reserve", "depart", "departed", "push_back", "report")
 # Every answer starts with the server's time.
@@ -55,13 +56,16 @@ def connect(url: str, *, setting: str, timeout_s: float = 2.0) -> redis.Redis:
     """
     try:
         return redis.Redis.from_url(
-            url,
+            reveal(url),
             socket_timeout=timeout_s,
             socket_connect_timeout=timeout_s,
             retry=Retry(ConstantBackoff(0.05), 1),
         )
-    except ValueError as error:
-        raise ConfigError(f"{setting}: {url!r}: {error}; use redis://host:port") from (error)
+    except ValueError:
+        # The library's own words may hold the password of a URL that it could not read.
+        raise ConfigError(
+            f"{setting}: {without_password(url)!r} is no Redis URL; use redis://host:port"
+        ) from None
 
 
 class LimiterNode:
@@ -76,6 +80,7 @@ class LimiterNode:
 
     def __init__(self, url: str, prefix: str, hold_us: int) -> None:
         self.url = url
+        self.shown = without_password(url)
         self.prefix = prefix
         self.hold_us = hold_us
         self.clock = ServerClock()
@@ -93,7 +98,7 @@ class LimiterNode:
             LimiterUnavailable: the server did not answer; the script may have run all the same.
         """
         sha = script(name)[1]
-        with limiter_errors(self.url):
+        with limiter_errors(self.shown):
             asked_us = stopwatch_us()
             try:
                 answer = self._run(sha, keys, args)
@@ -124,24 +129,24 @@ class LimiterNode:
 
     def ask_time(self) -> None:
         """One round trip to learn the server's clock."""
-        with limiter_errors(self.url):
+        with limiter_errors(self.shown):
             asked_us = stopwatch_us()
             seconds, us = self.client.time()
         self.clock.observe(asked_us, seconds * 1_000_000 + us, stopwatch_us())
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
         """The values of keys; one round trip."""
-        with limiter_errors(self.url):
+        with limiter_errors(self.shown):
             return cast("list[bytes | None]", self.client.mget(keys))
 
     def last_members(self, key: str, count: int) -> list[bytes]:
         """The members of a sorted set with the highest scores, highest first."""
-        with limiter_errors(self.url):
+        with limiter_errors(self.shown):
             return cast("list[bytes]", self.client.zrevrange(key, 0, count - 1))
 
     def remove_member(self, key: str, member: int) -> None:
         """Take one member out of a sorted set; harmless when it is not there."""
-        with limiter_errors(self.url):
+        with limiter_errors(self.shown):
             self.client.zrem(key, member)
 
     def close(self) -> None:

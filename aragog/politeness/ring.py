@@ -13,6 +13,7 @@ from typing import TypeVar
 from uhashring import HashRing
 
 from aragog.errors import ConfigError
+from aragog.settings.secret import without_password
 
 T = TypeVar("T")
 
@@ -30,7 +31,8 @@ class Ring:
             raise ConfigError("politeness.limiter_urls: is empty; name one Redis server at least")
         twice = sorted({node for node in nodes if list(nodes).count(node) > 1})
         if twice:
-            raise ConfigError(f"politeness.limiter_urls: {twice[0]!r} is listed twice; remove one")
+            shown = without_password(twice[0])
+            raise ConfigError(f"politeness.limiter_urls: {shown!r} is listed twice; remove one")
         self.nodes = tuple(nodes)
         self._ring = HashRing(list(nodes))
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
 
+from aragog.settings.credentials import credential_problems
+from aragog.settings.secret import SecretUrl, reveal, without_password
 from aragog.settings.sections import Settings
 from aragog.settings.values import DURATION
 
@@ -16,6 +20,10 @@ FIELD_FORMATS = ("text", "integer", "decimal", "json", "bytes")
 TOKEN_ENTRY = re.compile(
     r"[\w.-]{1,64}:(?:read|write|admin)(?:\+(?:read|write|admin)){0,2}:[0-9a-f]{64}", re.ASCII
 )
+
+# Jobs, slots and robots rules of a small crawl; below it nothing can be enqueued.
+LEAST_REDIS_BYTES = 33_554_432
+REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 
 def problems_of(settings: Settings) -> list[str]:
@@ -52,15 +60,54 @@ def problems_of(settings: Settings) -> list[str]:
         for number, entry in enumerate(settings.serving.tokens, 1)
         if not TOKEN_ENTRY.fullmatch(entry)
     ]
+    max_memory_bytes = settings.standalone.redis_max_memory_bytes
+    if max_memory_bytes is not None and max_memory_bytes < LEAST_REDIS_BYTES:
+        problems.append(
+            f"standalone.redis_max_memory_bytes: must be {LEAST_REDIS_BYTES} at least, "
+            f"got {max_memory_bytes}"
+        )
     if settings.store.sqlite_shards > 256:
         problems.append("store.sqlite_shards: must be 256 at most")
-    scheme = settings.broker.url.partition("://")[0]
-    if scheme not in BROKER_SCHEMES:
+    problems += _broker_problems(settings.broker.url)
+    problems += _redis_problems(settings)
+    fetch = settings.fetch
+    problems += credential_problems(fetch.headers, fetch.basic_auth, fetch.origin_headers)
+    if not fetch.user_agent.isprintable():
         problems.append(
+            f"fetch.user_agent: {fetch.user_agent!r} holds a control character; remove it"
+        )
+    return problems
+
+
+def _broker_problems(url: SecretUrl) -> Iterator[str]:
+    scheme, separator, _ = url.partition("://")
+    if not separator and url:
+        yield (
+            f"broker.url: {without_password(url)!r} is no URL; use pinlater://, redis:// or amqp://"
+        )
+    elif scheme not in BROKER_SCHEMES:
+        yield (
             f"broker.url: {scheme}:// is not a broker aragog runs on; "
             "use pinlater://, redis:// or amqp://"
         )
-    return problems
+
+
+def _redis_problems(settings: Settings) -> Iterator[str]:
+    """Redis URLs that no client could use, by setting; a library's own words may hold passwords."""
+    named = [("redis.url", settings.redis.url)] if settings.redis.url else []
+    named += [("politeness.limiter_urls", url) for url in settings.politeness.limiter_urls]
+    named += [("broker.shards", url) for url in settings.broker.shards]
+    for setting, url in named:
+        try:
+            place = urlsplit(reveal(url))
+            usable = place.scheme in REDIS_SCHEMES and (place.port or 1) > 0
+        except ValueError:
+            usable = False
+        if not usable:
+            yield (
+                f"{setting}: {without_password(url)!r} is no Redis URL; write redis://host:port/db "
+                "or unix:///path, and in a password / as %2F, # as %23, ? as %3F, @ as %40"
+            )
 
 
 def _numbers(settings: Settings) -> list[tuple[str, str, float]]:

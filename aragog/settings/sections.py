@@ -13,34 +13,52 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from aragog.settings import socket_folder
+from aragog.settings.secret import Secret, SecretUrl
 
 # Of a unix socket: unix(7).
 MAX_SOCKET_PATH_BYTES = 107
+NO_URL = SecretUrl()
+
+
+def _mask(section: object, **values: Any) -> None:
+    """Give a frozen section its secrets as types that are not shown, however it was made."""
+    for name, value in values.items():
+        object.__setattr__(section, name, value)
+
+
+def _urls(texts: tuple[str, ...]) -> tuple[SecretUrl, ...]:
+    return tuple(SecretUrl(text) for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
     """Where jobs wait."""
 
-    url: str = ""
+    url: SecretUrl = NO_URL
     """Celery broker: `pinlater://`, `redis://` or `amqp://`. Empty: the private redis-server."""
-    shards: tuple[str, ...] = ()
+    shards: tuple[SecretUrl, ...] = ()
     """Further Redis servers for jobs (`redis://…`), with `pinlater://` only."""
     claim_timeout_s: float = 60.0
     """Seconds after which a job of a killed worker runs again."""
+
+    def __post_init__(self) -> None:
+        _mask(self, url=SecretUrl(self.url), shards=_urls(self.shards))
 
 
 @dataclass(frozen=True, slots=True)
 class RedisSettings:
     """The Redis that holds the spool, the robots cache and, unless told otherwise, the slots."""
 
-    url: str = ""
+    url: SecretUrl = NO_URL
     """`redis://host:port/db` or `unix:///path`. Empty: the private redis-server in `data_dir`."""
     prefix: str = "aragog:"
     """Put before every key."""
-    private_maxmemory_bytes: int | None = None
-    """`maxmemory` of the private redis-server. Empty: half of the machine's memory."""
+
+    def __post_init__(self) -> None:
+        _mask(self, url=SecretUrl(self.url))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +67,7 @@ class PolitenessSettings:
 
     qps: float = 10.0
     """Requests a second to one registered domain, unless an override says otherwise."""
-    limiter_urls: tuple[str, ...] = ()
+    limiter_urls: tuple[SecretUrl, ...] = ()
     """Redis servers on the limiter's hash ring. Empty: `redis.url`."""
     overrides_file: Path | None = None
     """TOML file of per-domain rates; a change is picked up within 5 s."""
@@ -73,6 +91,9 @@ class PolitenessSettings:
     """Do not store the content of pages that ask for it (meta robots, X-Robots-Tag)."""
     obey_nofollow: bool = True
     """Do not follow links that ask for it."""
+
+    def __post_init__(self) -> None:
+        _mask(self, limiter_urls=_urls(self.limiter_urls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,18 +139,33 @@ class FetchSettings:
     Host name, or `*.suffix`, to `address:port`, as curl's --resolve, for tests and the demo. An
     entry is the permission to reach that address, for that name alone.
     """
-    proxy: str = ""
+    proxy: SecretUrl = NO_URL
     """Proxy for every fetch (`http://…`); the guard vets the target all the same."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Further request headers."""
-    basic_auth: Mapping[str, str] = field(default_factory=dict)
-    """Host name to `user:password`; never sent to another host."""
+    """Further request headers, sent to every host: nothing secret. See `origin_headers`."""
+    origin_headers: Mapping[str, Secret] = field(default_factory=dict)
+    """
+    Origin (`https://example.com`) to `Name: value`, one a line, such as an Authorization header.
+    Sent to that scheme, host and port alone, and not after a redirect from another origin.
+    """
+    basic_auth: Mapping[str, Secret] = field(default_factory=dict)
+    """
+    Origin to `user:password`, bound in the same way; a bare host means `https://` alone.
+    """
     cookies: bool = False
     """Keep cookies within one fetch's redirect chain."""
     verify_tls: bool = True
     """Refuse bad certificates."""
     concurrency: int = 16
     """URLs of one bundle fetched at once."""
+
+    def __post_init__(self) -> None:
+        _mask(
+            self,
+            proxy=SecretUrl(self.proxy),
+            origin_headers={key: Secret(text) for key, text in self.origin_headers.items()},
+            basic_auth={key: Secret(text) for key, text in self.basic_auth.items()},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +367,17 @@ class ServingSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StandaloneSettings:
+    """The standalone system's own processes."""
+
+    redis_max_memory_bytes: int | None = None
+    """
+    `maxmemory` of the private redis-server: above it nothing more is enqueued, and nothing is lost.
+    Empty: half of the machine's memory.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All of it. Immutable; sections are handed on singly, so a signature says what it uses."""
 
@@ -349,6 +396,7 @@ class Settings:
     serving: ServingSettings = field(default_factory=ServingSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     workers: WorkerSettings = field(default_factory=WorkerSettings)
+    standalone: StandaloneSettings = field(default_factory=StandaloneSettings)
 
     @property
     def redis_socket(self) -> Path:
@@ -369,10 +417,17 @@ class Settings:
         return not (self.redis.url and self.broker.url)
 
     def resolved(self) -> Settings:
-        """The same with everything that was left empty filled in."""
+        """
+        The same with everything that was left empty filled in.
+
+        Raises:
+            ConfigError: the private redis-server's socket would be in a folder that is not ours.
+        """
         socket = self.redis_socket
-        redis_url = self.redis.url or f"unix://{socket}?db=0"
-        broker_url = self.broker.url or f"pinlater+socket://{socket}?virtual_host=1"
+        if self.private_redis and socket.parent.parent != self.data_dir.absolute():
+            socket_folder.claim(socket.parent)
+        redis_url = self.redis.url or SecretUrl(f"unix://{socket}?db=0")
+        broker_url = self.broker.url or SecretUrl(f"pinlater+socket://{socket}?virtual_host=1")
         return dataclasses.replace(
             self,
             redis=dataclasses.replace(self.redis, url=redis_url),

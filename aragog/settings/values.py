@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import re
 import types
 import typing
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
+
+from aragog.settings.secret import Secret, reveal
 
 DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -32,7 +35,8 @@ def build(cls: type[Any], values: Mapping[str, Any], at: str, problems: list[str
     known = {f.name for f in dataclasses.fields(cls)}
     for key in values.keys() - known:
         name = getattr(values[key], "name", f"{at}{key}")
-        problems.append(f"{name}: is not a setting (docs/settings.md lists them all)")
+        meant = _suggestion(key, known, at)
+        problems.append(f"{name}: is not a setting{meant} (docs/settings.md lists them all)")
     before, given = len(problems), {}
     for key in known & values.keys():
         value, hint = values[key], hints[key]
@@ -40,14 +44,31 @@ def build(cls: type[Any], values: Mapping[str, Any], at: str, problems: list[str
             if isinstance(value, Mapping):
                 given[key] = build(typing.cast("type[Any]", hint), value, f"{at}{key}.", problems)
             else:
-                problems.append(f"{at}{key}: is a section, got {value!r}")
+                problems.append(
+                    f"{at}{key}: is a section, got one value; set one of its keys, such as "
+                    f"{at}{key}.{dataclasses.fields(hint)[0].name}"
+                )
             continue
         name = getattr(value, "name", f"{at}{key}")
         try:
             given[key] = _convert(value, hint)
         except (ValueError, TypeError) as error:
-            problems.append(f"{name}: must be {error}, got {str(value)!r}")
+            shown = "a value that is not shown" if _is_secret(hint) else repr(str(value))
+            problems.append(f"{name}: must be {error}, got {shown}")
     return None if len(problems) > before else cls(**given)
+
+
+def _suggestion(key: str, known: set[str], at: str) -> str:
+    """The setting that was probably meant."""
+    close = difflib.get_close_matches(key, known, n=1)
+    return f"; did you mean {at}{close[0]}?" if close else ""
+
+
+def _is_secret(hint: Any) -> bool:
+    """Whether a value of the type `hint` holds a secret."""
+    if isinstance(hint, type):
+        return issubclass(hint, Secret)
+    return any(_is_secret(part) for part in typing.get_args(hint))
 
 
 def _convert(value: Any, hint: Any) -> Any:
@@ -66,10 +87,10 @@ def _convert(value: Any, hint: Any) -> Any:
             raise ValueError("a list")
         return tuple(_convert(part, args[0]) for part in parts)
     if origin is not None and issubclass(origin, Mapping):
-        pairs = dict(p.split("=", 1) for p in _split(value)) if isinstance(value, str) else value
+        pairs = _pairs(value) if isinstance(value, str) else value
         if not isinstance(pairs, dict) or not all(isinstance(v, str) for v in pairs.values()):
             raise ValueError("a table of strings")
-        return pairs
+        return {key: _convert(text, args[1]) for key, text in pairs.items()}
     return _convert_scalar(value, hint)
 
 
@@ -91,9 +112,17 @@ def _convert_scalar(value: Any, hint: Any) -> Any:
         raise ValueError("a whole number" if hint is int else "a number")
     if hint is Path and isinstance(value, str):
         return Path(value).expanduser()
-    if hint is str and isinstance(value, str):
-        return str(value)
+    if isinstance(hint, type) and issubclass(hint, str) and isinstance(value, str):
+        return hint(reveal(value))
     raise ValueError("a string")
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """`name=value,…` as a table."""
+    parts = [part.partition("=") for part in _split(text)]
+    if not all(separator and name.strip() for name, separator, _ in parts):
+        raise ValueError("name=value pairs, separated by commas")
+    return {name.strip(): value.strip() for name, _, value in parts}
 
 
 def _split(text: str) -> list[FromEnvironment]:

@@ -45,9 +45,9 @@ class RedisServer:
     Args:
         folder: made if missing; holds socket, log and, when persistent, the append-only file.
         port: None: a unix socket only, so that it cannot collide; else that port on 127.0.0.1.
+        max_memory_bytes: above it the server refuses writes and keeps what it has; None: no bound.
         persistent: append-only file, fsync every second: a crash loses the last second at most.
         socket: where to listen; None: `redis.sock` in the folder.
-        maxmemory_bytes: it takes nothing new beyond that; 0: as much as the machine has.
     """
 
     def __init__(
@@ -57,13 +57,13 @@ class RedisServer:
         port: int | None = None,
         persistent: bool = False,
         socket: Path | None = None,
-        maxmemory_bytes: int = 0,
+        max_memory_bytes: int | None = None,
     ) -> None:
         self.folder = folder.absolute()
         self.socket = (socket or self.folder / "redis.sock").absolute()
         self.port = port
         self.persistent = persistent
-        self.maxmemory_bytes = maxmemory_bytes
+        self.max_memory_bytes = max_memory_bytes
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -85,8 +85,8 @@ class RedisServer:
         )
         return [
             str(find_redis_server()), *where, *keep,
-            "--dir", str(self.folder), "--maxmemory", str(self.maxmemory_bytes),
-            "--maxmemory-policy", "noeviction", "--daemonize", "no",
+            "--dir", str(self.folder), "--maxmemory-policy", "noeviction", "--daemonize", "no",
+            "--maxmemory", str(self.max_memory_bytes or 0),
             "--logfile", str(self.folder / "redis.log"),
         ]  # fmt: skip
 
@@ -97,12 +97,12 @@ class RedisServer:
         Raises:
             ConfigError: it did not come up; the message holds the last lines of its log.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.port and len(str(self.socket)) > MAX_SOCKET_PATH_BYTES:
             raise ConfigError(f"data_dir: too long a path for a unix socket: {self.socket}")
         self.process = subprocess.Popen(
-            self.command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+            self.command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, umask=0o077
         )
         self.wait_until_ready(timeout_s)
         return self

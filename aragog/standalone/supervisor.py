@@ -7,6 +7,9 @@ the redis-server keeps an append-only file, jobs return to the queue when their 
 are killed then, not asked: a redis-server that takes leave while the next one starts would take the
 socket with it. What is left of a supervisor that died, grandchildren say, is noted in
 `run/children` and ended by the next one.
+
+Once it is running, nothing that the disk or the kernel refuses stops it: a restart or a note that
+fails is tried again at the next `check`.
 """
 
 from __future__ import annotations
@@ -33,6 +36,10 @@ HEALTHY_AFTER_S = 20.0
 LONGEST_BACKOFF_S = 30.0
 CHILDREN = "children"
 READY = "ready"
+# A state is written over the last one, with the same length: that needs no space on a full disk.
+STATE_BYTES = 64
+# Nobody else on the machine reads what the children write: pages, jobs, webhooks' secrets, logs.
+PRIVATE_UMASK = 0o077
 
 
 @dataclass
@@ -65,7 +72,8 @@ class Supervisor:
         self._run_dir = data_dir / "run"
         self._log_dir = data_dir / "logs"
         self._environ = dict(environ)
-        self._lock: IO[str] | None = None
+        self._lock: IO[bytes] | None = None
+        self._noted: list[int] = []
         self.children: list[Child] = []
 
     def acquire(self) -> None:
@@ -76,9 +84,12 @@ class Supervisor:
             ConfigError: another one runs, or the folder cannot be written.
         """
         with _writable(self._run_dir.parent):
-            self._run_dir.mkdir(parents=True, exist_ok=True)
-            self._log_dir.mkdir(parents=True, exist_ok=True)
-            lock = (self._run_dir / "lock").open("a+")
+            for folder in (self._run_dir, self._log_dir):
+                folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                folder.mkdir(mode=0o700, exist_ok=True)
+            lock = open(  # noqa: SIM115 - held for as long as the supervisor lives
+                self._run_dir / "lock", "r+b", buffering=0, opener=_create
+            )
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -98,36 +109,53 @@ class Supervisor:
     def _say(self, state: str) -> None:
         if self._lock is None:
             return
+        text = f"{os.getpid()} {state}".encode().ljust(STATE_BYTES)
         with _writable(self._run_dir.parent):
-            self._lock.truncate(0)
-            self._lock.write(f"{os.getpid()} {state}")
-            self._lock.flush()
+            os.pwrite(self._lock.fileno(), text, 0)
 
     def start(self, child: Child) -> Child:
-        """Start a child; it is watched from now on."""
+        """
+        Start a child; it is watched from now on.
+
+        Raises:
+            ConfigError: its program or its log cannot be opened, or the list of children not
+                written.
+        """
         child.log = self._log_dir / f"{child.name}.log"
         self.children.append(child)
-        self._spawn(child)
+        with _writable(self._run_dir.parent):
+            self._spawn(child)
+            self._note()
         return child
 
     def _spawn(self, child: Child) -> None:
-        with _writable(self._run_dir.parent), child.log.open("ab") as log:
+        """Run it; OSError when the kernel or the disk refuses."""
+        with open(child.log, "ab", opener=_create) as log:
             child.process = subprocess.Popen(
                 child.argv,
                 env=self._environ,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                umask=PRIVATE_UMASK,
                 start_new_session=True,  # ctrl-C is the supervisor's to handle, in order
                 preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
             )
         child.started_s = time.monotonic()
+
+    def _note(self) -> None:
+        """Write the list of children where it changed; OSError on a full disk."""
         living = [c.process.pid for c in self.children if c.process is not None]
-        with _writable(self._run_dir.parent):
+        if living != self._noted:
             leftovers.note(self._run_dir / CHILDREN, living)
+            self._noted = living
 
     def check(self) -> list[Child]:
-        """Restart what has died, with growing pauses; the children that were found dead now."""
+        """
+        Restart what has died, with growing pauses; the children that were found dead now.
+
+        Never raises OSError: what cannot be started or written now is tried again.
+        """
         now_s = time.monotonic()
         died = []
         for child in self.children:
@@ -136,11 +164,19 @@ class Supervisor:
                 child.process = None
                 lived = now_s - child.started_s
                 child.restarts = 1 if lived > HEALTHY_AFTER_S else child.restarts + 1
-                pause_s = min(LONGEST_BACKOFF_S, 0.5 * 2 ** (child.restarts - 1))
-                child.restart_at_s = now_s + pause_s
+                child.restart_at_s = now_s + _pause_s(child)
             elif child.process is None and now_s >= child.restart_at_s:
-                self._spawn(child)
+                self._restart(child, now_s)
+        with contextlib.suppress(OSError):
+            self._note()
         return died
+
+    def _restart(self, child: Child, now_s: float) -> None:
+        try:
+            self._spawn(child)
+        except OSError:
+            child.restarts += 1
+            child.restart_at_s = now_s + _pause_s(child)
 
     def stop(self) -> None:
         """
@@ -161,6 +197,16 @@ class Supervisor:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+
+def _pause_s(child: Child) -> float:
+    """Before the next restart: half a second, then twice as long each time."""
+    return float(min(LONGEST_BACKOFF_S, 0.5 * 2 ** min(child.restarts - 1, 10)))
+
+
+def _create(path: str, flags: int) -> int:
+    """An opener: made where it is missing, readable by its owner alone."""
+    return os.open(path, flags | os.O_CREAT, 0o600)
 
 
 def _wait(child: Child) -> None:
@@ -211,7 +257,7 @@ def _held(run_dir: Path) -> tuple[int | None, str]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 pid, _, state = lock.read().partition(" ")
-                return int(pid) or None, state
+                return int(pid) or None, state.strip()
     except (OSError, ValueError):
         pass
     return None, ""

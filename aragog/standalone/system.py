@@ -91,14 +91,14 @@ def start(
         check(settings)
     data_dir = settings.data_dir.absolute()
     if settings.private_redis:
+        settings.resolved()  # refuses a socket's folder that is not ours
         server = RedisServer(
             data_dir / "redis",
             persistent=True,
             socket=settings.redis_socket,
-            maxmemory_bytes=settings.redis.private_maxmemory_bytes or machine_bytes() // 2,
+            max_memory_bytes=settings.standalone.redis_max_memory_bytes or memory_bytes() // 2,
         )
         _make(server.folder, "ARAGOG_DATA_DIR to a folder that can")
-        _make(server.socket.parent, "ARAGOG_DATA_DIR to a shorter path, or TMPDIR")
         child = supervisor.start(Child("redis", server.command(), SERVERS, 20.0))
         server.process = child.process
         server.wait_until_ready(60.0)
@@ -113,9 +113,12 @@ def start(
         supervisor.start(Child(name, commands[name], FRONT))
 
 
-def machine_bytes() -> int:
-    """The memory of this machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+def memory_bytes() -> int:
+    """The memory that this machine has, or that its container may use."""
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    with contextlib.suppress(OSError, ValueError):  # "max": the container has no limit
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(limits)
 
 
 def silent(settings: Settings) -> list[str]:

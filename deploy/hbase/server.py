@@ -62,7 +62,8 @@ def jars(cache: Path = CACHE) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     part = Path(tempfile.mkdtemp(prefix="part-", dir=folder.parent))
     try:
-        copy = [maven, "-B", "-q", "-f", pom, "dependency:copy-dependencies",
+        # -C: a jar whose checksum is missing or wrong ends the build instead of a warning.
+        copy = [maven, "-B", "-q", "-C", "-f", pom, "dependency:copy-dependencies",
                 "-DincludeScope=runtime", f"-DoutputDirectory={part / 'lib'}"]  # fmt: skip
         done = subprocess.run(copy, capture_output=True, text=True, check=False)
         if done.returncode:

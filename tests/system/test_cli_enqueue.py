@@ -17,6 +17,12 @@ from tests.support.producer import producer_home
 pytestmark = pytest.mark.redis
 
 
+@pytest.fixture(autouse=True)
+def contact(monkeypatch):
+    """Without one nothing but loopback is enqueued."""
+    monkeypatch.setenv("ARAGOG_FETCH__USER_AGENT", "examplebot/1.0 (+https://example.com/bot)")
+
+
 @pytest.fixture(scope="module")
 def home():
     with producer_home() as made:
@@ -159,7 +165,7 @@ def test_a_named_broker_that_does_not_answer_is_named_without_its_password():
     told = CliRunner().invoke(main, ["enqueue", "http://a.test/"], env=environ)
 
     assert told.exit_code == 1
-    assert "redis.url is redis://127.0.0.1:1/0" in told.stderr
+    assert "redis.url is redis://***@127.0.0.1:1/0" in told.stderr
     assert "secret" not in told.stderr
 
 

@@ -61,7 +61,9 @@ class FolderContent:
         self._tmp = self.folder / "tmp"
         self._numbers = itertools.count()
         try:
-            self._tmp.mkdir(parents=True, exist_ok=True)
+            self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            self._tmp.mkdir(exist_ok=True)
         except OSError as error:
             raise ConfigError(f"data_dir: cannot make {self._tmp}: {error.strerror}") from error
         self._sweep()

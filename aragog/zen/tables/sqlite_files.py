@@ -14,7 +14,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from aragog.errors import ConfigError, CorruptRow, StoreUnavailable
@@ -112,7 +112,8 @@ class Shards:
 
     def _check_folder(self) -> None:
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._folder.mkdir(mode=0o700, exist_ok=True)
             there = sum(1 for _ in self._folder.glob("[0-9a-f][0-9a-f].db"))
             marker = self._folder / _MARKER
             if not marker.exists():
@@ -208,6 +209,8 @@ def _alone(marker: Path) -> Iterator[None]:
 
 
 def _open(path: Path) -> sqlite3.Connection:
+    with suppress(OSError):  # SQLite says what is wrong; its other files take the mode of this one
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
     db = sqlite3.connect(
         path,
         timeout=BUSY_TIMEOUT_S,

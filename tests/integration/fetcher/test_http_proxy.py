@@ -41,18 +41,35 @@ def proxy():
         yield running
 
 
-def test_http_is_asked_in_absolute_form(proxy, fetcher_with):
-    fetcher = fetcher_with(
-        proxy=f"http://user:pw@{proxy.address}", host_map={HOST: "127.0.0.1:8080"}
-    )
+def test_http_goes_through_a_tunnel_to_the_vetted_address(proxy, fetcher_with):
+    with Origin({"/": page(HELLO)}) as origin:
+        proxy.handlers["*"] = tunnel_to(origin)
+        fetcher = fetcher_with(
+            proxy=f"http://user:pw@{proxy.address}", host_map={HOST: origin.address}
+        )
 
-    outcome = fetcher.fetch(f"http://{HOST}:8080/")
+        outcome = fetcher.fetch(f"http://{HOST}:8080/")
 
     assert isinstance(outcome, o.Fetched), outcome
-    asked = proxy.seen[0]
-    assert asked.target == f"http://{HOST}:8080/"
-    assert asked.header("Host") == f"{HOST}:8080"
+    (asked,) = proxy.seen
+    assert (asked.method, asked.target) == ("CONNECT", origin.address)
     assert asked.header("Proxy-Authorization") == "Basic dXNlcjpwdw=="
+    (seen,) = origin.seen
+    assert (seen.target, seen.header("Host")) == ("/", f"{HOST}:8080")
+    assert seen.header("Proxy-Authorization") is None
+    assert outcome.address == "127.0.0.1"
+
+
+def test_the_proxy_is_never_told_the_name_so_it_cannot_look_it_up_again(proxy, fetcher_with):
+    proxy.handlers["*"] = answer(403, b"")
+    fetcher = fetcher_with(proxy=f"http://{proxy.address}", host_map={HOST: "127.0.0.1:8080"})
+
+    for scheme in ("http", "https"):
+        outcome = fetcher.fetch(f"{scheme}://{HOST}:8080/")
+        assert "must allow CONNECT" in outcome.why
+
+    assert [HOST in str(asked) for asked in proxy.seen] == [False, False]
+    assert {asked.target for asked in proxy.seen} == {"127.0.0.1:8080"}
 
 
 def test_https_goes_through_a_tunnel_and_is_checked_by_name(proxy, fetcher_with):
@@ -68,7 +85,7 @@ def test_https_goes_through_a_tunnel_and_is_checked_by_name(proxy, fetcher_with)
 
         assert isinstance(outcome, o.Fetched), outcome
         assert proxy.seen[0].method == "CONNECT"
-        assert proxy.seen[0].target == f"{HOST}:{origin.port}"
+        assert proxy.seen[0].target == origin.address
         assert origin.seen[0].header("Proxy-Authorization") is None
 
 

@@ -259,11 +259,12 @@ def test_cookies_live_within_one_chain_when_on(origin, fetcher_with):
     assert ["seen=1" in (r.header("Cookie") or "") for r in origin.seen] == [False, True] * 2
 
 
-def test_credentials_stay_with_their_host(origin, fetcher_with):
+def test_credentials_stay_with_their_origin(origin, fetcher_with):
     fetcher = fetcher_with(
         host_map={"a.test": origin.address, "b.test": origin.address},
-        basic_auth={"a.test": "user:secret"},
-        headers={"Cookie": "own=1", "X-Team": "search"},
+        basic_auth={f"http://a.test:{origin.port}": "user:secret"},
+        origin_headers={f"http://a.test:{origin.port}": "X-Api-Key: key"},
+        headers={"X-Team": "search"},
     )
     origin.handlers["//a.test/"] = redirect(f"http://b.test:{origin.port}/echo")
 
@@ -271,9 +272,22 @@ def test_credentials_stay_with_their_host(origin, fetcher_with):
 
     at_a, at_b = origin.seen
     assert at_a.header("Authorization") == "Basic dXNlcjpzZWNyZXQ="
-    assert (at_b.header("Authorization"), at_b.header("Cookie")) == (None, None)
-    assert (at_a.header("Cookie"), at_b.header("X-Team")) == ("own=1", "search")
+    assert at_a.header("X-Api-Key") == "key"
+    assert (at_b.header("Authorization"), at_b.header("X-Api-Key")) == (None, None)
+    assert (at_a.header("X-Team"), at_b.header("X-Team")) == ("search", "search")
     assert isinstance(outcome, o.Fetched)
+
+
+def test_a_strangers_redirect_is_not_followed_with_credentials(origin, fetcher_with):
+    fetcher = fetcher_with(
+        host_map={"a.test": origin.address, "b.test": origin.address},
+        basic_auth={f"http://a.test:{origin.port}": "user:secret"},
+    )
+    origin.handlers["//b.test/"] = redirect(f"http://a.test:{origin.port}/echo?delete=all")
+
+    fetcher.fetch(origin.url("/", "b.test"))
+
+    assert [seen.header("Authorization") for seen in origin.seen] == [None, None]
 
 
 def test_a_crawler_without_contact_may_fetch_loopback_only(origin, fetcher_with):

@@ -1,18 +1,22 @@
 """A scrape is bounded in time and never fails."""
 
 import threading
+from concurrent import futures
 from dataclasses import replace
 
 import pytest
+import redis
 from prometheus_client import CollectorRegistry, generate_latest
 
 from aragog.bootstrap import parts
+from aragog.clock import ManualClock
 from aragog.dashboard.metrics import Figures
-from aragog.errors import ConfigError
+from aragog.errors import ConfigError, LimiterUnavailable
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.job import NewJob
 from aragog.pinlater.memory import MemoryShard
+from aragog.politeness.slots import DomainReport
 from aragog.settings import BrokerSettings, RedisSettings, Settings, StoreSettings
 
 
@@ -51,26 +55,106 @@ def test_what_answers_is_told_and_what_does_not_is_down(here):
     assert "aragog_redis_up{" in text
 
 
-def test_a_part_that_hangs_is_left_out_and_is_not_asked_twice(here):
-    asked, free = [], threading.Event()
+@pytest.fixture
+def slow(here):
+    """A system whose limiter answers when it is let, and the way to let it."""
 
-    def hanging():
-        asked.append(1)
-        free.wait(30)
-        raise ConfigError("overrides: gone")
+    class Slow:
+        def __init__(self):
+            self.asked, self.free, self.clock = 0, threading.Semaphore(0), ManualClock()
+            self.error = None
+            self.parts = replace(here, limiter=self.limiter, clock=self.clock)
 
-    figures = Figures(replace(here, limiter=hanging), wait_s=0.05)
-    registry = CollectorRegistry(auto_describe=True)
-    registry.register(figures)
-    try:
-        first, second = generate_latest(registry).decode(), generate_latest(registry).decode()
-    finally:
-        free.set()
-        figures.close()
+        def limiter(self):
+            self.asked += 1
+            self.free.acquire(timeout=30)
+            if self.error:
+                raise self.error
+            return self
 
-    assert 'aragog_part_up{part="domains"} 0.0' in first
+        def busiest(self, count):
+            return [DomainReport("a.test", 10.0, None, self.asked * 1000, 1.0, 0, None)]
+
+    return Slow()
+
+
+@pytest.fixture
+def registry(slow):
+    figures = Figures(slow.parts, wait_s=0.05, window_s=60)
+    made = CollectorRegistry(auto_describe=True)
+    made.register(figures)
+    made.figures = figures
+    yield made
+    for _ in range(10):
+        slow.free.release()
+    figures.close()
+
+
+def finished(registry):
+    """Wait for the reading of the domains that is under way."""
+    part = registry.figures._parts["domains"]
+    futures.wait([part._running], 30)
+
+
+def test_a_part_that_hangs_is_not_asked_twice_and_is_down_after_the_window(slow, registry):
+    first = generate_latest(registry).decode()
+    slow.clock.advance_ms(61_000)
+    second = generate_latest(registry).decode()
+
+    assert 'aragog_part_up{part="domains"}' not in first
     assert 'aragog_part_up{part="domains"} 0.0' in second
-    assert asked == [1]
+    assert slow.asked == 1
+
+
+def test_a_slow_part_is_up_and_shows_what_it_said_last(slow, registry):
+    generate_latest(registry)
+    slow.free.release()
+    finished(registry)
+    slow.clock.advance_ms(30_000)
+
+    text = generate_latest(registry).decode()
+
+    assert slow.asked == 2
+    assert 'aragog_part_up{part="domains"} 1.0' in text
+    assert 'aragog_domain_backlog_seconds{domain="a.test"} 1.0' in text
+
+
+def test_old_figures_are_not_shown_for_ever(slow, registry):
+    generate_latest(registry)
+    slow.free.release()
+    finished(registry)
+    generate_latest(registry)
+    slow.clock.advance_ms(61_000)
+
+    text = generate_latest(registry).decode()
+
+    assert 'aragog_part_up{part="domains"} 0.0' in text
+    assert "a.test" not in text
+
+
+def test_a_part_that_fails_is_down_at_once(slow, registry):
+    generate_latest(registry)
+    slow.free.release()
+    finished(registry)
+    slow.error = ConfigError("overrides: gone")
+    slow.free.release()
+    generate_latest(registry)
+    finished(registry)
+
+    assert 'aragog_part_up{part="domains"} 0.0' in generate_latest(registry).decode()
+
+
+def test_a_timeout_of_a_busy_server_is_no_outage(slow, registry):
+    generate_latest(registry)
+    slow.free.release()
+    finished(registry)
+    slow.error = LimiterUnavailable("redis://host", "TimeoutError")
+    slow.error.__cause__ = redis.TimeoutError("Timeout reading from socket")
+    slow.free.release()
+    generate_latest(registry)
+    finished(registry)
+
+    assert 'aragog_part_up{part="domains"} 1.0' in generate_latest(registry).decode()
 
 
 def test_registering_reads_nothing(here):

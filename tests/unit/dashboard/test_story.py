@@ -93,3 +93,28 @@ def test_the_story_is_json(here):
 def test_nonsense_has_no_story(here):
     with pytest.raises(InvalidUrl):
         tell("nonsense", here)
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize(
+    ("robots", "rate", "note"),
+    [
+        (b"User-agent: *\nCrawl-delay: 5\n", "0.2 requests/s", "Crawl-delay 5 s of robots.txt"),
+        (b"User-agent: *\nCrawl-delay: 0.01\n", "10 requests/s", ""),
+        (b"", "10 requests/s", ""),
+    ],
+)
+def test_the_rate_in_force_is_told(tmp_path, redis_url, robots, rate, note):
+    settings = Settings(
+        data_dir=tmp_path,
+        redis=RedisSettings(url=redis_url),
+        broker=BrokerSettings(url="memory://"),
+        store=StoreSettings(engine="memory"),
+        fetch=FetchSettings(user_agent="t/1.0 (+http://example.com/)"),
+    )
+    here = parts(settings)
+    here.robots.put("http://example.com", 200, robots, here.clock.now_ms())
+
+    (line,) = [line for line in told(here, PAGE, "slot").lines if line.name == "rate now"]
+
+    assert (line.text, line.note) == (rate, note)

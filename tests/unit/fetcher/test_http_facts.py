@@ -227,30 +227,68 @@ def _plan(**settings) -> Plan:
 
 
 @pytest.mark.parametrize(
-    ("url", "first_url", "private"),
+    ("url", "asked", "sent"),
     [
-        ("http://a.test/x", "http://a.test/", True),
-        ("http://a.test:8080/x", "http://a.test/", True),
-        ("https://a.test/x", "http://a.test/", True),
-        ("http://a.test/x", "https://a.test/", False),
-        ("http://b.test/x", "http://a.test/", False),
-        ("http://b.a.test/x", "http://a.test/", False),
+        ("https://a.test/x", [], True),
+        ("https://a.test/x", ["https://a.test/"], True),
+        ("https://a.test:8443/x", [], False),
+        ("http://a.test/x", [], False),
+        ("https://b.test/x", [], False),
+        ("https://b.a.test/x", [], False),
+        ("https://a.test/x", ["https://b.test/"], False),
+        ("https://a.test/x", ["http://a.test/"], False),
+        ("https://a.test/x", ["https://a.test/", "https://b.test/"], False),
     ],
 )
-def test_private_headers_stay_with_their_host_and_its_tls(url, first_url, private):
-    plan = _plan(headers={"cookie": "a=1", "X-Team": "t"}, basic_auth={"a.test": "user:pw"})
+@pytest.mark.parametrize("key", ["https://a.test", "a.test", "HTTPS://A.test:443/"])
+def test_credentials_are_bound_to_scheme_host_and_port_and_to_the_way_there(url, asked, sent, key):
+    plan = _plan(
+        headers={"X-Team": "t"},
+        basic_auth={key: "user:pw"},
+        origin_headers={key: "X-Api-Key: k\nX-Other: o"},
+    )
 
-    sent = plan.headers_for(url, first_url)
+    found = plan.headers_for(url, asked)
 
-    assert ("cookie" in sent, "Authorization" in sent, "X-Team" in sent) == (private, private, True)
+    assert ("Authorization" in found, "X-Api-Key" in found, "X-Other" in found) == (sent,) * 3
+    assert found["X-Team"] == "t"
+
+
+def test_credentials_go_over_plain_http_only_where_that_is_written_out():
+    plan = _plan(basic_auth={"http://a.test:8080": "user:pw"})
+
+    assert "Authorization" in plan.headers_for("http://a.test:8080/")
+    assert "Authorization" not in plan.headers_for("https://a.test:8080/")
+
+
+@pytest.mark.parametrize("name", ["Authorization", "cookie", "Proxy-Authorization"])
+def test_a_credential_for_every_host_is_refused(name):
+    with pytest.raises(ConfigError, match="would go to every host") as caught:
+        _plan(headers={name: "hunter2"})
+
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("agent", ["a/1.0 (+http://a.test/)\r\nX-Evil: 1", "a\nb@c.test", "a\x00"])
+def test_a_user_agent_that_would_begin_another_header_is_a_config_error(agent):
+    with pytest.raises(ConfigError, match=r"fetch\.user_agent"):
+        _plan(user_agent=agent)
 
 
 def test_own_headers_replace_the_usual_ones():
-    sent = _plan(headers={"accept": "*/*"}).headers_for("http://a.test/", "http://a.test/")
+    sent = _plan(headers={"accept": "*/*"}).headers_for("http://a.test/")
 
     assert [v for k, v in sent.items() if k.lower() == "accept"] == ["*/*"]
 
 
 def test_a_header_that_would_begin_another_is_a_config_error():
-    with pytest.raises(ConfigError, match="'X-A' holds a control character"):
+    with pytest.raises(ConfigError, match="'X-A': its name or value"):
         _plan(headers={"X-A": "b\r\nX-B: c"})
+
+
+def test_a_date_to_come_back_at_is_by_the_clock_that_said_it():
+    # A worker whose clock is an hour ahead must not take the origin's date for one that has passed.
+    date, after = "Tue, 14 Nov 2023 21:13:20 GMT", "Tue, 14 Nov 2023 21:13:50 GMT"
+
+    assert retry_at_ms(after, NOW_MS, date) == NOW_MS + 30_000
+    assert retry_at_ms(after, NOW_MS, "no date") == retry_at_ms(after, NOW_MS)

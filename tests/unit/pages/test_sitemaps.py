@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aragog.pages import sitemaps
 from aragog.pages.sitemaps import MAX_URLS, Sitemap, SitemapUrl, instant_ms, parse
 
 BASE = "https://shop.test/sitemap.xml"
@@ -210,3 +213,64 @@ def test_any_bytes_are_a_sitemap(data):
 @given(st.text(max_size=60))
 def test_any_text_is_a_date_or_none(text):
     assert instant_ms(text) is None or isinstance(instant_ms(text), int)
+
+
+_UNPACKED = 40_000_000
+BOMBS = {
+    "short lines": b"a\n" * (_UNPACKED // 2),
+    "one url": b"http://a.test/\n" * (_UNPACKED // 15),
+    "empty elements": b"<urlset>" + b"<a/>" * (_UNPACKED // 4),
+    "children of an entry": b"<urlset><url>" + b"<a/>" * (_UNPACKED // 4),
+    "ampersands": b"<urlset>" + b"&" * _UNPACKED,
+    "open elements": b"<urlset>" + b"<a>" * (_UNPACKED // 3),
+    "a text without end": b"<urlset><url><loc>" + b"x" * _UNPACKED,
+    "a tag without end": b"<urlset><a " + b"b='c' " * (_UNPACKED // 6),
+    "open CDATA": b"<urlset>" + b"<![CDATA[" * (_UNPACKED // 9),
+    "comments": b"<urlset>" + b"<!---->" * (_UNPACKED // 7),
+    "blanks": b" " * _UNPACKED,
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_memory_does_not_grow_with_what_a_file_unpacks_to(name, tmp_path):
+    file = tmp_path / "sitemap.gz"
+    file.write_bytes(gzip.compress(BOMBS[name], 6))
+    code = (
+        "import sys; from pathlib import Path; from aragog.pages import sitemaps\n"
+        "def peak_kb(): return int(Path('/proc/self/status').read_text().split('VmHWM:')[1].split()[0])\n"
+        "body = Path(sys.argv[1]).read_bytes(); before = peak_kb()\n"
+        "found = sitemaps.parse(body, 'http://a.test/s.xml')\n"
+        "print(peak_kb() - before)"
+    )
+
+    grown = subprocess.run(
+        [sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert int(grown) < 40_000, f"{grown} kB"
+
+
+@pytest.mark.parametrize("size", [1, 7, 65_536])
+def test_a_reference_or_mark_at_the_end_of_a_piece_is_read_whole(size):
+    entries = "".join(
+        f"<url><loc>http://a.test/{n}?a=1&amp;b&c<![CDATA[&d=]]>&#38;e</loc></url>"
+        for n in range(300)
+    )
+    body = f"<urlset>{entries}</urlset>".encode()
+    whole = sitemaps.parse(body, "http://a.test/")
+    pieces = [body[at : at + size] for at in range(0, len(body), size)]
+
+    joined = b"".join(sitemaps._literal_ampersands(pieces))
+
+    assert joined == b"".join(sitemaps._literal_ampersands([body]))
+    assert len(whole.urls) == 300
+    assert whole.complete
+
+
+def test_several_gzip_members_are_one_file():
+    parts = [b"http://a.test/1\nhttp://a.te", b"st/2\n", b"http://a.test/3"]
+
+    found = sitemaps.parse(b"".join(map(gzip.compress, parts)), "http://a.test/")
+
+    assert [entry.url for entry in found.urls] == [f"http://a.test/{n}" for n in (1, 2, 3)]
+    assert found.complete

@@ -1,0 +1,66 @@
+"""`aragog doctor`: check everything that is configured, and say what to do about what is wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import click
+import redis
+
+from aragog.cli.doctor import combinations, data, servers, workers
+from aragog.cli.doctor.finding import Check, Finding, Patient
+from aragog.errors import AragogError
+from aragog.settings import load_settings
+from aragog.terminal import SafeConsole, echo_json
+
+CHECKS: tuple[Check, ...] = (
+    combinations.check_agent,
+    servers.check_redis,
+    servers.check_broker,
+    servers.check_queues,
+    data.check_store,
+    data.check_content,
+    data.check_disk,
+    data.check_overrides,
+    combinations.check_one_machine,
+)
+# Of what is started after the servers: passed over with --no-workers.
+PROCESS_CHECKS: tuple[Check, ...] = (workers.check_workers, workers.check_beat)
+
+
+@click.command()
+@click.option("--no-workers", is_flag=True, help="Before workers and beat are started.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def doctor(*, no_workers: bool, as_json: bool) -> None:
+    """Check every part and say what to do; exits with 1 when something is wrong."""
+    settings = load_settings()
+    patient = Patient(settings, settings.resolved())
+    checks = CHECKS if no_workers else CHECKS + PROCESS_CHECKS
+    findings = [finding for check in checks for finding in _guarded(check, patient)]
+    if as_json:
+        echo_json([asdict(found) for found in findings])
+    else:
+        _print(findings)
+    if not all(found.well for found in findings):
+        sys.exit(1)
+
+
+def _print(findings: list[Finding]) -> None:
+    console = SafeConsole()
+    for found in findings:
+        console.print("[green]ok[/]  " if found.well else "[red]look[/]", end=" ")
+        line = f"{found.part}: {found.text}"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _guarded(check: Check, patient: Patient) -> Iterator[Finding]:
+    """A check that cannot be made is a finding as well."""
+    try:
+        yield from check(patient)
+    except AragogError as error:
+        yield Finding(check.__name__.removeprefix("check_"), well=False, text=str(error))
+    except (redis.RedisError, OSError) as error:
+        text = f"does not answer: {type(error).__name__}"
+        yield Finding(check.__name__.removeprefix("check_"), well=False, text=text)

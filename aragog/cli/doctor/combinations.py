@@ -1,0 +1,68 @@
+"""Checks of settings that are each fine and together are not."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator
+
+from aragog.cli.doctor.finding import Finding, Patient
+from aragog.cli.doctor.servers import address_of, redis_servers
+from aragog.fetcher.user_agent import has_contact
+from aragog.pinlater.brokers import kind_of
+
+
+def check_agent(patient: Patient) -> Iterator[Finding]:
+    """The crawler says who it is."""
+    agent = patient.settings.fetch.user_agent
+    if has_contact(patient.settings.fetch):
+        yield Finding("fetch.user_agent", well=True, text=agent)
+    else:
+        remedy = 'set it to something like "examplebot/1.0 (+https://example.com/bot)"'
+        text = f"{agent!r} has no contact, so only loopback is fetched; {remedy}"
+        yield Finding("fetch.user_agent", well=False, text=text)
+
+
+def check_one_machine(patient: Patient) -> Iterator[Finding]:
+    """
+    Data in files of this machine, jobs on another one: its workers would keep data of their own.
+
+    Each machine would then know a part of the URLs only, without an error anywhere.
+    """
+    settings = patient.settings
+    local = []
+    if settings.store.engine == "sqlite":
+        local.append('store.engine is "sqlite" (set it to "hbase")')
+    if settings.content.engine == "folder":
+        local.append('content.engine is "folder" (set it to "s3")')
+    elsewhere = sorted({where for where in _shared(patient) if not is_this_machine(where)})
+    if local and elsewhere:
+        text = (
+            f"{' and '.join(local)}, but jobs are on {', '.join(elsewhere)}: workers of several "
+            "machines would each keep a part of the data"
+        )
+        yield Finding("one machine", well=False, text=text)
+
+
+def _shared(patient: Patient) -> Iterator[str]:
+    """The host of every server that workers share; a socket's is this machine."""
+    broker = patient.resolved.broker.url
+    if kind_of(broker) == "rabbitmq":
+        yield address_of(broker).rpartition(":")[0]
+    for url in redis_servers(patient.resolved):
+        where = address_of(url)
+        yield "localhost" if where.startswith("/") else where.rpartition(":")[0]
+
+
+def is_this_machine(host: str) -> bool:
+    """
+    Whether `host` is an address of this machine: one can be bound to it.
+
+    False for a name without an address.
+    """
+    with contextlib.suppress(OSError):
+        for family, _, _, _, address in socket.getaddrinfo(host, 0, type=socket.SOCK_DGRAM):
+            with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+                probe.bind(address)
+                return True
+    return False

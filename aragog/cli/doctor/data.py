@@ -1,0 +1,139 @@
+"""Checks of where data is kept: the store, page content, the disk, the overrides file."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aragog.cli.doctor.finding import Finding, Patient
+from aragog.errors import StoreUnavailable
+from aragog.politeness.overrides import Overrides
+from aragog.settings import Settings
+from aragog.urlstore.content import open_content
+
+if TYPE_CHECKING:
+    from aragog.zen.tables.hbase import HBaseTables
+
+LEAST_FREE_BYTES = 1_000_000_000
+# A key that no URL has: asking for it shows that the server answers and knows the credentials.
+ABSENT_KEY = "0" * 64
+S3_TIMEOUT_S = 5.0
+
+
+def check_store(patient: Patient) -> Iterator[Finding]:
+    """HBase's tables are there and set up well; SQLite's files can be read and written."""
+    settings = patient.settings
+    if settings.store.engine == "hbase":
+        from aragog.zen.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
+
+        for gateway in settings.store.hbase_gateways:
+            alone = dataclasses.replace(settings.store, hbase_gateways=(gateway,))
+            with closing(HBaseTables(alone)) as engine:
+                problems = _problems(engine)
+            for problem in problems:
+                yield Finding(f"hbase {gateway}", well=False, text=problem)
+            if not problems:
+                text = "all tables are as they should be"
+                yield Finding(f"hbase {gateway}", well=True, text=text)
+    elif settings.store.engine == "sqlite":
+        yield from _sqlite(settings.data_dir.absolute() / "store")
+    else:
+        text = "store.engine is memory: each process has its own data, and loses it when it ends"
+        yield Finding("store", well=False, text=text)
+
+
+def _problems(engine: HBaseTables) -> list[str]:
+    """What is wrong with the tables; a gateway that does not answer does not hide the others."""
+    try:
+        return engine.check()
+    except StoreUnavailable as error:
+        return [str(error)]
+
+
+def _sqlite(folder: Path) -> Iterator[Finding]:
+    files = sorted(folder.glob("[0-9a-f][0-9a-f].db"))
+    broken = [problem for file in files if (problem := _unreadable(file))]
+    for problem in broken:
+        yield Finding("store", well=False, text=problem)
+    if not broken:
+        text = f"{len(files)} SQLite files in {folder}" if files else f"nothing in {folder} yet"
+        yield Finding("store", well=True, text=text)
+
+
+def _unreadable(file: Path) -> str | None:
+    """Why a SQLite file cannot be used; reads its schema alone."""
+    if not os.access(file, os.R_OK | os.W_OK):
+        return f"{file} may not be read and written by this user; check owner and mode"
+    try:
+        db = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=5)
+        try:
+            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        finally:
+            db.close()
+    except sqlite3.Error as error:
+        return f"{file}: {error}; restore it from a backup, then run `aragog store repair`"
+    return None
+
+
+def check_content(patient: Patient) -> Iterator[Finding]:
+    """S3 answers a signed request for an object and for a list; the folder can be written."""
+    settings = patient.settings
+    if settings.content.engine == "folder":
+        folder = existing(settings.data_dir.absolute() / "content")
+        well = os.access(folder, os.W_OK)
+        text = f"in {folder}" if well else f"{folder} may not be written by this user"
+        yield Finding("content", well=well, text=text)
+        return
+    content = open_content(_impatient(settings).content, settings.data_dir)
+    content.get(ABSENT_KEY)
+    next(iter(content.keys("00")), None)
+    where = settings.content.s3_endpoint or "AWS"
+    text = f"S3 bucket {settings.content.s3_bucket} at {where} answers signed requests"
+    yield Finding("content", well=True, text=text)
+
+
+def _impatient(settings: Settings) -> Settings:
+    """One try with short timeouts: a dead server is found in seconds, not in a minute."""
+    content = dataclasses.replace(
+        settings.content,
+        s3_attempts=1,
+        s3_connect_timeout_s=min(settings.content.s3_connect_timeout_s, S3_TIMEOUT_S),
+        s3_read_timeout_s=min(settings.content.s3_read_timeout_s, S3_TIMEOUT_S),
+    )
+    return dataclasses.replace(settings, content=content)
+
+
+def check_disk(patient: Patient) -> Iterator[Finding]:
+    """There is room in `data_dir`, and it may be written."""
+    data_dir = patient.settings.data_dir.absolute()
+    folder = existing(data_dir)
+    free = shutil.disk_usage(folder).free
+    text = f"{free / 1e9:.1f} GB free for {data_dir}"
+    if not os.access(folder, os.W_OK):
+        yield Finding("data_dir", well=False, text=f"{folder} may not be written by this user")
+    elif free < LEAST_FREE_BYTES:
+        text += f"; at least {LEAST_FREE_BYTES / 1e9:g} GB are needed: free some, or move data_dir"
+        yield Finding("data_dir", well=False, text=text)
+    else:
+        yield Finding("data_dir", well=True, text=text)
+
+
+def existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists."""
+    while not folder.exists():
+        folder = folder.parent
+    return folder
+
+
+def check_overrides(patient: Patient) -> Iterator[Finding]:
+    """The overrides file can be read."""
+    path = patient.settings.politeness.overrides_file
+    if path is not None:
+        names = len(Overrides(path).table())
+        yield Finding("politeness.overrides_file", well=True, text=f"{names} names in {path}")

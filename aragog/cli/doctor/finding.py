@@ -1,0 +1,37 @@
+"""What the checks of `aragog doctor` get and what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from aragog.settings import Settings
+from aragog.standalone.supervisor import running_pid
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found of one part."""
+
+    part: str
+    well: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """The system that is looked at."""
+
+    settings: Settings
+    """As they were given."""
+    resolved: Settings
+    """With everything that was left empty filled in."""
+
+    @property
+    def is_down(self) -> bool:
+        """True when the standalone system is meant and does not run: nobody can be asked."""
+        run_dir = self.settings.data_dir.absolute() / "run"
+        return self.settings.private_redis and running_pid(run_dir) is None
+
+
+Check = Callable[[Patient], Iterator[Finding]]

@@ -1,0 +1,140 @@
+"""Checks of what is reached over the network: Redis servers, the broker, their clocks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import redis
+from kombu.connection import Connection
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from aragog.bootstrap import parts
+from aragog.cli.doctor.finding import Finding, Patient
+from aragog.dashboard.tables import concerns, queue_rows
+from aragog.pinlater.address import redis_urls
+from aragog.pinlater.brokers import kind_of, limitations
+from aragog.settings import Settings
+from aragog.settings.secret import reveal, without_password
+from aragog.standalone.redis_server import find_redis_server
+
+TIMEOUT_S = 3.0
+# The part of a server's maxmemory that it may use before the doctor speaks up.
+NEARLY_FULL = 0.85
+# Nothing breaks at this difference, but what people compare (logs, due times) begins to mislead.
+CLOCK_DIFFERENCE_S = 2.0
+
+
+def check_redis(patient: Patient) -> Iterator[Finding]:
+    """Every Redis server of the settings once: it answers, keeps all keys, and has room."""
+    if patient.is_down:
+        text = f"the private one would be {find_redis_server()}; nothing runs now (`aragog up`)"
+        yield Finding("redis", well=True, text=text)
+        return
+    for url, roles in redis_servers(patient.resolved).items():
+        part = "redis" if len(roles) > 1 else roles[0]
+        yield from _server(url, f"{part} {address_of(url)}")
+
+
+def redis_servers(resolved: Settings) -> dict[str, list[str]]:
+    """URL of each Redis server that the settings name, and the settings that name it."""
+    named: list[tuple[str, str]] = [("redis.url", resolved.redis.url)]
+    named += [("politeness.limiter_urls", url) for url in resolved.politeness.limiter_urls]
+    kind = kind_of(resolved.broker.url)
+    if kind == "pinlater":
+        named += [("broker.url", url) for url in redis_urls(resolved.broker.url)]
+    elif kind == "redis":
+        named.append(("broker.url", resolved.broker.url))
+    named += [("broker.shards", url) for url in resolved.broker.shards]
+    found: dict[str, tuple[str, list[str]]] = {}
+    for setting, url in named:
+        _, settings = found.setdefault(address_of(url), (reveal(url), []))
+        if setting not in settings:
+            settings.append(setting)
+    return dict(found.values())
+
+
+def address_of(url: str) -> str:
+    """`host:port` or path of a server: what one server has in common in all URLs."""
+    place = urlsplit(reveal(url).replace("redis+socket://", "unix://"))
+    if place.scheme == "unix":
+        return place.path
+    return f"{place.hostname or 'localhost'}:{place.port or 6379}"
+
+
+def _server(url: str, part: str) -> Iterator[Finding]:
+    try:
+        with client_of(url) as client:
+            memory, server = client.info("memory"), client.info("server")
+            asked_s = time.time()
+            seconds, micros = client.time()
+            now_s = (asked_s + time.time()) / 2
+    except (redis.RedisError, OSError, ValueError) as error:
+        yield Finding(part, well=False, text=f"does not answer: {type(error).__name__}")
+        return
+    yield _memory(part, memory, str(server["redis_version"]))
+    yield from clock_findings(part, seconds + micros / 1e6 - now_s)
+
+
+def clock_findings(part: str, ahead_s: float) -> Iterator[Finding]:
+    """One where a server's clock is too far from this machine's."""
+    if abs(ahead_s) > CLOCK_DIFFERENCE_S:
+        way = "ahead of" if ahead_s > 0 else "behind"
+        text = f"its clock is {abs(ahead_s):.1f} s {way} this machine's: let both run NTP"
+        yield Finding(part, well=False, text=text)
+
+
+def client_of(url: str) -> redis.Redis:
+    """A client that does not wait long and does not try again."""
+    return redis.Redis.from_url(
+        reveal(url).replace("redis+socket://", "unix://"),
+        socket_timeout=TIMEOUT_S,
+        socket_connect_timeout=TIMEOUT_S,
+        retry=Retry(NoBackoff(), 0),
+    )
+
+
+def _memory(part: str, info: dict[str, Any], version: str) -> Finding:
+    policy, most = info.get("maxmemory_policy"), info.get("maxmemory", 0)
+    text = f"{version}, {info['used_memory_human']} used"
+    if policy != "noeviction":
+        text = f"maxmemory-policy is {policy}: jobs and slots may vanish; set it to noeviction"
+        return Finding(part, well=False, text=text)
+    if most and info["used_memory"] > NEARLY_FULL * most:
+        text += f" of {info['maxmemory_human']}: it soon takes nothing more; raise maxmemory"
+        return Finding(part, well=False, text=text)
+    return Finding(part, well=True, text=text + (f" of {info['maxmemory_human']}" if most else ""))
+
+
+def check_broker(patient: Patient) -> Iterator[Finding]:
+    """It answers, and what it cannot do."""
+    url = patient.resolved.broker.url
+    scheme = url.partition("://")[0]
+    if kind_of(url) == "rabbitmq":
+        yield _rabbitmq(url)
+    lacks = limitations(url)
+    for text in lacks:
+        yield Finding(f"broker {scheme}", well=True, text=f"cannot: {text}")
+    if not lacks:
+        yield Finding(f"broker {scheme}", well=True, text="supports everything that aragog uses")
+
+
+def _rabbitmq(url: str) -> Finding:
+    try:
+        with Connection(reveal(url), connect_timeout=TIMEOUT_S) as connection:  # type: ignore[no-untyped-call]
+            connection.connect()
+    except Exception as error:  # noqa: BLE001 - whatever the library of this broker raises
+        text = f"{without_password(url)} does not answer: {type(error).__name__}"
+        return Finding("broker.url", well=False, text=text)
+    return Finding("broker.url", well=True, text=f"{without_password(url)} answers")
+
+
+def check_queues(patient: Patient) -> Iterator[Finding]:
+    """Queues that are paused, late or without a shard."""
+    admin = None if patient.is_down else parts(patient.resolved).admin
+    for row in queue_rows(admin) if admin else ():
+        for text in concerns(row):
+            yield Finding(f"queue {row.queue}", well=False, text=text)

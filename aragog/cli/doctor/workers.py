@@ -1,0 +1,58 @@
+"""Checks of the processes: workers on every queue, and beat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from celery import Celery
+
+from aragog.bootstrap import redis_client
+from aragog.cli.doctor.finding import Finding, Patient
+from aragog.pinlater.brokers import celery_settings
+from aragog.pipeline.sending import QUEUES
+from aragog.pipeline.tally import Tally
+
+REPLY_WITHIN_S = 2.0
+
+
+def check_workers(patient: Patient) -> Iterator[Finding]:
+    """A worker answers for every queue."""
+    if patient.is_down:
+        return
+    broker = patient.resolved.broker
+    app = Celery("aragog-doctor", set_as_current=False)
+    app.conf.update(celery_settings(broker.url, broker.shards, broker.claim_timeout_s))
+    app.conf.update(broker_connection_timeout=REPLY_WITHIN_S)
+    try:
+        found = app.control.inspect(timeout=REPLY_WITHIN_S).active_queues() or {}
+    except Exception as error:  # noqa: BLE001 - whatever the library of this broker raises
+        yield Finding("workers", well=False, text=f"cannot be asked: {type(error).__name__}")
+        return
+    finally:
+        app.close()
+    served = {queue["name"] for queues in found.values() for queue in queues}
+    missing = [queue for queue in QUEUES if queue not in served]
+    if missing:
+        text = (
+            f"none answers for {', '.join(missing)}: start `celery -A workers.app worker -Q "
+            f"{','.join(missing)}`, or `aragog up`"
+        )
+        yield Finding("workers", well=False, text=text)
+    else:
+        yield Finding("workers", well=True, text=", ".join(sorted(found)))
+
+
+def check_beat(patient: Patient) -> Iterator[Finding]:
+    """A periodic task ran within the last minute: beat sends them, and a worker runs them."""
+    if patient.is_down:
+        return
+    with redis_client(patient.resolved) as client:
+        age_s = Tally(client, prefix=patient.resolved.redis.prefix).tick_age_s()
+    if age_s is None:
+        text = (
+            "no periodic task ran within a minute: nothing is refreshed; start `celery -A "
+            "workers.app beat` and a worker of the queue upkeep"
+        )
+        yield Finding("beat", well=False, text=text)
+    else:
+        yield Finding("beat", well=True, text=f"its last task ran {age_s:.0f} s ago")

@@ -1,0 +1,77 @@
+"""
+Credentials bound to an origin (scheme, host, port): the only shape in which settings hold them.
+
+A key of `fetch.basic_auth` or `fetch.origin_headers` is an origin such as `https://example.com` or
+`http://intranet.example:8080`; a bare host means `https://` alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from aragog.settings.secret import Secret, reveal
+
+_ORIGIN = re.compile(
+    r"(?:(https?)://)?(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]]+)(?::(\d{1,5}))?/?", re.IGNORECASE
+)
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+
+# Headers that are credentials by their definition: never for every host (RFC 9110, 6265).
+PRIVATE_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
+
+
+def origin_of(text: str) -> str | None:
+    """The origin that a key names, as normalized URLs spell it; None when it names none."""
+    match = _ORIGIN.fullmatch(text.strip())
+    if match is None:
+        return None
+    scheme, host, port = (match[1] or "https").lower(), match[2].lower(), match[3]
+    return f"{scheme}://{host}" + (f":{port}" if port and port != _DEFAULT_PORTS[scheme] else "")
+
+
+def header_lines(text: str) -> Iterator[tuple[str, str]]:
+    """(name, value) of each line of `Name: value` lines; no name where a line has no colon."""
+    for line in reveal(text).splitlines():
+        if line.strip():
+            name, colon, value = line.partition(":")
+            yield name.strip() if colon else "", value.strip()
+
+
+def credential_problems(
+    headers: Mapping[str, str],
+    basic_auth: Mapping[str, Secret],
+    origin_headers: Mapping[str, Secret],
+) -> Iterator[str]:
+    """What is wrong with these settings of `fetch`, a line each; no secret is in it."""
+    for name, value in headers.items():
+        if name.lower() in PRIVATE_HEADERS:
+            yield (
+                f"fetch.headers: {name} would go to every host; bind it to one origin: "
+                f'fetch.origin_headers = {{ "https://example.com" = "{name}: ..." }}'
+            )
+        elif not (_HEADER_NAME.fullmatch(name) and value.isprintable()):
+            yield f"fetch.headers: {name!r}: its name or value is not one of HTTP's; check both"
+    for setting, table in (("basic_auth", basic_auth), ("origin_headers", origin_headers)):
+        for number, key in enumerate(table, 1):
+            if origin_of(key) is None:
+                yield (
+                    f"fetch.{setting}: key {number} is no origin; write https://host or "
+                    "http://host:port (its value is not shown)"
+                )
+    for key, login in basic_auth.items():
+        if ":" not in login or not reveal(login).isprintable():
+            yield f"fetch.basic_auth: {_named(key)}: must be user:password (its value is not shown)"
+    for key, lines in origin_headers.items():
+        pairs = list(header_lines(lines))
+        if not pairs or not all(_HEADER_NAME.fullmatch(n) and v.isprintable() for n, v in pairs):
+            yield (
+                f'fetch.origin_headers: {_named(key)}: must be "Name: value", one a line '
+                "(its value is not shown)"
+            )
+
+
+def _named(key: str) -> str:
+    """A key as it may be shown: one that is no origin may be a misplaced secret."""
+    return origin_of(key) or "a key"

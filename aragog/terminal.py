@@ -1,0 +1,85 @@
+r"""
+Print on a terminal what strangers wrote, without letting it steer the terminal.
+
+An escape sequence in a page's title could move the cursor, change the window's title or type
+commands into some terminals. Every command prints through this module: control characters (C0, DEL,
+C1), bidirectional overrides and lone surrogates come out as visible escapes such as `\x1b`. JSON
+stays JSON: there they are `\u001b`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+import click
+import orjson
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+# C0 but tab and newline, DEL, C1; what reorders text (UAX 9); line separators; surrogates.
+_CONTROL = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"
+    "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+)
+_STEERING = re.compile(f"[{_CONTROL}]")
+_STEERING_OR_BREAK = re.compile(f"[\t\n{_CONTROL}]")
+# A pipe has no width: nothing is cut or wrapped there.
+_PIPE_COLUMNS = 100_000
+
+
+def printable(text: str) -> str:
+    """`text` without characters that steer a terminal; tabs and newlines stay."""
+    return _STEERING.sub(_escaped, text)
+
+
+def one_line(text: str) -> str:
+    """The same on one line: a stranger's newline cannot begin a line of ours."""
+    return _STEERING_OR_BREAK.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print `text` and a newline."""
+    click.echo(printable(text), err=err)
+
+
+def echo_json(value: Any, *, indent: bool = False) -> None:
+    """Print `value` as JSON, in one line unless `indent`."""
+    option = orjson.OPT_INDENT_2 if indent else None
+    text = orjson.dumps(value, option=option).decode()
+    click.echo(_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+
+
+def write_body(body: bytes) -> None:
+    """Bytes as they are to a pipe or a file; as printable text to a terminal."""
+    if sys.stdout.isatty():
+        echo(body.decode("utf-8", "replace"))
+    else:
+        sys.stdout.buffer.write(body)
+
+
+class SafeConsole(Console):
+    """A rich console; every string that it renders, in tables too, is made printable."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, emoji=False)
+        if not self.is_terminal:
+            self.width = _PIPE_COLUMNS
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """See rich; called for every string that is printed."""
+        return super().render_str(printable(text), **options)
+
+
+def print_table(table: Table) -> None:
+    """Print a table: cells are taken literally, and a narrow terminal folds them, cuts none."""
+    for column in table.columns:
+        column.overflow = "fold"
+    SafeConsole().print(table, markup=False, highlight=False)

@@ -1,0 +1,152 @@
+"""No command lets a page steer the terminal: control characters come out as visible escapes."""
+
+import ast
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+from click.testing import CliRunner
+
+from aragog.bootstrap import url_store
+from aragog.cli import main
+from aragog.clock import ManualClock
+from aragog.pinlater.admin import Admin
+from aragog.pinlater.job import NewJob
+from aragog.settings import load_settings
+from aragog.terminal import one_line, printable
+from aragog.urlstore.compression import compress
+from aragog.urlstore.records import ContentWrite, OutLink
+from aragog.urlstore.refresh import Seen
+from tests.support.documented import ROOT
+from tests.support.stores import NOW_MS, page
+
+pytestmark = pytest.mark.redis
+
+HOSTILE = "title \x1b]0;owned\x07 \x1b[2J \x9b31m \x90q\x9c \x7f \x00 \u202etxt\u2066 [red]markup[/] \r\nforged"
+BODY = f"<html><title>{HOSTILE}</title></html>".encode()
+URL, OTHER = "http://hostile.example/", "http://other.example/"
+STEERING = [chr(c) for c in (*range(9), *range(11, 32), *range(0x7F, 0xA0), 0x202E, 0x2066)]
+
+COMMANDS = [
+    ["show", URL],
+    ["show", URL, "--json"],
+    ["links", URL],
+    ["links", URL, "--json"],
+    ["links", "--in", OTHER],
+    ["changes"],
+    ["changes", "--json"],
+    ["explain", URL],
+    ["explain", URL, "--json"],
+    ["due", URL],
+    ["status"],
+    ["store", "list", "hostile.example"],
+    ["queue", "jobs", "fetch", "--state", "pending"],
+    ["queue", "jobs", "fetch", "--state", "pending", "--json"],
+    ["queue", "list"],
+    ["show", f"http://unknown.example/{HOSTILE}"],
+    ["show", HOSTILE],
+    ["explain", HOSTILE],
+    ["enqueue", f"http://{HOSTILE}"],
+    ["hold", HOSTILE, "--owner", "o"],
+    ["store", "lift-takedown", HOSTILE],
+]
+
+
+@pytest.fixture
+def hostile(tmp_path, redis_url, redis_server, monkeypatch):
+    """A store whose only page says hostile things wherever a page can, and a job that does too."""
+    for name, value in {
+        "ARAGOG_DATA_DIR": str(tmp_path),
+        "ARAGOG_SETTINGS": "",
+        "ARAGOG_REDIS__URL": redis_url,
+        "ARAGOG_BROKER__URL": f"pinlater+socket://{redis_server.socket}?virtual_host=1",
+        "ARAGOG_FETCH__USER_AGENT": "examplebot/1.0 (+https://example.com/bot)",
+    }.items():
+        monkeypatch.setenv(name, value)
+    store = url_store(load_settings(), ManualClock(NOW_MS))
+    for at_ms, text in ((NOW_MS, "before"), (NOW_MS + 9, HOSTILE)):
+        seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
+        store.write_pages(
+            [
+                page(
+                    URL,
+                    at_ms,
+                    seen=seen,
+                    fields={name: orjson.dumps(text) for name in ("product.price", "page.title")},
+                    facts={"page_type": "product", "why": text, "server": text},
+                    content=ContentWrite(compress(BODY), length_bytes=len(BODY), meta={}),
+                )
+            ]
+        )
+    store.add_links(URL, [OutLink(OTHER, HOSTILE)])
+    while store.fold_links(1000).left:
+        pass
+    store.close()
+    job = NewJob(HOSTILE.encode(), name=HOSTILE)
+    Admin.connect(load_settings().resolved().broker.url).cluster.enqueue("fetch", [job])
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda a: " ".join(a)[:24])
+def test_nothing_that_a_page_says_steers_the_terminal(hostile, arguments):
+    ran = CliRunner().invoke(main, arguments)
+
+    assert not isinstance(ran.exception, UnicodeError)
+    found = {c for c in ran.output if c in STEERING}
+    assert found == set(), ran.output
+    assert "Traceback" not in ran.output
+
+
+def test_a_strangers_newline_begins_no_line_of_ours(hostile):
+    for arguments in (["changes"], ["links", URL], ["store", "list", "hostile.example"]):
+        ran = CliRunner().invoke(main, arguments)
+
+        assert not any(line.startswith("forged") for line in ran.output.splitlines())
+
+
+def test_the_page_says_hostile_things_in_every_place(hostile):
+    for arguments in (["links", URL], ["links", "--in", OTHER], ["changes"], ["show", URL]):
+        assert "\\x1b]0;owned" in CliRunner().invoke(main, arguments).output.replace(
+            "\\u001b", "\\x1b"
+        )
+
+
+def test_markup_of_a_page_is_shown_as_it_is(hostile):
+    assert "[red]markup[/]" in CliRunner().invoke(main, ["show", URL]).output
+
+
+def test_content_is_raw_in_a_pipe_and_printable_on_a_terminal(hostile):
+    command = [sys.executable, "-m", "aragog.cli", "content", URL]
+    piped = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "wb") as out:
+        subprocess.run(command, stdout=out, check=True, timeout=60)
+        shown = os.read(ours, 65_536)
+    os.close(ours)
+
+    assert piped == BODY
+    assert b"\x1b" not in shown
+    assert b"\\x1b]0;owned" in shown
+
+
+@pytest.mark.parametrize("character", STEERING)
+def test_a_control_character_comes_out_as_its_escape(character):
+    assert printable(f"a{character}b") == f"a\\x{ord(character):02x}b" or ord(character) > 0xFF
+    assert character not in printable(character)
+
+
+def test_ordinary_text_is_left_alone():
+    text = "Żółw — 漢字 🐢 e\u0301 עברית"
+
+    assert printable(text) == one_line(text) == text
+    assert (printable("a\n\tb"), one_line("a\n\tb")) == ("a\n\tb", "a\\x0a\\x09b")
+
+
+def test_every_command_prints_through_the_one_module():
+    for path in [*Path(ROOT, "aragog", "cli").rglob("*.py"), Path(ROOT, "aragog/pinlater/cli.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            assert called not in {"click.echo", "click.secho", "print", "Console"}, path

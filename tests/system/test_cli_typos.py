@@ -1,0 +1,132 @@
+"""Typos are refused with exit code 2 and a hint; nothing is done and nothing is made."""
+
+import pytest
+from click.testing import CliRunner
+
+from aragog.bootstrap import url_store
+from aragog.cli import main
+from aragog.cli.arguments import pin_fields
+from aragog.client import Aragog
+from aragog.errors import ConfigError
+from aragog.pinlater.admin import Admin
+from aragog.pinlater.job import NewJob
+from aragog.settings import load_settings
+from tests.support.stores import page
+
+pytestmark = pytest.mark.redis
+
+AGENT = "examplebot/1.0 (+https://example.com/bot)"
+URL = "http://a.example/"
+
+
+@pytest.fixture
+def run(tmp_path, redis_url, redis_server, monkeypatch):
+    """An `aragog` command on a store with one page that has a title and no content."""
+    for name, value in {
+        "ARAGOG_DATA_DIR": str(tmp_path),
+        "ARAGOG_SETTINGS": "",
+        "ARAGOG_REDIS__URL": redis_url,
+        "ARAGOG_BROKER__URL": f"pinlater+socket://{redis_server.socket}?virtual_host=1",
+        "ARAGOG_FETCH__USER_AGENT": AGENT,
+    }.items():
+        monkeypatch.setenv(name, value)
+    store = url_store(load_settings())
+    facts = {"outcome": "Gone"}
+    store.write_pages([page(URL, fields={"page.title": b'"T"', "team.score": b"1"}, facts=facts)])
+    store.close()
+
+    def call(*arguments):
+        ran = CliRunner().invoke(main, arguments)
+        assert "Traceback" not in ran.output
+        return ran
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["queue", "pause", "fetsh"], "there is no queue 'fetsh'; did you mean fetch?"),
+        (["queue", "show", "zzz"], "there is no queue 'zzz'; there are canonicalize, fetch"),
+        (["queue", "limit", "fetch", "-1"], "-1"),
+        (["queue", "limit", "fetch", "nan"], "'nan' is neither a number above 0 nor none"),
+        (["queue", "limit", "fetch", "5", "--burst", "-2"], "-2"),
+        (
+            ["show", URL, "--fields", "page.titel"],
+            "'page.titel' is no field; did you mean page.title?",
+        ),
+        (["show", URL, "--fields", "team.scor"], "did you mean team.score?"),
+        (["links", URL, "--limit", "-5"], "-5"),
+        (["links", URL, "--limit", "0"], "0"),
+        (["store", "list", "a.example", "--limit", "-1"], "-1"),
+        (["store", "export", "x.jsonl", "--limit", "-1"], "-1"),
+        (["enqueue", URL, "--priority", "10"], "10"),
+        (["enqueue", URL, "--depth", "-1"], "-1"),
+        (["webhooks", "add", "example.com/hook"], "write http:// or https:// and a host"),
+        (["webhooks", "add", "ftp://example.com/"], "write http:// or https:// and a host"),
+        (["show", "nonsense"], "relative"),
+        (["explain", "nonsense"], "relative"),
+        (["shwo", URL], "No such command"),
+    ],
+    ids=lambda value: " ".join(value)[:30] if isinstance(value, list) else "",
+)
+def test_a_typo_ends_with_2_and_says_what_is_wrong(run, arguments, said):
+    ran = run(*arguments)
+
+    assert ran.exit_code == 2, ran.output
+    assert said in " ".join(ran.output.split())
+
+
+def test_fields_that_the_page_or_extraction_knows_are_no_typos(run):
+    assert run("show", URL, "--fields", "page.title,team.score").exit_code == 0
+    assert run("show", URL, "--fields", "product.price").exit_code == 0
+    assert {"page.title", "page.type", "recipe.ingredients", "product.price"} <= pin_fields()
+
+
+def test_a_queue_with_jobs_of_another_program_is_known(run):
+    admin = Admin.connect(load_settings().resolved().broker.url)
+    admin.cluster.enqueue("theirs", [NewJob(b"x")])
+
+    assert run("queue", "show", "theirs").exit_code == 0
+    assert run("queue", "pause", "fetch").exit_code == 0
+
+
+def test_enqueue_without_a_contact_refuses_like_run(run, monkeypatch):
+    monkeypatch.setenv("ARAGOG_FETCH__USER_AGENT", "")
+
+    ran = run("enqueue", "http://example.com/")
+
+    assert ran.exit_code == 1
+    assert "fetch.user_agent: must hold a contact" in ran.stderr
+    with Aragog() as client:
+        assert client.waiting() == 0
+
+
+def test_content_and_show_agree_on_whether_a_url_is_known(run):
+    known, unknown = run("content", URL), run("content", "http://unknown.example/")
+
+    assert run("show", URL).exit_code == 0
+    assert (known.exit_code, unknown.exit_code) == (4, 4)
+    assert f"no content is stored of {URL} (outcome: Gone)" in known.stderr
+    assert "nothing is known of http://unknown.example/" in unknown.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("ARAGOG_POLITENESS__QSP", "politeness.qps"),
+        ("ARAGOG_FETCH__USERAGENT", "fetch.user_agent"),
+        ("ARAGOG_REDDIS__URL", "redis"),
+    ],
+)
+def test_an_unknown_setting_comes_with_the_one_that_was_meant(name, meant):
+    with pytest.raises(ConfigError, match=f"did you mean {meant}"):
+        load_settings(environ={name: "1"})
+
+
+def test_ids_are_whole_in_a_pipe(run):
+    admin = Admin.connect(load_settings().resolved().broker.url)
+    key = "k" * 150
+    admin.cluster.enqueue("fetch", [NewJob(b"x", key=key, name="n" * 60)])
+
+    assert key in run("queue", "jobs", "fetch", "--state", "pending").output

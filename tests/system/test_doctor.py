@@ -1,0 +1,215 @@
+"""`aragog doctor` finds what is dead or dangerous, names setting and remedy, and exits with 1."""
+
+import os
+import sqlite3
+import tempfile
+from pathlib import Path
+
+import orjson
+import pytest
+import redis
+from click.testing import CliRunner
+
+from aragog.cli import main
+from aragog.cli.doctor.combinations import check_one_machine, is_this_machine
+from aragog.cli.doctor.finding import Patient
+from aragog.cli.doctor.servers import clock_findings
+from aragog.settings import (
+    BrokerSettings,
+    ContentSettings,
+    RedisSettings,
+    Settings,
+    StoreSettings,
+)
+from aragog.standalone.redis_server import RedisServer
+from tests.support.standalone import free_port
+
+AGENT = "examplebot/1.0 (+https://example.com/bot)"
+
+
+@pytest.fixture
+def server():
+    with (
+        tempfile.TemporaryDirectory(prefix="ar") as folder,
+        RedisServer(Path(folder), port=free_port()) as running,
+    ):
+        yield running
+
+
+@pytest.fixture
+def examine(tmp_path, server):
+    """`aragog doctor --no-workers` on a healthy Redis, with these settings; what is wrong by part."""
+
+    def call(*options, **variables):
+        environ = {
+            "ARAGOG_DATA_DIR": str(tmp_path / "var"),
+            "ARAGOG_SETTINGS": os.devnull,
+            "ARAGOG_REDIS__URL": server.url,
+            "ARAGOG_BROKER__URL": server.url.replace("redis://", "pinlater://"),
+            "ARAGOG_FETCH__USER_AGENT": AGENT,
+            **variables,
+        }
+        arguments = ["doctor", "--json", *(options or ["--no-workers"])]
+        ran = CliRunner().invoke(main, arguments, env=environ, catch_exceptions=False)
+        found = orjson.loads(ran.stdout)
+        wrong = {f["part"]: f["text"] for f in found if not f["well"]}
+        assert ran.exit_code == (1 if wrong else 0)
+        call.output = ran.output
+        return wrong
+
+    return call
+
+
+def test_a_healthy_system_has_no_findings(examine):
+    assert examine() == {}
+
+
+def test_a_dead_limiter_node_is_found(examine, server):
+    dead = f"redis://127.0.0.1:{free_port()}"
+
+    wrong = examine(ARAGOG_POLITENESS__LIMITER_URLS=f"{server.url},{dead}")
+
+    ((part, text),) = wrong.items()
+    assert part == f"politeness.limiter_urls {dead.removeprefix('redis://')}"
+    assert "does not answer" in text
+
+
+def test_a_dead_shard_is_found(examine):
+    port = free_port()
+
+    wrong = examine(ARAGOG_BROKER__SHARDS=f"redis://127.0.0.1:{port}")
+
+    assert "does not answer" in wrong[f"broker.shards 127.0.0.1:{port}"]
+
+
+def test_no_password_is_printed(examine):
+    wrong = examine(
+        ARAGOG_REDIS__URL=f"redis://user:hunter2@127.0.0.1:{free_port()}",
+        ARAGOG_BROKER__SHARDS=f"redis://:hunter2@127.0.0.1:{free_port()}",
+    )
+
+    assert len(wrong) >= 2
+    assert "hunter2" not in str(wrong)
+
+
+def test_servers_with_a_password_are_reached_with_it(examine, server):
+    with redis.Redis.from_url(server.url) as client:
+        client.config_set("requirepass", "hunter2")
+    url = server.url.replace("redis://", "redis://:hunter2@")
+
+    assert examine(ARAGOG_REDIS__URL=url, ARAGOG_BROKER__URL=f"pinlater{url[5:]}") == {}
+    assert "hunter2" not in examine.output
+
+
+@pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-ttl"])
+def test_a_redis_that_evicts_is_refused(examine, server, policy):
+    with redis.Redis.from_url(server.url) as client:
+        client.config_set("maxmemory-policy", policy)
+
+    ((_, text),) = examine().items()
+
+    assert f"maxmemory-policy is {policy}" in text
+    assert "noeviction" in text
+
+
+def test_a_crawler_without_a_contact_is_found(examine):
+    assert "has no contact" in examine(ARAGOG_FETCH__USER_AGENT="bot")["fetch.user_agent"]
+
+
+def test_a_dead_s3_is_found(examine, monkeypatch):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+
+    wrong = examine(
+        ARAGOG_CONTENT__ENGINE="s3",
+        ARAGOG_CONTENT__S3_BUCKET="pages",
+        ARAGOG_CONTENT__S3_REGION="us-east-1",
+        ARAGOG_CONTENT__S3_ENDPOINT=f"http://127.0.0.1:{free_port()}",
+    )
+
+    assert "S3 bucket pages" in wrong["content"]
+
+
+@pytest.mark.s3
+def test_s3_is_asked_with_the_credentials(examine, s3_settings, monkeypatch):
+    variables = {
+        "ARAGOG_CONTENT__ENGINE": "s3",
+        "ARAGOG_CONTENT__S3_BUCKET": s3_settings.s3_bucket,
+        "ARAGOG_CONTENT__S3_REGION": "us-east-1",
+        "ARAGOG_CONTENT__S3_ENDPOINT": s3_settings.s3_endpoint,
+    }
+    assert examine(**variables) == {}
+
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+
+    assert "content" in examine(**variables)
+
+
+def test_a_broken_sqlite_file_is_named(examine, tmp_path):
+    folder = tmp_path / "var" / "store"
+    folder.mkdir(parents=True)
+    sqlite3.connect(folder / "00.db").close()
+    (folder / "01.db").write_bytes(b"no database" * 1000)
+
+    wrong = examine()
+
+    assert str(folder / "01.db") in wrong["store"]
+    assert str(folder / "00.db") not in wrong["store"]
+
+
+def test_missing_workers_and_beat_are_found(examine):
+    wrong = examine("--json")
+
+    assert "none answers for fetch, robots" in wrong["workers"]
+    assert "no periodic task ran" in wrong["beat"]
+
+
+def far(**sections):
+    settings = Settings(redis=RedisSettings(url="redis://127.0.0.1:1"), **sections)
+    return [f.text for f in check_one_machine(Patient(settings, settings.resolved()))]
+
+
+def test_files_of_one_machine_with_a_broker_on_another_are_refused():
+    (text,) = far(broker=BrokerSettings(url="pinlater://192.0.2.1:6379"))
+
+    assert "192.0.2.1" in text
+    assert 'store.engine is "sqlite"' in text
+    assert 'content.engine is "folder"' in text
+
+
+def test_files_of_one_machine_with_a_broker_on_it_are_fine():
+    assert far(broker=BrokerSettings(url="pinlater://localhost:6379")) == []
+
+
+def test_servers_on_other_machines_with_shared_stores_are_fine():
+    shared = {
+        "store": StoreSettings(engine="hbase"),
+        "content": ContentSettings(engine="s3", s3_bucket="pages"),
+    }
+
+    assert far(broker=BrokerSettings(url="amqp://192.0.2.1"), **shared) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "is_here"),
+    [("127.0.0.1", True), ("localhost", True), ("192.0.2.1", False), ("nowhere.invalid", False)],
+)
+def test_an_address_of_this_machine_is_known_as_such(host, is_here):
+    assert is_this_machine(host) is is_here
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "said"), [(0.1, ""), (5, "5.0 s ahead of"), (-5, "5.0 s behind")]
+)
+def test_a_clock_that_is_off_is_found(ahead_s, said):
+    assert said in "".join(f.text for f in clock_findings("redis", ahead_s))
+
+
+@pytest.mark.redis
+@pytest.mark.slow
+def test_a_running_system_is_healthy(crawled):
+    ran = crawled.aragog("doctor")
+
+    assert ran.returncode == 0, ran.stdout
+    for part in ("redis", "store", "content", "data_dir", "workers", "beat"):
+        assert f"ok   {part}" in ran.stdout

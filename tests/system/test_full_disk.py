@@ -1,0 +1,89 @@
+"""On a full disk the supervisor goes on: the living stay, the dead are restarted, notes are retried."""
+
+import os
+import sys
+import time
+
+import pytest
+
+from aragog.standalone import leftovers
+from aragog.standalone.supervisor import CHILDREN, Child, Supervisor, is_ready, running_pid
+
+SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
+
+
+@pytest.fixture
+def supervisor(small_disk):
+    made = Supervisor(small_disk.folder, os.environ)
+    made.acquire()
+    yield made
+    made.stop()
+
+
+def restarted(supervisor, child, *, within_s=10):
+    """Kill the child and check until it runs again."""
+    child.process.kill()
+    child.process.wait()
+    until_s = time.monotonic() + within_s
+    while time.monotonic() < until_s:
+        supervisor.check()
+        if child.process is not None and child.process.poll() is None:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def noted(supervisor):
+    path = supervisor._run_dir / CHILDREN
+    return {pid for pid, _ in leftovers._noted(path)}
+
+
+def test_a_child_that_dies_on_a_full_disk_is_restarted_and_the_others_live(supervisor, small_disk):
+    first = supervisor.start(Child("first", SLEEPER))
+    other = supervisor.start(Child("other", SLEEPER))
+    small_disk.fill()
+
+    assert restarted(supervisor, first)
+    assert other.process.poll() is None
+
+
+def test_the_list_of_children_is_written_once_there_is_space_again(supervisor, small_disk):
+    supervisor.start(Child("other", SLEEPER))
+    child = supervisor.start(Child("first", SLEEPER))
+    small_disk.fill()
+    assert restarted(supervisor, child)
+    assert child.process.pid not in noted(supervisor)
+
+    small_disk.free()
+    supervisor.check()
+
+    assert child.process.pid in noted(supervisor)
+
+
+def test_a_full_disk_does_not_hide_that_the_system_runs(supervisor, small_disk):
+    small_disk.fill()
+    supervisor.ready()
+    supervisor.check()
+
+    assert running_pid(supervisor._run_dir) == os.getpid()
+    assert is_ready(supervisor._run_dir)
+
+
+def test_a_program_that_cannot_be_started_now_is_tried_again(supervisor, tmp_path):
+    program = tmp_path / "program"
+    program.symlink_to(sys.executable)
+    child = supervisor.start(Child("first", [str(program), *SLEEPER[1:]]))
+    program.unlink()
+    child.process.kill()
+    child.process.wait()
+    until_s = time.monotonic() + 10
+    while child.restarts < 2 and time.monotonic() < until_s:
+        supervisor.check()
+        time.sleep(0.05)
+    program.symlink_to(sys.executable)
+
+    while child.process is None and time.monotonic() < until_s:
+        supervisor.check()
+        time.sleep(0.05)
+
+    assert child.process is not None

@@ -1,0 +1,146 @@
+"""What the standalone system keeps is for its own user; its Redis is nobody else's."""
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import pytest
+import redis
+from click.testing import CliRunner
+
+from aragog.cli import main
+from aragog.client import Aragog
+from aragog.errors import ConfigError
+from aragog.settings import Settings, StandaloneSettings, load_settings
+from aragog.standalone.redis_server import RedisServer
+from aragog.standalone.supervisor import Supervisor
+from tests.support.standalone import standalone
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def deep(tmp_path, monkeypatch):
+    """Settings whose data folder is too long a path for a socket; the socket's folder."""
+    with tempfile.TemporaryDirectory(prefix="ar") as shared:
+        monkeypatch.setattr(tempfile, "tempdir", shared)
+        settings = Settings(data_dir=tmp_path / ("d" * 100) / "var")
+        yield settings, settings.redis_socket.parent
+
+
+def test_the_folder_of_the_socket_is_made_for_us_alone(deep):
+    settings, folder = deep
+
+    settings.resolved()
+    settings.resolved()
+
+    assert stat.S_IMODE(folder.lstat().st_mode) == 0o700
+    assert folder.lstat().st_uid == os.getuid()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to somebody else")
+def test_a_strangers_folder_is_refused(deep):
+    settings, folder = deep
+    folder.mkdir(mode=0o700)
+    os.chown(folder, NOBODY, NOBODY)
+
+    with pytest.raises(ConfigError, match=f"belongs to user {NOBODY}"):
+        settings.resolved()
+    with pytest.raises(ConfigError, match=f"belongs to user {NOBODY}"):
+        Aragog(settings)
+
+
+def test_a_folder_that_others_may_enter_is_refused(deep):
+    settings, folder = deep
+    folder.mkdir()
+    folder.chmod(0o755)
+
+    with pytest.raises(ConfigError, match="mode 0755, and must have 0700"):
+        settings.resolved()
+
+
+def test_a_link_to_a_folder_is_refused(deep, tmp_path):
+    settings, folder = deep
+    folder.symlink_to(tmp_path)
+
+    with pytest.raises(ConfigError, match="is no folder"):
+        settings.resolved()
+
+
+def open_to_others(folder: Path) -> list[str]:
+    """What somebody else could read: reachable from `folder` by its modes."""
+    found = []
+    for path in (folder, *folder.rglob("*")):
+        above = [p for p in path.parents if p == folder or folder in p.parents]
+        reachable = all(p.lstat().st_mode & 0o005 for p in above)
+        if reachable and path.lstat().st_mode & 0o077 and path.is_file():
+            found.append(str(path.relative_to(folder)))
+    return found
+
+
+def test_files_that_the_command_line_makes_are_not_for_others(tmp_path):
+    data_dir = tmp_path / "var"
+    environ = {"ARAGOG_DATA_DIR": str(data_dir), "ARAGOG_SETTINGS": ""}
+
+    made = CliRunner().invoke(main, ["webhooks", "add", "https://example.com/hook"], env=environ)
+
+    assert made.exit_code == 0, made.output
+    assert stat.S_IMODE(data_dir.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(f.stat().st_mode) for f in (data_dir / "store").glob("*.db")} == {0o600}
+
+
+def test_files_in_a_data_folder_that_others_may_enter_are_not_for_others(tmp_path):
+    data_dir = tmp_path / "var"
+    data_dir.mkdir(mode=0o755)
+    environ = {"ARAGOG_DATA_DIR": str(data_dir), "ARAGOG_SETTINGS": ""}
+    CliRunner().invoke(main, ["webhooks", "add", "https://example.com/hook"], env=environ)
+    supervisor = Supervisor(data_dir, os.environ)
+    supervisor.acquire()
+    supervisor.stop()
+
+    assert open_to_others(data_dir) == []
+
+
+@pytest.mark.redis
+@pytest.mark.slow
+def test_a_running_system_writes_nothing_that_others_can_read(demo_web):
+    with standalone(demo_web) as system:
+        system.folder.chmod(0o755)
+        with Aragog(system.settings) as client:
+            client.enqueue(["http://news.test/"])
+            system.finish(client)
+
+        assert open_to_others(system.folder) == []
+
+
+@pytest.mark.redis
+def test_a_full_private_redis_keeps_what_it_has_and_names_the_setting():
+    with tempfile.TemporaryDirectory(prefix="ar") as folder:
+        data_dir = Path(folder)
+        with RedisServer(data_dir / "redis", max_memory_bytes=33_554_432) as server:
+            with redis.Redis.from_url(server.url) as client:
+                client.set("ballast", bytes(1_000_000))
+                client.config_set("maxmemory", 1_000_000)
+            environ = {"ARAGOG_DATA_DIR": folder, "ARAGOG_SETTINGS": ""}
+            agent = {"ARAGOG_FETCH__USER_AGENT": "examplebot/1.0 (+https://example.com/bot)"}
+
+            told = CliRunner().invoke(main, ["enqueue", "http://a.test/"], env=environ | agent)
+
+            with redis.Redis.from_url(server.url) as client:
+                assert client.strlen("ballast") == 1_000_000
+    assert told.exit_code == 1
+    assert "standalone.redis_max_memory_bytes" in told.stderr
+    assert "nothing answers" not in told.stderr
+
+
+def test_a_limit_that_nothing_fits_into_is_refused():
+    with pytest.raises(ConfigError, match="redis_max_memory_bytes: must be 33554432 at least"):
+        load_settings(environ={"ARAGOG_STANDALONE__REDIS_MAX_MEMORY_BYTES": "1000"})
+
+
+def test_the_limit_is_handed_to_the_server():
+    command = RedisServer(Path("x"), max_memory_bytes=50_000_000).command()
+
+    assert command[command.index("--maxmemory") + 1] == "50000000"
+    assert StandaloneSettings().redis_max_memory_bytes is None
