@@ -25,14 +25,17 @@ from aragog.pages import sitemaps
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
+from aragog.pipeline.admission import Admission
 from aragog.pipeline.enqueue import Enqueuer
 from aragog.pipeline.outages import OutageBoard
+from aragog.pipeline.room import claim_limit
 from aragog.pipeline.run_marks import RunMarks
 from aragog.pipeline.sending import Sender
 from aragog.pipeline.services import Services
 from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.spelling import take_up_site_rules
 from aragog.pipeline.spool import Spool
+from aragog.pipeline.spool_sweep import WaitingJobs
 from aragog.pipeline.store_claim import StoreClaim, StoreIdentity, conflict
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
@@ -78,7 +81,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
     return Services(
         settings=settings,
         clock=clock,
-        spool=Spool(client, prefix=settings.redis.prefix, ttl_s=settings.pipeline.spool_ttl_s),
+        spool=spool(settings, client),
         run_marks=RunMarks(
             client, prefix=settings.redis.prefix, ttl_s=settings.pipeline.spool_ttl_s
         ),
@@ -86,7 +89,12 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         tally=counts,
         sender=sender,
         enqueuer=Enqueuer(
-            waiting, sender, counts, bundle_size=settings.pipeline.bundle_size, blocks=blocks
+            waiting,
+            sender,
+            counts,
+            bundle_size=settings.pipeline.bundle_size,
+            qps=settings.politeness.qps,
+            blocks=blocks,
         ),
         blocks=blocks,
         limiter=limiter(settings, overrides, clock),
@@ -97,6 +105,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         sitemap_fetcher=Fetcher(for_sitemaps(settings.fetch), guard, clock=clock),
         store=url_store(settings, clock),
         pool=ThreadPoolExecutor(FETCH_THREADS, thread_name_prefix="fetch"),
+        waiting_jobs=_waiting_jobs(settings),
     )
 
 
@@ -117,6 +126,28 @@ def overrides_of(settings: Settings) -> Overrides:
     """The operator's word on single domains. Raises `ConfigError` for what cannot be used."""
     politeness = settings.politeness
     return Overrides(politeness.overrides_file, blocked_hosts=politeness.blocked_hosts)
+
+
+def _waiting_jobs(settings: Settings) -> WaitingJobs | None:
+    broker = settings.broker
+    if kind_of(broker.url) != "pinlater":
+        return None
+    return WaitingJobs(Admin.connect(broker.url, broker.shards))
+
+
+def fetch_gate(settings: Settings) -> Callable[[], int] | None:
+    """What a worker asks before it claims fetches; None on a broker that knows no gates."""
+    settings = settings.resolved()
+    if kind_of(settings.broker.url) != "pinlater":
+        return None
+    client = _glance(settings.redis.url)
+    return claim_limit(spool(settings, client), Admission({"redis.url": client}))
+
+
+def spool(settings: Settings, client: redis.Redis) -> Spool:
+    """The spool on the shared Redis."""
+    max_bytes = settings.pipeline.spool_max_bytes
+    return Spool(client, prefix=settings.redis.prefix, max_bytes=max_bytes)
 
 
 def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None) -> Limiter:
@@ -233,6 +264,7 @@ def parts(settings: Settings, *, clock: Clock | None = None) -> Parts:
         tally=Tally(client, prefix=settings.redis.prefix),
         waiting=Waiting(client, prefix=settings.redis.prefix),
         outages=OutageBoard(client, prefix=settings.redis.prefix),
+        spool=spool(settings, client),
         guard=Guard(settings.fetch),
         robots=robots_cache(settings, clock),
         limiter=_once(lambda: limiter(settings, overrides_of(settings))),

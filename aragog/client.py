@@ -12,7 +12,8 @@ It needs the broker and the Redis of the settings, nothing of the workers' code.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -20,14 +21,17 @@ import redis
 from celery import Celery
 
 from aragog.clock import SystemClock
-from aragog.errors import ConfigError
-from aragog.pinlater.brokers import celery_settings
+from aragog.errors import ConfigError, SlowDown
+from aragog.pinlater.address import redis_urls
+from aragog.pinlater.brokers import celery_settings, kind_of
+from aragog.pipeline.admission import Admission
 from aragog.pipeline.bundles import PRIORITY_DEFAULT
 from aragog.pipeline.enqueue import Enqueued, Enqueuer, Wanted
 from aragog.pipeline.holding import HoldBundle
 from aragog.pipeline.sending import HOLDS, CelerySender, Send
 from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.spelling import take_up_site_rules
+from aragog.pipeline.spool import Spool
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
 from aragog.settings import Settings, load_settings
@@ -38,6 +42,18 @@ HOLDS_A_MESSAGE = 500
 
 # An index names sitemaps, and those name pages: sitemaps.org knows no third level.
 SITEMAP_LEVELS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How busy the system is, for producers that would rather slow down than be refused."""
+
+    waiting: int
+    """URLs accepted and neither stored nor given up."""
+    memory_share: float
+    """Of `maxmemory`, on the fullest server; 0.0 without one. From 0.8 on `enqueue` is refused."""
+    fetching_waits: bool
+    """Pages are fetched faster than they are stored: what is enqueued now only waits longer."""
 
 
 class Aragog:
@@ -59,8 +75,18 @@ class Aragog:
             task_ignore_result=True,
             broker_connection_timeout=5,
         )
+        self._servers = {"redis.url": self._redis}
+        if kind_of(broker.url) == "pinlater":
+            urls = (*redis_urls(broker.url), *broker.shards)
+            self._servers |= {
+                f"broker {n}": redis.Redis.from_url(url, socket_timeout=10)
+                for n, url in enumerate(urls)
+            }
+        self._admission = Admission(self._servers)
         self._waiting = Waiting(self._redis, prefix=shared.prefix)
         self._tally = Tally(self._redis, prefix=shared.prefix)
+        max_bytes = self._settings.pipeline.spool_max_bytes
+        self._spool = Spool(self._redis, prefix=shared.prefix, max_bytes=max_bytes)
         self._sender = CelerySender(self._app)
         self._enqueuer = Enqueuer(
             self._waiting,
@@ -68,6 +94,8 @@ class Aragog:
             self._tally,
             bundle_size=self._settings.pipeline.bundle_size,
             blocks=SiteBlocks(self._redis, prefix=shared.prefix),
+            qps=self._settings.politeness.qps,
+            admission=self._admission,
         )
 
     def enqueue(
@@ -94,6 +122,7 @@ class Aragog:
 
         Raises:
             BrokerUnavailable: what had not been accepted was not enqueued; call again with all.
+            SlowDown: the same, for the servers are nearly full; see `backlog`.
             ConfigError: `priority` or `depth` is out of bounds.
         """
         return list(
@@ -116,8 +145,14 @@ class Aragog:
         depth: int = 0,
         refresh: bool = False,
         sitemap: bool = False,
+        on_wait: Callable[[SlowDown], None] | None = None,
     ) -> Iterator[Enqueued]:
-        """The same in constant memory: URLs are taken, and answered, 1,000 at a time."""
+        """
+        The same in constant memory: URLs are taken, and answered, 1,000 at a time.
+
+        With `on_wait`, `SlowDown` is not raised: that is called before each wait of
+        `retry_after_s`, until there is room.
+        """
         if not 0 <= priority <= 9:
             raise ConfigError(f"priority: must be 0 (most urgent) to 9, got {priority}")
         if depth < 0:
@@ -130,7 +165,7 @@ class Aragog:
             run_after_ms=run_after,
             sitemap=sitemap,
         )
-        return self._enqueuer.enqueue(urls, wanted)
+        return self._enqueuer.enqueue(urls, wanted, on_wait)
 
     def hold(self, urls: str | Iterable[str], owner: str) -> None:
         """
@@ -164,6 +199,16 @@ class Aragog:
         """How many URLs are on their way, accepted and neither stored nor given up."""
         return self._waiting.count()
 
+    def backlog(self) -> Backlog:
+        """
+        How much is on its way, and whether to slow down before `enqueue` is refused.
+
+        Raises:
+            TransientError: Redis does not answer.
+        """
+        state = self._spool.state()
+        return Backlog(self.waiting(), max(self._admission.shares().values()), state.closed)
+
     def tally(self) -> dict[str, int]:
         """Counts of what happened so far: enqueued, fetched, refused, failed, stored, …"""
         return self._tally.read()
@@ -171,7 +216,8 @@ class Aragog:
     def close(self) -> None:
         """Let go of the connections."""
         self._app.close()
-        self._redis.close()
+        for server in self._servers.values():
+            server.close()
 
     def __enter__(self) -> Self:
         return self

@@ -20,8 +20,9 @@ The web's misbehaviour is never an error here: it is an outcome (`aragog.fetcher
     │   ├── LimiterUnavailable      the limiter's Redis
     │   ├── RobotsUnavailable       the robots cache's Redis
     │   ├── SpoolUnavailable        the spool's Redis
-    │   └── BrokerUnavailable       the job layer's Redis, or any Celery broker
-    │       └── BrokerFull          it answers, and its memory is full
+    │   ├── BrokerUnavailable       the job layer's Redis, or any Celery broker
+    │   │   └── BrokerFull          it answers, and its memory is full
+    │   └── SlowDown                new URLs come in faster than there is room for them
     └── PermanentError              our data; a human must look
         ├── CorruptRow
         └── CorruptContent
@@ -186,6 +187,15 @@ class BrokerUnavailable(TransientError):
 
 class BrokerFull(BrokerUnavailable):
     """It answers, and has no memory left for what is new; what is there goes on."""
+
+
+class SlowDown(TransientError):
+    """New URLs were refused, since the server is nearly full; try again after `retry_after_s`."""
+
+    def __init__(self, where: str, why: str, retry_after_s: float) -> None:
+        super().__init__(where, why)
+        self.args = (where, why, retry_after_s)
+        self.retry_after_s = retry_after_s
 
 
 class PermanentError(AragogError):

@@ -16,8 +16,9 @@ def fold_links() -> None:
 
 @stage(SWEEP)
 def sweep() -> None:
-    """Drop notes of URLs that wait no longer."""
+    """Drop notes of URLs that wait no longer, and bodies that nobody waits for."""
     upkeep.sweep(services())
+    upkeep.sweep_spool(services())
     upkeep.sweep_changes(services())
     upkeep.share_takedowns(services())
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
+from aragog.settings import load_settings
 from workers.app import app
 from workers.preload import preload
-from workers.roles import ROLES
+from workers.roles import ROLES, sized
 
 
 def main() -> int:
@@ -15,7 +16,8 @@ def main() -> int:
     if role not in ROLES:
         sys.stderr.write(f"usage: python -m workers {{{'|'.join(ROLES)}}} [celery options]\n")
         return 2
-    options = ["--hostname", f"{role}@%h", "--loglevel", "WARNING", *ROLES[role].options()]
+    size = sized(role, load_settings().workers).options()
+    options = ["--hostname", f"{role}@%h", "--loglevel", "WARNING", *size]
     app.loader.import_default_modules()  # the tasks, and all that they stand on
     preload()
     app.worker_main(["worker", *options, *sys.argv[2:]])

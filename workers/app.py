@@ -16,9 +16,10 @@ from celery import Celery
 from celery.signals import worker_init, worker_process_init
 
 from aragog.errors import ConfigError, TransientError
+from aragog.pinlater import gates
 from aragog.pinlater.worker import follow
 from aragog.pipeline.page_limits import make_expendable
-from aragog.pipeline.sending import QUEUES
+from aragog.pipeline.sending import FETCH, QUEUE_OF, QUEUES
 from aragog.pipeline.spelling import take_up_site_rules
 from aragog.settings import load_settings
 
@@ -52,6 +53,16 @@ def _check_files(**_: Any) -> None:
 worker_init.connect(_check_files, weak=False)
 # In each child of a prefork pool: it may be lost with a page, and is started anew.
 worker_process_init.connect(make_expendable, weak=False)
+
+
+def _hold_back_fetches(**_: Any) -> None:
+    """Claim no fetches while the spool is full: docs/architecture.md, "Back-pressure"."""
+    from aragog.bootstrap import fetch_gate  # noqa: PLC0415 - beat and Flower do without
+
+    gates.put(QUEUE_OF[FETCH], fetch_gate(load_settings()))
+
+
+worker_init.connect(_hold_back_fetches, weak=False)
 
 app = Celery("aragog")
 app.config_from_object("celeryconfig")

@@ -9,8 +9,10 @@ command-line options: any Celery worker started by hand with the same queues doe
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from aragog.settings import WorkerSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +36,18 @@ class Role:
 
 
 CORES = os.cpu_count() or 1
+DEFAULT = WorkerSettings()
 
 ROLES = {
-    "fetch": Role(("fetch",), "threads", 4),
-    "robots": Role(("robots", "upkeep"), "threads", 4),
+    "fetch": Role(("fetch",), "threads", DEFAULT.fetch),
+    "robots": Role(("robots", "upkeep"), "threads", DEFAULT.robots),
     "canonicalize": Role(("canonicalize",), "prefork", max(1, CORES // 2)),
-    "store": Role(("store",), "threads", 2),
-    "webhooks": Role(("webhooks",), "threads", 4),
+    "store": Role(("store",), "threads", DEFAULT.store),
+    "webhooks": Role(("webhooks",), "threads", DEFAULT.webhooks),
 }
+
+
+def sized(role: str, settings: WorkerSettings) -> Role:
+    """The role as large as the settings say."""
+    given = ROLES[role]
+    return replace(given, concurrency=getattr(settings, role) or given.concurrency)

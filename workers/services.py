@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
 
 from aragog.bootstrap import connect, outage_board
 from aragog.pipeline.outages import OUTAGES
@@ -43,5 +44,10 @@ def services() -> Services:
 
 
 def send_all(messages: list[Send]) -> None:
-    """Send what a stage returned. On BrokerUnavailable the task runs again and sends it all."""
-    services().sender.send_all(messages)
+    """
+    Send what a stage returned. On BrokerUnavailable the task runs again and sends it all.
+
+    It takes the place of the message at hand, or leads to memory being freed, so a full server
+    takes it. Refusing a part of it would have the rest done twice.
+    """
+    services().sender.send_all([replace(one, even_when_full=True) for one in messages])

@@ -7,7 +7,7 @@ import os
 import sys
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -24,7 +24,7 @@ from rich.progress import (
 
 from aragog.cli.arguments import NOT_NEGATIVE, PRIORITY
 from aragog.client import Aragog
-from aragog.errors import ConfigError, InvalidUrl
+from aragog.errors import ConfigError, InvalidUrl, SlowDown
 from aragog.fetcher.user_agent import check_user_agent, has_contact
 from aragog.pipeline.bundles import PRIORITY_DEFAULT
 from aragog.pipeline.enqueue import Enqueued, Fate
@@ -79,6 +79,7 @@ def enqueue(
             run_after=run_after,
             refresh=refresh,
             sitemap=sitemap,
+            on_wait=_waiter(),
         )
         try:
             for answer, where in zip(answers, lines.places(), strict=False):
@@ -91,6 +92,19 @@ def enqueue(
             echo(", ".join(f"{counts[fate]} {fate.value}" for fate in shown))
     if counts[Fate.INVALID]:
         sys.exit(3)
+
+
+def _waiter() -> Callable[[SlowDown], None]:
+    """Reports once that new URLs have to wait."""
+    told = False
+
+    def on_wait(refusal: SlowDown) -> None:
+        nonlocal told
+        if not told:
+            echo(f"waiting: {refusal}", err=True)
+        told = True
+
+    return on_wait
 
 
 def with_contact(urls: Iterable[str], settings: Settings) -> Iterator[str]:

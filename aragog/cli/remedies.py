@@ -9,6 +9,7 @@ from aragog.errors import (
     BrokerFull,
     ConfigError,
     ContentUnavailable,
+    SlowDown,
     StoreUnavailable,
     TransientError,
 )
@@ -17,7 +18,7 @@ from aragog.settings import Settings, load_settings
 
 def remedy(error: AragogError) -> str | None:
     """A line that names the setting, its value and the next step; None when the error says it."""
-    if not isinstance(error, TransientError):
+    if not isinstance(error, TransientError) or isinstance(error, SlowDown):
         return None
     try:
         settings = load_settings()

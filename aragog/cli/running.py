@@ -24,7 +24,7 @@ from rich.progress import Progress
 from aragog.cli.arguments import NOT_NEGATIVE
 from aragog.cli.producing import Lines, Where, told, with_contact
 from aragog.client import Aragog
-from aragog.errors import ConfigError
+from aragog.errors import ConfigError, SlowDown
 from aragog.pipeline.enqueue import CHUNK, Fate
 from aragog.settings import Settings, load_settings
 from aragog.standalone import system
@@ -233,7 +233,9 @@ def _crawl(
     first, cut = "", False
     with Aragog(settings) as client:
         before = client.tally()
-        answers = client.enqueue_all(urls, depth=depth, refresh=refresh)
+        answers = client.enqueue_all(
+            urls, depth=depth, refresh=refresh, on_wait=partial(_wait_for_room, tick, console)
+        )
         for number, (answer, where) in enumerate(zip(answers, places, strict=False), 1):
             fates[answer.fate] += 1
             first = first or answer.url or ""
@@ -254,6 +256,13 @@ def _crawl(
     shown = f"look:    {_program()} show '{first or 'URL'}'"
     console.print(shown, highlight=False, markup=False, soft_wrap=True)
     return not (cut or snapshot.waiting)
+
+
+def _wait_for_room(tick: Callable[[], bool], console: Console, refusal: SlowDown) -> None:
+    """Before each wait. Raises the refusal once the run is stopped."""
+    if not tick():
+        raise refusal
+    console.print(f"waiting: {refusal}", markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager

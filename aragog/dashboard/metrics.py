@@ -166,6 +166,19 @@ def _outages(parts: Parts) -> Iterator[Metric]:
     yield from (out, failures)
 
 
+def _spool(parts: Parts) -> Iterator[Metric]:
+    state = parts.spool.state()
+    yield GaugeMetricFamily(
+        "aragog_spool_bytes", "Bodies between two stages.", value=state.used_bytes
+    )
+    yield GaugeMetricFamily(
+        "aragog_spool_max_bytes", "Its bound.", value=parts.spool.bounds().max_bytes
+    )
+    yield GaugeMetricFamily(
+        "aragog_fetching_waits", "1: fetches wait for room in the spool.", value=state.closed
+    )
+
+
 def _queues(parts: Parts) -> Iterator[Metric]:
     if parts.admin is None:
         return
@@ -277,6 +290,7 @@ def _memory(parts: Parts) -> Iterator[Metric]:
 _READERS: tuple[tuple[str, Callable[[Parts], Iterator[Metric]]], ...] = (
     ("urls", _urls),
     ("outages", _outages),
+    ("spool", _spool),
     ("queues", _queues),
     ("shards", _shards),
     ("domains", _domains),

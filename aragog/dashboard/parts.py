@@ -12,6 +12,7 @@ from aragog.clock import Clock
 from aragog.fetcher.guard import Guard
 from aragog.pinlater.admin import Admin
 from aragog.pipeline.outages import OutageBoard
+from aragog.pipeline.spool import Spool
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
 from aragog.politeness.limiter import Limiter
@@ -29,6 +30,7 @@ class Parts:
     tally: Tally
     waiting: Waiting
     outages: OutageBoard
+    spool: Spool
     guard: Guard
     robots: RobotsCache
     limiter: Callable[[], Limiter]

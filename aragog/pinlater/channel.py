@@ -18,6 +18,7 @@ from typing import Any
 from kombu.transport import redis as stock
 from kombu.transport import virtual
 from redis.connection import UnixDomainSocketConnection, parse_url
+from redis.exceptions import ExecAbortError, OutOfMemoryError
 
 from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable, InvalidMessage
@@ -314,7 +315,17 @@ class Channel(stock.Channel):
 
     def _queue_bind(self, exchange: str, *args: Any) -> None:
         with our_errors(f"broker, binding of {exchange}"):
-            super()._queue_bind(exchange, *args)
+            try:
+                super()._queue_bind(exchange, *args)
+            except (OutOfMemoryError, ExecAbortError):
+                # Every new connection binds anew. A server that is full refuses it, known or not.
+                if not self._is_bound(exchange, *args):
+                    raise
+
+    def _is_bound(self, exchange: str, routing_key: str, pattern: str, queue: str) -> bool:
+        member = self.sep.join([routing_key or "", pattern or "", queue or ""])
+        with self.conn_or_acquire() as client:
+            return bool(client.sismember(self.keyprefix_queue % (exchange,), member))
 
     def _has_queue(self, queue: str, **kwargs: Any) -> bool:
         return bool(super()._has_queue(queue, **kwargs)) or any(

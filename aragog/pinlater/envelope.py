@@ -49,6 +49,7 @@ def to_job(message: dict[str, Any], *, priority: int, now: datetime) -> NewJob:
     in_headers = headers.pop("unique_key", None)
     unique_key = properties.pop("unique_key", None) or in_headers or ""
     attempts = properties.pop("max_attempts", None) or headers.get("max_attempts") or 0
+    even_when_full = bool(headers.pop("even_when_full", False))
     return NewJob(
         body=_json.dumps(message | {"headers": headers, "properties": properties}).encode(),
         priority=priority,
@@ -57,6 +58,7 @@ def to_job(message: dict[str, Any], *, priority: int, now: datetime) -> NewJob:
         unique_key=str(unique_key),
         name=str(headers["task"]),
         key=str(headers["id"]),
+        even_when_full=even_when_full,
     )
 
 

@@ -20,6 +20,7 @@ from redis.exceptions import RedisError
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable
+from aragog.pinlater import gates
 from aragog.pinlater.book import ClaimBook
 from aragog.pinlater.job import Claimed
 from aragog.pinlater.shard import MAX_BATCH, RedisShard
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 1.0
 """A queue is looked into this often at least; a lost wake token costs no more."""
+GATED_LOOK_EVERY_S = 0.25
+"""A gate that is closed is asked this often: nobody wakes the worker when it opens."""
 WAIT_S = 1
 """Of one blocking pop."""
 OVERDUE_S = 5.0
@@ -135,13 +138,18 @@ class Intake:
         cluster = self.book.cluster
         # Whatever happens below, this queue is looked into again.
         self._look_s[place] = now_s + LOOK_EVERY_S
+        lowest = gates.lowest(queue)
+        if lowest < gates.EVERYTHING:
+            self._look_s[place] = now_s + GATED_LOOK_EVERY_S
+        if lowest == gates.NOTHING:
+            return 0
         if shard is not cluster.shards[0] and not cluster.usable(shard):
             return 0
         try:
             with cluster.watched(shard):
                 answer = shard.claim(
                     queue, limit=limit, timeout_ms=self.book.claim_timeout_ms,
-                    worker=self.book.worker, share=cluster.share,
+                    worker=self.book.worker, share=cluster.share, lowest=lowest,
                 )  # fmt: skip
         except BrokerUnavailable:
             if shard is cluster.shards[0]:

@@ -48,6 +48,8 @@ class NewJob:
     """What kind of job it is, for people: a task's name."""
     key: str = ""
     """The application's own id, for people: a task's id."""
+    even_when_full: bool = False
+    """Taken although the server's memory is full: what it leads to gives memory back."""
 
 
 class Enqueued(NamedTuple):

@@ -115,7 +115,14 @@ class MemoryShard:
         return next((j for j in alive if unique_key and j.job.unique_key == unique_key), None)
 
     def claim(
-        self, queue: str, *, limit: int, timeout_ms: int, worker: str, share: float = 1.0
+        self,
+        queue: str,
+        *,
+        limit: int,
+        timeout_ms: int,
+        worker: str,
+        share: float = 1.0,
+        lowest: int = PRIORITIES[-1],
     ) -> ClaimAnswer:
         q, now_ms = self._queues[queue], self._clock.now_ms()
         if q.settings.get("paused"):
@@ -123,13 +130,14 @@ class MemoryShard:
         rate = q.settings.get("rate")
         if rate is not None:
             limit = min(limit, int(self._fill(q, rate * share, share, now_ms)))
-        due = [j for j in q.of(State.PENDING) if j.at_ms <= now_ms][:limit]
+        offered = [j for j in q.of(State.PENDING) if j.job.priority <= lowest]
+        due = [j for j in offered if j.at_ms <= now_ms][:limit]
         for job in due:
             q.last += 1
             job.state, job.at_ms, job.token = State.RUNNING, now_ms + timeout_ms, q.last
             job.attempts, job.since_ms, job.worker = job.attempts + 1, now_ms, worker
         q.stats["claimed"] += len(due)
-        next_due_ms = min((j.at_ms for j in q.of(State.PENDING)), default=None)
+        next_due_ms = min((j.at_ms for j in offered if j.state is State.PENDING), default=None)
         more = next_due_ms is not None and next_due_ms <= now_ms
         if rate is not None and q.tokens is not None:
             q.tokens -= len(due)

@@ -63,9 +63,20 @@ class Shard(Protocol):
         """Take new jobs, in order; one round trip however many."""
 
     def claim(
-        self, queue: str, *, limit: int, timeout_ms: int, worker: str, share: float = 1.0
+        self,
+        queue: str,
+        *,
+        limit: int,
+        timeout_ms: int,
+        worker: str,
+        share: float = 1.0,
+        lowest: int = PRIORITIES[-1],
     ) -> ClaimAnswer:
-        """Up to `limit` (1 to 200) due jobs, most urgent first, then by due time; atomic."""
+        """
+        Up to `limit` (1 to 200) due jobs, most urgent first, then by due time; atomic.
+
+        Jobs less urgent than `lowest` are passed over.
+        """
 
     def ack(self, queue: str, held: Sequence[Hold]) -> list[bool]:
         """
@@ -222,9 +233,16 @@ class RedisShard:
             return list(pipe.execute())[1:]
 
     def claim(
-        self, queue: str, *, limit: int, timeout_ms: int, worker: str, share: float = 1.0
+        self,
+        queue: str,
+        *,
+        limit: int,
+        timeout_ms: int,
+        worker: str,
+        share: float = 1.0,
+        lowest: int = PRIORITIES[-1],
     ) -> ClaimAnswer:
-        answer = self._run("claim", queue, limit, timeout_ms, records.escape(worker), share)
+        answer = self._run("claim", queue, limit, timeout_ms, records.escape(worker), share, lowest)
         return ClaimAnswer(
             now_ms=answer[0],
             next_due_ms=answer[1] if answer[1] >= 0 else None,
@@ -437,7 +455,7 @@ def slices(items: Sequence[T]) -> list[Sequence[T]]:
 
 def _new_job_args(jobs: Sequence[NewJob]) -> list[object]:
     escape = records.escape
-    return [
+    return [int(any(job.even_when_full for job in jobs))] + [
         x
         for job in jobs
         for x in (

@@ -25,7 +25,7 @@ from aragog.pipeline.page_limits import PageTooExpensive, limited
 from aragog.pipeline.page_writes import Planned, failure_write, page_write, to_blob
 from aragog.pipeline.reading import Reading, candidates, decided, read_page
 from aragog.pipeline.run_marks import MAX_RUNS_LOST
-from aragog.pipeline.sending import CANONICALIZE, STORE, Send
+from aragog.pipeline.sending import CANONICALIZE, STORE, Send, most_urgent
 from aragog.pipeline.services import Services
 from aragog.pipeline.sitemaps import enqueue_entries
 from aragog.urls.canonical import KnownPage
@@ -185,12 +185,13 @@ def _told(answer: Answer, problems: Mapping[str, str]) -> Answer:
 def _to_store(answers: Sequence[Answer], writes: Sequence[Planned], services: Services) -> Send:
     (token,) = services.spool.put_many([to_blob(writes)])
     bodies = tuple(a.token for a in answers if a.token)
-    return Send(STORE, PageBundle(token, tuple(a.job for a in answers), bodies))
+    jobs = tuple(a.job for a in answers)
+    return Send(STORE, PageBundle(token, jobs, bodies), priority=most_urgent(jobs))
 
 
 def _follow(answers: Sequence[Answer], read: Mapping[str, Reading], services: Services) -> None:
     """Links of pages with depth left are enqueued, within the page's registered domain."""
-    by_depth: dict[int, list[str]] = {}
+    by_way: dict[tuple[int, int], list[str]] = {}
     for answer in answers:
         reading = read.get(answer.job.url)
         if reading is None or answer.job.depth < 1:
@@ -199,11 +200,11 @@ def _follow(answers: Sequence[Answer], read: Mapping[str, Reading], services: Se
         if obey and reading.nofollow:
             continue
         home = registered_domain(answer.final_url)
-        by_depth.setdefault(answer.job.depth - 1, []).extend(
+        by_way.setdefault((answer.job.depth - 1, answer.job.priority), []).extend(
             link.url
             for link in reading.links
             if registered_domain(link.url) == home and not (obey and link.nofollow)
         )
-    for depth, urls in by_depth.items():
-        for _ in services.enqueuer.enqueue(urls, Wanted(depth=depth)):
+    for (depth, priority), urls in by_way.items():
+        for _ in services.enqueuer.enqueue(urls, Wanted(depth=depth, priority=priority)):
             pass

@@ -8,21 +8,25 @@ When the broker fails half-way, the caller enqueues the same URLs again.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice, zip_longest
 
 from aragog.clock import SystemClock
-from aragog.errors import BrokerUnavailable, InvalidUrl
+from aragog.errors import BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.pipeline import tally
+from aragog.pipeline.admission import Admission
 from aragog.pipeline.bundles import PRIORITY_DEFAULT, UrlJob, in_bundles
+from aragog.pipeline.lanes import Lanes, behind
 from aragog.pipeline.sending import FETCH, Send, Sender
 from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.spelling import other_spelling
 from aragog.pipeline.waiting import Waiting
+from aragog.settings import PolitenessSettings
 from aragog.urls import normalize
 from aragog.urls.domain import host
 
@@ -79,15 +83,24 @@ class Enqueuer:
         counts: tally.Tally,
         *,
         bundle_size: int,
+        qps: float = PolitenessSettings().qps,
+        admission: Admission | None = None,
         blocks: SiteBlocks | None = None,
     ) -> None:
         self._blocks = blocks
+        self._admission = admission
+        self._lanes = Lanes(qps)
         self._waiting = waiting
         self._sender = sender
         self._counts = counts
         self._bundle_size = bundle_size
 
-    def enqueue(self, urls: Iterable[str], wanted: Wanted) -> Iterator[Enqueued]:
+    def enqueue(
+        self,
+        urls: Iterable[str],
+        wanted: Wanted,
+        on_wait: Callable[[SlowDown], None] | None = None,
+    ) -> Iterator[Enqueued]:
         """
         What became of each URL, in order, in constant memory: chunks of 1,000 at a time.
 
@@ -95,10 +108,21 @@ class Enqueuer:
 
         Raises:
             BrokerUnavailable: the chunk at hand was not accepted, or in part; those before it were.
+            SlowDown: there is no room for new URLs, and the chunk at hand was not accepted. With
+                `on_wait` it is not raised: that is called before each wait, and the chunk is sent
+                when there is room.
         """
         given = iter(urls)
         while chunk := list(islice(given, CHUNK)):
+            self._admit(on_wait)
             yield from self._enqueue_chunk(chunk, wanted)
+
+    def _admit(self, on_wait: Callable[[SlowDown], None] | None) -> None:
+        while self._admission and (refusal := self._admission.refusal()):
+            if on_wait is None:
+                raise refusal
+            on_wait(refusal)
+            time.sleep(refusal.retry_after_s)
 
     def _enqueue_chunk(self, given: Sequence[str], wanted: Wanted) -> list[Enqueued]:
         spelled = [_spelled(url) for url in given]
@@ -113,6 +137,21 @@ class Enqueuer:
         return [_answer(url, to, new, refused) for url, to in zip(given, spelled, strict=True)]
 
     def _send(self, urls: Sequence[str], wanted: Wanted, others: Mapping[str, str]) -> None:
+        front, back = self._lanes.split(urls)
+        sends = self._sends(front, wanted, wanted.priority, others)
+        sends += self._sends(back, wanted, behind(wanted.priority), others)
+        try:
+            self._sender.send_all(sends)
+        except BrokerUnavailable:
+            with suppress(BrokerUnavailable):  # without it the notes are taken over in 3 s
+                self._waiting.clear(urls)
+            raise
+        self._waiting.confirm(urls)
+
+    def _sends(
+        self, urls: Sequence[str], wanted: Wanted, priority: int, others: Mapping[str, str]
+    ) -> list[Send]:
+        """Messages of this priority; the jobs keep the one that was asked for."""
         jobs = [
             UrlJob(
                 url=url,
@@ -124,17 +163,11 @@ class Enqueuer:
             )
             for url in urls
         ]
-        bundles = in_bundles(jobs, self._bundle_size)
         delay_ms = _delay_ms(wanted.run_after_ms)
-        try:
-            self._sender.send_all(
-                [Send(FETCH, bundle, delay_ms, wanted.priority) for bundle in bundles]
-            )
-        except BrokerUnavailable:
-            with suppress(BrokerUnavailable):  # without it the notes are taken over in 3 s
-                self._waiting.clear(urls)
-            raise
-        self._waiting.confirm(urls)
+        return [
+            Send(FETCH, bundle, delay_ms, priority)
+            for bundle in in_bundles(jobs, self._bundle_size)
+        ]
 
 
 def _delay_ms(run_after_ms: int | None) -> int | None:

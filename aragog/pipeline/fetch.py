@@ -31,7 +31,8 @@ from aragog.pipeline.gate import PoliteGate
 from aragog.pipeline.known import Copy, Known, split_known
 from aragog.pipeline.later import in_time
 from aragog.pipeline.retry import again
-from aragog.pipeline.sending import CANONICALIZE, ROBOTS, Send
+from aragog.pipeline.room import put_when_room, reopened, room_for
+from aragog.pipeline.sending import CANONICALIZE, FETCH, ROBOTS, Send, most_urgent
 from aragog.pipeline.services import Services
 from aragog.pipeline.spelling import other_spelling
 from aragog.politeness.robots_cache import State
@@ -44,6 +45,8 @@ log = logging.getLogger(__name__)
 # A thread needs about this long from its wake-up to an open connection on a busy machine; the
 # limiter holds the request itself back until its slot.
 HEAD_START_MS = 30
+# What the spool had no room for is asked for again after this.
+ROOM_AGAIN_MS = 10_000
 _NO_COPY = Copy()
 
 
@@ -51,13 +54,22 @@ def fetch_bundle(bundle: FetchBundle, services: Services) -> list[Send]:
     """
     What is to be sent after fetching every URL of the bundle that may be fetched now.
 
-    Blocks for `politeness.wait_inline_ms` and one fetch deadline at most.
+    Blocks for `politeness.wait_inline_ms`, one fetch deadline, and while the spool is full for
+    `room.PATIENCE_S` more.
 
     Raises:
         TransientError: Redis or the store did not answer; the whole bundle runs again.
     """
+    # On pinlater a closed spool has kept the message from being claimed.
+    if services.waiting_jobs is None and not reopened(most_urgent(bundle.jobs), services):
+        return [Send(FETCH, bundle, ROOM_AGAIN_MS, most_urgent(bundle.jobs))]
     run = _Run(services)
-    run.fetch(run.with_slots(run.allowed(run.unknown(bundle.jobs))))
+    near = run.with_slots(run.allowed(run.unknown(bundle.jobs)))
+    with room_for(len(near), services) as reservation:
+        if reservation is None:
+            run.without_room(job for job, _ in near)
+        else:
+            run.fetch(near, reservation)
     return run.sends()
 
 
@@ -171,7 +183,16 @@ class _Run:
         else:
             near.append((job, slot))
 
-    def fetch(self, jobs: Iterable[tuple[UrlJob, Slot]]) -> None:
+    def without_room(self, jobs: Iterable[UrlJob]) -> None:
+        """
+        The spool has no room for their bodies: they come back later, at a new slot.
+
+        No attempt of theirs, and without end only while nothing is stored at all.
+        """
+        for job in jobs:
+            self._wait(replace(job, slot_at_ms=None), ROOM_AGAIN_MS)
+
+    def fetch(self, jobs: Iterable[tuple[UrlJob, Slot]], reservation: str = "") -> None:
         """Every job at its slot, side by side; returns when all have come to something."""
         services = self.services
         started_s = services.clock.monotonic_s()
@@ -187,7 +208,7 @@ class _Run:
                 fetched.append((job, outcome))
             else:
                 self._sort(job, outcome)
-        self._keep(fetched)
+        self._keep(fetched, reservation)
 
     def _fetch_one(self, job: UrlJob, slot: Slot) -> Outcome:
         with PoliteGate(self.services, slot) as gate:
@@ -293,20 +314,25 @@ class _Run:
         self.count(names.get(answer.kind, tally.FAILED))
         self.answers.append(answer)
 
-    def _keep(self, fetched: Sequence[tuple[UrlJob, Fetched]]) -> None:
-        """Bodies into the spool, in one round trip; their answers carry the tokens."""
+    def _keep(self, fetched: Sequence[tuple[UrlJob, Fetched]], reservation: str) -> None:
+        """Bodies into the spool, mostly in one round trip; their answers carry the tokens."""
         packed = [(job, outcome, compress(outcome.body)) for job, outcome in fetched]
-        tokens = self.services.spool.put_many([blob for _, _, blob in packed])
+        tokens = put_when_room([blob for _, _, blob in packed], reservation, self.services)
         for (job, outcome, _), token in zip(packed, tokens, strict=True):
-            self.answers.append(answer_of(job, outcome, token))
             self.count(tally.BYTES, outcome.wire_bytes)
+            if token is None:
+                self.without_room([job])
+            else:
+                self.answers.append(answer_of(job, outcome, token))
         self.count(tally.FETCHED, len(fetched))
 
     def sends(self) -> list[Send]:
         """All messages this run leads to."""
         out: list[Send] = []
         if self.answers:
-            out.append(Send(CANONICALIZE, AnswerBundle(tuple(self.answers))))
+            priority = most_urgent(answer.job for answer in self.answers)
+            bundle = AnswerBundle(tuple(self.answers))
+            out.append(Send(CANONICALIZE, bundle, priority=priority))
         out += in_time(
             self.later,
             bundle_size=self.services.settings.pipeline.bundle_size,
@@ -315,7 +341,8 @@ class _Run:
         )
         if self.robots_first:
             origins = dict.fromkeys(origin(job.next_url) for job in self.robots_first)
-            out.append(Send(ROBOTS, RobotsBundle(tuple(origins), tuple(self.robots_first))))
+            first = RobotsBundle(tuple(origins), tuple(self.robots_first))
+            out.append(Send(ROBOTS, first, priority=most_urgent(first.jobs)))
         if stale := self.services.robots.claim_refresh(set(self.stale_origins)):
             out.append(Send(ROBOTS, RobotsBundle(tuple(stale), claimed=True)))
         self.count(tally.LATER, len(self.later))

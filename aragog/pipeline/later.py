@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from aragog.pipeline.bundles import FetchBundle, UrlJob
-from aragog.pipeline.sending import FETCH, Send
+from aragog.pipeline.sending import FETCH, Send, most_urgent
 
 
 def in_time(
@@ -33,4 +33,4 @@ def in_time(
 def _send(group: Sequence[tuple[UrlJob, int]], passed_ms: int) -> Send:
     jobs = tuple(job for job, _ in group)
     delay_ms = max(0, group[0][1] - passed_ms)
-    return Send(FETCH, FetchBundle(jobs), delay_ms, min(job.priority for job in jobs))
+    return Send(FETCH, FetchBundle(jobs), delay_ms, most_urgent(jobs))

@@ -22,7 +22,7 @@ from aragog.fetcher.outcome import (
 from aragog.pipeline import tally
 from aragog.pipeline.bundles import FetchBundle, RobotsBundle
 from aragog.pipeline.gate import ROBOTS_PATH, RobotsGate
-from aragog.pipeline.sending import FETCH, ROBOTS, Send
+from aragog.pipeline.sending import FETCH, ROBOTS, Send, most_urgent
 from aragog.pipeline.services import Services
 from aragog.politeness.robots_cache import State
 from aragog.politeness.slots import Ask, RateExceeded, Slot
@@ -131,7 +131,7 @@ def _remember(of: str, outcome: Outcome, services: Services) -> None:
 def _onward(bundle: RobotsBundle, waits: Mapping[str, _Wait], services: Services) -> list[Send]:
     """The jobs: to `fetch` where their rules are known now, else back here when they may be."""
     ready = tuple(job for job in bundle.jobs if origin(job.next_url) not in waits)
-    sends = [Send(FETCH, FetchBundle(ready), priority=ready[0].priority)] if ready else []
+    sends = [Send(FETCH, FetchBundle(ready), priority=most_urgent(ready))] if ready else []
     span_ms = services.settings.politeness.wait_inline_ms
     for claimed in (True, False):
         those = {o: w for o, w in waits.items() if (w.slot_at_ms is not None) is claimed}

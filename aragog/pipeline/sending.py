@@ -7,7 +7,7 @@ producers need nothing of the workers' code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ import redis
 
 from aragog.errors import BrokerFull, BrokerUnavailable
 from aragog.pinlater.shard import IS_FULL
-from aragog.pipeline.bundles import PRIORITY_DEFAULT
+from aragog.pipeline.bundles import PRIORITY_DEFAULT, UrlJob
 
 FETCH = "aragog.fetch"
 ROBOTS = "aragog.robots"
@@ -78,6 +78,13 @@ class Send:
     delay_ms: int | None = None
     """Not before so long from now; None: at once. No instant: clocks of two machines differ."""
     priority: int = PRIORITY_DEFAULT
+    even_when_full: bool = False
+    """On pinlater: taken although the server's memory is full. For what a stage hands on."""
+
+
+def most_urgent(jobs: Iterable[UrlJob]) -> int:
+    """The priority of a message about these jobs: that of the most urgent one. Pure."""
+    return min((job.priority for job in jobs), default=PRIORITY_DEFAULT)
 
 
 class Sender(Protocol):
@@ -126,6 +133,7 @@ class CelerySender:
             countdown=None if what.delay_ms is None else what.delay_ms / 1000,
             priority=what.priority,
             ignore_result=True,
+            headers={"even_when_full": True} if what.even_when_full else None,
             **options,
         )
 

@@ -13,6 +13,7 @@ from aragog.pipeline.run_marks import RunMarks
 from aragog.pipeline.sending import Sender
 from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.spool import Spool
+from aragog.pipeline.spool_sweep import WaitingJobs
 from aragog.pipeline.tally import Tally
 from aragog.pipeline.waiting import Waiting
 from aragog.politeness.limiter import Limiter
@@ -44,6 +45,8 @@ class Services:
     store: UrlStore
     pool: ThreadPoolExecutor
     """Threads for single fetches; each is bounded by the fetch deadline."""
+    waiting_jobs: WaitingJobs | None = None
+    """What waits on the broker, where it can be asked: on `pinlater://`."""
     rng: random.Random = field(default_factory=random.Random)
 
     def close(self) -> None:

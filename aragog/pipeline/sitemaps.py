@@ -34,7 +34,9 @@ def enqueue_entries(answer: Answer, body: bytes, services: Services) -> int:
     count = 0
     if answer.job.depth > 0:
         children = [child.url for child in found.children if registered_domain(child.url) == home]
-        wanted = Wanted(depth=answer.job.depth - 1, refresh=True, sitemap=True)
+        wanted = Wanted(
+            depth=answer.job.depth - 1, refresh=True, sitemap=True, priority=answer.job.priority
+        )
         count += sum(1 for _ in services.enqueuer.enqueue(children, wanted))
     ours = [entry for entry in found.urls if registered_domain(entry.url) == home]
     for at in range(0, len(ours), CHUNK):

@@ -6,6 +6,7 @@ import logging
 from contextlib import suppress
 
 from aragog.errors import StoreDamaged
+from aragog.pipeline import spool_sweep
 from aragog.pipeline.services import Services
 
 log = logging.getLogger(__name__)
@@ -30,6 +31,15 @@ def sweep(services: Services) -> None:
 def share_takedowns(services: Services) -> None:
     """Tell producers which hosts and domains were taken down, by the store."""
     services.blocks.replace(services.store.takedowns())
+
+
+def sweep_spool(services: Services) -> None:
+    """Free bodies that no message names any more."""
+    freed = spool_sweep.sweep(
+        services.spool, services.waiting_jobs, idle_s=services.settings.pipeline.spool_ttl_s
+    )
+    if freed:
+        log.warning("%d bodies in the spool belonged to nobody and were freed", freed)
 
 
 def sweep_changes(services: Services) -> None:

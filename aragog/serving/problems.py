@@ -13,6 +13,7 @@ from aragog.errors import (
     AragogError,
     BadInput,
     NotUnique,
+    SlowDown,
     TakenDown,
     TransientError,
     VersionConflict,
@@ -72,6 +73,8 @@ def problem_of(error: Exception) -> Problem:
             return Problem(409, str(error))
         case BadInput():
             return Problem(400, str(error))
+        case SlowDown():
+            return Problem(503, str(error), {"Retry-After": str(round(error.retry_after_s))})
         case TransientError():
             return unavailable(str(error))
         case TimeoutError():

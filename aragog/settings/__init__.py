@@ -21,6 +21,7 @@ from aragog.settings.sections import (
     StandaloneSettings,
     StoreSettings,
     WebhookSettings,
+    WorkerSettings,
 )
 from aragog.settings.values import duration_s
 
@@ -37,6 +38,7 @@ __all__ = [
     "StandaloneSettings",
     "StoreSettings",
     "WebhookSettings",
+    "WorkerSettings",
     "duration_s",
     "load_settings",
 ]

@@ -268,8 +268,16 @@ class PipelineSettings:
 
     bundle_size: int = 25
     """URLs one message carries."""
+    spool_max_bytes: int | None = None
+    """
+    Bodies between two stages, in Redis: fetching stops at half of it and resumes at a quarter.
+    Empty: a quarter of `maxmemory`, else a 64th of the memory of Redis' machine, 128 MiB at most.
+    """
     spool_ttl_s: float = 3600.0
-    """How long a fetched body waits to be stored; after that its URL is fetched again."""
+    """
+    How long a body is kept that no waiting message names (on `pinlater://`, 300 s at most), or on
+    other brokers any body. A URL whose body is gone is fetched again, which counts as an attempt.
+    """
     max_attempts: int = 5
     """Fetches of one URL that fail for a passing reason before it is given up."""
     retry_first_s: float = 30.0
@@ -280,6 +288,25 @@ class PipelineSettings:
     """CPU time for the analysis of one page; it is stored as Unreadable when it takes more."""
     page_max_memory_bytes: int = 1_073_741_824
     """Memory that the analysis of one page may add to its process."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """
+    Batches that one worker of each role works on at once; `python -m workers ROLE --concurrency N`
+    overrides them.
+    """
+
+    fetch: int = 16
+    """Threads; each waits for slots and origins of one batch. 64 requests at once in any case."""
+    robots: int = 8
+    """Threads."""
+    canonicalize: int | None = None
+    """Processes. Empty: half of the cores, for fetch, store and Redis take the other half."""
+    store: int = 2
+    """Threads."""
+    webhooks: int = 4
+    """Threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +335,8 @@ class ServingSettings:
     """Address Flower listens on. Any other than loopback requires a login of Flower's."""
     flower_port: int = 5555
     """Flower."""
+    flower_max_tasks: int = 10_000
+    """Tasks that Flower remembers, 5 KB each; Flower's own default is 100,000."""
     allowed_hosts: tuple[str, ...] = ()
     """Names in the Host header that the API and Flower accept, beside localhost and IP addresses;
     `.example.com` includes subdomains."""
@@ -369,6 +398,7 @@ class Settings:
     pipeline: PipelineSettings = field(default_factory=PipelineSettings)
     serving: ServingSettings = field(default_factory=ServingSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
+    workers: WorkerSettings = field(default_factory=WorkerSettings)
     standalone: StandaloneSettings = field(default_factory=StandaloneSettings)
 
     @property

@@ -182,5 +182,6 @@ def flower_command(settings: Settings) -> list[str]:
         "flower",
         f"--address={serving.flower_host}",
         f"--port={serving.flower_port}",
+        f"--max_tasks={serving.flower_max_tasks}",
         "--logging=warning",
     )

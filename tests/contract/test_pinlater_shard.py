@@ -92,6 +92,18 @@ def test_the_most_urgent_job_comes_first(shard):
     assert bodies(claim(shard)) == [b"0", b"5", b"9"]
 
 
+def test_a_claim_passes_over_jobs_less_urgent_than_it_asks_for(shard):
+    put(shard, b"9", priority=9)
+    put(shard, b"2", priority=2)
+
+    urgent = claim(shard, lowest=2)
+    nothing = claim(shard, lowest=2)
+
+    assert bodies(urgent) == [b"2"]
+    assert (nothing.claims, nothing.more, nothing.next_due_ms) == ((), False, None)
+    assert bodies(claim(shard)) == [b"9"]
+
+
 def test_a_job_is_invisible_until_it_is_due(world):
     put(world.shard, b"later", delay_ms=HOUR_MS)
 

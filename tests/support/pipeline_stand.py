@@ -105,7 +105,7 @@ def pipeline_stand(redis_client: redis.Redis) -> PipelineStand:
     given: dict[str, Any] = {
         "settings": settings,
         "clock": clock,
-        "spool": Spool(redis_client, prefix="t:", ttl_s=3600),
+        "spool": Spool(redis_client, prefix="t:"),
         "run_marks": RunMarks(redis_client, prefix="t:", ttl_s=3600),
         "waiting": waiting,
         "tally": counts,

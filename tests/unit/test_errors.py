@@ -21,6 +21,7 @@ EXAMPLES = {
     errors.SpoolUnavailable: ("redis", "full"),
     errors.BrokerUnavailable: ("redis", "refused"),
     errors.BrokerFull: ("redis", "full"),
+    errors.SlowDown: ("redis", "85% in use", 5.0),
     errors.CorruptRow: ("n", "00ff", "short"),
     errors.CorruptContent: ("ab/cd", "hash"),
 }

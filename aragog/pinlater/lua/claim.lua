@@ -2,12 +2,14 @@
 --
 -- ARGV[1]  limit, 1 to 200   ARGV[2]  claim timeout (ms)   ARGV[3]  worker's name (no '|')
 -- ARGV[4]  this shard's share of the queue's rate, above 0 to 1
+-- ARGV[5]  the least urgent priority to take, 0 to 9; the others count as if they were not there
 -- Returns now_ms, when to ask again (ms; -1: nothing is known to come), 1 if due jobs remain,
 -- then for each job id, token, attempt (from 1), record.
 -- After it each of them is RUNNING under its token until now + claim timeout.
 
 even_when_full()
 local limit, timeout_ms, worker = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+local lowest = tonumber(ARGV[5])
 local config = redis.call('HMGET', CONFIG, 'paused', 'rate', 'burst', 'tokens', 'filled_at')
 if tonumber(config[1] or 0) ~= 0 then return {NOW, -1, 0} end
 
@@ -21,7 +23,7 @@ if rate then
 end
 
 local answer, taken = {NOW, -1, 0}, 0
-for priority = 0, PRIORITIES - 1 do
+for priority = 0, lowest do
   if taken >= limit then break end
   local set = pending(priority)
   local ids = redis.call('ZRANGEBYSCORE', set, '-inf', NOW, 'LIMIT', 0, limit - taken)
@@ -56,7 +58,7 @@ end
 count('claimed', taken)
 
 local next_due = -1
-for priority = 0, PRIORITIES - 1 do
+for priority = 0, lowest do
   local first = redis.call('ZRANGE', pending(priority), 0, 0, 'WITHSCORES')
   local due = first[2] and tonumber(first[2])
   if due and (next_due < 0 or due < next_due) then next_due = due end

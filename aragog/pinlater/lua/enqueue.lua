@@ -1,12 +1,14 @@
 -- enqueue: put jobs to wait until run_after = now + delay, by this server's clock.
 --
--- ARGV, seven a job: priority, delay_ms, attempts allowed (0: the queue's), unique key or '',
+-- ARGV[1]  1: take them although the server's memory is full
+-- ARGV[2..], seven a job: priority, delay_ms, attempts allowed (0: the queue's), unique key or '',
 --                    name, key, body; names and keys escaped (no '|')
 -- Returns now_ms, then for each job its id and 1 if it was already there, else 0.
 -- After it a new job is PENDING; one whose unique key is taken changed nothing.
 
+if ARGV[1] == '1' then even_when_full() end
 local answer, soon, existing = {NOW}, false, 0
-for at = 1, #ARGV, 7 do
+for at = 2, #ARGV, 7 do
   local unique = ARGV[at + 3]
   local id = unique ~= '' and redis.call('HGET', UNIQUE, unique)
   if id then
@@ -26,6 +28,6 @@ for at = 1, #ARGV, 7 do
   end
 end
 if soon then wake() end
-count('enqueued', #ARGV / 7 - existing)
+count('enqueued', (#ARGV - 1) / 7 - existing)
 count('existing', existing)
 return answer

@@ -25,7 +25,7 @@ local NOW = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
 
 -- On a server whose memory is full a script fails at its first command that might need some, unless
 -- it has written before. What gives memory back in the end must go on there, so it begins with a
--- write that changes nothing. Only `enqueue` and `retry` wait for room.
+-- write that changes nothing. Only `retry`, and `enqueue` of ordinary jobs, wait for room.
 local function even_when_full()
   redis.call('HDEL', CLAIMS, '')
 end

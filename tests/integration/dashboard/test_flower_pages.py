@@ -268,6 +268,7 @@ def test_prometheus_finds_our_figures_beside_flowers(browser):
 
     assert status == 200
     assert "aragog_waiting 1.0" in text
+    assert "aragog_fetching_waits 0.0" in text
     assert 'aragog_jobs{queue="fetch",state="pending"} 1.0' in text
     assert 'aragog_domain_backlog_seconds{domain="shop.example"}' in text
     assert "flower_" in text

@@ -1,0 +1,71 @@
+"""
+Admission: new URLs are refused before Redis is full, so that what is under way has room to end.
+
+Producers meet it, and nobody else: what the stages send on makes room in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import redis
+
+from aragog.clock import Clock, SystemClock
+from aragog.errors import BrokerUnavailable, SlowDown
+
+# Of `maxmemory`: the spool may come to fill a quarter of it, and is not empty by then.
+REFUSED_FROM = 0.8
+# A producer sends 1,000 URLs in some 50 ms, 300 KB: 6 MB in the time between two looks.
+FRESH_S = 1.0
+RETRY_AFTER_S = 5.0
+
+
+class Admission:
+    """
+    How full the Redis servers are that new URLs are written to.
+
+    Args:
+        servers: by a name for people.
+        clock: only its stopwatch is used.
+    """
+
+    def __init__(self, servers: Mapping[str, redis.Redis], clock: Clock | None = None) -> None:
+        self._servers = servers
+        self._clock = clock or SystemClock()
+        self._seen: tuple[float, dict[str, float]] | None = None
+
+    def shares(self) -> dict[str, float]:
+        """
+        The part of its `maxmemory` that each server has in use; 0.0 for one without. At most 1 s
+        old.
+
+        Raises:
+            BrokerUnavailable: one of them does not answer.
+        """
+        now_s = self._clock.monotonic_s()
+        if self._seen is None or now_s - self._seen[0] > FRESH_S:
+            self._seen = now_s, {name: _share(name, of) for name, of in self._servers.items()}
+        return self._seen[1]
+
+    def refusal(self) -> SlowDown | None:
+        """Why no new URL may come in just now; None: they may. Raises `BrokerUnavailable`."""
+        for name, share in self.shares().items():
+            # One that is full says so itself (`BrokerFull`): waiting may not help.
+            if REFUSED_FROM < share < 1:
+                return SlowDown(
+                    name,
+                    f"{share:.0%} of its maxmemory is in use; new URLs are taken below "
+                    f"{REFUSED_FROM:.0%}. Wait until some are stored, or raise maxmemory",
+                    RETRY_AFTER_S,
+                )
+        return None
+
+
+def _share(name: str, server: redis.Redis) -> float:
+    try:
+        memory: Any = server.info("memory")
+    except redis.RedisError as error:
+        raise BrokerUnavailable(name, str(error)) from error
+    most = int(memory.get("maxmemory", 0))
+    return float(memory["used_memory"]) / most if most else 0.0

@@ -1,0 +1,27 @@
+-- spool_free: forget bodies, and what they count for.
+--
+-- KEYS[1]    spool          hash    bytes -> what the bodies count for
+-- KEYS[2]    spool.index    zset    token -> when it was last put or read (ms)
+-- KEYS[3..]  spool:<token>  string  a body; its token ends in the bytes that it counts for
+-- ARGV[1]  length of the prefix of a body's key
+-- ARGV[2]  forget only what nobody has put or read for so long (ms); 0: in any case
+--
+-- Returns how many were forgotten. Safe to repeat: a token counts once.
+local time = redis.call('TIME')
+local before = time[1] * 1000 + math.floor(time[2] / 1000) - tonumber(ARGV[2])
+local total, freed = 0, 0
+for n = 3, #KEYS do
+  local token = string.sub(KEYS[n], ARGV[1] + 1)
+  local touched = tonumber(redis.call('ZSCORE', KEYS[2], token) or before + 1)
+  if (ARGV[2] == '0' or touched <= before) and redis.call('ZREM', KEYS[2], token) == 1 then
+    redis.call('UNLINK', KEYS[n])
+    total = total + tonumber(string.match(token, '%.(%d+)$') or 0)
+    freed = freed + 1
+  end
+end
+if redis.call('ZCARD', KEYS[2]) == 0 then
+  redis.call('HDEL', KEYS[1], 'bytes')
+elseif total > 0 then
+  redis.call('HINCRBY', KEYS[1], 'bytes', -total)
+end
+return freed

@@ -1,0 +1,9 @@
+-- spool_idle: tokens that nobody has put or read for a while.
+--
+-- KEYS[1]  spool.index  zset  token -> when it was last put or read (ms)
+-- ARGV[1]  for how long (ms)   ARGV[2]  how many at most
+--
+-- Returns the tokens, the longest idle first.
+local time = redis.call('TIME')
+local before = time[1] * 1000 + math.floor(time[2] / 1000) - tonumber(ARGV[1])
+return redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', before, 'LIMIT', 0, ARGV[2])

@@ -1,0 +1,30 @@
+-- spool_put: keep bodies, all of them or none.
+--
+-- KEYS[1]    spool          hash    bytes -> what the bodies count for; closed -> 1 above the high mark
+-- KEYS[2]    spool.index    zset    token -> when it was last put or read (ms)
+-- KEYS[3..]  spool:<token>  string  a body; its token ends in the bytes that it counts for
+-- ARGV[1]  limit (bytes), or 0: there is room in any case   ARGV[2]  length of the prefix of a body's key
+-- ARGV[3]  token of a reservation that the bodies take the place of, or ''
+-- ARGV[4..]  bodies, in the order of their keys; '' reserves what its token counts for
+--
+-- Returns 1, or 0 when the bodies would exceed the limit; then nothing changed. An empty spool takes
+-- whatever it is given. With limit 0 also a server whose memory is full takes them: a script that
+-- has written already is not refused.
+local limit, total = tonumber(ARGV[1]), 0
+for n = 3, #KEYS do total = total + tonumber(string.match(KEYS[n], '%.(%d+)$')) end
+if limit == 0 then redis.call('HDEL', KEYS[1], '') end
+local reserved = 0
+if ARGV[3] ~= '' and redis.call('ZSCORE', KEYS[2], ARGV[3]) then
+  reserved = tonumber(string.match(ARGV[3], '%.(%d+)$'))
+end
+local used = tonumber(redis.call('HGET', KEYS[1], 'bytes') or 0) - reserved
+if limit > 0 and used > 0 and used + total > limit then return 0 end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+for n = 3, #KEYS do
+  if ARGV[n + 1] ~= '' then redis.call('SET', KEYS[n], ARGV[n + 1]) end
+  redis.call('ZADD', KEYS[2], now, string.sub(KEYS[n], ARGV[2] + 1))
+end
+if reserved > 0 then redis.call('ZREM', KEYS[2], ARGV[3]) end
+redis.call('HINCRBY', KEYS[1], 'bytes', total - reserved)
+return 1

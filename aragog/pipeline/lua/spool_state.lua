@@ -1,0 +1,18 @@
+-- spool_state: how full the spool is; closes and opens it for fetches.
+--
+-- KEYS[1]  spool  hash  bytes -> what the bodies count for; closed -> 1 above the high mark
+-- ARGV[1]  high mark (bytes)   ARGV[2]  low mark (bytes)
+--
+-- Returns {bytes, 1 if closed}. Closed from the high mark on until it is below the low mark, for
+-- everybody who asks.
+redis.call('HDEL', KEYS[1], '')
+local state = redis.call('HMGET', KEYS[1], 'bytes', 'closed')
+local used, closed = tonumber(state[1] or 0), state[2] and 1 or 0
+if closed == 0 and used >= tonumber(ARGV[1]) then
+  redis.call('HSET', KEYS[1], 'closed', 1)
+  closed = 1
+elseif closed == 1 and used <= tonumber(ARGV[2]) then
+  redis.call('HDEL', KEYS[1], 'closed')
+  closed = 0
+end
+return {used, closed}

@@ -1,0 +1,11 @@
+-- spool_touch: note that bodies are in use.
+--
+-- KEYS[1]  spool        hash  written to in vain, so that a server whose memory is full does not refuse
+-- KEYS[2]  spool.index  zset  token -> when it was last put or read (ms)
+-- ARGV[1..]  tokens
+--
+-- Returns nothing. Tokens that are not there are left out.
+redis.call('HDEL', KEYS[1], '')
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+for n = 1, #ARGV do redis.call('ZADD', KEYS[2], 'XX', now, ARGV[n]) end

@@ -1,0 +1,64 @@
+"""Producers are told to slow down before Redis is full; what is under way keeps its room."""
+
+import pytest
+
+from aragog.client import Aragog
+from aragog.errors import SlowDown
+from aragog.pipeline.admission import REFUSED_FROM
+from tests.support.producer import producer_home
+
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture
+def home():
+    with producer_home() as found:
+        yield found
+
+
+def fill(home):
+    """Leave less room than new URLs need."""
+    used = home.redis.info("memory")["used_memory"]
+    home.redis.config_set("maxmemory", int(used / (REFUSED_FROM + 0.05)))
+
+
+def test_a_nearly_full_server_refuses_new_urls_and_says_when_to_come_back(home):
+    with Aragog(home.settings) as client:
+        client.enqueue(["http://a.test/1"])
+        fill(home)
+        fresh = Aragog(home.settings)
+
+        with fresh, pytest.raises(SlowDown, match="maxmemory") as refused:
+            fresh.enqueue(["http://a.test/2"])
+
+        assert refused.value.retry_after_s > 0
+        assert home.urls() == ["http://a.test/1"]
+        assert client.waiting() == 1
+
+
+def test_the_backlog_shows_it_before_anything_is_refused(home):
+    with Aragog(home.settings) as client:
+        client.enqueue(["http://a.test/1", "http://b.test/"])
+        quiet = client.backlog()
+    fill(home)
+    with Aragog(home.settings) as client:
+        busy = client.backlog()
+
+    assert (quiet.waiting, quiet.memory_share, quiet.fetching_waits) == (2, 0.0, False)
+    assert busy.memory_share > REFUSED_FROM
+
+
+def test_who_would_rather_wait_is_served_when_there_is_room(home, monkeypatch):
+    monkeypatch.setattr("aragog.pipeline.admission.RETRY_AFTER_S", 1.1)
+    fill(home)
+    refusals = []
+
+    def make_room(refusal):
+        refusals.append(refusal)
+        home.redis.config_set("maxmemory", 0)
+
+    with Aragog(home.settings) as client:
+        answers = list(client.enqueue_all(["http://a.test/1"], on_wait=make_room))
+
+    assert [a.fate for a in answers] == ["accepted"]
+    assert len(refusals) == 1

@@ -1,0 +1,39 @@
+"""On a server whose memory is full, what a stage hands on is taken, and new URLs are not."""
+
+import pytest
+import redis
+from celery import Celery
+
+from aragog.errors import BrokerUnavailable
+from aragog.pinlater.address import of_socket
+from aragog.pinlater.admin import Admin
+from aragog.pipeline.bundles import FetchBundle, PageBundle, UrlJob
+from aragog.pipeline.sending import FETCH, STORE, CelerySender, Send
+
+pytestmark = pytest.mark.redis
+JOBS = (UrlJob(url="http://site.example/"),)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_stage_hands_on_what_a_producer_could_not_enqueue(own_redis, count):
+    url = of_socket(own_redis.socket)
+    app = Celery("t", broker=url, set_as_current=False)
+    app.conf.task_publish_retry = False
+    sender, admin = CelerySender(app), Admin.connect(url)
+    # As workers do when they start: the queues are known.
+    sender.send(Send(FETCH, FetchBundle(JOBS)))
+    sender.send(Send(STORE, PageBundle("t.1", JOBS)))
+    client = redis.Redis.from_url(own_redis.url)
+    client.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(BrokerUnavailable):
+            sender.send_all([Send(FETCH, FetchBundle(JOBS))] * count)
+        sender.send_all([Send(FETCH, FetchBundle(JOBS), even_when_full=True)] * count)
+        sender.send_all([Send(STORE, PageBundle("t.1", JOBS), even_when_full=True)] * count)
+    finally:
+        client.config_set("maxmemory", 0)
+        client.close()
+        app.close()
+
+    assert admin.status("fetch").sizes.due == 1 + count
+    assert admin.status("store").sizes.due == 1 + count

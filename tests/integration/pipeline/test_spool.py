@@ -1,0 +1,151 @@
+"""The spool on a real Redis: bounded, exact in what it counts, open for later stages in any case."""
+
+import pytest
+import redis
+
+from aragog.errors import SpoolUnavailable
+from aragog.pipeline.spool import Spool
+from aragog.pipeline.spool_bounds import OVERHEAD_BYTES, bounds_of
+
+pytestmark = pytest.mark.redis
+
+MB = 2**20
+BODY = bytes(10_000 - OVERHEAD_BYTES)
+
+
+def spool_of(client, max_bytes=100_000):
+    return Spool(client, prefix="t:", max_bytes=max_bytes)
+
+
+def test_bodies_come_back_in_order_and_count_until_they_are_freed(redis_client):
+    spool = spool_of(redis_client)
+    tokens = spool.offer_many([b"one", b"two"])
+
+    assert spool.get_many([tokens[1], "unknown.5", tokens[0]]) == [b"two", None, b"one"]
+    assert spool.state().used_bytes == 6 + 2 * OVERHEAD_BYTES
+
+    spool.free([tokens[0], "unknown.5"])
+    spool.free([tokens[0]])
+    assert spool.state().used_bytes == 3 + OVERHEAD_BYTES
+    spool.free(tokens)
+    assert spool.state().used_bytes == 0
+    assert redis_client.keys("t:*") == []
+
+
+def test_no_fetch_fills_the_spool_beyond_what_is_reserved_for_later_stages(redis_client):
+    spool = spool_of(redis_client)
+    taken = [spool.offer_many([BODY]) for _ in range(12)]
+
+    assert [tokens is not None for tokens in taken] == [True] * 7 + [False] * 5
+    assert spool.offer_many([b"x" * 20_000]) is None
+    assert spool.put_many([BODY])
+    assert spool.state().used_bytes == 80_000
+
+
+def test_bodies_that_do_not_fit_together_are_refused_together(redis_client):
+    spool = spool_of(redis_client)
+    spool.offer_many([BODY])
+
+    assert spool.offer_many([BODY] * 7) is None
+    assert spool.state().used_bytes == 10_000
+
+
+def test_what_is_under_way_counts_before_its_bodies_come(redis_client):
+    spool = spool_of(redis_client)
+    reservations = [spool.reserve(1) for _ in range(6)]
+
+    assert [r is None for r in reservations] == [False] * 4 + [True] * 2
+    assert spool.state().closed
+
+    tokens = spool.offer_many([BODY], reservations[0])
+    assert tokens
+    assert spool.state().used_bytes == 10_000 + 3 * 16_384
+    spool.free([*tokens, *filter(None, reservations)])
+    assert spool.state().used_bytes == 0
+    assert redis_client.keys("t:*") == []
+
+
+def test_bodies_larger_than_their_reservation_are_refused_with_it_unchanged(redis_client):
+    spool = spool_of(redis_client)
+    spool.put_many([BODY] * 5)
+    reservation = spool.reserve(1)
+
+    assert spool.offer_many([bytes(40_000)], reservation) is None
+    assert spool.state().used_bytes == 50_000 + 16_384
+
+
+def test_an_empty_spool_takes_a_body_larger_than_itself(redis_client):
+    spool = spool_of(redis_client)
+
+    assert spool.offer_many([bytes(300_000)])
+    assert spool.state().full
+
+
+def test_it_closes_at_the_high_mark_and_opens_at_the_low_one_for_everybody(redis_client):
+    spool, other = spool_of(redis_client), spool_of(redis_client)
+    tokens = []
+    closed = []
+    for _ in range(6):
+        tokens += spool.offer_many([BODY])
+        closed.append(other.state().closed)
+    assert closed == [False] * 4 + [True] * 2
+
+    opened = []
+    while tokens:
+        spool.free([tokens.pop()])
+        opened.append(not other.state().closed)
+    assert opened == [False] * 3 + [True] * 3
+
+
+def test_later_stages_put_and_free_on_a_server_whose_memory_is_full(own_redis):
+    with redis.Redis.from_url(own_redis.url) as client:
+        spool = spool_of(client)
+        tokens = spool.offer_many([BODY, BODY])
+        client.config_set("maxmemory", 1)
+
+        with pytest.raises(SpoolUnavailable):
+            spool.offer_many([BODY])
+        more = spool.put_many([b"page data"])
+        assert spool.get_many([*tokens, *more]) == [BODY, BODY, b"page data"]
+        spool.state()
+        spool.free([*tokens, *more])
+        assert spool.state().used_bytes == 0
+
+
+def test_what_is_read_is_not_idle(redis_client):
+    spool = spool_of(redis_client)
+    old, read = spool.put_many([b"old", b"read"])
+    redis_client.zincrby("t:spool.index", -10_000, old)
+    redis_client.zincrby("t:spool.index", -10_000, read)
+    assert set(spool.idle(9, 100)) == {old, read}
+
+    spool.get_many([read])
+
+    assert spool.idle(9, 100) == [old]
+    assert spool.free_idle([old, read], 9) == 1
+    assert spool.get_many([old, read]) == [None, b"read"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "maxmemory", "machine", "expected"),
+    [
+        (7_000_000, 200 * MB, 8 << 30, 7_000_000),
+        (None, 200 * MB, 8 << 30, 50 * MB),
+        (None, 0, 2 << 30, 32 * MB),
+        (None, 0, 64 << 30, 128 * MB),
+        (None, 64 << 30, 64 << 30, 128 * MB),
+    ],
+)
+def test_by_default_it_takes_a_share_of_the_servers_memory(setting, maxmemory, machine, expected):
+    bounds = bounds_of(setting, {"maxmemory": maxmemory, "total_system_memory": machine})
+
+    assert bounds.max_bytes == expected
+    assert bounds.low_bytes < bounds.high_bytes < bounds.fetch_bytes < bounds.max_bytes
+
+
+def test_the_servers_own_figures_bound_it(redis_client):
+    redis_client.config_set("maxmemory", 40 * MB)
+    try:
+        assert Spool(redis_client, prefix="t:").bounds().max_bytes == 10 * MB
+    finally:
+        redis_client.config_set("maxmemory", 0)

@@ -1,0 +1,77 @@
+"""Bodies stay while a message names them, however long it waits; the others are freed."""
+
+import pytest
+from celery import Celery
+
+from aragog.pinlater.address import of_socket
+from aragog.pinlater.admin import Admin
+from aragog.pipeline.bundles import Answer, AnswerBundle, PageBundle, UrlJob
+from aragog.pipeline.sending import CANONICALIZE, STORE, CelerySender, Send
+from aragog.pipeline.spool import Spool
+from aragog.pipeline.spool_sweep import WaitingJobs, sweep
+
+pytestmark = pytest.mark.redis
+JOB = UrlJob(url="http://site.example/")
+
+
+@pytest.fixture
+def broker(redis_server, redis_client):
+    url = of_socket(redis_server.socket)
+    app = Celery("t", broker=url, set_as_current=False)
+    yield CelerySender(app), Admin.connect(url)
+    app.close()
+
+
+def aged(redis_client, spool, count):
+    """Tokens of bodies that nobody has touched for an hour."""
+    tokens = spool.put_many([b"x"] * count)
+    for token in tokens:
+        redis_client.zincrby("t:spool.index", -3_600_000, token)
+    return tokens
+
+
+def test_a_body_whose_batch_waits_or_runs_is_never_swept(redis_client, broker):
+    sender, admin = broker
+    spool = Spool(redis_client, prefix="t:")
+    answered, running, page, body, orphan = aged(redis_client, spool, 5)
+    for token in (running, answered):
+        answer = Answer(job=JOB, kind="Fetched", final_url=JOB.url, token=token)
+        sender.send(Send(CANONICALIZE, AnswerBundle((answer,))))
+    sender.send(Send(STORE, PageBundle(page, (JOB,), (body,))))
+    (shard,) = admin.cluster.shards
+    shard.claim("canonicalize", limit=1, timeout_ms=60_000, worker="w")
+
+    assert sweep(spool, WaitingJobs(admin), idle_s=60) == 1
+    assert spool.get_many([answered, running, page, body, orphan]) == [b"x"] * 4 + [None]
+
+
+def test_a_purged_queue_gives_its_room_back(redis_client, broker):
+    sender, admin = broker
+    spool = Spool(redis_client, prefix="t:", max_bytes=4000)
+    (token,) = aged(redis_client, spool, 1)
+    sender.send(Send(STORE, PageBundle(token, (JOB,))))
+    assert spool.put_many([b"y" * 2000])
+    assert spool.state().closed
+
+    admin.purge("store")
+    redis_client.zinterstore("t:spool.index", {"t:spool.index": 0.5})
+    sweep(spool, WaitingJobs(admin), idle_s=60)
+
+    assert not spool.state().closed
+
+
+def test_a_fresh_body_whose_message_is_still_to_be_sent_stays(redis_client, broker):
+    _, admin = broker
+    spool = Spool(redis_client, prefix="t:")
+    tokens = spool.put_many([b"x"])
+
+    assert sweep(spool, WaitingJobs(admin), idle_s=60) == 0
+    assert spool.get_many(tokens) == [b"x"]
+
+
+def test_on_a_broker_that_cannot_be_asked_age_decides(redis_client):
+    spool = Spool(redis_client, prefix="t:")
+    aged(redis_client, spool, 3)
+    spool.put_many([b"young"])
+
+    assert sweep(spool, None, idle_s=600) == 3

@@ -1,0 +1,49 @@
+"""A domain's backlog goes behind; what other domains have goes in front, whatever came before."""
+
+from aragog.clock import ManualClock
+from aragog.pipeline import lanes
+from aragog.pipeline.lanes import Lanes, behind
+
+
+def of(domain, count):
+    return [f"http://{domain}/{n}" for n in range(count)]
+
+
+def test_only_what_a_domain_may_be_asked_soon_goes_in_front():
+    front, back = Lanes(10.0, ManualClock()).split(of("big.example", 1000))
+
+    assert front == of("big.example", 1000)[: len(front)]
+    assert 100 <= len(front) <= 101
+    assert len(front) + len(back) == 1000
+
+
+def test_other_domains_go_in_front_of_any_backlog():
+    some = Lanes(10.0)
+    some.split(of("big.example", 100_000))
+
+    front, back = some.split([*of("big.example", 5), *of("small.example", 5)])
+
+    assert front == of("small.example", 5)
+    assert back == of("big.example", 5)
+
+
+def test_a_backlog_passes_with_time():
+    clock = ManualClock()
+    some = Lanes(10.0, clock)
+    some.split(of("a.example", 150))
+    clock.advance_ms(20_000)
+
+    assert some.split(of("a.example", 5)) == (of("a.example", 5), [])
+
+
+def test_memory_is_bounded_whatever_number_of_domains_comes(monkeypatch):
+    monkeypatch.setattr(lanes, "MOST_DOMAINS", 100)
+    some = Lanes(10.0)
+    for n in range(1000):
+        some.split([f"http://d{n}.example/"])
+
+    assert len(some._until_s) <= 101
+
+
+def test_nothing_is_less_urgent_than_the_least_urgent():
+    assert [behind(0), behind(5), behind(9)] == [1, 6, 9]
