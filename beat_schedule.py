@@ -5,8 +5,8 @@ Two beats at once do no harm: every task here claims its work before it does it,
 keeps a queue that nobody serves from filling with stale ticks.
 """
 
-from aragog.pipeline.sending import (
-    FOLD_LINKS,
+from aragog.pipeline.routing import (
+    COMPACT_LINKS,
     OVERRIDES,
     REFRESH_DUE,
     ROBOTS_EXPIRING,
@@ -31,7 +31,7 @@ beat_schedule = {
         "options": {"expires": 300},
     },
     "fold the link journal into inlinks": {
-        "task": FOLD_LINKS,
+        "task": COMPACT_LINKS,
         "schedule": 3.0,
         "options": {"expires": 30},
     },

@@ -6,7 +6,7 @@ kind of broker can do.
 """
 
 from aragog.pinlater.brokers import celery_settings
-from aragog.pipeline.sending import QUEUE_OF
+from aragog.pipeline.routing import QUEUE_OF
 from aragog.settings import load_settings
 from beat_schedule import beat_schedule  # noqa: F401 - a setting of Celery's
 
@@ -19,10 +19,10 @@ imports = (
     "tasks.canonicalize",
     "tasks.store",
     "tasks.refresh",
-    "tasks.holds",
+    "tasks.watches",
     "tasks.webhooks",
     "tasks.reextract",
-    "tasks.upkeep",
+    "tasks.maintenance",
 )
 task_routes = {name: {"queue": queue} for name, queue in QUEUE_OF.items()}
 
@@ -38,7 +38,7 @@ task_acks_on_failure = False
 task_acks_on_timeout = False
 # What a stage finds out goes to the next stage or the store; nobody waits for results.
 task_ignore_result = True
-# A bundle is seconds of work: one in hand, one more at the door.
+# A batch is seconds of work: one in hand, one more at the door.
 worker_prefetch_multiplier = 1
 # Running tasks finish and acknowledge over the new connection.
 worker_cancel_long_running_tasks_on_connection_loss = False

@@ -17,31 +17,31 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from aragog.clock import Clock, SystemClock
-from aragog.dashboard.parts import Parts
+from aragog.dashboard.components import Components
 from aragog.errors import StoreUnavailable
-from aragog.fetcher.guard import Guard
-from aragog.fetcher.http import Fetcher
+from aragog.fetcher.fetcher import Fetcher
+from aragog.fetcher.ssrf.filter import SsrfFilter
 from aragog.pages import sitemaps
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.admission import Admission
-from aragog.pipeline.enqueue import Enqueuer
-from aragog.pipeline.outages import OutageBoard
-from aragog.pipeline.room import claim_limit
-from aragog.pipeline.run_marks import RunMarks
-from aragog.pipeline.sending import Sender
+from aragog.pipeline.counters import Counters
+from aragog.pipeline.faults.outages import OutageBoard
+from aragog.pipeline.faults.store_claim import StoreClaim, StoreIdentity, conflict
+from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.pages.run_marks import RunMarks
+from aragog.pipeline.routing import Sender
 from aragog.pipeline.services import Services
 from aragog.pipeline.site_blocks import SiteBlocks
-from aragog.pipeline.spelling import take_up_site_rules
-from aragog.pipeline.spool import Spool
-from aragog.pipeline.spool_sweep import WaitingJobs
-from aragog.pipeline.store_claim import StoreClaim, StoreIdentity, conflict
-from aragog.pipeline.tally import Tally
-from aragog.pipeline.waiting import Waiting
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.overrides import Overrides
-from aragog.politeness.robots_cache import RobotsCache
+from aragog.pipeline.site_rules import take_up_site_rules
+from aragog.pipeline.spool.reclaim import WaitingJobs
+from aragog.pipeline.spool.room import claim_limit
+from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.stages.enqueue import Enqueuer
+from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.politeness.robots.cache import RobotsCache
 from aragog.settings import FetchSettings, Settings
 from aragog.settings.secret import reveal
 from aragog.urlstore.content import open_content
@@ -73,10 +73,10 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
     settings = settings.resolved()
     clock = clock or SystemClock()
     client = redis_client(settings)
-    waiting = Waiting(client, prefix=settings.redis.prefix)
-    counts = Tally(client, prefix=settings.redis.prefix)
+    in_flight = InFlightSet(client, prefix=settings.redis.prefix)
+    counts = Counters(client, prefix=settings.redis.prefix)
     blocks = SiteBlocks(client, prefix=settings.redis.prefix)
-    guard = Guard(settings.fetch)
+    ssrf_filter = SsrfFilter(settings.fetch)
     overrides = overrides_of(settings)
     return Services(
         settings=settings,
@@ -85,14 +85,14 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         run_marks=RunMarks(
             client, prefix=settings.redis.prefix, ttl_s=settings.pipeline.spool_ttl_s
         ),
-        waiting=waiting,
-        tally=counts,
+        in_flight=in_flight,
+        counters=counts,
         sender=sender,
         enqueuer=Enqueuer(
-            waiting,
+            in_flight,
             sender,
             counts,
-            bundle_size=settings.pipeline.bundle_size,
+            batch_size=settings.pipeline.batch_size,
             qps=settings.politeness.qps,
             blocks=blocks,
         ),
@@ -100,9 +100,9 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         limiter=limiter(settings, overrides, clock),
         overrides=overrides,
         robots=robots_cache(settings, clock),
-        fetcher=Fetcher(settings.fetch, guard, clock=clock),
-        robots_fetcher=Fetcher(for_robots(settings.fetch), guard, clock=clock),
-        sitemap_fetcher=Fetcher(for_sitemaps(settings.fetch), guard, clock=clock),
+        fetcher=Fetcher(settings.fetch, ssrf_filter, clock=clock),
+        robots_fetcher=Fetcher(for_robots(settings.fetch), ssrf_filter, clock=clock),
+        sitemap_fetcher=Fetcher(for_sitemaps(settings.fetch), ssrf_filter, clock=clock),
         store=url_store(settings, clock),
         pool=ThreadPoolExecutor(FETCH_THREADS, thread_name_prefix="fetch"),
         waiting_jobs=_waiting_jobs(settings),
@@ -251,21 +251,21 @@ def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
     return conflict(mine, owner, _name_of(resolved.redis.url))
 
 
-def parts(settings: Settings, *, clock: Clock | None = None) -> Parts:
+def components(settings: Settings, *, clock: Clock | None = None) -> Components:
     """What can be looked at, for the dashboard and `explain`; nothing is connected yet."""
     settings = settings.resolved()
     clock = clock or SystemClock()
     client = _glance(settings.redis.url)
     broker = settings.broker
     pinlater = kind_of(broker.url) == "pinlater"
-    return Parts(
+    return Components(
         user_agent=settings.fetch.user_agent,
         clock=clock,
-        tally=Tally(client, prefix=settings.redis.prefix),
-        waiting=Waiting(client, prefix=settings.redis.prefix),
+        counters=Counters(client, prefix=settings.redis.prefix),
+        in_flight=InFlightSet(client, prefix=settings.redis.prefix),
         outages=OutageBoard(client, prefix=settings.redis.prefix),
         spool=spool(settings, client),
-        guard=Guard(settings.fetch),
+        ssrf_filter=SsrfFilter(settings.fetch),
         robots=robots_cache(settings, clock),
         limiter=_once(lambda: limiter(settings, overrides_of(settings))),
         store=_once(lambda: url_store(settings, clock)),

@@ -4,8 +4,8 @@ aragog from a producer's own code: enqueue URLs, one or ten million, and see wha
     from aragog.client import Aragog
 
     aragog = Aragog()                       # aragog.toml and the environment
-    for answer in aragog.enqueue(["https://example.com/a", "https://example.com/b"]):
-        print(answer.given, answer.fate, answer.why)
+    for result in aragog.enqueue(["https://example.com/a", "https://example.com/b"]):
+        print(result.input, result.status, result.reason)
 
 It needs the broker and the Redis of the settings, nothing of the workers' code.
 """
@@ -25,15 +25,15 @@ from aragog.errors import ConfigError, SlowDown
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.brokers import celery_settings, kind_of
 from aragog.pipeline.admission import Admission
-from aragog.pipeline.bundles import PRIORITY_DEFAULT
-from aragog.pipeline.enqueue import Enqueued, Enqueuer, Wanted
-from aragog.pipeline.holding import HoldBundle
-from aragog.pipeline.sending import HOLDS, CelerySender, Send
+from aragog.pipeline.counters import Counters
+from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.messages import PRIORITY_DEFAULT
+from aragog.pipeline.routing import WATCHES, CelerySender, OutgoingMessage
 from aragog.pipeline.site_blocks import SiteBlocks
-from aragog.pipeline.spelling import take_up_site_rules
-from aragog.pipeline.spool import Spool
-from aragog.pipeline.tally import Tally
-from aragog.pipeline.waiting import Waiting
+from aragog.pipeline.site_rules import take_up_site_rules
+from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.stages.enqueue import EnqueueOptions, Enqueuer, EnqueueResult
+from aragog.pipeline.stages.watches import WatchBatch
 from aragog.settings import Settings, load_settings
 from aragog.settings.secret import reveal
 from aragog.urls import normalize
@@ -48,7 +48,7 @@ SITEMAP_LEVELS = 1
 class Backlog:
     """How busy the system is, for producers that would rather slow down than be refused."""
 
-    waiting: int
+    in_flight: int
     """URLs accepted and neither stored nor given up."""
     memory_share: float
     """Of `maxmemory`, on the fullest server; 0.0 without one. From 0.8 on `enqueue` is refused."""
@@ -83,8 +83,8 @@ class Aragog:
                 for n, url in enumerate(urls)
             }
         self._admission = Admission(self._servers)
-        self._waiting = Waiting(self._redis, prefix=shared.prefix)
-        self._tally = Tally(self._redis, prefix=shared.prefix)
+        self._waiting = InFlightSet(self._redis, prefix=shared.prefix)
+        self._tally = Counters(self._redis, prefix=shared.prefix)
         max_bytes = self._settings.pipeline.spool_max_bytes
         self._spool = Spool(self._redis, prefix=shared.prefix, max_bytes=max_bytes)
         self._sender = CelerySender(self._app)
@@ -92,7 +92,7 @@ class Aragog:
             self._waiting,
             self._sender,
             self._tally,
-            bundle_size=self._settings.pipeline.bundle_size,
+            batch_size=self._settings.pipeline.batch_size,
             blocks=SiteBlocks(self._redis, prefix=shared.prefix),
             qps=self._settings.politeness.qps,
             admission=self._admission,
@@ -107,7 +107,7 @@ class Aragog:
         depth: int = 0,
         refresh: bool = False,
         sitemap: bool = False,
-    ) -> list[Enqueued]:
+    ) -> list[EnqueueResult]:
         """
         What became of each URL, in order: accepted, already waiting, taken down, or invalid (why).
 
@@ -146,7 +146,7 @@ class Aragog:
         refresh: bool = False,
         sitemap: bool = False,
         on_wait: Callable[[SlowDown], None] | None = None,
-    ) -> Iterator[Enqueued]:
+    ) -> Iterator[EnqueueResult]:
         """
         The same in constant memory: URLs are taken, and answered, 1,000 at a time.
 
@@ -157,7 +157,7 @@ class Aragog:
             raise ConfigError(f"priority: must be 0 (most urgent) to 9, got {priority}")
         if depth < 0:
             raise ConfigError(f"depth: must be 0 or more, got {depth}")
-        wanted = Wanted(
+        wanted = EnqueueOptions(
             depth=max(depth, SITEMAP_LEVELS) if sitemap else depth,
             refresh=refresh or sitemap,
             insist=refresh,
@@ -167,7 +167,7 @@ class Aragog:
         )
         return self._enqueuer.enqueue(urls, wanted, on_wait)
 
-    def hold(self, urls: str | Iterable[str], owner: str) -> None:
+    def watch(self, urls: str | Iterable[str], owner: str) -> None:
         """
         Keep URLs fresh for `owner`, until it releases them; by any spelling or alias.
 
@@ -178,24 +178,24 @@ class Aragog:
             InvalidUrl: one of them is no URL; nothing was sent.
             BrokerUnavailable: some may be held; call again with all.
         """
-        self._send_holds(urls, owner, hold=True)
+        self._send_watches(urls, owner, watch=True)
 
-    def release(self, urls: str | Iterable[str], owner: str) -> None:
+    def unwatch(self, urls: str | Iterable[str], owner: str) -> None:
         """Let go of URLs. What nobody holds any more is not refreshed; what is stored stays."""
-        self._send_holds(urls, owner, hold=False)
+        self._send_watches(urls, owner, watch=False)
 
-    def send(self, what: Send) -> None:
+    def send(self, what: OutgoingMessage) -> None:
         """Send one message of the pipeline. Raises `BrokerUnavailable`; then it was not sent."""
         self._sender.send(what)
 
-    def _send_holds(self, urls: str | Iterable[str], owner: str, *, hold: bool) -> None:
+    def _send_watches(self, urls: str | Iterable[str], owner: str, *, watch: bool) -> None:
         given = [normalize(url) for url in ([urls] if isinstance(urls, str) else urls)]
         at_ms = SystemClock().now_ms()
         for at in range(0, len(given), HOLDS_A_MESSAGE):
             some = tuple(given[at : at + HOLDS_A_MESSAGE])
-            self._sender.send(Send(HOLDS, HoldBundle(some, owner, hold, at_ms)))
+            self._sender.send(OutgoingMessage(WATCHES, WatchBatch(some, owner, watch, at_ms)))
 
-    def waiting(self) -> int:
+    def in_flight(self) -> int:
         """How many URLs are on their way, accepted and neither stored nor given up."""
         return self._waiting.count()
 
@@ -207,9 +207,9 @@ class Aragog:
             TransientError: Redis does not answer.
         """
         state = self._spool.state()
-        return Backlog(self.waiting(), max(self._admission.shares().values()), state.closed)
+        return Backlog(self.in_flight(), max(self._admission.shares().values()), state.closed)
 
-    def tally(self) -> dict[str, int]:
+    def counters(self) -> dict[str, int]:
         """Counts of what happened so far: enqueued, fetched, refused, failed, stored, …"""
         return self._tally.read()
 

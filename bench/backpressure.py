@@ -154,12 +154,12 @@ def canonicalize_alone(client, admin, server, port: int) -> float:
 
     admin.pause("canonicalize")
     admin.pause("store")
-    before = client.tally().get("fetched", 0)
+    before = client.counters().get("fetched", 0)
     client.enqueue(urls(port, 2000, 200, "alone"))
 
     def filled():
         closed = server.hget("aragog:spool", "closed")
-        return closed or client.tally().get("fetched", 0) - before == 2000
+        return closed or client.counters().get("fetched", 0) - before == 2000
 
     until(filled)
     admin.pause("fetch")
@@ -167,7 +167,7 @@ def canonicalize_alone(client, admin, server, port: int) -> float:
     until(lambda: queue("fetch").running == queue("robots").running == 0)
     admin.resume("canonicalize")
     until(lambda: queue("canonicalize").running)
-    pages = client.tally()["fetched"] - before
+    pages = client.counters()["fetched"] - before
     took_s = until(lambda: not (queue("canonicalize").running + queue("canonicalize").pending))
     for name in ("fetch", "robots", "store"):
         admin.resume(name)
@@ -190,7 +190,7 @@ def main(options: argparse.Namespace) -> None:
             client.enqueue(urls(port, 200, 100, "warm"))
             until(lambda: not client.waiting())
             alone = canonicalize_alone(client, admin, server, port)
-            before = client.tally()
+            before = client.counters()
             server.config_resetstat()
             given = urls(port, options.urls, options.domains, "crawl")
             began_s = time.monotonic()
@@ -206,10 +206,10 @@ def main(options: argparse.Namespace) -> None:
                 spool_most = max(spool_most, int(used or 0))
                 most_memory = max(most_memory, server.info("memory")["used_memory"])
                 if options.verbose:
-                    now = {k: v - before.get(k, 0) for k, v in client.tally().items()}
+                    now = {k: v - before.get(k, 0) for k, v in client.counters().items()}
                     print(f"{time.monotonic() - began_s:6.1f}s", now, int(used or 0), closed)
             seconds = time.monotonic() - began_s
-            now = {k: v - before.get(k, 0) for k, v in client.tally().items()}
+            now = {k: v - before.get(k, 0) for k, v in client.counters().items()}
             total, most = asked(port)
         stored = now.get("stored", 0) / seconds
         print(f"{options.urls} URLs on {options.domains} domains in {seconds:.0f} s: {now}")

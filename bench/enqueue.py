@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from aragog.cli.producing import Lines
+from aragog.cli.producing import LineReader
 from aragog.client import Aragog
 from aragog.settings import RedisSettings, Settings
 from aragog.standalone.redis_server import RedisServer
@@ -63,7 +63,7 @@ def rounds(settings: Settings, file: Path, each: int, server: redis.Redis, table
         return info["used_cpu_user"] + info["used_cpu_sys"]
 
     with Aragog(settings) as client, Progress(disable=True) as progress:
-        lines = Lines((str(file),), progress)
+        lines = LineReader((str(file),), progress)
         started, client_s, server_s = time.perf_counter(), time.process_time(), server_cpu_s()
         for done, _ in enumerate(zip(client.enqueue_all(lines), lines.places(), strict=False), 1):
             if done % each:

@@ -20,7 +20,7 @@ from collections.abc import Callable
 import requests
 import urllib3
 
-from aragog.fetcher.http import Fetcher
+from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.outcome import Fetched
 from aragog.settings import FetchSettings
 from tests.support.origin import Origin, page

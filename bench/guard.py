@@ -14,7 +14,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from aragog.fetcher.guard import Guard
+from aragog.fetcher.ssrf.filter import SsrfFilter
 
 ROUNDS = 5_000
 
@@ -31,19 +31,22 @@ def cpu_us(call: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    guard = Guard(lookup=lambda _: ["93.184.216.34", "2606:2800:220:1::1"])
+    ssrf_filter = SsrfFilter(lookup=lambda _: ["93.184.216.34", "2606:2800:220:1::1"])
     fresh = iter(range(10**9))
     url = "https://www.example.com/some/path?page=2"
     table = Table("operation", "CPU µs")
     for name, call in (
-        ("vet_url, a name", lambda: guard.vet_url(url)),
-        ("vet_url, an address", lambda: guard.vet_url("http://93.184.216.34/")),
-        ("vet_url, @ in the path", lambda: guard.vet_url("https://medium.com/@a/b")),
-        ("vet_url, a name not seen before", lambda: guard.vet_url(f"https://h{next(fresh)}.com/")),
-        ("resolve, DNS known", lambda: guard.resolve("www.example.com", 443)),
+        ("vet_url, a name", lambda: ssrf_filter.vet_url(url)),
+        ("vet_url, an address", lambda: ssrf_filter.vet_url("http://93.184.216.34/")),
+        ("vet_url, @ in the path", lambda: ssrf_filter.vet_url("https://medium.com/@a/b")),
+        (
+            "vet_url, a name not seen before",
+            lambda: ssrf_filter.vet_url(f"https://h{next(fresh)}.com/"),
+        ),
+        ("resolve, DNS known", lambda: ssrf_filter.resolve("www.example.com", 443)),
         (
             "both: what a request pays",
-            lambda: (guard.vet_url(url), guard.resolve("www.example.com", 443)),
+            lambda: (ssrf_filter.vet_url(url), ssrf_filter.resolve("www.example.com", 443)),
         ),
     ):
         table.add_row(name, f"{cpu_us(call):.1f}")

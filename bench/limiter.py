@@ -19,9 +19,9 @@ import redis
 from rich.console import Console
 from rich.table import Table
 
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.robots_cache import RobotsCache
-from aragog.politeness.slots import Ask, Slot
+from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.slots import Slot, SlotRequest
+from aragog.politeness.robots.cache import RobotsCache
 from aragog.settings import PolitenessSettings
 from aragog.standalone.redis_server import RedisServer
 
@@ -73,7 +73,7 @@ def main(seconds: float = 1.0) -> None:
         before = client.info("memory")["used_memory"]
         for n in range(0, DOMAINS, 1000):
             # Far slots, or the keys would expire while they are counted.
-            limiter.reserve([Ask(f"site-{n + i}.example", 30.0) for i in range(1000)])
+            limiter.reserve([SlotRequest(f"site-{n + i}.example", 30.0) for i in range(1000)])
         used = (client.info("memory")["used_memory"] - before) / DOMAINS
         limiter.close()
         fast.close()
@@ -86,8 +86,8 @@ def main(seconds: float = 1.0) -> None:
 ROBOTS = b"User-agent: *\nDisallow: /private/%d\nCrawl-delay: 1\n"
 
 
-def asks(number: int, count: int) -> list[Ask]:
-    return [Ask(f"site-{(number * count + i) % DOMAINS}.example") for i in range(count)]
+def asks(number: int, count: int) -> list[SlotRequest]:
+    return [SlotRequest(f"site-{(number * count + i) % DOMAINS}.example") for i in range(count)]
 
 
 def origins(number: int) -> list[str]:
@@ -95,16 +95,16 @@ def origins(number: int) -> list[str]:
 
 
 def solo(limiter: Limiter, number: int) -> None:
-    for slot in limiter.reserve([Ask(f"solo-{number}-{i}.example") for i in range(25)]):
+    for slot in limiter.reserve([SlotRequest(f"solo-{number}-{i}.example") for i in range(25)]):
         assert isinstance(slot, Slot)
-        limiter.depart(slot)
-        limiter.departed(slot)
+        limiter.acquire_permit(slot)
+        limiter.release_permit(slot)
 
 
 def queued(limiter: Limiter, number: int) -> None:
     slot = limiter.resume(f"queued-{number}.example", 0)
     limiter.ask_door(slot)
-    limiter.departed(slot)
+    limiter.release_permit(slot)
 
 
 if __name__ == "__main__":

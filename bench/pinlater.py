@@ -31,9 +31,9 @@ from rich.table import Table
 import aragog.pinlater  # noqa: F401
 from aragog.pinlater.address import of_socket
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pinlater.envelope import to_job
-from aragog.pinlater.job import NewJob
+from aragog.pinlater.models import NewJob
 from aragog.pinlater.shard import RedisShard
+from aragog.pinlater.transport.envelope import to_job
 from aragog.standalone.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[1]

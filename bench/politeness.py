@@ -31,16 +31,16 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.bootstrap import connect
-from aragog.fetcher.gate import Gate
-from aragog.fetcher.guard import Guard
+from aragog.fetcher.admission import Gate
 from aragog.fetcher.outcome import Gone, Outcome, Redirected
-from aragog.pinlater.job import NewJob
+from aragog.fetcher.ssrf.filter import SsrfFilter
+from aragog.pinlater.models import NewJob
 from aragog.pinlater.shard import RedisShard
-from aragog.pipeline.bundles import FetchBundle
-from aragog.pipeline.enqueue import Wanted
-from aragog.pipeline.fetch import fetch_bundle
-from aragog.pipeline.sending import FETCH, Send
+from aragog.pipeline.messages import FetchBatch
+from aragog.pipeline.routing import FETCH, OutgoingMessage
 from aragog.pipeline.services import Services
+from aragog.pipeline.stages.enqueue import EnqueueOptions
+from aragog.pipeline.stages.fetch import fetch_batch
 from aragog.settings import FetchSettings, PolitenessSettings, Settings, StoreSettings
 from aragog.settings.sections import RedisSettings
 from aragog.standalone.redis_server import RedisServer
@@ -53,19 +53,19 @@ AGENT = "aragog/1.0 (+https://example.org/bot)"
 class Origins:
     """Stands for the fetcher and every origin: notes when a request would be written."""
 
-    def __init__(self, guard: Guard, services: Services) -> None:
+    def __init__(self, guard: SsrfFilter, services: Services) -> None:
         self.guard = guard
         self._services = services
         self.asked: dict[str, list[float]] = defaultdict(list)
 
     def fetch(self, url: str, *, gate: Gate, **_: Any) -> Outcome:
-        later = gate.depart(url)
+        later = gate.acquire_permit(url)
         now_ms = self._services.clock.now_ms()
         if later is not None:
             at_ms = later.retry_at_ms
             return Redirected(url=url, target=url, retry_at_ms=at_ms, fetched_at_ms=now_ms)
         self.asked[self._services.limiter.key_for(url)].append(time.monotonic())
-        gate.departed(url)
+        gate.release_permit(url)
         return Gone(url=url, final_url=url, status=404, fetched_at_ms=now_ms)
 
 
@@ -76,10 +76,10 @@ class Queue:
         self.shard = shard
         self.visits: Counter[str] = Counter()
 
-    def send(self, what: Send) -> None:
+    def send(self, what: OutgoingMessage) -> None:
         self.send_all([what])
 
-    def send_all(self, whats: Sequence[Send]) -> None:
+    def send_all(self, whats: Sequence[OutgoingMessage]) -> None:
         jobs = [
             NewJob(
                 orjson.dumps(what.message.wire()),
@@ -98,9 +98,9 @@ class Queue:
             answer = self.shard.claim("fetch", limit=1, timeout_ms=CLAIM_MS, worker="bench")
             for claim in answer.claims:
                 body = claim.record[claim.record.index(b'{"') :]
-                bundle = FetchBundle.read(orjson.loads(body))
-                self.visits.update(job.url for job in bundle.jobs)
-                self.send_all(fetch_bundle(bundle, services))
+                batch = FetchBatch.read(orjson.loads(body))
+                self.visits.update(job.url for job in batch.jobs)
+                self.send_all(fetch_batch(batch, services))
                 self.shard.ack("fetch", [(claim.job_id, claim.token)])
             if not answer.claims:
                 time.sleep(0.02)
@@ -154,7 +154,7 @@ def measure(args: argparse.Namespace, shared: str, limiter: str, folder: Path) -
         services.robots.put(of, 404, b"", services.clock.now_ms())
     urls = zipf_urls(args.domains, args.urls)
     before = used_memory(client)
-    for _ in services.enqueuer.enqueue(urls, Wanted()):
+    for _ in services.enqueuer.enqueue(urls, EnqueueOptions()):
         pass
     per_url = (used_memory(client) - before) / len(urls)
     calls = script_calls(limiting)

@@ -4,7 +4,7 @@ What refreshing by the real interval logic is worth: pages kept fresh, for the s
     python -m bench.refresh [--urls 3000] [--days 120] [--effort 1] [--jobs 2]
     python -m bench.refresh --world "products alone" --scarce 120 [--cycles 12] [--told]
 
-Pages change by Poisson processes; every fetch goes through `aragog.urlstore.refresh.decide`, which
+Pages change by Poisson processes; every fetch goes through `aragog.urlstore.schedule.refresh_policy.decide`, which
 is told only whether there was a change since the last one. Freshness is the share of time that
 what is stored is what the page says, of the second half of the days. Beside it, for the same
 number of fetches: one fixed interval for all pages (and how many times the fetches it would need
@@ -13,7 +13,7 @@ who knew every page's rate (Cho and Garcia-Molina's allocation). No network, no 
 
 The scarce worlds are one domain each whose share of requests is one for each page every so many
 days, far fewer than its pages ask for. All that is due goes through
-`aragog.urlstore.scarcity.ration`, tick by tick, as the beat-driven task does it, with a
+`aragog.urlstore.schedule.crawl_budget.ration`, tick by tick, as the beat-driven task does it, with a
 thousand ticks in such a cycle. Pages come in during the first half of a cycle (the time that a fetch of
 each takes); the second half of the cycles counts.
 """
@@ -34,8 +34,8 @@ from rich.table import Table
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore.records import Due
-from aragog.urlstore.refresh import DAY_S, HOUR_S, Seen, State, decide, ratio
-from aragog.urlstore.scarcity import Budget, ration
+from aragog.urlstore.schedule.crawl_budget import Budget, ration
+from aragog.urlstore.schedule.refresh_policy import DAY_S, HOUR_S, RefreshState, Seen, decide, ratio
 
 FIELD = {"product": "product.price", "page": "page.title"}
 
@@ -142,7 +142,7 @@ class _Page:
     of: str
     every_s: float
     url: str
-    state: State | None = None
+    state: RefreshState | None = None
     fetched_ms: float = 0.0
     changes_ms: float = 0.0
     """Its first change after that."""
@@ -215,7 +215,7 @@ class Domain:
             self.fetches += now_ms >= begin_ms
             self._fetch(int(one.url), page, now_ms)
 
-    def _believed(self, page: _Page, state: State) -> State:
+    def _believed(self, page: _Page, state: RefreshState) -> RefreshState:
         sure = 1e6
         return state._replace(a=sure, b_s=sure * page.every_s, changes=0) if self._told else state
 
@@ -279,13 +279,19 @@ def optimum(rates: Sequence[float], fetches_per_s: float) -> float:
     binned = _binned(rates)
     low, high = 1e-9, max(rates) ** -1 * 1e9
     for _ in range(80):
-        worth_s = math.sqrt(low * high)
-        spent = sum(n / (ratio(r * worth_s) / r) for r, n in binned if r * worth_s < 0.99)
-        low, high = (worth_s, high) if spent > fetches_per_s else (low, worth_s)
+        marginal_freshness_s = math.sqrt(low * high)
+        spent = sum(
+            n / (ratio(r * marginal_freshness_s) / r)
+            for r, n in binned
+            if r * marginal_freshness_s < 0.99
+        )
+        low, high = (
+            (marginal_freshness_s, high) if spent > fetches_per_s else (low, marginal_freshness_s)
+        )
     found = 0.0
     for rate, number in binned:
-        if rate * worth_s < 0.99:
-            steps = ratio(rate * worth_s)
+        if rate * marginal_freshness_s < 0.99:
+            steps = ratio(rate * marginal_freshness_s)
             found += number * -math.expm1(-steps) / steps
     return found / len(rates)
 

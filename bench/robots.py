@@ -24,10 +24,10 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.bootstrap import connect
-from aragog.pipeline.bundles import RobotsBundle
-from aragog.pipeline.robots import robots_bundle
-from aragog.pipeline.sending import Send
-from aragog.politeness.robots import RobotsRules
+from aragog.pipeline.messages import RobotsBatch
+from aragog.pipeline.routing import OutgoingMessage
+from aragog.pipeline.stages.robots import robots_batch
+from aragog.politeness.robots.rules import RobotsRules
 from aragog.settings import FetchSettings, Settings, StoreSettings
 from aragog.settings.sections import RedisSettings
 from aragog.standalone.redis_server import RedisServer
@@ -128,10 +128,10 @@ def serve(listener: socket.socket) -> None:
 class Nowhere:
     """A sender for a stage that sends nothing here."""
 
-    def send(self, what: Send) -> None:
+    def send(self, what: OutgoingMessage) -> None:
         """Drop it."""
 
-    def send_all(self, whats: Sequence[Send]) -> None:
+    def send_all(self, whats: Sequence[OutgoingMessage]) -> None:
         """Drop them."""
 
 
@@ -157,7 +157,7 @@ def stage_ms(origins: int, rounds: int = 40) -> float:
         def go(first: int, last: int) -> None:
             for n in range(first, last):
                 names = tuple(f"http://d{n}x{i}.test" for i in range(origins))
-                robots_bundle(RobotsBundle(names), services)
+                robots_batch(RobotsBatch(names), services)
 
         go(0, 5)
         started = time.process_time()

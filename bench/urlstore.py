@@ -23,18 +23,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from aragog.settings import StoreSettings
-from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.nodes import node_id
-from aragog.urlstore.postings import pack
+from aragog.urlstore.content.compression import compress
+from aragog.urlstore.links.postings import pack
+from aragog.urlstore.links.segments import Segments, delta_column
+from aragog.urlstore.pages.nodes import node_id
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
-from aragog.urlstore.segments import Segments, piece_column
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables import Tables
 from aragog.zen.tables.sqlite import SqliteTables
 from bench.hbase_engine import hbase_engine
 
-BUNDLE = 25
+BATCH = 25
 NOW_MS = 1_700_000_000_000
 FIELDS = ["title", "description", "og.image", "site_name"]
 COLUMNS = [b"m:" + field.encode() for field in FIELDS]
@@ -199,8 +199,8 @@ def run(tables: Tables, bare, engine: str, scale: float, import_urls: int) -> No
     )
 
     def write(some: list[PageWrite]) -> None:
-        for at in range(0, len(some), BUNDLE):
-            store.write_pages(some[at : at + BUNDLE])
+        for at in range(0, len(some), BATCH):
+            store.write_pages(some[at : at + BATCH])
 
     measure("store stage, links and all", "page", len(pages), lambda: write(pages))
     measure("the same again (nothing changed)", "page", len(pages), lambda: write(pages))
@@ -276,14 +276,14 @@ def build_hub(tables: Tables, key: bytes, count: int) -> float:
             b"https://s%d.example/p\t%013d\t+\t\tHub" % (i * 7919 % count, NOW_MS)
             for i in range(number * 10_000, number * 10_000 + 10_000)
         ]
-        piece = {piece_column(number + 1): pack(len(lines), lines)}
+        piece = {delta_column(number + 1): pack(len(lines), lines)}
         tables["l"].put(key, piece, at_ms=NOW_MS)
         segments.tidy([key], number + 1, NOW_MS)
     return (time.process_time() - start) / count * 1e6
 
 
 def fold(store: UrlStore) -> None:
-    while store.fold_links(1000).journal_rows:
+    while store.compact_links(1000).journal_rows:
         pass
 
 

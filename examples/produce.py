@@ -14,7 +14,7 @@ import time
 
 from aragog.client import Aragog
 from aragog.errors import BrokerUnavailable
-from aragog.pipeline.enqueue import Fate
+from aragog.pipeline.stages.enqueue import EnqueueStatus
 
 
 def produce(urls: list[str], *, tries: int = 5) -> int:
@@ -22,15 +22,15 @@ def produce(urls: list[str], *, tries: int = 5) -> int:
     with Aragog() as aragog:
         for attempt in range(tries):
             try:
-                answers = aragog.enqueue(urls, priority=3)
+                results = aragog.enqueue(urls, priority=3)
                 break
             except BrokerUnavailable:
                 if attempt == tries - 1:
                     raise
                 time.sleep(2**attempt)
-    for answer in answers:
-        print(f"{answer.fate}: {answer.url or answer.given}", answer.why or "")
-    return sum(answer.fate is Fate.INVALID for answer in answers)
+    for result in results:
+        print(f"{result.status}: {result.url or result.input}", result.reason or "")
+    return sum(result.status is EnqueueStatus.INVALID for result in results)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
-"""Read pages and decide what they are. Safe to run twice: see aragog.pipeline.canonicalize."""
+"""Analyze fetched pages. Safe to run twice: see aragog.pipeline.stages.canonicalize."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from aragog.pipeline.bundles import AnswerBundle
-from aragog.pipeline.canonicalize import canonicalize_bundle
-from aragog.pipeline.sending import CANONICALIZE
+from aragog.pipeline.messages import ResultBatch
+from aragog.pipeline.routing import CANONICALIZE
+from aragog.pipeline.stages.canonicalize import canonicalize_batch
 from tasks.policy import stage
 from workers.services import send_all, services
 
 
 @stage(CANONICALIZE)
 def canonicalize(message: dict[str, Any]) -> None:
-    """Canonical URL, links and Rich Pin of every page of the bundle."""
-    send_all(canonicalize_bundle(AnswerBundle.read(message), services()))
+    """Canonical URL, links and Rich Pin of every page of the batch."""
+    send_all(canonicalize_batch(ResultBatch.read(message), services()))

@@ -1,13 +1,13 @@
-"""Fetch a batch of URLs politely. Safe to run twice: see aragog.pipeline.fetch."""
+"""Fetch a batch of URLs politely. Safe to run twice: see aragog.pipeline.stages.fetch."""
 
 from __future__ import annotations
 
 import logging
 from typing import Any
 
-from aragog.pipeline.fetch import fetch_bundle
-from aragog.pipeline.messages import read_fetch
-from aragog.pipeline.sending import FETCH
+from aragog.pipeline.fetch_messages import read_fetch
+from aragog.pipeline.routing import FETCH
+from aragog.pipeline.stages.fetch import fetch_batch
 from tasks.policy import stage
 from workers.services import send_all, services
 
@@ -20,4 +20,4 @@ def fetch(message: dict[str, Any] | list[str] | str) -> None:
     batch, problems = read_fetch(message)
     for problem in problems:
         log.error("fetch: an entry of a batch is left out: %s", problem)
-    send_all(fetch_bundle(batch, services()))
+    send_all(fetch_batch(batch, services()))

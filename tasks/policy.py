@@ -13,10 +13,10 @@ from celery.exceptions import Reject
 from celery.utils.time import get_exponential_backoff_interval
 
 from aragog.errors import InvalidMessage, TransientError
-from aragog.pinlater.envelope import TAGGED
 from aragog.pinlater.policy import RetryPolicy
-from aragog.pinlater.worker import RunLater
-from aragog.pipeline.outages import OUTAGES
+from aragog.pinlater.transport.envelope import TAGGED
+from aragog.pinlater.transport.worker import RunLater
+from aragog.pipeline.faults.outages import OUTAGES
 
 # Retries of an infrastructure that does not answer: 1, 2, 4 … 60 s apart, for hours. The message
 # stays with the broker meanwhile, and nothing is lost when it comes back.
@@ -90,7 +90,7 @@ def again(task: Any, error: TransientError) -> NoReturn:
     Run the task's message once more, later, whatever does not answer.
 
     Celery retries by sending the message anew. Where that fails it would reject the one at hand for
-    good, and the bundle with it: then that one is given back instead, and waits as its queue's
+    good, and the batch with it: then that one is given back instead, and waits as its queue's
     retry policy says; the attempt does not count, for a full broker is not the job's fault.
     """
     wait_s = get_exponential_backoff_interval(

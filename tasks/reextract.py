@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from aragog.pipeline.reextract import ReextractBundle, reextract_bundle
-from aragog.pipeline.sending import REEXTRACT
+from aragog.pipeline.routing import REEXTRACT
+from aragog.pipeline.stages.reextract import ReextractBatch, reextract_batch
 from tasks.policy import stage
 from workers.services import services
 
 
 @stage(REEXTRACT)
 def reextract(message: dict[str, Any]) -> None:
-    """Fields of the bundle's pages, from their stored content."""
+    """Fields of the batch's pages, from their stored content."""
     of = services()
-    reextract_bundle(
-        ReextractBundle.read(message), of.store, limits=of.settings.pipeline, marks=of.run_marks
+    reextract_batch(
+        ReextractBatch.read(message), of.store, limits=of.settings.pipeline, marks=of.run_marks
     )

@@ -1,9 +1,9 @@
-"""Enqueue what is due. Safe to run twice and side by side: see aragog.pipeline.refresh."""
+"""Enqueue what is due. Safe to run twice and side by side: see aragog.pipeline.stages.refresh."""
 
 from __future__ import annotations
 
-from aragog.pipeline.refresh import enqueue_due
-from aragog.pipeline.sending import REFRESH_DUE
+from aragog.pipeline.routing import REFRESH_DUE
+from aragog.pipeline.stages.refresh import enqueue_due
 from tasks.policy import stage
 from workers.services import services
 

@@ -1,12 +1,12 @@
-"""Learn the rules of origins. Safe to run twice: see aragog.pipeline.robots."""
+"""Learn the rules of origins. Safe to run twice: see aragog.pipeline.stages.robots."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from aragog.pipeline.bundles import RobotsBundle
-from aragog.pipeline.robots import expiring, robots_bundle
-from aragog.pipeline.sending import ROBOTS, ROBOTS_EXPIRING
+from aragog.pipeline.messages import RobotsBatch
+from aragog.pipeline.routing import ROBOTS, ROBOTS_EXPIRING
+from aragog.pipeline.stages.robots import expiring, robots_batch
 from tasks.policy import stage
 from workers.services import send_all, services
 
@@ -14,7 +14,7 @@ from workers.services import send_all, services
 @stage(ROBOTS)
 def robots(message: dict[str, Any]) -> None:
     """Fetch robots.txt of the origins, then send on the URLs that waited for it."""
-    send_all(robots_bundle(RobotsBundle.read(message), services()))
+    send_all(robots_batch(RobotsBatch.read(message), services()))
 
 
 @stage(ROBOTS_EXPIRING)

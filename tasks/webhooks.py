@@ -1,11 +1,11 @@
-"""Tell webhooks of changes. Safe to run twice and side by side: see aragog.pipeline.webhooks."""
+"""Deliver changes to webhooks. Safe to run twice: see aragog.pipeline.stages.webhooks."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from aragog.pipeline.sending import WEBHOOK, WEBHOOKS_DUE
-from aragog.pipeline.webhooks import Delivery, deal, deliver
+from aragog.pipeline.routing import WEBHOOK, WEBHOOKS_DUE
+from aragog.pipeline.stages.webhooks import Delivery, deal, deliver
 from tasks.policy import stage
 from workers.services import send_all, services
 

@@ -32,7 +32,7 @@ def test_every_entry_of_the_schedule_names_a_registered_task():
 
 
 def test_every_task_has_its_own_queue_and_every_queue_a_worker():
-    from aragog.pipeline.sending import QUEUE_OF, QUEUES
+    from aragog.pipeline.routing import QUEUE_OF, QUEUES
     from workers.app import app
     from workers.roles import ROLES
 

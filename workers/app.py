@@ -17,10 +17,10 @@ from celery.signals import worker_init, worker_process_init
 
 from aragog.errors import ConfigError, TransientError
 from aragog.pinlater import gates
-from aragog.pinlater.worker import follow
-from aragog.pipeline.page_limits import make_expendable
-from aragog.pipeline.sending import FETCH, QUEUE_OF, QUEUES
-from aragog.pipeline.spelling import take_up_site_rules
+from aragog.pinlater.transport.worker import follow
+from aragog.pipeline.pages.limits import make_expendable
+from aragog.pipeline.routing import FETCH, QUEUE_OF, QUEUES
+from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.settings import load_settings
 
 

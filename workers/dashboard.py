@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aragog.bootstrap import parts
+from aragog.bootstrap import components
 from aragog.dashboard import flower
 from aragog.settings import load_settings
 
@@ -12,5 +12,5 @@ def install() -> None:
     settings = load_settings()
     serving = settings.serving
     flower.install(
-        parts(settings), (*serving.allowed_hosts, serving.flower_host), serving.flower_host
+        components(settings), (*serving.allowed_hosts, serving.flower_host), serving.flower_host
     )

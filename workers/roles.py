@@ -22,7 +22,7 @@ class Role:
     queues: tuple[str, ...]
     pool: Literal["threads", "prefork", "solo"]
     concurrency: int
-    """Bundles at once in one worker."""
+    """Batches at once in one worker."""
 
     def options(self) -> list[str]:
         """For `celery -A workers.app worker …`."""

@@ -12,8 +12,8 @@ import threading
 from dataclasses import replace
 
 from aragog.bootstrap import connect, outage_board
-from aragog.pipeline.outages import OUTAGES
-from aragog.pipeline.sending import CelerySender, Send
+from aragog.pipeline.faults.outages import OUTAGES
+from aragog.pipeline.routing import CelerySender, OutgoingMessage
 from aragog.pipeline.services import Services
 from aragog.settings import load_settings
 from workers.app import app
@@ -43,7 +43,7 @@ def services() -> Services:
     return found
 
 
-def send_all(messages: list[Send]) -> None:
+def send_all(messages: list[OutgoingMessage]) -> None:
     """
     Send what a stage returned. On BrokerUnavailable the task runs again and sends it all.
 

@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from aragog.cli import inspecting, keeping, producing, reading, robots, running, serving, storing
-from aragog.cli.place import Place
-from aragog.cli.remedies import remedy
+from aragog.cli import freshness, inspecting, producing, reading, robots, running, serving, storing
+from aragog.cli.error_hints import remedy
+from aragog.cli.shared_options import QueueOptions
 from aragog.errors import AragogError, BadInput
 from aragog.pinlater.cli import queue
 from aragog.terminal import echo
@@ -34,13 +34,13 @@ class OneLineErrors(click.Group):
 @click.pass_context
 def main(context: click.Context) -> None:
     """Fetch, canonicalize, store and serve URLs, politely."""
-    context.obj = Place()
+    context.obj = QueueOptions()
 
 
 for command in (
     *running.COMMANDS,
     *producing.COMMANDS,
-    *keeping.COMMANDS,
+    *freshness.COMMANDS,
     *reading.COMMANDS,
     *serving.COMMANDS,
     *inspecting.COMMANDS,

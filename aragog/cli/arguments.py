@@ -11,7 +11,7 @@ from functools import cache
 import click
 
 from aragog.errors import InvalidUrl
-from aragog.pages.richpins.pin import PinType, RichPin
+from aragog.pages.richpins.model import PinType, RichPin
 from aragog.urls import normalize
 
 COUNT = click.IntRange(min=1)

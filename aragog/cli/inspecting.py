@@ -8,14 +8,14 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from aragog.bootstrap import parts, url_store
+from aragog.bootstrap import components, url_store
 from aragog.cli.doctor import doctor
-from aragog.cli.keeping import span
+from aragog.cli.freshness import span
 from aragog.client import Aragog
-from aragog.dashboard.story import tell
+from aragog.dashboard.explanation import explain_url
 from aragog.settings import Settings, load_settings
 from aragog.terminal import echo_json, print_table, printable
-from aragog.urlstore.freshness import Freshness
+from aragog.urlstore.schedule.freshness import Freshness
 
 
 @click.command()
@@ -23,20 +23,20 @@ from aragog.urlstore.freshness import Freshness
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def explain(url: str, *, as_json: bool) -> None:
     """Why URL is where it is: spelling, guard, robots.txt, slot, canonical URL, fields, links."""
-    told = tell(url, parts(load_settings()))
+    told = explain_url(url, components(load_settings()))
     if as_json:
         echo_json(told.as_dict())
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    for chapter in told.chapters:
-        table.add_row(Text(chapter.title, "underline"), "")
-        for name, text, note in chapter.lines:
+    for section in told.sections:
+        table.add_row(Text(section.title, "underline"), "")
+        for name, text, note in section.lines:
             dim = Text(f"  {printable(note)}" if note else "", "dim")
             table.add_row(f"  {name}", Text(printable(text)) + dim)
-        if chapter.problem:
-            table.add_row("  cannot be told", chapter.problem)
+        if section.problem:
+            table.add_row("  cannot be told", section.problem)
     print_table(table)
 
 
@@ -46,7 +46,7 @@ def status(*, as_json: bool) -> None:
     """What is on its way and what became of the rest."""
     settings = load_settings()
     with Aragog(settings) as client:
-        found = {"waiting": client.waiting(), **client.tally()}
+        found = {"waiting": client.in_flight(), **client.counters()}
     fresh = _freshness(settings)
     if as_json:
         told = {of: asdict(one) for of, one in fresh.items()}

@@ -26,8 +26,8 @@ from aragog.cli.arguments import NOT_NEGATIVE, PRIORITY
 from aragog.client import Aragog
 from aragog.errors import ConfigError, InvalidUrl, SlowDown
 from aragog.fetcher.user_agent import check_user_agent, has_contact
-from aragog.pipeline.bundles import PRIORITY_DEFAULT
-from aragog.pipeline.enqueue import Enqueued, Fate
+from aragog.pipeline.messages import PRIORITY_DEFAULT
+from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.settings import Settings, load_settings
 from aragog.terminal import SafeConsole, echo
 from aragog.urls import normalize
@@ -68,11 +68,11 @@ def enqueue(
     Invalid lines are told with their number and stop nothing; the exit code is then 3.
     """
     console = SafeConsole(stderr=True)
-    counts: Counter[Fate] = Counter()
+    counts: Counter[EnqueueStatus] = Counter()
     settings = load_settings()
     with Aragog(settings) as client, _bar(console) as progress:
-        lines = Lines(source, progress)
-        answers = client.enqueue_all(
+        lines = LineReader(source, progress)
+        results = client.enqueue_all(
             with_contact(lines, settings),
             priority=priority,
             depth=depth,
@@ -82,15 +82,19 @@ def enqueue(
             on_wait=_waiter(),
         )
         try:
-            for answer, where in zip(answers, lines.places(), strict=False):
-                counts[answer.fate] += 1
-                if answer.fate in (Fate.INVALID, Fate.TAKEN_DOWN):
-                    _tell(progress, answer, where)
+            for result, where in zip(results, lines.places(), strict=False):
+                counts[result.status] += 1
+                if result.status in (EnqueueStatus.INVALID, EnqueueStatus.TAKEN_DOWN):
+                    _tell(progress, result, where)
         finally:  # ctrl-C and a lost broker too: it tells how far it came
             progress.stop()
-            shown = [fate for fate in Fate if fate is not Fate.TAKEN_DOWN or counts[fate]]
-            echo(", ".join(f"{counts[fate]} {fate.value}" for fate in shown))
-    if counts[Fate.INVALID]:
+            shown = [
+                status
+                for status in EnqueueStatus
+                if status is not EnqueueStatus.TAKEN_DOWN or counts[status]
+            ]
+            echo(", ".join(f"{counts[status]} {status.value}" for status in shown))
+    if counts[EnqueueStatus.INVALID]:
         sys.exit(3)
 
 
@@ -136,21 +140,21 @@ class Where(NamedTuple):
         return f"{self.source}:{self.number}: " if self.number else ""
 
 
-def told(answer: Enqueued, where: Where) -> str:
+def told(result: EnqueueResult, where: Where) -> str:
     """What is wrong with an invalid line, in a line."""
-    shown = repr(answer.given.removeprefix(NO_URL)[:SHOWN_CHARS])[:SHOWN_CHARS]
-    return f"{where}{where.why or answer.why}: {shown}"
+    shown = repr(result.input.removeprefix(NO_URL)[:SHOWN_CHARS])[:SHOWN_CHARS]
+    return f"{where}{where.why or result.reason}: {shown}"
 
 
-def _tell(progress: Progress, answer: Enqueued, where: Where) -> None:
-    line = told(answer, where)
+def _tell(progress: Progress, result: EnqueueResult, where: Where) -> None:
+    line = told(result, where)
     if progress.disable:
         echo(line, err=True)
     else:
         progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-class Lines:
+class LineReader:
     """
     The lines of all sources, and, one behind another, the places they came from.
 

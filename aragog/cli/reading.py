@@ -15,7 +15,7 @@ from rich.table import Table
 from aragog.bootstrap import url_store
 from aragog.cli.arguments import COUNT, check_fields
 from aragog.errors import ConfigError
-from aragog.serving import views
+from aragog.serving.http import views
 from aragog.settings import load_settings
 from aragog.terminal import echo, echo_json, one_line, print_table, write_body
 from aragog.urlstore.store import UrlStore

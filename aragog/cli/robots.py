@@ -11,8 +11,8 @@ from rich.table import Table
 
 from aragog.bootstrap import robots_cache
 from aragog.errors import InvalidUrl
-from aragog.politeness.robots import RobotsRules
-from aragog.politeness.robots_engines import ENGINES, Opinion
+from aragog.politeness.robots.engines import ENGINES, Opinion
+from aragog.politeness.robots.rules import RobotsRules
 from aragog.settings import load_settings
 from aragog.terminal import SafeConsole, echo
 from aragog.urls import normalize

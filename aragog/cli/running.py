@@ -22,10 +22,10 @@ from rich.console import Console
 from rich.progress import Progress
 
 from aragog.cli.arguments import NOT_NEGATIVE
-from aragog.cli.producing import Lines, Where, told, with_contact
+from aragog.cli.producing import LineReader, Where, told, with_contact
 from aragog.client import Aragog
 from aragog.errors import ConfigError, SlowDown
-from aragog.pipeline.enqueue import CHUNK, Fate
+from aragog.pipeline.stages.enqueue import CHUNK, EnqueueStatus
 from aragog.settings import Settings, load_settings
 from aragog.standalone import system
 from aragog.standalone.demo import settings as demo
@@ -169,7 +169,7 @@ def run(file: str | None, depth: int, *, refresh: bool, keep: bool | None) -> No
             nowhere = repeat(Where("demo", 0))
             _run(seeds(), nowhere, depth or 1, refresh=True, keep=bool(keep), console=console)
         return
-    lines = Lines([file], Progress(disable=True))
+    lines = LineReader([file], Progress(disable=True))
     keep = console.is_terminal if keep is None else keep
     _run(lines, lines.places(), depth, refresh=refresh, keep=keep, console=console)
 
@@ -229,33 +229,36 @@ def _crawl(
     console: Console,
 ) -> bool:
     """Enqueue, watch, sum up; False when it was stopped before the end."""
-    fates: Counter[Fate] = Counter()
+    fates: Counter[EnqueueStatus] = Counter()
     first, cut = "", False
     with Aragog(settings) as client:
-        before = client.tally()
-        answers = client.enqueue_all(
+        before = client.counters()
+        results = client.enqueue_all(
             urls, depth=depth, refresh=refresh, on_wait=partial(_wait_for_room, tick, console)
         )
-        for number, (answer, where) in enumerate(zip(answers, places, strict=False), 1):
-            fates[answer.fate] += 1
-            first = first or answer.url or ""
-            if answer.why and fates[answer.fate] <= MOST_INVALID_SHOWN:
-                console.print(told(answer, where), markup=False, highlight=False, soft_wrap=True)
+        for number, (result, where) in enumerate(zip(results, places, strict=False), 1):
+            fates[result.status] += 1
+            first = first or result.url or ""
+            if result.reason and fates[result.status] <= MOST_INVALID_SHOWN:
+                console.print(told(result, where), markup=False, highlight=False, soft_wrap=True)
             if number % CHUNK == 0 and not tick():
                 cut = True
                 console.print(f"stopped after {number} URLs of the list; the rest is not enqueued")
                 break
-        console.print(", ".join(f"{fates[fate]} {fate.value}" for fate in Fate), highlight=False)
+        console.print(
+            ", ".join(f"{fates[status]} {status.value}" for status in EnqueueStatus),
+            highlight=False,
+        )
         snapshot = watch(client, before, console, tick)
     console.print(snapshot.line(), highlight=False, soft_wrap=True)
-    if snapshot.waiting:
+    if snapshot.in_flight:
         console.print(
-            f"{snapshot.waiting} URLs still wait; they stay, `{_program()} up` goes on with them"
+            f"{snapshot.in_flight} URLs still wait; they stay, `{_program()} up` goes on with them"
         )
     console.print(_addresses(settings), highlight=False)
     shown = f"look:    {_program()} show '{first or 'URL'}'"
     console.print(shown, highlight=False, markup=False, soft_wrap=True)
-    return not (cut or snapshot.waiting)
+    return not (cut or snapshot.in_flight)
 
 
 def _wait_for_room(tick: Callable[[], bool], console: Console, refusal: SlowDown) -> None:

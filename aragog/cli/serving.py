@@ -13,12 +13,12 @@ import sys
 import click
 import prometheus_client
 
-from aragog.bootstrap import parts, url_store
+from aragog.bootstrap import components, url_store
 from aragog.client import Aragog
-from aragog.dashboard.metrics import Figures
-from aragog.serving.app import Api
-from aragog.serving.server import listen, run
-from aragog.serving.tokens import READ, SCOPES, make
+from aragog.dashboard.metrics import MetricsCollector
+from aragog.serving.auth import READ, SCOPES, make
+from aragog.serving.http.app import Api
+from aragog.serving.http.server import listen, run
 from aragog.settings import Settings, load_settings
 from aragog.standalone.supervisor import die_with_parent
 from aragog.terminal import echo
@@ -40,7 +40,7 @@ def serve_command(fd: int | None) -> None:
 
 def _serve(settings: Settings, sock: socket.socket) -> None:
     store = url_store(settings)
-    prometheus_client.REGISTRY.register(Figures(parts(settings)))
+    prometheus_client.REGISTRY.register(MetricsCollector(components(settings)))
     with contextlib.closing(store), Aragog(settings) as producer:
         api = Api(
             store,

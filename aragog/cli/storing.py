@@ -14,19 +14,19 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from aragog.bootstrap import redis_client, store_identity, tables, url_store
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE
 from aragog.errors import BadInput, BrokerUnavailable, ConfigError, InvalidUrl
+from aragog.pipeline.faults.store_claim import StoreClaim
 from aragog.pipeline.site_blocks import SiteBlocks
-from aragog.pipeline.store_claim import StoreClaim
 from aragog.settings import Settings, load_settings
 from aragog.terminal import SafeConsole, echo, one_line
 from aragog.urls.normalize import normalize
-from aragog.urlstore import transfer
 from aragog.urlstore.content import open_content
+from aragog.urlstore.pages.tombstones import site_name
 from aragog.urlstore.store import UrlStore
-from aragog.urlstore.tombstones import site_name
-from aragog.urlstore.transfer_copy import copy_content, copy_tables
-from aragog.urlstore.transfer_parquet import ParquetSink, read_parquet
-from aragog.urlstore.transfer_warc import export_warc
-from aragog.urlstore.transfer_write import BulkWriter
+from aragog.urlstore.transfer import json_lines
+from aragog.urlstore.transfer.bulk_writer import BulkWriter
+from aragog.urlstore.transfer.copy import copy_content, copy_tables
+from aragog.urlstore.transfer.parquet import ParquetSink, read_parquet
+from aragog.urlstore.transfer.warc import export_warc
 from aragog.zen.tables.hbase_schema import shell_commands
 from aragog.zen.tables.sqlite_health import old_files
 
@@ -141,13 +141,13 @@ def export(
             )  # fmt: skip
             count, left = done.records, done.cursor
         else:
-            sink: transfer.Sink = (
+            sink: json_lines.Sink = (
                 ParquetSink(file)
                 if kind == "parquet"
-                else transfer.JsonLinesSink(transfer.open_to_write(file, append=bool(cursor)))
+                else json_lines.JsonLinesSink(json_lines.open_to_write(file, append=bool(cursor)))
             )
             with closing(sink):
-                report = transfer.export_urls(
+                report = json_lines.export_urls(
                     engine, sink, urls=urls, cursor=cursor, limit=limit, on_progress=told,
                     fields=fields.split(",") if fields else None,
                     links_of=opened if links else None,
@@ -169,14 +169,14 @@ def import_(file: Path, after: int) -> None:
     source = (
         read_parquet(file, after=after)
         if _kind(file) == "parquet"
-        else transfer.read_json_lines(transfer.open_to_read(file), after=after)
+        else json_lines.read_json_lines(json_lines.open_to_read(file), after=after)
     )
     with (
         _store(settings) as opened,
         closing(tables(settings)) as engine,
         _counting("lines") as told,
     ):
-        report = transfer.import_urls(
+        report = json_lines.import_urls(
             source,
             BulkWriter(opened, engine, settings.store),
             on_problem=lambda number, why: echo(one_line(f"{file}:{number}: {why}"), err=True),

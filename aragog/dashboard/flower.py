@@ -12,8 +12,8 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+from aragog.dashboard.components import Components
 from aragog.dashboard.exposure import guard_address, guard_hosts
-from aragog.dashboard.parts import Parts
 
 log = logging.getLogger(__name__)
 
@@ -21,14 +21,14 @@ MAJOR = "2"
 
 
 def install(
-    parts: Parts | None = None, allowed_hosts: Sequence[str] = (), host: str = "127.0.0.1"
+    components: Components | None = None, allowed_hosts: Sequence[str] = (), host: str = "127.0.0.1"
 ) -> bool:
     """
     Call it in Flower's process, before Flower starts; a second call changes nothing.
 
     Args:
-        parts: what the pages and metrics read from. None: no pages, pinlater's queues alone, which
-            is right for an application that only uses the broker.
+        components: what the pages and metrics read from. None: no pages, pinlater's queues alone,
+            which is right for an application that only uses the broker.
         allowed_hosts: names in the Host header that Flower answers for, beside localhost and IP
             addresses.
         host: where Flower listens when it is given no address.
@@ -43,10 +43,10 @@ def install(
             log.warning("Flower %s is not %s.x: it stays as it is", flower.__version__, MAJOR)
             return False
         _teach_broker()
-        if parts is not None:
+        if components is not None:
             guard_hosts(allowed_hosts)
             guard_address(host)
-            _add_pages(parts)
+            _add_pages(components)
     except Exception:  # Flower without our pages is better than none
         log.warning("Flower is not as expected: some pages are missing", exc_info=True)
         return False
@@ -71,13 +71,13 @@ def _teach_broker() -> None:
     Broker.__new__ = new
 
 
-def _add_pages(parts: Parts) -> None:
+def _add_pages(components: Components) -> None:
     from flower.urls import handlers, settings  # noqa: PLC0415 - only in Flower's process
     from prometheus_client import REGISTRY  # noqa: PLC0415
     from tornado.web import url  # noqa: PLC0415
 
     from aragog.dashboard import handlers as pages  # noqa: PLC0415
-    from aragog.dashboard.metrics import Figures  # noqa: PLC0415
+    from aragog.dashboard.metrics import MetricsCollector  # noqa: PLC0415
     from aragog.dashboard.templating import Loader  # noqa: PLC0415
 
     if isinstance(settings.get("template_loader"), Loader):
@@ -89,8 +89,12 @@ def _add_pages(parts: Parts) -> None:
         ("domains", pages.DomainsPage),
         ("url", pages.UrlPage),
     ):
-        routes.append(url(rf"/aragog/{name}", page, {"parts": parts}, name=f"aragog-{name}"))
-        routes.append(url(rf"/aragog/{name}\.json", page, {"parts": parts, "as_json": True}))
+        routes.append(
+            url(rf"/aragog/{name}", page, {"components": components}, name=f"aragog-{name}")
+        )
+        routes.append(
+            url(rf"/aragog/{name}\.json", page, {"components": components, "as_json": True})
+        )
     handlers[-1:-1] = routes  # the last one catches all
     settings["template_loader"] = Loader(settings["template_path"])
-    REGISTRY.register(Figures(parts))
+    REGISTRY.register(MetricsCollector(components))

@@ -15,13 +15,13 @@ import orjson
 from flower.views import BaseHandler
 from tornado import web
 
-from aragog.dashboard.parts import Parts
-from aragog.dashboard.story import tell
+from aragog.dashboard.components import Components
+from aragog.dashboard.explanation import explain_url
+from aragog.dashboard.formatting import moment
 from aragog.dashboard.tables import domain_row, job_row, queue_row, queue_rows, when_title
-from aragog.dashboard.wording import moment
 from aragog.errors import AragogError, BadInput
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.job import State
+from aragog.pinlater.models import JobState
 
 MOST_JOBS = 100
 MOST_DOMAINS = 100
@@ -30,15 +30,15 @@ REFRESH_S = 10
 T = TypeVar("T")
 
 
-class Page(BaseHandler):
+class DashboardPage(BaseHandler):
     """A page of ours, also as JSON. Errors of the system are shown on it, not as a traceback."""
 
-    parts: Parts
+    components: Components
     as_json: bool
 
-    def initialize(self, parts: Parts, *, as_json: bool = False) -> None:
+    def initialize(self, components: Components, *, as_json: bool = False) -> None:
         """Called by tornado with what the route holds."""
-        self.parts = parts
+        self.components = components
         self.as_json = as_json
 
     async def read(self, what: Callable[[], T]) -> tuple[T | None, str]:
@@ -76,9 +76,9 @@ class Page(BaseHandler):
         Raises:
             BadInput: the broker is another.
         """
-        if self.parts.admin is None:
+        if self.components.admin is None:
             raise BadInput("this broker tells nothing of its queues; pinlater:// does")
-        return self.parts.admin
+        return self.components.admin
 
     def may_change(self) -> bool:
         """As for Flower's own actions: not when read-only, and not by just anybody."""
@@ -91,7 +91,7 @@ class Page(BaseHandler):
         web.RequestHandler.check_xsrf_cookie(self)
 
 
-class QueuesPage(Page):
+class QueuesPage(DashboardPage):
     """All queues by state; pause and resume."""
 
     @web.authenticated
@@ -124,23 +124,23 @@ class QueuesPage(Page):
             raise BadInput(f"{action!r}: must be pause or resume")
 
 
-class JobsPage(Page):
+class JobsPage(DashboardPage):
     """The jobs of one queue in one state: those that wait, which no worker knows of, too."""
 
     @web.authenticated
     async def get(self) -> None:
-        queue, state = self.query("queue"), self.query("state", State.PENDING.lower())
+        queue, state = self.query("queue"), self.query("state", JobState.PENDING.lower())
         found, problem = await self.read(lambda: self._read(queue, state))
         told, title = found or ({"queue": queue, "jobs": []}, "")
         self.show(
             "aragog_jobs.html", told, problem,
-            state=state, states=[s.lower() for s in State], title=title, most=MOST_JOBS,
+            state=state, states=[s.lower() for s in JobState], title=title, most=MOST_JOBS,
         )  # fmt: skip
 
     def _read(self, queue: str, state: str) -> tuple[dict[str, Any], str]:
-        if state.upper() not in list(State):
-            raise BadInput(f"state: must be one of {', '.join(State).lower()}, got {state!r}")
-        wanted, now_ms = State(state.upper()), self.parts.clock.now_ms()
+        if state.upper() not in list(JobState):
+            raise BadInput(f"state: must be one of {', '.join(JobState).lower()}, got {state!r}")
+        wanted, now_ms = JobState(state.upper()), self.components.clock.now_ms()
         admin = self.admin()
         jobs = [job_row(job, now_ms) for job in admin.jobs(queue, wanted, limit=MOST_JOBS)]
         row = queue_row(admin.status(queue))
@@ -155,26 +155,28 @@ class JobsPage(Page):
         )
 
 
-class DomainsPage(Page):
+class DomainsPage(DashboardPage):
     """The domains with the longest backlogs."""
 
     @web.authenticated
     async def get(self) -> None:
         self.keep_fresh()
         rows, problem = await self.read(
-            lambda: [domain_row(r) for r in self.parts.limiter().busiest(MOST_DOMAINS)]
+            lambda: [domain_row(r) for r in self.components.limiter().busiest(MOST_DOMAINS)]
         )
-        now_ms = self.parts.clock.now_ms()
+        now_ms = self.components.clock.now_ms()
         told = [asdict(row) for row in rows or ()] if self.as_json else rows or []
         self.show("aragog_domains.html", told, problem, moment=lambda ms: moment(ms, now_ms))
 
 
-class UrlPage(Page):
+class UrlPage(DashboardPage):
     """A URL's story."""
 
     @web.authenticated
     async def get(self) -> None:
         url = self.query("url").strip()
-        story, problem = await self.read(lambda: tell(url, self.parts)) if url else (None, "")
-        told = story.as_dict() if story and self.as_json else story
+        explanation, problem = (
+            await self.read(lambda: explain_url(url, self.components)) if url else (None, "")
+        )
+        told = explanation.as_dict() if explanation and self.as_json else explanation
         self.show("aragog_url.html", told, problem, url=url)

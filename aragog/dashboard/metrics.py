@@ -20,10 +20,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from aragog.clock import Clock
-from aragog.dashboard.parts import Parts
+from aragog.dashboard.components import Components
 from aragog.errors import AragogError
 from aragog.pinlater.admin import count_of
-from aragog.pinlater.job import State
+from aragog.pinlater.models import JobState
 
 WAIT_S = 1.0
 WINDOW_S = 60.0
@@ -95,21 +95,23 @@ def _is_timeout(error: BaseException | None) -> bool:
     return False
 
 
-class Figures(Collector):
+class MetricsCollector(Collector):
     """
     The metrics of one system. Register one in a process; safe to scrape from many threads.
 
     Args:
-        parts: read from.
+        components: read from.
         wait_s: how long a scrape may take at most.
         window_s: how long the last good figures of a part that is late are shown.
     """
 
-    def __init__(self, parts: Parts, *, wait_s: float = WAIT_S, window_s: float = WINDOW_S) -> None:
+    def __init__(
+        self, components: Components, *, wait_s: float = WAIT_S, window_s: float = WINDOW_S
+    ) -> None:
         self._wait_s = wait_s
         self._threads = ThreadPoolExecutor(len(_READERS), thread_name_prefix="metrics")
         self._parts = {
-            name: Part(partial(_figures_of, read, parts), parts.clock, window_s)
+            name: Part(partial(_figures_of, read, components), components.clock, window_s)
             for name, read in _READERS
         }
 
@@ -135,52 +137,54 @@ class Figures(Collector):
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _figures_of(read: Callable[[Parts], Iterator[Metric]], parts: Parts) -> list[Metric]:
-    return list(read(parts))
+def _figures_of(
+    read: Callable[[Components], Iterator[Metric]], components: Components
+) -> list[Metric]:
+    return list(read(components))
 
 
-def _urls(parts: Parts) -> Iterator[Metric]:
+def _urls(components: Components) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "aragog_waiting",
         "URLs on their way, not yet stored or given up.",
-        value=parts.waiting.count(),
+        value=components.in_flight.count(),
     )
     events = CounterMetricFamily(
         "aragog_urls", "What URLs came to; bytes are bytes of bodies.", labels=["event"]
     )
-    for name, count in sorted(parts.tally.read().items()):
+    for name, count in sorted(components.counters.read().items()):
         events.add_metric([name], count)
     yield events
 
 
-def _outages(parts: Parts) -> Iterator[Metric]:
+def _outages(components: Components) -> Iterator[Metric]:
     out = GaugeMetricFamily(
         "aragog_part_outage", "1: tasks wait because this part does not answer.", labels=["part"]
     )
     failures = CounterMetricFamily(
         "aragog_part_failures", "Task runs that a part did not answer.", labels=["part"]
     )
-    for part, (is_out, count) in parts.outages.read(parts.clock.now_ms()).items():
+    for part, (is_out, count) in components.outages.read(components.clock.now_ms()).items():
         out.add_metric([part], is_out)
         failures.add_metric([part], count)
     yield from (out, failures)
 
 
-def _spool(parts: Parts) -> Iterator[Metric]:
-    state = parts.spool.state()
+def _spool(components: Components) -> Iterator[Metric]:
+    state = components.spool.state()
     yield GaugeMetricFamily(
         "aragog_spool_bytes", "Bodies between two stages.", value=state.used_bytes
     )
     yield GaugeMetricFamily(
-        "aragog_spool_max_bytes", "Its bound.", value=parts.spool.bounds().max_bytes
+        "aragog_spool_max_bytes", "Its bound.", value=components.spool.bounds().max_bytes
     )
     yield GaugeMetricFamily(
         "aragog_fetching_waits", "1: fetches wait for room in the spool.", value=state.closed
     )
 
 
-def _queues(parts: Parts) -> Iterator[Metric]:
-    if parts.admin is None:
+def _queues(components: Components) -> Iterator[Metric]:
+    if components.admin is None:
         return
     jobs = GaugeMetricFamily("aragog_jobs", "Jobs by state.", labels=["queue", "state"])
     due = GaugeMetricFamily("aragog_jobs_due", "PENDING jobs that are due.", labels=["queue"])
@@ -193,9 +197,9 @@ def _queues(parts: Parts) -> Iterator[Metric]:
     events = CounterMetricFamily(
         "aragog_queue_events", "What happened to jobs.", labels=["queue", "event"]
     )
-    for queue in parts.admin.queues()[:MOST_QUEUES]:
-        status = parts.admin.status(queue)
-        for state in State:
+    for queue in components.admin.queues()[:MOST_QUEUES]:
+        status = components.admin.status(queue)
+        for state in JobState:
             jobs.add_metric([queue, state.value.lower()], count_of(status.sizes, state))
         due.add_metric([queue], status.sizes.due)
         age.add_metric([queue], status.sizes.oldest_due_ms / 1000)
@@ -205,15 +209,15 @@ def _queues(parts: Parts) -> Iterator[Metric]:
     yield from (jobs, due, age, paused, events)
 
 
-def _shards(parts: Parts) -> Iterator[Metric]:
+def _shards(components: Components) -> Iterator[Metric]:
     """What this process thinks of each shard; told without asking, so also while none answers."""
     shards = GaugeMetricFamily("aragog_shard_up", "1: in rotation.", labels=["shard"])
-    for name, breaker in parts.admin.cluster.breakers.items() if parts.admin else ():
+    for name, breaker in components.admin.cluster.breakers.items() if components.admin else ():
         shards.add_metric([name], breaker.healthy)
     yield shards
 
 
-def _domains(parts: Parts) -> Iterator[Metric]:
+def _domains(components: Components) -> Iterator[Metric]:
     backlog = GaugeMetricFamily(
         "aragog_domain_backlog_seconds",
         f"How far ahead slots are given away, the {MOST_DOMAINS} longest.",
@@ -222,21 +226,21 @@ def _domains(parts: Parts) -> Iterator[Metric]:
     slowed = GaugeMetricFamily(
         "aragog_domain_slow_down", "How many times slower than its rate.", labels=["domain"]
     )
-    for report in parts.limiter().busiest(MOST_DOMAINS):
+    for report in components.limiter().busiest(MOST_DOMAINS):
         backlog.add_metric([report.key], report.backlog_ms / 1000)
-        slowed.add_metric([report.key], report.slow_down)
+        slowed.add_metric([report.key], report.backoff_factor)
     yield from (backlog, slowed)
 
 
-def _store(parts: Parts) -> Iterator[Metric]:
+def _store(components: Components) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "aragog_fold_lag_seconds",
         "Age of the oldest link not yet folded.",
-        value=parts.store().fold_lag_ms() / 1000,
+        value=components.store().fold_lag_ms() / 1000,
     )
 
 
-def _freshness(parts: Parts) -> Iterator[Metric]:
+def _freshness(components: Components) -> Iterator[Metric]:
     """From a sample of the store, by type."""
     age = GaugeMetricFamily(
         "aragog_field_age_seconds",
@@ -248,12 +252,12 @@ def _freshness(parts: Parts) -> Iterator[Metric]:
         "Of pages that are refreshed, those whose refresh is not overdue.",
         labels=["type"],
     )
-    for of, found in parts.store().freshness(cached_s=FRESHNESS_S).items():
+    for of, found in components.store().freshness(cached_s=FRESHNESS_S).items():
         age.add_metric([of, "0.5"], found.age_p50_s)
         age.add_metric([of, "0.95"], found.age_p95_s)
         on_time.add_metric([of], found.on_time)
-    now_ms = parts.clock.now_ms()
-    oldest_ms = parts.store().oldest_due_ms(now_ms)
+    now_ms = components.clock.now_ms()
+    oldest_ms = components.store().oldest_due_ms(now_ms)
     yield from (age, on_time)
     yield GaugeMetricFamily(
         "aragog_refresh_lag_seconds",
@@ -262,19 +266,19 @@ def _freshness(parts: Parts) -> Iterator[Metric]:
     )
 
 
-def _disk(parts: Parts) -> Iterator[Metric]:
-    if parts.folder is not None:
-        free = shutil.disk_usage(parts.folder).free
+def _disk(components: Components) -> Iterator[Metric]:
+    if components.folder is not None:
+        free = shutil.disk_usage(components.folder).free
         yield GaugeMetricFamily("aragog_disk_free_bytes", "For the embedded store.", value=free)
 
 
-def _memory(parts: Parts) -> Iterator[Metric]:
+def _memory(components: Components) -> Iterator[Metric]:
     used = GaugeMetricFamily("aragog_redis_used_bytes", "Memory in use.", labels=["server"])
     most = GaugeMetricFamily(
         "aragog_redis_max_bytes", "maxmemory; missing where there is none.", labels=["server"]
     )
     up = GaugeMetricFamily("aragog_redis_up", "1: it answers.", labels=["server"])
-    for name, client in parts.servers.items():
+    for name, client in components.servers.items():
         try:
             info = client.info("memory")
         except redis.RedisError:
@@ -287,7 +291,7 @@ def _memory(parts: Parts) -> Iterator[Metric]:
     yield from (up, used, most)
 
 
-_READERS: tuple[tuple[str, Callable[[Parts], Iterator[Metric]]], ...] = (
+_READERS: tuple[tuple[str, Callable[[Components], Iterator[Metric]]], ...] = (
     ("urls", _urls),
     ("outages", _outages),
     ("spool", _spool),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aragog.dashboard.wording import moment, plain, span
+from aragog.dashboard.formatting import moment, plain, span
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.job import JobInfo, QueueStatus, State
-from aragog.politeness.slots import DomainReport
+from aragog.pinlater.models import JobInfo, JobState, QueueStatus
+from aragog.politeness.ratelimit.slots import DomainReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +106,14 @@ class JobRow:
 
 
 _WHEN = {
-    State.PENDING: "Due",
-    State.RUNNING: "Claim runs out",
-    State.SUCCEEDED: "Ended",
-    State.FAILED: "Ended",
+    JobState.PENDING: "Due",
+    JobState.RUNNING: "Claim runs out",
+    JobState.SUCCEEDED: "Ended",
+    JobState.FAILED: "Ended",
 }
 
 
-def when_title(state: State) -> str:
+def when_title(state: JobState) -> str:
     """What `JobRow.when` is, of jobs in a state."""
     return _WHEN[state]
 
@@ -143,7 +143,7 @@ class DomainRow:
     slots_ahead: int
     """About how many requests are planned."""
     next_slot_at_ms: int | None
-    slow_down: float
+    backoff_factor: float
     errors_in_a_row: int
     max_concurrent: int | None
 
@@ -160,7 +160,7 @@ def domain_row(report: DomainReport) -> DomainRow:
         backlog_ms=report.backlog_ms,
         slots_ahead=round(report.backlog_ms / 1000 * report.qps),
         next_slot_at_ms=report.next_slot_at_ms,
-        slow_down=report.slow_down,
+        backoff_factor=report.backoff_factor,
         errors_in_a_row=report.errors_in_a_row,
         max_concurrent=report.max_concurrent,
     )

@@ -18,18 +18,18 @@ import requests
 from requests.adapters import BaseAdapter
 
 from aragog.clock import Clock, SystemClock
-from aragog.fetcher.answer import Answer
-from aragog.fetcher.body import Bounds
-from aragog.fetcher.connection import MAX_ADDRESSES, Address, Connection, Peer, connect
-from aragog.fetcher.faults import Barred, Broken, Postponed
-from aragog.fetcher.guard import Denied, Unresolved, Vetted
-from aragog.fetcher.pace import Pace
-from aragog.fetcher.pool import Pool
-from aragog.fetcher.ports import Guard
-from aragog.fetcher.proxy import Proxy
+from aragog.fetcher.deadline import Deadline
+from aragog.fetcher.faults import Deferred, TargetBlocked, TransportError
+from aragog.fetcher.http1.body import Bounds
+from aragog.fetcher.http1.connection import MAX_ADDRESSES, Address, HttpConnection, Peer, connect
+from aragog.fetcher.http1.pool import Pool
+from aragog.fetcher.http1.proxy import Proxy
+from aragog.fetcher.http1.response import HttpResponse
+from aragog.fetcher.http1.tls import tls_context
 from aragog.fetcher.request import PoliteRequest, Target
 from aragog.fetcher.requests_errors import as_requests_says
-from aragog.fetcher.tls import tls_context
+from aragog.fetcher.ssrf.filter import Denied, Unresolved, Vetted
+from aragog.fetcher.ssrf.ports import AddressPolicy
 from aragog.fetcher.user_agent import has_contact, is_loopback, missing_contact
 from aragog.settings import FetchSettings
 
@@ -52,7 +52,7 @@ class PinnedAdapter(BaseAdapter):
     def __init__(
         self,
         settings: FetchSettings,
-        guard: Guard,
+        ssrf_filter: AddressPolicy,
         *,
         clock: Clock | None = None,
         tls: ssl.SSLContext | None = None,
@@ -60,7 +60,7 @@ class PinnedAdapter(BaseAdapter):
     ) -> None:
         super().__init__()
         self._settings = settings
-        self._guard = guard
+        self._guard = ssrf_filter
         self._clock = clock or SystemClock()
         self._tls = tls
         self._bounds = Bounds(settings.max_wire_bytes, settings.max_body_bytes)
@@ -86,7 +86,7 @@ class PinnedAdapter(BaseAdapter):
         with as_requests_says(request):
             why = self._guard.vet_url(request.url or "")
             if why is not None:
-                raise Barred(why)
+                raise TargetBlocked(why)
             polite = request if isinstance(request, PoliteRequest) else self._polite(request)
             response = self.exchange(polite).as_response(request, self._bounds)
             if not stream:
@@ -98,15 +98,15 @@ class PinnedAdapter(BaseAdapter):
         body: object = request.body or b""
         body = body.encode() if isinstance(body, str) else body
         if method not in METHODS or not isinstance(body, bytes) or (body and method != "POST"):
-            raise Broken("protocol", f"not sent: {method} with such a body; see METHODS")
+            raise TransportError("protocol", f"not sent: {method} with such a body; see METHODS")
         return PoliteRequest(
-            request.url or "", request.headers, self.pace(), method=method, body=body
+            request.url or "", request.headers, self.deadline(), method=method, body=body
         )
 
-    def pace(self) -> Pace:
+    def deadline(self) -> Deadline:
         """A stopwatch for one fetch, started now."""
         settings = self._settings
-        return Pace(
+        return Deadline(
             self._clock,
             deadline_s=settings.deadline_s,
             connect_timeout_s=settings.connect_timeout_s,
@@ -114,7 +114,7 @@ class PinnedAdapter(BaseAdapter):
             min_bytes_per_s=settings.min_bytes_per_s,
         )
 
-    def exchange(self, request: PoliteRequest) -> Answer:
+    def exchange(self, request: PoliteRequest) -> HttpResponse:
         """
         Send `request`, read the head of its answer.
 
@@ -130,31 +130,31 @@ class PinnedAdapter(BaseAdapter):
         if connection is not None:
             with contextlib.suppress(_Stale):
                 return self._over(connection, request, target, dns_ms=None, kept=True)
-        connection, dns_ms = self._connect(peer, target, request.pace)
+        connection, dns_ms = self._connect(peer, target, request.deadline)
         return self._over(connection, request, target, dns_ms=dns_ms, kept=False)
 
     def _over(
         self,
-        connection: Connection,
+        connection: HttpConnection,
         request: PoliteRequest,
         target: Target,
         *,
         dns_ms: float | None,
         kept: bool,
-    ) -> Answer:
-        pace = request.pace
+    ) -> HttpResponse:
+        deadline = request.deadline
         try:
-            connection.timed_by(pace)
-            asked_s = pace.now_s()
-            later = request.depart()
-            sent_s = pace.now_s()
-            pace.excuse(sent_s - asked_s)
+            connection.timed_by(deadline)
+            asked_s = deadline.now_s()
+            later = request.acquire_permit()
+            sent_s = deadline.now_s()
+            deadline.excuse(sent_s - asked_s)
             if later is not None:
-                raise Postponed(later.retry_at_ms, later.why)
+                raise Deferred(later.retry_at_ms, later.why)
             connection.send(self._bytes(request, target))
-            request.departed()
-            head = connection.channel.head(self._settings.max_header_bytes)
-        except Broken as broken:
+            request.release_permit()
+            head = connection.reader.head(self._settings.max_header_bytes)
+        except TransportError as broken:
             connection.close()
             if kept and broken.kind == "reset":
                 raise _Stale from broken
@@ -162,49 +162,51 @@ class PinnedAdapter(BaseAdapter):
         except BaseException:
             connection.close()
             raise
-        answer = Answer(connection, head, pace, self._pool.give)
+        answer = HttpResponse(connection, head, deadline, self._pool.give)
         answer.bodiless = request.method == "HEAD"
         answer.dns_ms = dns_ms
         answer.connect_ms = None if kept else connection.connect_ms
-        answer.first_byte_ms = (pace.now_s() - sent_s) * 1000
+        answer.first_byte_ms = (deadline.now_s() - sent_s) * 1000
         return answer
 
-    def _connect(self, peer: Peer, target: Target, pace: Pace) -> tuple[Connection, float]:
+    def _connect(
+        self, peer: Peer, target: Target, deadline: Deadline
+    ) -> tuple[HttpConnection, float]:
         """A new connection, and how many milliseconds the name took."""
-        before_s = pace.now_s()
+        before_s = deadline.now_s()
         addresses = vetted(self._guard, target.host, target.port)
         if self._anonymous and not all(is_loopback(ip) for ip, _ in addresses):
             raise missing_contact(self._settings)
-        dns_ms = (pace.now_s() - before_s) * 1000
+        dns_ms = (deadline.now_s() - before_s) * 1000
         tls = self._context() if target.scheme == "https" else None
         if self._proxy is not None:
-            return self._tunnel(self._proxy, peer, addresses, pace, tls), dns_ms
-        return connect(peer, addresses, pace, tls=tls), dns_ms
+            return self._tunnel(self._proxy, peer, addresses, deadline, tls), dns_ms
+        return connect(peer, addresses, deadline, tls=tls), dns_ms
 
     def _tunnel(
         self,
         proxy: Proxy,
         peer: Peer,
         addresses: Sequence[Address],
-        pace: Pace,
+        deadline: Deadline,
         tls: ssl.SSLContext | None,
-    ) -> Connection:
+    ) -> HttpConnection:
         """A connection through the proxy to the first vetted address that it reaches."""
-        fault: Broken | None = None
+        fault: TransportError | None = None
         to_proxy = proxy.addresses()
         for address in addresses[:MAX_ADDRESSES]:
             try:
                 found = connect(
-                    peer, to_proxy, pace, tls=tls, tunnel=proxy.connect_request(address)
+                    peer, to_proxy, deadline, tls=tls, tunnel=proxy.connect_request(address)
                 )
-            except Broken as broken:
+            except TransportError as broken:
                 if broken.kind != "connect":
                     raise
                 fault = broken
             else:
                 found.address = address[0]
                 return found
-        raise fault or Broken("dns", "no address")
+        raise fault or TransportError("dns", "no address")
 
     def _context(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -227,15 +229,15 @@ class _Stale(Exception):
     """A kept connection was closed before it answered: asking again is safe for GET and HEAD."""
 
 
-def vetted(guard: Guard, host: str, port: int) -> Sequence[Address]:
-    """Where a connection to `host` may go; Barred or Broken when nowhere."""
-    found = guard.resolve(host, port)
+def vetted(ssrf_filter: AddressPolicy, host: str, port: int) -> Sequence[Address]:
+    """Where a connection to `host` may go; TargetBlocked or TransportError when nowhere."""
+    found = ssrf_filter.resolve(host, port)
     match found:
         case Vetted(addresses=addresses):
             return addresses
         case Denied(why=why):
-            raise Barred(why)
+            raise TargetBlocked(why)
         case Unresolved(why=why):
-            raise Broken("dns", why)
+            raise TransportError("dns", why)
         case _:
             assert_never(found)

@@ -7,7 +7,7 @@ import http.cookiejar
 import urllib.request
 from typing import cast
 
-from aragog.fetcher.head import Head
+from aragog.fetcher.http1.head import ResponseHead
 
 # More than this from one chain is no session, it is a flood.
 MAX_COOKIES = 50
@@ -34,7 +34,7 @@ class Cookies:
     def __init__(self) -> None:
         self._jar = http.cookiejar.CookieJar()
 
-    def learn(self, url: str, head: Head) -> None:
+    def learn(self, url: str, head: ResponseHead) -> None:
         """Keep what the answer of `url` sets."""
         fitting = [v for v in head.values("set-cookie") if len(v) <= MAX_COOKIE_BYTES]
         if values := fitting[: max(0, MAX_COOKIES - len(self._jar))]:

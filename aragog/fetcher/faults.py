@@ -15,7 +15,7 @@ class Fault(Exception):
         self.why = why
 
 
-class Broken(Fault):
+class TransportError(Fault):
     """No usable answer. `kind` is one of those of `outcome.Unreachable`."""
 
     def __init__(self, kind: str, why: str) -> None:
@@ -23,19 +23,19 @@ class Broken(Fault):
         self.kind = kind
 
 
-class Excess(Fault):
+class LimitExceeded(Fault):
     """Past a cap before anything useful was read."""
 
 
-class NoPage(Fault):
+class UnsupportedContent(Fault):
     """An answer that gives no page: its type, its encoding."""
 
 
-class Barred(Fault):
+class TargetBlocked(Fault):
     """The guard said no."""
 
 
-class Postponed(Fault):
+class Deferred(Fault):
     """The gate said later, with the connection already open."""
 
     def __init__(self, retry_at_ms: int | None, why: str) -> None:

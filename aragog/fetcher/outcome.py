@@ -5,7 +5,7 @@ Everything one fetch can come to, as frozen values. The web's misbehaviour ends 
     NotModified   304 to a conditional request
     Redirected    stopped at a redirect: its target must wait for rules or for a later slot
     Refused       robots.txt says no
-    Forbidden     the guard says no: an address, port or name that must not be reached
+    Blocked     the guard says no: an address, port or name that must not be reached
     Gone          404, 410 and the other answers that say there is no page (4xx)
     Busy          429, 503 and the like: come back at `retry_at_ms`
     Unreachable   DNS, connect, TLS, timeout, reset, broken HTTP, other 5xx
@@ -50,7 +50,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class BaseOutcome:
     """What every outcome tells."""
 
     url: str
@@ -76,7 +76,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched(Attempt):
+class Fetched(BaseOutcome):
     """A body."""
 
     body: bytes
@@ -90,12 +90,12 @@ class Fetched(Attempt):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotModified(Attempt):
+class NotModified(BaseOutcome):
     """The page is as it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Redirected(Attempt):
+class Redirected(BaseOutcome):
     """Stopped before `target`, which must be asked later; `hops` holds the way so far."""
 
     target: str
@@ -107,28 +107,28 @@ class Redirected(Attempt):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused(Attempt):
+class Refused(BaseOutcome):
     """robots.txt says no."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forbidden(Attempt):
+class Blocked(BaseOutcome):
     """The guard says no."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gone(Attempt):
+class Gone(BaseOutcome):
     """There is no such page, says the origin."""
 
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Busy(Attempt):
+class Busy(BaseOutcome):
     """The origin asks for patience."""
 
     retry_at_ms: int | None = None
@@ -137,7 +137,7 @@ class Busy(Attempt):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unreachable(Attempt):
+class Unreachable(BaseOutcome):
     """No usable answer. `kind`: dns, connect, tls, timeout, reset, protocol, redirect or status."""
 
     kind: str
@@ -145,20 +145,20 @@ class Unreachable(Attempt):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TooLarge(Attempt):
+class TooLarge(BaseOutcome):
     """Past a cap: too many header bytes, a declared length over the limit, a bomb."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable(Attempt):
+class Unreadable(BaseOutcome):
     """An answer without a page: a type that is not read, an unknown encoding."""
 
     why: str
 
 
 Outcome = (
-    Fetched | NotModified | Redirected | Refused | Forbidden
+    Fetched | NotModified | Redirected | Refused | Blocked
     | Gone | Busy | Unreachable | TooLarge | Unreadable
 )  # fmt: skip

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 import requests
 from requests.structures import CaseInsensitiveDict
 
-from aragog.fetcher.faults import Broken
-from aragog.fetcher.gate import Later
-from aragog.fetcher.pace import Pace
+from aragog.fetcher.admission import Later
+from aragog.fetcher.deadline import Deadline
+from aragog.fetcher.faults import TransportError
 
 
 def _nothing() -> None:
@@ -24,10 +24,10 @@ class PoliteRequest(requests.PreparedRequest):
         self,
         url: str,
         headers: Mapping[str, str],
-        pace: Pace,
+        deadline: Deadline,
         *,
-        depart: Callable[[], Later | None] = _nothing,
-        departed: Callable[[], None] = _nothing,
+        acquire_permit: Callable[[], Later | None] = _nothing,
+        release_permit: Callable[[], None] = _nothing,
         method: str = "GET",
         body: bytes = b"",
     ) -> None:
@@ -36,9 +36,9 @@ class PoliteRequest(requests.PreparedRequest):
         self.url = url
         self.body = body
         self.headers = CaseInsensitiveDict(headers)
-        self.pace = pace
-        self.depart = depart
-        self.departed = departed
+        self.deadline = deadline
+        self.acquire_permit = acquire_permit
+        self.release_permit = release_permit
 
 
 class Target:
@@ -54,7 +54,7 @@ class Target:
     def __init__(self, url: str) -> None:
         self.scheme, _, rest = url.partition("://")
         if self.scheme not in ("http", "https"):
-            raise Broken("protocol", f"no http(s) URL: {url[:100]!r}")
+            raise TransportError("protocol", f"no http(s) URL: {url[:100]!r}")
         rest = rest.partition("#")[0]
         end = min((i for c in "/?" if (i := rest.find(c)) >= 0), default=len(rest))
         self.host_header = rest[:end].rpartition("@")[2]

@@ -7,7 +7,13 @@ from collections.abc import Iterator
 
 import requests
 
-from aragog.fetcher.faults import Barred, Broken, Excess, Fault, NoPage
+from aragog.fetcher.faults import (
+    Fault,
+    LimitExceeded,
+    TargetBlocked,
+    TransportError,
+    UnsupportedContent,
+)
 
 
 @contextlib.contextmanager
@@ -20,13 +26,13 @@ def as_requests_says(request: requests.PreparedRequest | None) -> Iterator[None]
 
 
 def _their_error(fault: Fault) -> type[requests.RequestException]:
-    if isinstance(fault, Barred):
+    if isinstance(fault, TargetBlocked):
         return requests.exceptions.InvalidURL
-    if isinstance(fault, Excess):
+    if isinstance(fault, LimitExceeded):
         return requests.exceptions.InvalidHeader
-    if isinstance(fault, NoPage):
+    if isinstance(fault, UnsupportedContent):
         return requests.exceptions.ContentDecodingError
-    kind = fault.kind if isinstance(fault, Broken) else ""
+    kind = fault.kind if isinstance(fault, TransportError) else ""
     if kind == "timeout":
         return requests.exceptions.Timeout
     return requests.exceptions.SSLError if kind == "tls" else requests.exceptions.ConnectionError

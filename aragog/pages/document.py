@@ -17,9 +17,10 @@ from typing import Any
 import chardet
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from aragog.pages import labels, prescan, taming
-from aragog.pages.page_robots import PageRobots, from_meta
-from aragog.pages.resolve import Resolver
+from aragog.pages import markup_limits
+from aragog.pages.encodings import labels, prescan
+from aragog.pages.link_resolver import LinkResolver
+from aragog.pages.robots_meta import PageRobots, from_meta
 
 Attributes = dict[str, str | None]
 
@@ -78,7 +79,7 @@ class Document:
     json_ld: tuple[str, ...]
     """The texts of the script elements of that type, as written."""
     html_attributes: Attributes
-    resolver: Resolver
+    resolver: LinkResolver
     problems: tuple[str, ...] = ()
     """What was cut or could not be read, in words."""
     _first: dict[str, str] = field(default_factory=dict, repr=False)
@@ -124,7 +125,7 @@ def parse(
     """
     name = encoding(body, content_type)
     problems: list[str] = []
-    text = taming.tame(_as_utf8(body, name, problems), problems)
+    text = markup_limits.tame(_as_utf8(body, name, problems), problems)
     tree = LexborHTMLParser(text, options=_WITHOUT_EVENTS, scripting=True)
     return _read_head(_Head(tree), url=url, name=name, body=text, problems=problems, agent=agent)
 
@@ -184,7 +185,7 @@ def _read_head(
     if head.cut:
         problems.append(f"more than {MAX_HEAD_ELEMENTS} elements about the page: the rest unread")
     first = _first_contents(head.metas)
-    resolver = Resolver(url, head.base)
+    resolver = LinkResolver(url, head.base)
     html = head.tree.root.attributes if head.tree.root is not None else {}
     return Document(
         url=url,
@@ -287,7 +288,7 @@ def _declared_late(body: bytes) -> str | None:
     if not _CHARSET_WORD.search(start, prescan.PRESCAN_BYTES):
         return None
     text = start.decode("latin-1").encode()
-    tree = LexborHTMLParser(taming.tame(text, []), options=_WITHOUT_EVENTS, scripting=True)
+    tree = LexborHTMLParser(markup_limits.tame(text, []), options=_WITHOUT_EVENTS, scripting=True)
     for node in tree.css("meta[charset],meta[http-equiv]"):
         found = _declared_by(node.attributes)
         if found:

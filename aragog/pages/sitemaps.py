@@ -1,9 +1,9 @@
 """
 Sitemaps to URLs: urlset, index, plain text, RSS and Atom, gzipped or not. Pure.
 
-The protocol is that of sitemaps.org (50,000 URLs and 50 MB a file). Broken files are the rule: what
-can be read of one is given, and `complete` is False. No entity but the five of XML is known here,
-so nothing expands.
+The protocol is that of sitemaps.org (50,000 URLs and 50 MB a file). TransportError files are the
+rule: what can be read of one is given, and `complete` is False. No entity but the five of XML is
+known here, so nothing expands.
 """
 
 from __future__ import annotations

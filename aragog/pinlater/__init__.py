@@ -10,4 +10,4 @@ from __future__ import annotations
 from kombu.transport import TRANSPORT_ALIASES
 
 for scheme in ("pinlater", "pinlaters"):
-    TRANSPORT_ALIASES[scheme] = "aragog.pinlater.transport:Transport"
+    TRANSPORT_ALIASES[scheme] = "aragog.pinlater.transport.kombu_transport:Transport"

@@ -43,7 +43,7 @@ def redis_urls(broker_url: str) -> tuple[str, ...]:
     )
 
 
-class Server(NamedTuple):
+class ServerAddress(NamedTuple):
     """The parts of a URL of one server, by kombu's names."""
 
     hostname: str
@@ -54,7 +54,7 @@ class Server(NamedTuple):
     """Its database; `/` is 0."""
 
 
-def single(broker_url: str) -> Server | None:
+def single(broker_url: str) -> ServerAddress | None:
     """
     The parts of a broker URL, unquoted; None where it is none, names several servers or a socket,
     or has options.
@@ -69,12 +69,12 @@ def single(broker_url: str) -> Server | None:
     user, _, host = place.rpartition("@")
     name, _, port = _host(host).rpartition(":")
     userid, _, password = user.partition(":")
-    return Server(
+    return ServerAddress(
         name.strip("[]"), int(port), unquote(userid) or None, unquote(password) or None, path or "/"
     )
 
 
-def broker_url(scheme: str, server: Server) -> str:
+def broker_url(scheme: str, server: ServerAddress) -> str:
     """The broker URL of one server."""
     user = quote(server.userid or "", safe="")
     if server.password:

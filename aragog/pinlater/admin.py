@@ -14,7 +14,7 @@ from typing import TypeVar
 from aragog.errors import BadInput, BrokerUnavailable
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pinlater.job import JobInfo, QueueStatus, Sizes, State
+from aragog.pinlater.models import JobInfo, JobState, QueueStatus, Sizes
 from aragog.pinlater.policy import RetryPolicy
 from aragog.pinlater.shard import MAX_BATCH, Shard
 
@@ -145,7 +145,7 @@ class Admin:
             )
         self._tell(lambda shard: shard.configure(queue, changes))
 
-    def jobs(self, queue: str, state: State, *, limit: int = 50) -> list[JobInfo]:
+    def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
         """Up to `limit` jobs of a state; the soonest, or of ended ones the latest, first."""
         pages, _ = self._ask(lambda shard: shard.jobs(queue, state, limit=limit))
         found = [
@@ -153,7 +153,7 @@ class Admin:
             for name, page in pages.items()
             for job in page
         ]
-        late = state in (State.SUCCEEDED, State.FAILED)
+        late = state in (JobState.SUCCEEDED, JobState.FAILED)
         found.sort(key=lambda job: (job.priority * (not late), job.at_ms), reverse=late)
         return found[:limit]
 
@@ -162,7 +162,7 @@ class Admin:
         The job with this id, or with this key (a task's id), looked for among `look_at` of each
         state; a search reads them all, so it is for people, not for programs.
         """
-        for state in State:
+        for state in JobState:
             for job in self.jobs(queue, state, limit=look_at):
                 if key in (job.job_id, job.key):
                     return job
@@ -170,21 +170,21 @@ class Admin:
 
     def purge(self, queue: str, *, progress: Progress = _quiet) -> int:
         """Delete all PENDING jobs; how many."""
-        return self.delete(queue, State.PENDING, progress=progress)
+        return self.delete(queue, JobState.PENDING, progress=progress)
 
     def retry(self, queue: str, ids: Sequence[str] = (), *, progress: Progress = _quiet) -> int:
         """FAILED jobs run again: those named, or all that are FAILED now. How many."""
         if ids:
             return self._of_shards(ids, lambda shard, own: shard.retry(queue, ids=own))
         return self._in_steps(
-            queue, State.FAILED, progress, lambda shard, n: shard.retry(queue, limit=n)
+            queue, JobState.FAILED, progress, lambda shard, n: shard.retry(queue, limit=n)
         )
 
     def delete(
-        self, queue: str, state: State, ids: Sequence[str] = (), *, progress: Progress = _quiet
+        self, queue: str, state: JobState, ids: Sequence[str] = (), *, progress: Progress = _quiet
     ) -> int:
         """Forget jobs of a state: those named, or all. RUNNING ones are their workers'."""
-        if state is State.RUNNING:
+        if state is JobState.RUNNING:
             raise BadInput("state: a RUNNING job cannot be deleted; revoke its task instead")
         if ids:
             return self._of_shards(ids, lambda shard, own: self._delete(shard, queue, state, own))
@@ -197,7 +197,7 @@ class Admin:
 
         return self._in_steps(queue, state, progress, step)
 
-    def _delete(self, shard: Shard, queue: str, state: State, ids: list[str]) -> int:
+    def _delete(self, shard: Shard, queue: str, state: JobState, ids: list[str]) -> int:
         if not ids:
             return 0
         if self._before_delete is not None:
@@ -211,7 +211,7 @@ class Admin:
         Only for a process that has ended: what a living one is at work on would run twice.
 
         Args:
-            worker: how its name begins, as `jobs` shows it: `host:pid:` (`book.worker_name`).
+            worker: how its name begins, as `jobs` shows it: `host:pid:` (`claims.worker_name`).
         """
         if worker.count(":") < 2:
             raise BadInput(f"worker: {worker!r} is not host:pid:…, as RUNNING jobs show it")
@@ -221,7 +221,7 @@ class Admin:
             nonlocal total
             for queue in shard.queues():
                 held = shard.jobs(
-                    queue, State.RUNNING, limit=count_of(shard.sizes(queue), State.RUNNING)
+                    queue, JobState.RUNNING, limit=count_of(shard.sizes(queue), JobState.RUNNING)
                 )
                 own = [job.job_id for job in held if job.worker.startswith(worker)]
                 total += shard.release(queue, worker, own) if own else 0
@@ -246,7 +246,7 @@ class Admin:
         return ((s, own[s.name]) for s in self.cluster.shards if s.name in own)
 
     def _in_steps(
-        self, queue: str, state: State, progress: Progress, act: Callable[[Shard, int], int]
+        self, queue: str, state: JobState, progress: Progress, act: Callable[[Shard, int], int]
     ) -> int:
         total = 0
 
@@ -278,11 +278,11 @@ class Admin:
         return found
 
 
-def count_of(sizes: Sizes, state: State) -> int:
+def count_of(sizes: Sizes, state: JobState) -> int:
     """The number of jobs in a state."""
     return {
-        State.PENDING: sizes.pending,
-        State.RUNNING: sizes.running,
-        State.SUCCEEDED: sizes.succeeded,
-        State.FAILED: sizes.failed,
+        JobState.PENDING: sizes.pending,
+        JobState.RUNNING: sizes.running,
+        JobState.SUCCEEDED: sizes.succeeded,
+        JobState.FAILED: sizes.failed,
     }[state]

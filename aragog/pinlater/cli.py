@@ -1,8 +1,8 @@
 """
 `queue`: what an operator does to queues, as a click group to be mounted into a program's own.
 
-The program puts an object with `broker_url` and `shards` into click's context (`Place`). Every
-command prints a table, or JSON with `--json`, and ends with a message and code 1 on an error.
+The program puts an object with `broker_url` and `shards` into click's context (`QueueLocation`).
+Every command prints a table, or JSON with `--json`, and ends with a message and code 1 on an error.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from aragog.pinlater.admin import SETTINGS, Admin, count_of
-from aragog.pinlater.job import JobInfo, QueueStatus, State
+from aragog.pinlater.models import JobInfo, JobState, QueueStatus
 from aragog.terminal import SafeConsole, echo, echo_json, print_table
 
 
-class Place(Protocol):
+class QueueLocation(Protocol):
     """Where the queues are; the context object of the program that mounts this group."""
 
     @property
@@ -60,11 +60,11 @@ def _known(context: click.Context, _param: click.Parameter, name: str) -> str:
 
 as_json = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
 queue_name = click.argument("queue_name", metavar="QUEUE", callback=_known)
-STATES = click.Choice([s.lower() for s in State])
+STATES = click.Choice([s.lower() for s in JobState])
 
 
 def _admin(context: click.Context) -> Admin:
-    place: Place = context.obj
+    place: QueueLocation = context.obj
     before_delete = getattr(place, "before_delete", None)
     return Admin.connect(place.broker_url, place.shards, before_delete=before_delete)
 
@@ -237,7 +237,7 @@ def purge(context: click.Context, queue_name: str, yes: bool, as_json: bool) -> 
 @click.pass_context
 def jobs(context: click.Context, queue_name: str, state: str, most: int, as_json: bool) -> None:
     """Jobs of one state."""
-    found = _admin(context).jobs(queue_name, State(state.upper()), limit=most)
+    found = _admin(context).jobs(queue_name, JobState(state.upper()), limit=most)
     if as_json:
         _print_json([job_as_dict(job) for job in found])
         return
@@ -270,7 +270,7 @@ def retry(
     """Run failed jobs again, by id or all."""
     _one_of(ids, every)
     admin = _admin(context)
-    with _bar(f"retrying {queue_name}", _total(admin, queue_name, ids, State.FAILED)) as step:
+    with _bar(f"retrying {queue_name}", _total(admin, queue_name, ids, JobState.FAILED)) as step:
         count = admin.retry(queue_name, ids, progress=step)
     _done(as_json, f"{count:,} jobs wait again", queue=queue_name, retried=count)
 
@@ -292,7 +292,7 @@ def delete(
 ) -> None:
     """Forget jobs that are not running, by id or all."""
     _one_of(ids, every)
-    admin, which = _admin(context), State(state.upper())
+    admin, which = _admin(context), JobState(state.upper())
     with _bar(f"deleting of {queue_name}", _total(admin, queue_name, ids, which)) as step:
         count = admin.delete(queue_name, which, ids, progress=step)
     _done(as_json, f"{count:,} jobs deleted", queue=queue_name, deleted=count)
@@ -317,7 +317,7 @@ def _one_of(ids: tuple[str, ...], every: bool) -> None:
         raise click.UsageError("name jobs by id, or give --all")
 
 
-def _total(admin: Admin, queue_name: str, ids: tuple[str, ...], state: State) -> int:
+def _total(admin: Admin, queue_name: str, ids: tuple[str, ...], state: JobState) -> int:
     return 0 if ids else count_of(admin.status(queue_name).sizes, state)
 
 

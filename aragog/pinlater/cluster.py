@@ -21,7 +21,7 @@ from redis.retry import Retry
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.health import Breaker
-from aragog.pinlater.job import Enqueued, NewJob
+from aragog.pinlater.models import Enqueued, NewJob
 from aragog.pinlater.shard import RedisShard, Shard, our_errors
 from aragog.settings.secret import reveal, without_password
 

@@ -1,43 +1,218 @@
 """
-Celery's consumer, which keeps what it cannot make a task of.
+`JobConsumer`: brings the due jobs of one channel's queues, from all shards, into the worker.
 
-Celery acknowledges or rejects such a message and logs it; then it is gone. Here its job is FAILED
-with the reason, or on other brokers it becomes a dead letter.
+It claims as many jobs as the consumer has room for, several in one round trip, when there is a
+reason to: a wake token was read, the next due time has come, or a second has passed. Waiting
+costs one blocking pop a shard. Redis' own timeouts are good to 100 ms only, so due times are kept
+by the caller's timer (`next_look_s`).
 """
 
 from __future__ import annotations
 
+import logging
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from celery.worker.consumer import Consumer
+from redis.connection import Connection
+from redis.exceptions import RedisError
 
-from aragog.pinlater import dead_letters
-from aragog.pinlater.book import Hint
+from aragog.clock import Clock, SystemClock
+from aragog.errors import BrokerUnavailable
+from aragog.pinlater import gates
+from aragog.pinlater.claims import ClaimRegistry
+from aragog.pinlater.models import Claimed
+from aragog.pinlater.shard import MAX_BATCH, RedisShard
+
+logger = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 1.0
+"""A queue is looked into this often at least; a lost wake token costs no more."""
+GATED_LOOK_EVERY_S = 0.25
+"""A gate that is closed is asked this often: nobody wakes the worker when it opens."""
+WAIT_S = 1
+"""Of one blocking pop."""
+OVERDUE_S = 5.0
+"""A blocking pop unanswered for so long has a dead connection."""
+
+Deliver = Callable[[RedisShard, str, Claimed], None]
 
 
-class KeepingConsumer(Consumer):  # type: ignore[misc]
-    """In force with `aragog.pinlater.worker.follow`."""
+class BlockingPoller:
+    """A blocking pop on one shard's wake lists, on a connection of its own."""
 
-    def on_decode_error(self, message: Any, exc: BaseException) -> None:
-        self._keep(message, f"cannot be decoded: {type(exc).__name__}: {exc}")
-        super().on_decode_error(message, exc)
+    def __init__(self, shard: RedisShard) -> None:
+        self.shard = shard
+        self.connection: Connection | None = None
+        self.sent_s: float | None = None
+        """When the pop was sent; None: none is under way."""
 
-    def on_invalid_task(self, body: Any, message: Any, exc: BaseException) -> None:
-        self._keep(message, f"{type(exc).__name__}: {exc}")
-        super().on_invalid_task(body, message, exc)
+    @property
+    def fileno(self) -> int | None:
+        sock = getattr(self.connection, "_sock", None)
+        return None if sock is None else int(sock.fileno())
 
-    def on_unknown_task(self, body: Any, message: Any, exc: BaseException) -> None:
-        self._keep(message, "refused by a worker that knows no such task")
-        super().on_unknown_task(body, message, exc)
+    def send(self, queues: Sequence[str], now_s: float) -> None:
+        """Wait for a token of any of the queues."""
+        if self.connection is None:
+            pool: Any = self.shard.client.connection_pool
+            # Outside the pool: it is never given back, and a pop must outlive its read timeout.
+            self.connection = pool.connection_class(**pool.connection_kwargs)
+        self.connection.send_command("BRPOP", *map(self.shard.wake_key, queues), WAIT_S)
+        self.sent_s = now_s
 
-    def on_unknown_message(self, body: Any, message: Any) -> None:
-        self._keep(message, "is no message of a task")
-        super().on_unknown_message(body, message)
+    def read(self) -> str | None:
+        """The key a token was read from; None when the wait was in vain."""
+        self.sent_s = None
+        answer: Any = self.connection and self.connection.read_response()
+        return answer[0].decode() if answer else None
 
-    def _keep(self, message: Any, problem: str) -> None:
-        book = getattr(message.channel, "book", None)
-        if book is not None and message.delivery_tag in book:
-            refused = Hint("fail", 0, problem)
-            book.hint(message.delivery_tag, on_ack=refused, on_reject=refused)
-        else:
-            dead_letters.keep(self.app, message, problem)
+    def drop(self) -> None:
+        """Close the connection; the next `send` opens another."""
+        connection, self.connection, self.sent_s = self.connection, None, None
+        if connection is not None:
+            connection.disconnect()  # type: ignore[no-untyped-call]
+
+
+class JobConsumer:
+    """
+    The jobs of some queues, over all shards of a book's cluster.
+
+    Args:
+        book: where claims are noted.
+        deliver: is given each job, once.
+    """
+
+    def __init__(self, claims: ClaimRegistry, deliver: Deliver, clock: Clock | None = None) -> None:
+        self.claims = claims
+        self._deliver = deliver
+        self._clock = clock or SystemClock()
+        self.queues: tuple[str, ...] = ()
+        self.waiters = [
+            BlockingPoller(s) for s in claims.cluster.shards if isinstance(s, RedisShard)
+        ]
+        self._turn: deque[tuple[BlockingPoller, str]] = deque()
+        self._look_s: dict[tuple[str, str], float] = {}
+
+    def consume(self, queues: Sequence[str]) -> None:
+        """Take jobs of these queues from now on."""
+        if tuple(queues) == self.queues:
+            return
+        self.queues = tuple(queues)
+        for queue in queues:
+            self.claims.watch(queue)
+        self._turn = deque((waiter, queue) for waiter in self.waiters for queue in queues)
+        self._turn.rotate(random.randrange(len(self._turn)) if self._turn else 0)
+        known, self._look_s = self._look_s, {}
+        for waiter, queue in self._turn:
+            place = waiter.shard.name, queue
+            self._look_s[place] = known.get(place, 0.0)
+        # A wait for the old queues must not be answered for the new ones.
+        for waiter in self.waiters:
+            waiter.drop()
+
+    @property
+    def next_look_s(self) -> float:
+        """When `take` has something to do, by the stopwatch."""
+        return min(self._look_s.values(), default=float("inf"))
+
+    def take(self, room: int) -> int:
+        """
+        Claim and deliver up to `room` due jobs, by turns from each shard and queue.
+
+        Raises:
+            BrokerUnavailable: the first shard is away. (Others are left out until they answer.)
+        """
+        taken = 0
+        for _ in range(len(self._turn)):
+            if taken >= room:
+                break
+            waiter, queue = self._turn[0]
+            self._turn.rotate(-1)
+            if self._look_s[waiter.shard.name, queue] <= self._clock.monotonic_s():
+                taken += self._claim(waiter.shard, queue, min(room - taken, MAX_BATCH))
+        return taken
+
+    def _claim(self, shard: RedisShard, queue: str, limit: int) -> int:
+        now_s = self._clock.monotonic_s()
+        place = shard.name, queue
+        cluster = self.claims.cluster
+        # Whatever happens below, this queue is looked into again.
+        self._look_s[place] = now_s + LOOK_EVERY_S
+        lowest = gates.lowest(queue)
+        if lowest < gates.EVERYTHING:
+            self._look_s[place] = now_s + GATED_LOOK_EVERY_S
+        if lowest == gates.NOTHING:
+            return 0
+        if shard is not cluster.shards[0] and not cluster.usable(shard):
+            return 0
+        try:
+            with cluster.watched(shard):
+                answer = shard.claim(
+                    queue, limit=limit, timeout_ms=self.claims.claim_timeout_ms,
+                    worker=self.claims.worker, share=cluster.share, lowest=lowest,
+                )  # fmt: skip
+        except BrokerUnavailable:
+            if shard is cluster.shards[0]:
+                raise
+            logger.warning("shard %s is away; its jobs wait for it", shard.name)
+            return 0
+        if answer.more:
+            self._look_s[place] = now_s
+        elif answer.next_due_ms is not None:
+            wait_s = max(0, answer.next_due_ms - answer.now_ms) / 1000
+            if wait_s < LOOK_EVERY_S:
+                self._look_s[place] = self._clock.monotonic_s() + wait_s
+        for job in answer.claims:
+            self._deliver(shard, queue, job)
+        return len(answer.claims)
+
+    def wait(self) -> None:
+        """Have a blocking pop under way on each shard that can be reached."""
+        if not self.queues:
+            return
+        now_s = self._clock.monotonic_s()
+        for waiter in self.waiters:
+            if waiter.sent_s is not None and now_s - waiter.sent_s > OVERDUE_S:
+                logger.warning("shard %s has not answered for %.0f s", waiter.shard.name, OVERDUE_S)
+                waiter.drop()
+            first = waiter is self.waiters[0]
+            if waiter.sent_s is None and (first or self.claims.cluster.usable(waiter.shard)):
+                try:
+                    waiter.send(self.queues, now_s)
+                except (RedisError, OSError) as error:
+                    self._lost(waiter, error)
+
+    def woken(self, waiter: BlockingPoller, *, room: int) -> None:
+        """The waiter's socket is readable."""
+        try:
+            key = waiter.read()
+        except (RedisError, OSError) as error:
+            self._lost(waiter, error)
+            return
+        for queue in self.queues:
+            if key == waiter.shard.wake_key(queue):
+                self._look_s[waiter.shard.name, queue] = 0.0
+                if room <= 0:
+                    self._pass_on(waiter.shard, queue)
+
+    def _pass_on(self, shard: RedisShard, queue: str) -> None:
+        """Somebody else may have room for what this token stands for."""
+        try:
+            shard.wake(queue)
+        except BrokerUnavailable:
+            logger.debug("a wake token for %s was lost; others look within a second", queue)
+
+    def _lost(self, waiter: BlockingPoller, error: Exception) -> None:
+        waiter.drop()
+        shard, cluster = waiter.shard, self.claims.cluster
+        cluster.breakers[shard.name].failed(self._clock.monotonic_s(), at_once=True)
+        if shard is cluster.shards[0]:
+            raise BrokerUnavailable(f"shard {shard.name}", str(error)) from error
+        logger.warning("shard %s is away (%s); its jobs wait for it", shard.name, error)
+
+    def close(self) -> None:
+        """Wait for nothing any more."""
+        for waiter in self.waiters:
+            waiter.drop()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from aragog.pinlater.records import cut
+from aragog.pinlater.job_codec import cut
 
 logger = logging.getLogger(__name__)
 

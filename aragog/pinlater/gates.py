@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from aragog.pinlater.job import PRIORITIES
+from aragog.pinlater.models import PRIORITIES
 
 EVERYTHING = PRIORITIES[-1]
 NOTHING = -1

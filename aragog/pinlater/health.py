@@ -88,7 +88,7 @@ class ReapGuard:
             return 0
         return int(self.seen_server_ms + (at_ms - self.seen_at_ms)) + self.slack_ms
 
-    def heard(self, server_ms: int, at_ms: float) -> None:
+    def collect_receipts(self, server_ms: int, at_ms: float) -> None:
         """The server told its time."""
         if self.seen_server_ms is not None:
             expected = self.seen_server_ms + (at_ms - self.seen_at_ms)

@@ -12,17 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from aragog.clock import Clock, SystemClock
-from aragog.pinlater import records
-from aragog.pinlater.job import (
+from aragog.pinlater import job_codec
+from aragog.pinlater.models import (
     PRIORITIES,
     ClaimAnswer,
     Claimed,
     Enqueued,
     JobInfo,
+    JobState,
     Nack,
     NewJob,
     Sizes,
-    State,
     Swept,
 )
 from aragog.pinlater.shard import MAX_BATCH, Hold
@@ -44,7 +44,7 @@ class _Job:
     job_id: str
     job: NewJob
     record: bytes
-    state: State
+    state: JobState
     at_ms: int
     token: int = 0
     attempts: int = 0
@@ -62,10 +62,10 @@ class _Queue:
     tokens: float | None = None
     filled_at_ms: int = 0
 
-    def of(self, state: State) -> list[_Job]:
+    def of(self, state: JobState) -> list[_Job]:
         """Jobs of a state, soonest first."""
         found = [j for j in self.jobs.values() if j.state is state]
-        priority = state is State.PENDING
+        priority = state is JobState.PENDING
         return sorted(found, key=lambda j: (j.job.priority * priority, j.at_ms, j.job_id))
 
     def setting(self, name: str) -> float:
@@ -103,15 +103,15 @@ class MemoryShard:
             return Enqueued(other.job_id, already_there=True)
         q.last += 1
         job_id, now_ms = f"{q.last:016x}", self._clock.now_ms()
-        record = records.encode(job, now_ms)
-        q.jobs[job_id] = _Job(job_id, job, record, State.PENDING, now_ms + job.delay_ms)
+        record = job_codec.encode(job, now_ms)
+        q.jobs[job_id] = _Job(job_id, job, record, JobState.PENDING, now_ms + job.delay_ms)
         q.stats["enqueued"] += 1
         return Enqueued(job_id, already_there=False)
 
     @staticmethod
     def _holder(q: _Queue, unique_key: str) -> _Job | None:
         """The job that waits or runs under this key."""
-        alive = (j for j in q.jobs.values() if j.state in (State.PENDING, State.RUNNING))
+        alive = (j for j in q.jobs.values() if j.state in (JobState.PENDING, JobState.RUNNING))
         return next((j for j in alive if unique_key and j.job.unique_key == unique_key), None)
 
     def claim(
@@ -130,14 +130,14 @@ class MemoryShard:
         rate = q.settings.get("rate")
         if rate is not None:
             limit = min(limit, int(self._fill(q, rate * share, share, now_ms)))
-        offered = [j for j in q.of(State.PENDING) if j.job.priority <= lowest]
+        offered = [j for j in q.of(JobState.PENDING) if j.job.priority <= lowest]
         due = [j for j in offered if j.at_ms <= now_ms][:limit]
         for job in due:
             q.last += 1
-            job.state, job.at_ms, job.token = State.RUNNING, now_ms + timeout_ms, q.last
+            job.state, job.at_ms, job.token = JobState.RUNNING, now_ms + timeout_ms, q.last
             job.attempts, job.since_ms, job.worker = job.attempts + 1, now_ms, worker
         q.stats["claimed"] += len(due)
-        next_due_ms = min((j.at_ms for j in offered if j.state is State.PENDING), default=None)
+        next_due_ms = min((j.at_ms for j in offered if j.state is JobState.PENDING), default=None)
         more = next_due_ms is not None and next_due_ms <= now_ms
         if rate is not None and q.tokens is not None:
             q.tokens -= len(due)
@@ -159,7 +159,7 @@ class MemoryShard:
     @staticmethod
     def _held(q: _Queue, job_id: str, token: int, *, stale: int = 1) -> _Job | None:
         job = q.jobs.get(job_id)
-        if job and job.state is State.RUNNING and job.token == token:
+        if job and job.state is JobState.RUNNING and job.token == token:
             return job
         q.stats["stale"] += stale
         return None
@@ -171,19 +171,19 @@ class MemoryShard:
         for job_id, token in held:
             job = self._held(q, job_id, token)
             if job:
-                self._finish(q, job, State.SUCCEEDED, "")
+                self._finish(q, job, JobState.SUCCEEDED, "")
             answers.append(job is not None)
         room = 2 * sum(answers) + 1
-        self._forget(q, State.SUCCEEDED, "succeeded", room)
+        self._forget(q, JobState.SUCCEEDED, "succeeded", room)
         return answers
 
-    def _finish(self, q: _Queue, job: _Job, state: State, problem: str) -> None:
+    def _finish(self, q: _Queue, job: _Job, state: JobState, problem: str) -> None:
         job.state, job.at_ms, job.problem = state, self._clock.now_ms(), problem
         q.stats[state.lower()] += 1
 
-    def nack(self, queue: str, nacks: Sequence[Nack]) -> list[State | None]:
+    def nack(self, queue: str, nacks: Sequence[Nack]) -> list[JobState | None]:
         q = self._queues[queue]
-        states: list[State | None] = []
+        states: list[JobState | None] = []
         for nack in nacks:
             job = self._held(q, nack.job_id, nack.token)
             if job is None:
@@ -193,19 +193,19 @@ class MemoryShard:
                 job.attempts -= 1
                 q.stats["released"] += 1
             state = self._again(q, job, nack.delay_ms, nack.problem, fail=nack.step == "fail")
-            q.stats["retried"] += state is State.PENDING and nack.step != "release"
+            q.stats["retried"] += state is JobState.PENDING and nack.step != "release"
             states.append(state)
         return states
 
     def _again(
         self, q: _Queue, job: _Job, delay_ms: int, problem: str, *, fail: bool = False
-    ) -> State:
+    ) -> JobState:
         allowed = job.job.max_attempts or q.setting("max_attempts")
         if fail or job.attempts >= allowed:
-            self._finish(q, job, State.FAILED, records.cut(problem))
+            self._finish(q, job, JobState.FAILED, job_codec.cut(problem))
         else:
-            job.state, job.at_ms = State.PENDING, self._clock.now_ms() + delay_ms
-            job.token, job.worker, job.problem = 0, "", records.cut(problem)
+            job.state, job.at_ms = JobState.PENDING, self._clock.now_ms() + delay_ms
+            job.token, job.worker, job.problem = 0, "", job_codec.cut(problem)
         return job.state
 
     def extend(self, queue: str, held: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
@@ -219,14 +219,14 @@ class MemoryShard:
 
     def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> Swept:
         q, now_ms = self._queues[queue], self._clock.now_ms()
-        late = [j for j in q.of(State.RUNNING) if j.at_ms <= min(now_ms, reap_before_ms)][:limit]
+        late = [j for j in q.of(JobState.RUNNING) if j.at_ms <= min(now_ms, reap_before_ms)][:limit]
         ends = [self._again(q, job, 0, f"claim timed out: {job.worker}") for job in late]
         q.stats["expired"] += len(ends)
-        forgotten = self._forget(q, State.SUCCEEDED, "succeeded", limit)
-        forgotten += self._forget(q, State.FAILED, "failed", limit)
-        return Swept(now_ms, ends.count(State.PENDING), ends.count(State.FAILED), forgotten)
+        forgotten = self._forget(q, JobState.SUCCEEDED, "succeeded", limit)
+        forgotten += self._forget(q, JobState.FAILED, "failed", limit)
+        return Swept(now_ms, ends.count(JobState.PENDING), ends.count(JobState.FAILED), forgotten)
 
-    def _forget(self, q: _Queue, state: State, name: str, limit: int) -> int:
+    def _forget(self, q: _Queue, state: JobState, name: str, limit: int) -> int:
         ended = q.of(state)
         before_ms = self._clock.now_ms() - q.setting(f"keep_{name}_ms")
         old = sum(j.at_ms < before_ms for j in ended)
@@ -239,7 +239,9 @@ class MemoryShard:
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
         q = self._queues[queue]
-        dead = [j for j in q.of(State.RUNNING) if j.job_id in ids and j.worker.startswith(worker)]
+        dead = [
+            j for j in q.of(JobState.RUNNING) if j.job_id in ids and j.worker.startswith(worker)
+        ]
         for job in dead:
             self._again(q, job, 0, f"its worker died: {job.worker}")
         q.stats["expired"] += len(dead)
@@ -247,68 +249,70 @@ class MemoryShard:
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
         q = self._queues[queue]
-        jobs = self._named(q, State.FAILED, ids, limit)
+        jobs = self._named(q, JobState.FAILED, ids, limit)
         jobs = [job for job in jobs if self._retry(q, job)]
         return len(jobs)
 
     def _retry(self, q: _Queue, job: _Job) -> bool:
         if self._holder(q, job.job.unique_key):
             return False
-        job.state, job.at_ms, job.attempts = State.PENDING, self._clock.now_ms(), 0
+        job.state, job.at_ms, job.attempts = JobState.PENDING, self._clock.now_ms(), 0
         job.token, job.worker, job.problem = 0, "", ""
         return True
 
-    def delete(self, queue: str, state: State, *, ids: Sequence[str] = (), limit: int = 0) -> int:
+    def delete(
+        self, queue: str, state: JobState, *, ids: Sequence[str] = (), limit: int = 0
+    ) -> int:
         q = self._queues[queue]
-        jobs = [] if state is State.RUNNING else self._named(q, state, ids, limit)
+        jobs = [] if state is JobState.RUNNING else self._named(q, state, ids, limit)
         for job in jobs:
             del q.jobs[job.job_id]
         q.stats["deleted"] += len(jobs)
         return len(jobs)
 
     @staticmethod
-    def _named(q: _Queue, state: State, ids: Sequence[str], limit: int) -> list[_Job]:
+    def _named(q: _Queue, state: JobState, ids: Sequence[str], limit: int) -> list[_Job]:
         jobs = q.of(state)
         return [j for j in jobs if j.job_id in ids] if ids else jobs[: min(limit, MAX_BATCH)]
 
     def sizes(self, queue: str) -> Sizes:
         q, now_ms = self._queues[queue], self._clock.now_ms()
-        pending = q.of(State.PENDING)
+        pending = q.of(JobState.PENDING)
         due = [j for j in pending if j.at_ms <= now_ms]
         return Sizes(
             due=len(due),
             later=len(pending) - len(due),
-            running=len(q.of(State.RUNNING)),
-            succeeded=len(q.of(State.SUCCEEDED)),
-            failed=len(q.of(State.FAILED)),
+            running=len(q.of(JobState.RUNNING)),
+            succeeded=len(q.of(JobState.SUCCEEDED)),
+            failed=len(q.of(JobState.FAILED)),
             by_priority=tuple(sum(j.job.priority == p for j in pending) for p in PRIORITIES),
             oldest_due_ms=now_ms - min((j.at_ms for j in due), default=now_ms),
         )
 
-    def jobs(self, queue: str, state: State, *, limit: int, offset: int = 0) -> list[JobInfo]:
+    def jobs(self, queue: str, state: JobState, *, limit: int, offset: int = 0) -> list[JobInfo]:
         jobs = self._queues[queue].of(state)
-        if state in (State.SUCCEEDED, State.FAILED):
+        if state in (JobState.SUCCEEDED, JobState.FAILED):
             jobs.reverse()
         return [self._info(queue, job) for job in jobs[offset : offset + limit]]
 
-    def named(self, queue: str, state: State, ids: Sequence[str]) -> list[JobInfo]:
+    def named(self, queue: str, state: JobState, ids: Sequence[str]) -> list[JobInfo]:
         jobs = self._queues[queue].of(state)
         return [replace(self._info(queue, job), at_ms=0) for job in jobs if job.job_id in ids]
 
     def later(self, queue: str, *, limit: int) -> list[JobInfo]:
         now_ms = self._clock.now_ms()
-        jobs = [job for job in self._queues[queue].of(State.PENDING) if job.at_ms > now_ms]
+        jobs = [job for job in self._queues[queue].of(JobState.PENDING) if job.at_ms > now_ms]
         jobs.sort(key=lambda job: job.at_ms)
         return [self._info(queue, job) for job in jobs[:limit]]
 
     @staticmethod
     def _info(queue: str, job: _Job) -> JobInfo:
-        place = records.Place(queue, job.job_id, job.state, job.at_ms)
-        line = f"{job.token}|{job.attempts}|{job.since_ms}|{records.escape(job.worker)}|"
-        info = records.waiting(place, job.record, (line + job.problem).encode())
-        if job.state is State.SUCCEEDED:
+        place = job_codec.JobPosition(queue, job.job_id, job.state, job.at_ms)
+        line = f"{job.token}|{job.attempts}|{job.since_ms}|{job_codec.escape(job.worker)}|"
+        info = job_codec.waiting(place, job.record, (line + job.problem).encode())
+        if job.state is JobState.SUCCEEDED:
             head = job.record[: len(job.record) - len(job.job.body)]
-            return records.waiting(place, head, (line + job.problem).encode())
+            return job_codec.waiting(place, head, (line + job.problem).encode())
         return info
 
     def settings(self, queue: str) -> dict[str, float]:

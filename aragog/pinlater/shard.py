@@ -19,17 +19,17 @@ import redis
 from redis import exceptions
 
 from aragog.errors import BrokerFull, BrokerUnavailable
-from aragog.pinlater import records
-from aragog.pinlater.job import (
+from aragog.pinlater import job_codec
+from aragog.pinlater.models import (
     PRIORITIES,
     ClaimAnswer,
     Claimed,
     Enqueued,
     JobInfo,
+    JobState,
     Nack,
     NewJob,
     Sizes,
-    State,
     Swept,
 )
 
@@ -86,7 +86,7 @@ class Shard(Protocol):
         meanwhile may be lost, so the job is PENDING again, the attempt uncounted.
         """
 
-    def nack(self, queue: str, nacks: Sequence[Nack]) -> list[State | None]:
+    def nack(self, queue: str, nacks: Sequence[Nack]) -> list[JobState | None]:
         """Give back; the new state, None where the claim was no longer the caller's."""
 
     def extend(self, queue: str, held: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
@@ -101,16 +101,18 @@ class Shard(Protocol):
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
         """FAILED jobs run again: those named, or the `limit` oldest. How many."""
 
-    def delete(self, queue: str, state: State, *, ids: Sequence[str] = (), limit: int = 0) -> int:
+    def delete(
+        self, queue: str, state: JobState, *, ids: Sequence[str] = (), limit: int = 0
+    ) -> int:
         """Forget jobs of a state other than RUNNING: those named, or the `limit` oldest."""
 
     def sizes(self, queue: str) -> Sizes:
         """How many jobs in each state."""
 
-    def jobs(self, queue: str, state: State, *, limit: int, offset: int = 0) -> list[JobInfo]:
+    def jobs(self, queue: str, state: JobState, *, limit: int, offset: int = 0) -> list[JobInfo]:
         """Jobs of a state: PENDING by priority and due time, RUNNING by deadline, else latest."""
 
-    def named(self, queue: str, state: State, ids: Sequence[str]) -> list[JobInfo]:
+    def named(self, queue: str, state: JobState, ids: Sequence[str]) -> list[JobInfo]:
         """Those of the jobs with these ids that may be in this state; `at_ms` is 0."""
 
     def later(self, queue: str, *, limit: int) -> list[JobInfo]:
@@ -242,7 +244,9 @@ class RedisShard:
         share: float = 1.0,
         lowest: int = PRIORITIES[-1],
     ) -> ClaimAnswer:
-        answer = self._run("claim", queue, limit, timeout_ms, records.escape(worker), share, lowest)
+        answer = self._run(
+            "claim", queue, limit, timeout_ms, job_codec.escape(worker), share, lowest
+        )
         return ClaimAnswer(
             now_ms=answer[0],
             next_due_ms=answer[1] if answer[1] >= 0 else None,
@@ -260,16 +264,16 @@ class RedisShard:
             for done in self._run("ack", queue, *(x for hold in part for x in hold))
         ]
 
-    def nack(self, queue: str, nacks: Sequence[Nack]) -> list[State | None]:
-        states: list[State | None] = []
+    def nack(self, queue: str, nacks: Sequence[Nack]) -> list[JobState | None]:
+        states: list[JobState | None] = []
         for part in slices(nacks):
             args = (
                 x
                 for n in part
-                for x in (n.job_id, n.token, n.step, n.delay_ms, records.cut(n.problem))
+                for x in (n.job_id, n.token, n.step, n.delay_ms, job_codec.cut(n.problem))
             )
             answer = self._run("nack", queue, *args)
-            states += [State(state.decode()) if state else None for state in answer]
+            states += [JobState(state.decode()) if state else None for state in answer]
         return states
 
     def extend(self, queue: str, held: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
@@ -283,13 +287,15 @@ class RedisShard:
         return Swept(*self._run("sweep", queue, reap_before_ms, limit))
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
-        prefix = records.escape(worker)
+        prefix = job_codec.escape(worker)
         return sum(sum(self._run("release", queue, prefix, *part)) for part in slices(ids))
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
         return int(self._run("retry", queue, 0 if ids else min(limit, MAX_BATCH), *ids))
 
-    def delete(self, queue: str, state: State, *, ids: Sequence[str] = (), limit: int = 0) -> int:
+    def delete(
+        self, queue: str, state: JobState, *, ids: Sequence[str] = (), limit: int = 0
+    ) -> int:
         deleted = 0
         for index in _sets(state):
             room = 0 if ids else min(limit - deleted, MAX_BATCH)
@@ -317,7 +323,7 @@ class RedisShard:
             by_priority=tuple(every), oldest_due_ms=max(0, now_ms - oldest),
         )  # fmt: skip
 
-    def jobs(self, queue: str, state: State, *, limit: int, offset: int = 0) -> list[JobInfo]:
+    def jobs(self, queue: str, state: JobState, *, limit: int, offset: int = 0) -> list[JobInfo]:
         found: list[JobInfo] = []
         with our_errors(f"shard {self.name}"):
             for index in _sets(state):
@@ -330,7 +336,7 @@ class RedisShard:
                     offset = max(0, offset - size)
         return found
 
-    def named(self, queue: str, state: State, ids: Sequence[str]) -> list[JobInfo]:
+    def named(self, queue: str, state: JobState, ids: Sequence[str]) -> list[JobInfo]:
         with our_errors(f"shard {self.name}"):
             return self._infos(queue, state, [(job_id.encode(), 0) for job_id in ids])
 
@@ -344,34 +350,36 @@ class RedisShard:
                     pipe.zrangebyscore(key, f"({now_ms}", "+inf", 0, limit, withscores=True)
                 rows = [row for page in pipe.execute() for row in page]
             rows.sort(key=lambda row: row[1])
-            return self._infos(queue, State.PENDING, rows[:limit])
+            return self._infos(queue, JobState.PENDING, rows[:limit])
 
-    def _page(self, queue: str, state: State, index: int, offset: int, limit: int) -> list[JobInfo]:
-        last = state in (State.SUCCEEDED, State.FAILED)
+    def _page(
+        self, queue: str, state: JobState, index: int, offset: int, limit: int
+    ) -> list[JobInfo]:
+        last = state in (JobState.SUCCEEDED, JobState.FAILED)
         rows: Any = self.client.zrange(
             self.keys(queue)[index - 1], offset, offset + limit - 1, desc=last, withscores=True
         )
         return self._infos(queue, state, rows)
 
     def _infos(
-        self, queue: str, state: State, rows: Sequence[tuple[bytes, float]]
+        self, queue: str, state: JobState, rows: Sequence[tuple[bytes, float]]
     ) -> list[JobInfo]:
         """Jobs by their ids and the times at which they stand."""
         if not rows:
             return []
         keys = self.keys(queue)
-        last = state in (State.SUCCEEDED, State.FAILED)
+        last = state in (JobState.SUCCEEDED, JobState.FAILED)
         ids = [row[0] for row in rows]
         bodies: Any = self.client.hmget(keys[2], ids)
         lines: Any = self.client.hmget(keys[6] if last else keys[3], ids)
         found: list[JobInfo] = []
         for (job_id, at_ms), body, line in zip(rows, bodies, lines, strict=True):
-            place = records.Place(queue, job_id.decode(), state, int(at_ms))
+            place = job_codec.JobPosition(queue, job_id.decode(), state, int(at_ms))
             # One that is gone between the reads has moved on.
             if last and line is not None:
-                found.append(records.ended(place, line, body))
+                found.append(job_codec.ended(place, line, body))
             elif not last and body is not None:
-                found.append(records.waiting(place, body, line))
+                found.append(job_codec.waiting(place, body, line))
         return found
 
     def settings(self, queue: str) -> dict[str, float]:
@@ -454,7 +462,7 @@ def slices(items: Sequence[T]) -> list[Sequence[T]]:
 
 
 def _new_job_args(jobs: Sequence[NewJob]) -> list[object]:
-    escape = records.escape
+    escape = job_codec.escape
     return [int(any(job.even_when_full for job in jobs))] + [
         x
         for job in jobs
@@ -465,14 +473,14 @@ def _new_job_args(jobs: Sequence[NewJob]) -> list[object]:
     ]  # fmt: skip
 
 
-def _sets(state: State) -> range:
+def _sets(state: JobState) -> range:
     """Indexes, from 1, of the keys that hold a state's jobs."""
     match state:
-        case State.PENDING:
+        case JobState.PENDING:
             return range(len(PARTS) + 1, len(PARTS) + 1 + len(PRIORITIES))
-        case State.RUNNING:
+        case JobState.RUNNING:
             return range(2, 3)
-        case State.SUCCEEDED:
+        case JobState.SUCCEEDED:
             return range(5, 6)
-        case State.FAILED:
+        case JobState.FAILED:
             return range(6, 7)

@@ -1,73 +1,271 @@
 """
-Fetch messages from anybody: one URL, a list of URLs, or a batch (`aragog.pipeline.bundles`).
+The messages: batches of URLs, as they travel between the stages, in JSON.
 
-Producers outside the pipeline spell URLs as they like. Each entry is read by itself: one that is no
-URL, or no job, is reported and the others go on.
+A Celery message costs 1-3 ms of CPU whatever it carries, so one message carries up to
+`pipeline.batch_size` URLs; within it each URL has its own outcome, retry and destiny. Bodies never
+travel: a message names their tokens in the spool.
+
+    tasks.fetch         FetchBatch    URLs to fetch
+    tasks.robots        RobotsBatch   origins whose rules are wanted, and URLs that wait for them
+    tasks.canonicalize  ResultBatch   what each fetch came to
+    tasks.store         PageBatch     a token for what is to be written
+
+Every batch says its `VERSION`; one that this code cannot read raises `InvalidMessage`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import replace
-from typing import Any
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
 
-from aragog.errors import InvalidMessage, InvalidUrl
-from aragog.pipeline.bundles import FetchBundle, UrlJob
-from aragog.urls import normalize
+from aragog.errors import InvalidMessage
+from aragog.fetcher.outcome import Hop
+
+VERSION = 1
+
+# As in kombu's Redis transport and pinlater, 0 is the most urgent.
+PRIORITY_DEFAULT = 5
+PRIORITY_REFRESH = 7
 
 
-def read_fetch(message: Any) -> tuple[FetchBundle, list[str]]:
-    """
-    The batch that a message asks for, every URL normalized, and the problems of its other entries.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlJob:
+    """One URL on its way through `fetch`."""
 
-    Raises:
-        InvalidMessage: it is no batch at all, of another version, or none of its entries is usable.
-    """
-    jobs: list[UrlJob] = []
-    problems: list[str] = []
-    for entry in _entries(message):
+    url: str
+    """Normalized."""
+    depth: int = 0
+    """How many link hops may still be followed from it, within its registered domain."""
+    refresh: bool = False
+    """Fetch although it is stored already, conditionally where its validators are known."""
+    sitemap: bool = False
+    """It is a sitemap: its entries are enqueued, `depth` levels of further sitemaps with them."""
+    priority: int = PRIORITY_DEFAULT
+    attempt: int = 0
+    """Fetches that failed for a passing reason so far."""
+    slot_at_ms: int | None = None
+    """The slot that was reserved for it, by the limiter's clock."""
+    target: str | None = None
+    """Where to go on after a redirect that had to wait."""
+    hops: tuple[Hop, ...] = ()
+    """The redirects up to `target`."""
+    given: str | None = None
+    """The spelling in which `url` came, where robots.txt could answer otherwise for it."""
+    target_given: str | None = None
+    """The same of `target`."""
+
+    @property
+    def next_url(self) -> str:
+        """The URL to ask now: the redirect's target, if it stopped at one."""
+        return self.target or self.url
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """All spellings of `next_url` that robots.txt must allow."""
+        other = self.target_given if self.target else self.given
+        return (self.next_url, other) if other else (self.next_url,)
+
+    def wire(self) -> dict[str, Any]:
+        """As JSON; what has its default is left out."""
+        return {"url": self.url, **_sparse(self, _JOB_DEFAULTS)}
+
+    @classmethod
+    def read(cls, wire: Mapping[str, Any]) -> Self:
+        """The job of its JSON; InvalidMessage when it is none."""
         try:
-            jobs.append(_job(entry))
-        except (InvalidMessage, InvalidUrl) as error:
-            problems.append(str(error))
-    if problems and not jobs:
-        raise InvalidMessage("fetch", "; ".join(problems))
-    return FetchBundle(tuple(jobs)), problems
-
-
-def urls_in(message: Any) -> list[str]:
-    """The normalized URLs, as they are noted to be on their way, of a message of any stage."""
-    entries = message if isinstance(message, list | tuple) else [message]
-    if isinstance(message, Mapping):
-        entries = [*_list(message, "urls"), *_list(message, "answers")]
-    found = []
-    for entry in entries:
-        job = entry.get("job", entry) if isinstance(entry, Mapping) else entry
-        url = job.get("url") if isinstance(job, Mapping) else job
-        if isinstance(url, str):
-            with suppress(InvalidUrl):
-                found.append(normalize(url))
-    return found
-
-
-def _list(message: Mapping[str, Any], name: str) -> list[Any]:
-    items = message.get(name)
-    return items if isinstance(items, list) else []
-
-
-def _entries(message: Any) -> list[Any]:
-    if isinstance(message, str):
-        return [message]
-    if isinstance(message, list | tuple):
-        return list(message)
-    return FetchBundle.entries(message)
-
-
-def _job(entry: Any) -> UrlJob:
-    job = UrlJob(url=entry) if isinstance(entry, str) else UrlJob.read(entry)
-    url = normalize(job.url)
-    target = None if job.target is None else normalize(job.target)
-    if (url, target) == (job.url, job.target):
+            given = dict(wire)
+            given["hops"] = _hops(given)
+            job = cls(**given)
+        except (TypeError, ValueError) as error:
+            raise InvalidMessage("url job", f"{error}: {str(wire)[:200]}") from error
+        job._check()
         return job
-    return replace(job, url=url, target=target)
+
+    def _check(self) -> None:
+        """A value of another type would raise in the middle of a batch, and harm the others."""
+        for name, (kinds, least, most) in _JOB_TYPES.items():
+            value: Any = getattr(self, name)
+            bounded = kinds is str or (isinstance(value, int) and least <= value <= most)
+            fits = bounded and isinstance(value, kinds)
+            if not (fits or (value is None and name in ("slot_at_ms", "target"))):
+                raise InvalidMessage("url job", f"{name} is {value!r}, of {str(self.url)[:200]!r}")
+
+
+_JOB_TYPES: dict[str, tuple[type, int, int]] = {
+    "url": (str, 0, 0),
+    "depth": (int, 0, 1 << 31),
+    "refresh": (int, 0, 1),
+    "sitemap": (int, 0, 1),
+    "priority": (int, 0, 9),
+    "attempt": (int, 0, 1 << 31),
+    "slot_at_ms": (int, 0, 1 << 53),
+    "target": (str, 0, 0),
+}
+"""Type and bounds of each field; a bool is an int."""
+_JOB_DEFAULTS = {
+    f.name: f.default for f in dataclasses.fields(UrlJob) if f.name not in ("url", "hops")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FetchBatch:
+    """URLs to fetch."""
+
+    jobs: tuple[UrlJob, ...]
+
+    def wire(self) -> dict[str, Any]:
+        return {"v": VERSION, "urls": [job.wire() for job in self.jobs]}
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        return cls(tuple(UrlJob.read(job) for job in cls.entries(wire)))
+
+    @staticmethod
+    def entries(wire: Any) -> list[Any]:
+        """The jobs of its JSON, unread; InvalidMessage when it is no batch of this version."""
+        return list(_opened(wire, "urls"))
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsBatch:
+    """Origins whose rules are wanted, and the URLs that wait for them (none in a refresh)."""
+
+    origins: tuple[str, ...]
+    jobs: tuple[UrlJob, ...] = ()
+    claimed: bool = False
+    """The sender holds the claims on refreshing these origins for this message."""
+    slots: Mapping[str, int] = field(default_factory=dict)
+    """Slots reserved for origins, by the limiter's clock (ms): to be used, not reserved anew."""
+
+    def wire(self) -> dict[str, Any]:
+        return {
+            "v": VERSION,
+            "origins": list(self.origins),
+            "urls": [job.wire() for job in self.jobs],
+            "claimed": self.claimed,
+            **({"slots": dict(self.slots)} if self.slots else {}),
+        }
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        jobs = tuple(UrlJob.read(job) for job in _opened(wire, "urls"))
+        origins, slots = tuple(wire.get("origins", ())), wire.get("slots", {})
+        return cls(origins, jobs, bool(wire.get("claimed")), slots)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchResult:
+    """What one fetch came to, without its body."""
+
+    job: UrlJob
+    kind: str
+    """The outcome's class: Fetched, NotModified, Gone, …"""
+    final_url: str
+    status: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    hops: tuple[Hop, ...] = ()
+    fetched_at_ms: int = 0
+    total_ms: float = 0.0
+    address: str | None = None
+    content_type: str | None = None
+    why: str | None = None
+    truncated: bool = False
+    token: str | None = None
+    """Of the compressed body in the spool."""
+    body_hash: str | None = None
+    """SHA-256 of the body before compression, hex."""
+    body_bytes: int = 0
+
+    def wire(self) -> dict[str, Any]:
+        head = {"job": self.job.wire(), "kind": self.kind, "final_url": self.final_url}
+        return {**head, **_sparse(self, _ANSWER_DEFAULTS)}
+
+    @classmethod
+    def read(cls, wire: Mapping[str, Any]) -> Self:
+        try:
+            given = dict(wire)
+            given["job"] = UrlJob.read(given["job"])
+            given["hops"] = _hops(given)
+            given["headers"] = tuple((k, v) for k, v in given.pop("headers", ()))
+            return cls(**given)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidMessage("answer", str(error)) from error
+
+
+_ANSWER_DEFAULTS = {
+    f.name: f.default
+    for f in dataclasses.fields(FetchResult)
+    if f.name not in ("job", "kind", "final_url", "hops")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ResultBatch:
+    """What each fetch of a batch came to."""
+
+    results: tuple[FetchResult, ...]
+
+    def wire(self) -> dict[str, Any]:
+        return {"v": VERSION, "answers": [a.wire() for a in self.results]}
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        return cls(tuple(FetchResult.read(a) for a in _opened(wire, "answers")))
+
+
+@dataclass(frozen=True, slots=True)
+class PageBatch:
+    """What is to be written, as a token of the spool; the jobs, should the token have expired."""
+
+    token: str
+    jobs: tuple[UrlJob, ...]
+    bodies: tuple[str, ...] = field(default=())
+    """Body tokens to free when all is written."""
+
+    def wire(self) -> dict[str, Any]:
+        return {
+            "v": VERSION,
+            "token": self.token,
+            "bodies": list(self.bodies),
+            "urls": [job.wire() for job in self.jobs],
+        }
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        jobs = tuple(UrlJob.read(job) for job in _opened(wire, "urls"))
+        return cls(str(wire.get("token")), jobs, tuple(wire.get("bodies", ())))
+
+
+def into_batches(jobs: Sequence[UrlJob], size: int) -> list[FetchBatch]:
+    """The jobs in batches of at most `size`, in order."""
+    return [FetchBatch(tuple(jobs[i : i + size])) for i in range(0, len(jobs), size)]
+
+
+def _opened(wire: Any, name: str) -> Sequence[Any]:
+    """The list `name` of a message whose version this code reads."""
+    if not isinstance(wire, Mapping) or wire.get("v") != VERSION:
+        version = wire.get("v") if isinstance(wire, Mapping) else type(wire).__name__
+        raise InvalidMessage("batch", f"version {version!r} is not {VERSION}")
+    items = wire.get(name)
+    if not isinstance(items, list):
+        raise InvalidMessage(f"batch.{name}", "is not a list")
+    return items
+
+
+def _sparse(value: UrlJob | FetchResult, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Its fields that differ from their defaults, and its hops if there are any."""
+    out: dict[str, Any] = {}
+    for name, default in defaults.items():
+        its = getattr(value, name)
+        if its != default:
+            out[name] = its
+    if value.hops:
+        out["hops"] = [[hop.url, hop.status, hop.target] for hop in value.hops]
+    return out
+
+
+def _hops(given: dict[str, Any]) -> tuple[Hop, ...]:
+    """The hops, taken out of a job's or an answer's JSON."""
+    return tuple(Hop(url, status, target) for url, status, target in given.pop("hops", ()))

@@ -7,18 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from aragog.clock import Clock
-from aragog.fetcher.http import Fetcher
-from aragog.pipeline.enqueue import Enqueuer
-from aragog.pipeline.run_marks import RunMarks
-from aragog.pipeline.sending import Sender
+from aragog.fetcher.fetcher import Fetcher
+from aragog.pipeline.counters import Counters
+from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.pages.run_marks import RunMarks
+from aragog.pipeline.routing import Sender
 from aragog.pipeline.site_blocks import SiteBlocks
-from aragog.pipeline.spool import Spool
-from aragog.pipeline.spool_sweep import WaitingJobs
-from aragog.pipeline.tally import Tally
-from aragog.pipeline.waiting import Waiting
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.overrides import Overrides
-from aragog.politeness.robots_cache import RobotsCache
+from aragog.pipeline.spool.reclaim import WaitingJobs
+from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.stages.enqueue import Enqueuer
+from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.politeness.robots.cache import RobotsCache
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 
@@ -31,8 +31,8 @@ class Services:
     clock: Clock
     spool: Spool
     run_marks: RunMarks
-    waiting: Waiting
-    tally: Tally
+    in_flight: InFlightSet
+    counters: Counters
     sender: Sender
     enqueuer: Enqueuer
     blocks: SiteBlocks

@@ -13,7 +13,7 @@ import redis
 
 from aragog.errors import BrokerUnavailable
 from aragog.urls.domain import host
-from aragog.urlstore.tombstones import DOMAIN, HOST, parents
+from aragog.urlstore.pages.tombstones import DOMAIN, HOST, parents
 
 
 class SiteBlocks:

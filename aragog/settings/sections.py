@@ -160,7 +160,7 @@ class FetchSettings:
     verify_tls: bool = True
     """Refuse bad certificates."""
     concurrency: int = 16
-    """URLs of one bundle fetched at once."""
+    """URLs of one batch fetched at once."""
 
     def __post_init__(self) -> None:
         _mask(
@@ -227,7 +227,7 @@ class ContentSettings:
     s3_attempts: int = 5
     """Tries of one operation; between them a wait that doubles, with jitter, 20 s at most."""
     s3_parallel: int = 8
-    """Objects of a bundle that a process puts at the same time."""
+    """Objects of a batch that a process puts at the same time."""
     s3_multipart_bytes: int = 8_388_608
     """Bodies from this size on are sent in parts of it (S3 asks for 5 MiB a part at least)."""
     s3_checksums: bool = True
@@ -252,7 +252,7 @@ class RefreshSettings:
     """Type or field to its usual interval, such as `recipe = "30d"`; units are s, m, h and d."""
     effort: float = 1.0
     """What freshness is worth: twice as much makes intervals about 1.4 times shorter."""
-    unheld: bool = True
+    unwatched: bool = True
     """Refresh also URLs that nobody ever held; one whose last holder let go is never refreshed."""
     smooth_s: float = 600.0
     """What is overdue, after an outage say, is spread over about this."""
@@ -266,7 +266,7 @@ class RefreshSettings:
 class PipelineSettings:
     """How URLs travel."""
 
-    bundle_size: int = 25
+    batch_size: int = 25
     """URLs one message carries."""
     spool_max_bytes: int | None = None
     """

@@ -12,17 +12,17 @@ from rich.table import Table
 
 from aragog.client import Aragog
 from aragog.errors import BrokerUnavailable
-from aragog.pipeline import tally
+from aragog.pipeline import counters
 
 LINE_EVERY_S = 3.0
 SHOWN = (
-    (tally.FETCHED, "fetched"),
-    (tally.NOT_MODIFIED, "not modified"),
-    (tally.STORED, "stored"),
-    (tally.REFUSED, "refused"),
-    (tally.FAILED, "failed"),
-    (tally.RETRIED, "tried again"),
-    (tally.KNOWN, "known already"),
+    (counters.FETCHED, "fetched"),
+    (counters.NOT_MODIFIED, "not modified"),
+    (counters.STORED, "stored"),
+    (counters.REFUSED, "refused"),
+    (counters.FAILED, "failed"),
+    (counters.RETRIED, "tried again"),
+    (counters.KNOWN, "known already"),
 )
 
 
@@ -31,21 +31,21 @@ class Snapshot:
     """Counts since the start of the crawl."""
 
     counts: dict[str, int]
-    waiting: int
+    in_flight: int
     elapsed_s: float
 
     def line(self) -> str:
         """One line of plain text."""
         parts = [f"{self.counts.get(name, 0)} {text}" for name, text in SHOWN]
-        rate = self.counts.get(tally.STORED, 0) / max(self.elapsed_s, 0.001)
-        return f"{self.elapsed_s:6.1f}s  {self.waiting} waiting, {', '.join(parts)}, {rate:.1f}/s"
+        rate = self.counts.get(counters.STORED, 0) / max(self.elapsed_s, 0.001)
+        return f"{self.elapsed_s:6.1f}s  {self.in_flight} waiting, {', '.join(parts)}, {rate:.1f}/s"
 
     def table(self) -> Table:
         """The same as a table."""
         table = Table(box=None, pad_edge=False)
         for heading in ("", "URLs", "per second"):
             table.add_column(heading, justify="right" if heading else "left")
-        table.add_row("waiting", str(self.waiting), "")
+        table.add_row("waiting", str(self.in_flight), "")
         for name, text in SHOWN:
             count = self.counts.get(name, 0)
             table.add_row(text, str(count), f"{count / max(self.elapsed_s, 0.001):.1f}")
@@ -70,16 +70,16 @@ def watch(
         """The last counts again while the redis-server does not answer: it is started anew."""
         elapsed_s = time.monotonic() - started_s
         try:
-            waiting = client.waiting()
+            in_flight = client.in_flight()
         except BrokerUnavailable:
             return replace(last, elapsed_s=elapsed_s)
-        counts = {k: v - before.get(k, 0) for k, v in client.tally().items()}
-        return Snapshot(counts or last.counts, waiting, elapsed_s)
+        counts = {k: v - before.get(k, 0) for k, v in client.counters().items()}
+        return Snapshot(counts or last.counts, in_flight, elapsed_s)
 
-    snapshot = Snapshot({}, client.waiting(), 0.0)
+    snapshot = Snapshot({}, client.in_flight(), 0.0)
     if not console.is_terminal:
         told_s = 0.0
-        while tick() and snapshot.waiting:
+        while tick() and snapshot.in_flight:
             time.sleep(0.25)
             snapshot = now(snapshot)
             if snapshot.elapsed_s - told_s >= LINE_EVERY_S:
@@ -87,7 +87,7 @@ def watch(
                 console.print(snapshot.line(), highlight=False, soft_wrap=True)
         return snapshot
     with Live(snapshot.table(), console=console, refresh_per_second=4) as live:
-        while tick() and snapshot.waiting:
+        while tick() and snapshot.in_flight:
             time.sleep(0.25)
             snapshot = now(snapshot)
             live.update(snapshot.table())

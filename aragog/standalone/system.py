@@ -19,14 +19,14 @@ from pathlib import Path
 
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError
-from aragog.politeness.overrides import Overrides
-from aragog.serving.tokens import check_exposure
+from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.serving.auth import check_exposure
 from aragog.settings import Settings
 from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.supervisor import Child, Supervisor
 
 SERVERS, WORKERS, FRONT = 0, 1, 2
-# A warm shutdown waits for the bundle at hand: slots, deadline, and a little.
+# A warm shutdown waits for the batch at hand: slots, deadline, and a little.
 WORKER_STOP_S = 45.0
 ROLES = ("fetch", "robots", "canonicalize", "store", "webhooks")
 

@@ -2,7 +2,7 @@
 
 from aragog.urls.explanation import Step, explain
 from aragog.urls.keys import url_key
-from aragog.urls.link_header import Link
+from aragog.urls.link_header import HeaderLink
 from aragog.urls.link_header import parse as parse_link_header
 from aragog.urls.normalize import (
     NORMALIZATION_VERSION,
@@ -13,7 +13,7 @@ from aragog.urls.normalize import (
 
 __all__ = [
     "NORMALIZATION_VERSION",
-    "Link",
+    "HeaderLink",
     "Step",
     "explain",
     "normalize",

@@ -25,7 +25,7 @@ _REST = re.compile(r"(?:[^,\"]|\"(?:[^\"\\]|\\.)*(?:\"|\\?\Z))*+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class HeaderLink:
     """One link about the page itself."""
 
     url: str
@@ -40,7 +40,7 @@ class Link:
         return next((value for key, value in self.parameters if key == name), None)
 
 
-def parse(values: Iterable[str], *, base: str | None = None) -> list[Link]:
+def parse(values: Iterable[str], *, base: str | None = None) -> list[HeaderLink]:
     """
     The links of an answer's Link headers, in order, at most `MAX_LINKS`.
 
@@ -48,7 +48,7 @@ def parse(values: Iterable[str], *, base: str | None = None) -> list[Link]:
     another page is left out, for it says nothing of this one. So is a target that is no http(s)
     URL. Commas and semicolons inside `<…>` and quotes do not separate. Never raises; linear.
     """
-    found: list[Link] = []
+    found: list[HeaderLink] = []
     for target, parameters in _links(values):
         link = _link(target, parameters, base)
         if link is not None:
@@ -87,12 +87,14 @@ def _value(parameter: re.Match[str]) -> str:
     return (parameter[3] or "").strip(_SPACE)
 
 
-def _link(target: str, parameters: tuple[tuple[str, str], ...], base: str | None) -> Link | None:
+def _link(
+    target: str, parameters: tuple[tuple[str, str], ...], base: str | None
+) -> HeaderLink | None:
     rel = next((value for name, value in parameters if name == "rel"), "")
     anchor = next((value for name, value in parameters if name == "anchor"), None)
     try:
         if anchor is not None and base is not None and normalize(anchor, base) != normalize(base):
             return None
-        return Link(normalize(target, base), tuple(rel.lower().split()), parameters)
+        return HeaderLink(normalize(target, base), tuple(rel.lower().split()), parameters)
     except InvalidUrl:
         return None

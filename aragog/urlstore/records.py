@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from aragog.urlstore.refresh import Seen, State
+from aragog.urlstore.schedule.refresh_policy import RefreshState, Seen
 
 Fact = str | int | float | None
 
@@ -129,7 +129,7 @@ class LinkRecord(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class ListPage(Generic[T]):
     """Part of a list; `cursor` continues it, None: it is at its end."""
 
     items: list[T]
@@ -153,13 +153,13 @@ class Due:
 
     url: str
     due_at_ms: int
-    state: State | None = None
+    state: RefreshState | None = None
     """What the refresh schedule remembers of its page; None: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class FoldReport:
-    """What one `fold_links` did."""
+class CompactionReport:
+    """What one `compact_links` did."""
 
     journal_rows: int = 0
     links: int = 0

@@ -16,15 +16,15 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from aragog.clock import Clock
-from aragog.urlstore import nodes
-from aragog.urlstore.aliases import ALIAS, Aliases, alias_puts
-from aragog.urlstore.compression import content_hash
-from aragog.urlstore.due import DueIndex, due_put
-from aragog.urlstore.fold import Folder
-from aragog.urlstore.hosts import HOST_URL, host_put
-from aragog.urlstore.nodes import alias_of, node_id, text
-from aragog.urlstore.ports import ContentStore
-from aragog.urlstore.tombstones import Tombstones
+from aragog.urlstore.aliases.aliases import ALIAS, Aliases, alias_puts
+from aragog.urlstore.content.compression import content_hash
+from aragog.urlstore.content.ports import ContentStore
+from aragog.urlstore.links.compaction import Compactor
+from aragog.urlstore.pages import nodes
+from aragog.urlstore.pages.hosts import HOST_URL, host_put
+from aragog.urlstore.pages.nodes import alias_of, node_id, text
+from aragog.urlstore.pages.tombstones import Tombstones
+from aragog.urlstore.schedule.due_index import DueIndex, due_put
 from aragog.zen.codec import ID_BYTES, IN, after, edge_prefix, read_due_key, read_edge_key
 from aragog.zen.graph import COUNTS, Schema, Zen, count_column
 from aragog.zen.tables import Put, Row, Salvaged, Tables, newest_ms
@@ -56,7 +56,7 @@ class Repair:
         tables: Tables,
         content: ContentStore,
         aliases: Aliases,
-        folder: Folder,
+        folder: Compactor,
         clock: Clock,
         *,
         grace_s: float = GRACE_S,
@@ -119,20 +119,20 @@ class Repair:
             self._aliases.undo(url, self._now_ms())
             self._mended["alias half undone"] += 1
             return
-        home = alias_of(row, url)
-        shown = home is not None or nodes.SENTINEL in row
+        canonical = alias_of(row, url)
+        shown = canonical is not None or nodes.SENTINEL in row
         if shown and not self._tables["h"].get(host_put(url, 0)[1]):
             self._put(host_put(url, self._now_ms()), "host row missing")
-        if home is not None:
-            self._alias(url, home, row)
+        if canonical is not None:
+            self._alias(url, canonical, row)
             return
         due = text(row, nodes.DUE)
         if due and not self._tables["d"].get(due_put(url, int(due), 0)[1]):
             self._put(due_put(url, int(due), self._now_ms()), "due row missing")
         self._object_of(url, row)
 
-    def _alias(self, url: str, home: str, row: Row) -> None:
-        edge, mark = alias_puts(url, home, self._now_ms())
+    def _alias(self, url: str, canonical: str, row: Row) -> None:
+        edge, mark = alias_puts(url, canonical, self._now_ms())
         if not self._tables["e"].get(edge[1]):
             self._put(edge, "alias edge missing")
         if not self._tables["n"].get(mark[1], [nodes.ALIASED]):
@@ -193,8 +193,8 @@ class Repair:
             return
         node = self._tables["n"].get(alias_id, [nodes.URL, nodes.CANONICAL])
         url = text(node, nodes.URL)
-        home = alias_of(node, url) if url else None
-        if home is None or node_id(home) != home_id:
+        canonical = alias_of(node, url) if url else None
+        if canonical is None or node_id(canonical) != home_id:
             self._drop("e", key, row, "alias edge without its pointer")
 
     def _count(self, key: bytes, direction: bytes, edge_type: int) -> None:

@@ -9,26 +9,26 @@ from aragog.clock import Clock, SystemClock
 from aragog.errors import TakenDown
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urls.normalize import normalize
-from aragog.urlstore import nodes
-from aragog.urlstore.aliases import Aliases
-from aragog.urlstore.changes import Changes
-from aragog.urlstore.conditional import Conditional
-from aragog.urlstore.due import DueIndex
-from aragog.urlstore.field_formats import FieldFormats
-from aragog.urlstore.fields import FieldRules
-from aragog.urlstore.fold import Folder
-from aragog.urlstore.freshness import Freshness
-from aragog.urlstore.holds import Holds
-from aragog.urlstore.hooks import Hooks
-from aragog.urlstore.hosts import Hosts
-from aragog.urlstore.inlinks import LinkReader
-from aragog.urlstore.linking import Linking
-from aragog.urlstore.nodes import Nodes, node_id
-from aragog.urlstore.pacing import Pacing
-from aragog.urlstore.ports import ContentStore
-from aragog.urlstore.takedown import Takedown
-from aragog.urlstore.tombstones import Tombstones
-from aragog.urlstore.writing import PageWriter
+from aragog.urlstore.aliases.aliases import Aliases
+from aragog.urlstore.aliases.conditional import Conditional
+from aragog.urlstore.content.ports import ContentStore
+from aragog.urlstore.feed.changes import Changes
+from aragog.urlstore.feed.webhooks import WebhookRegistry
+from aragog.urlstore.links.compaction import Compactor
+from aragog.urlstore.links.link_reader import LinkReader
+from aragog.urlstore.links.outlink_writer import OutlinkWriter
+from aragog.urlstore.pages import nodes
+from aragog.urlstore.pages.field_formats import FieldFormats
+from aragog.urlstore.pages.field_rules import FieldRules
+from aragog.urlstore.pages.hosts import Hosts
+from aragog.urlstore.pages.nodes import Nodes, node_id
+from aragog.urlstore.pages.takedown import Takedown
+from aragog.urlstore.pages.tombstones import Tombstones
+from aragog.urlstore.pages.writer import PageWriter
+from aragog.urlstore.schedule.budget_state import BudgetState
+from aragog.urlstore.schedule.due_index import DueIndex
+from aragog.urlstore.schedule.freshness import Freshness
+from aragog.urlstore.schedule.watches import Watches
 from aragog.zen.tables import Row, Tables
 
 
@@ -52,31 +52,31 @@ class StoreBase:
         self._nodes = Nodes(tables)
         self._rules = FieldRules(settings)
         self.formats = FieldFormats(settings.field_formats)
-        self._linking = Linking(tables, settings.inlinks, self._clock)
-        self._aliases = Aliases(tables, content, self._linking, refresh)
-        self._links = LinkReader(tables, self._linking, self._aliases)
+        self._outlinks = OutlinkWriter(tables, settings.inlinks, self._clock)
+        self._aliases = Aliases(tables, content, self._outlinks, refresh)
+        self._links = LinkReader(tables, self._outlinks, self._aliases)
         self._tombstones = Tombstones(tables)
         self._writer = PageWriter(
-            tables, content, settings, self._linking, self._aliases, refresh, self._clock,
+            tables, content, settings, self._outlinks, self._aliases, refresh, self._clock,
             refuses=self._tombstones.refuses,
         )  # fmt: skip
-        self._folder = Folder(tables, self._clock)
+        self._compactor = Compactor(tables, self._clock)
         self._due = DueIndex(tables)
         self._hosts = Hosts(tables)
-        self._holds = Holds(tables)
-        self._pacing = Pacing(tables)
+        self._watches = Watches(tables)
+        self._pacing = BudgetState(tables)
         self._fresh: tuple[int, dict[str, Freshness]] = (0, {})
         self._changes = Changes(tables)
-        self.hooks = Hooks(tables)
+        self.webhooks = WebhookRegistry(tables)
         self._takedown = Takedown(
-            tables, content, self._linking, self._aliases, self._hosts, self._folder,
+            tables, content, self._outlinks, self._aliases, self._hosts, self._compactor,
             self._tombstones,
         )  # fmt: skip
         self._conditional = Conditional(tables, self._clock)
 
     def resolve(self, url: str) -> str:
         """The URL that stands for this one; itself for one that is unknown."""
-        return self._home(normalize(url))[0]
+        return self._canonical(normalize(url))[0]
 
     def serves(self, url: str) -> bool:
         """
@@ -94,7 +94,7 @@ class StoreBase:
         """Let go of the tables' files and connections."""
         self._tables.close()
 
-    def _home(self, asked: str, columns: Sequence[bytes] | None = None) -> tuple[str, Row]:
+    def _canonical(self, asked: str, columns: Sequence[bytes] | None = None) -> tuple[str, Row]:
         wanted = [nodes.URL, nodes.CANONICAL, *(columns or ())]
         return self._nodes.follow([asked], wanted)[asked]
 
@@ -142,10 +142,10 @@ class StoreBase:
             self._takedown.of_urls(late, now_ms)
             self._floor_ms = now_ms + 1
 
-    def _check_not_taken_down(self, home: str, row: Row) -> None:
+    def _check_not_taken_down(self, canonical: str, row: Row) -> None:
         """By itself; `_writing` looks at its site."""
         if nodes.is_taken_down(row):
-            raise TakenDown(home)
+            raise TakenDown(canonical)
 
     def _now_ms(self) -> int:
         """Now, but later than the last delete here: a put of the same instant could be masked."""

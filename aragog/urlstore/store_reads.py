@@ -8,15 +8,15 @@ from contextlib import closing
 import orjson
 
 from aragog.errors import CorruptContent
-from aragog.urls.canonical import KnownPage
+from aragog.urls.canonical.decision import KnownPage
 from aragog.urls.normalize import normalize
-from aragog.urlstore import history, nodes
-from aragog.urlstore.compression import content_hash, decompress
-from aragog.urlstore.freshness import page_seen_at_ms
-from aragog.urlstore.keys import content_key
-from aragog.urlstore.nodes import facts_of, node_id, text
-from aragog.urlstore.reading import BASE, columns_of, record_of
-from aragog.urlstore.records import Content, LinkRecord, Page, Record
+from aragog.urlstore.content.compression import content_hash, decompress
+from aragog.urlstore.content.keys import content_key
+from aragog.urlstore.pages import history, nodes
+from aragog.urlstore.pages.nodes import facts_of, node_id, text
+from aragog.urlstore.pages.record_reader import BASE, columns_of, record_of
+from aragog.urlstore.records import Content, LinkRecord, ListPage, Record
+from aragog.urlstore.schedule.freshness import page_seen_at_ms
 from aragog.urlstore.store_base import StoreBase
 
 _KNOWN = (nodes.URL, nodes.CANONICAL, nodes.OWN)
@@ -45,8 +45,8 @@ class StoreReads(StoreBase):
         pointer = row.get(nodes.CANONICAL)
         if pointer is None or pointer.value == asked.encode():
             return record_of(asked, asked, row, fields, info=info)
-        home, its = self._nodes.follow([asked], columns, {asked: row})[asked]
-        return record_of(asked, home, its, fields, info=info, alias=row)
+        canonical, its = self._nodes.follow([asked], columns, {asked: row})[asked]
+        return record_of(asked, canonical, its, fields, info=info, alias=row)
 
     def get_many(
         self, urls: Sequence[str], fields: Sequence[str] | None = None, *, info: bool = False
@@ -56,9 +56,9 @@ class StoreReads(StoreBase):
         columns = columns_of(fields, info=info)
         found = self._nodes.follow(asked, columns)
         return [
-            record_of(url, home, row, fields, info=info)
+            record_of(url, canonical, row, fields, info=info)
             for url in asked
-            for home, row in [found[url]]
+            for canonical, row in [found[url]]
         ]
 
     def content(self, url: str) -> Content | None:
@@ -72,7 +72,7 @@ class StoreReads(StoreBase):
         asked, failure = normalize(url), ""
         for _ in range(2):
             # Twice: between the node and the object another writer may have replaced both.
-            home, row = self._nodes.follow([asked], BASE)[asked]
+            canonical, row = self._nodes.follow([asked], BASE)[asked]
             key = text(row, nodes.CONTENT_KEY)
             if key is None or nodes.SENTINEL not in row:
                 return None
@@ -83,26 +83,30 @@ class StoreReads(StoreBase):
                 failure = "is not what its pointer says"
             else:
                 body, meta = stored
-                return Content(home, decompress(body), dict(meta), facts_of(row))
-        raise CorruptContent(content_key(home), failure)
+                return Content(canonical, decompress(body), dict(meta), facts_of(row))
+        raise CorruptContent(content_key(canonical), failure)
 
-    def outlinks(self, url: str, limit: int = 1000, cursor: str | None = None) -> Page[LinkRecord]:
+    def outlinks(
+        self, url: str, limit: int = 1000, cursor: str | None = None
+    ) -> ListPage[LinkRecord]:
         """Links of the page, in its order; 6,000 a call at most."""
         return self._links.outlinks(self.resolve(url), limit, cursor)
 
-    def inlinks(self, url: str, limit: int = 100, cursor: str | None = None) -> Page[LinkRecord]:
+    def inlinks(
+        self, url: str, limit: int = 100, cursor: str | None = None
+    ) -> ListPage[LinkRecord]:
         """
         Links to the page and to its aliases, by source; 6,000 a call at most.
 
         They lag behind by the time until the next fold. Constant memory, whatever their number.
         """
-        home, row = self._home(normalize(url), [nodes.ALIASED])
-        return self._links.inlinks(home, limit, cursor, aliased=nodes.ALIASED in row)
+        canonical, row = self._canonical(normalize(url), [nodes.ALIASED])
+        return self._links.inlinks(canonical, limit, cursor, aliased=nodes.ALIASED in row)
 
     def count_inlinks(self, url: str) -> int:
         """How many `inlinks` would give; read from counts, not from the list."""
-        home, row = self._home(normalize(url), [nodes.ALIASED])
-        return self._links.count_inlinks(home, aliased=nodes.ALIASED in row)
+        canonical, row = self._canonical(normalize(url), [nodes.ALIASED])
+        return self._links.count_inlinks(canonical, aliased=nodes.ALIASED in row)
 
     def aliases(self, url: str) -> list[str]:
         """URLs that stand for the same page."""
@@ -115,7 +119,7 @@ class StoreReads(StoreBase):
 
     def history(self, url: str, field: str) -> list[tuple[bytes, int]]:
         """(value, at_ms) of the last changes of a field in `store.history`, newest first."""
-        _, row = self._home(
+        _, row = self._canonical(
             normalize(url), [nodes.history_column(field), nodes.field_column(field)]
         )
         past = history.entries(row.get(nodes.history_column(field)))
@@ -150,7 +154,7 @@ class StoreReads(StoreBase):
             for _, row in [found[url]]
         ]
 
-    def list_pages(self, cursor: str | None = None, limit: int = 1000) -> Page[str]:
+    def list_pages(self, cursor: str | None = None, limit: int = 1000) -> ListPage[str]:
         """URLs of pages, without aliases, in the order of their keys, which is that of hashes."""
         start = bytes.fromhex(cursor or "")
         found: list[str] = []
@@ -162,8 +166,8 @@ class StoreReads(StoreBase):
                 url = text(row, nodes.URL)
                 if url and nodes.SENTINEL in row and not nodes.alias_of(row, url):
                     found.append(url)
-        return Page(found, (last + b"\0").hex() if looked == limit else None)
+        return ListPage(found, (last + b"\0").hex() if looked == limit else None)
 
-    def list_host(self, host: str, cursor: str | None = None, limit: int = 1000) -> Page[str]:
+    def list_host(self, host: str, cursor: str | None = None, limit: int = 1000) -> ListPage[str]:
         """URLs of a host, aliases too, in no order that means anything."""
         return self._hosts.page(host, cursor, limit)

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from aragog.errors import BadInput
 from aragog.urls.normalize import normalize
-from aragog.urlstore import nodes
-from aragog.urlstore.changes import Change
-from aragog.urlstore.holds import MAX_OWNER_BYTES, Hold
-from aragog.urlstore.nodes import text
-from aragog.urlstore.planning import state_of
-from aragog.urlstore.reading import BASE
-from aragog.urlstore.records import Due, Page
-from aragog.urlstore.refresh import State
-from aragog.urlstore.scarcity import Budget
+from aragog.urlstore.feed.changes import Change
+from aragog.urlstore.pages import nodes
+from aragog.urlstore.pages.nodes import text
+from aragog.urlstore.pages.record_reader import BASE
+from aragog.urlstore.records import Due, ListPage
+from aragog.urlstore.schedule.crawl_budget import Budget
+from aragog.urlstore.schedule.next_fetch import state_of
+from aragog.urlstore.schedule.refresh_policy import RefreshState
+from aragog.urlstore.schedule.watches import MAX_OWNER_BYTES, Watch
 from aragog.urlstore.store_base import StoreBase
 from aragog.zen.tables import Row
 
@@ -47,15 +47,15 @@ class StoreSchedule(StoreBase):
     def schedule(self, url: str, due_at_ms: int | None) -> None:
         """Fetch a URL again at an instant; None: never. Replaces what was planned before."""
         now_ms = self._now_ms()
-        home, row = self._home(normalize(url), BASE)
-        self._check_not_taken_down(home, row)
-        with self._writing(home):
-            self._due.schedule(home, due_at_ms, now_ms)
+        canonical, row = self._canonical(normalize(url), BASE)
+        self._check_not_taken_down(canonical, row)
+        with self._writing(canonical):
+            self._due.schedule(canonical, due_at_ms, now_ms)
         self._floor_ms = now_ms + 1
 
-    def refresh_state(self, url: str) -> State | None:
+    def refresh_state(self, url: str) -> RefreshState | None:
         """What the refresh schedule remembers of the URL's page; None: nothing."""
-        return state_of(self._home(normalize(url), [nodes.REFRESH])[1])
+        return state_of(self._canonical(normalize(url), [nodes.REFRESH])[1])
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
         """What is remembered of the refreshes of each domain."""
@@ -66,7 +66,7 @@ class StoreSchedule(StoreBase):
         if budgets:
             self._pacing.keep_budgets(budgets, self._now_ms())
 
-    def hold(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
+    def watch(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
         """
         Keep a URL's page fresh for `owner`, as of `at_ms` (None: now). It fetches nothing itself.
 
@@ -77,13 +77,13 @@ class StoreSchedule(StoreBase):
             BadInput: the owner's name is empty or too long.
             TakenDown: the URL was taken down.
         """
-        home, row = self._set_hold(url, owner, at_ms, active=True)
+        canonical, row = self._set_hold(url, owner, at_ms, active=True)
         state = state_of(row)
         if state and state.due_at_ms is not None and not text(row, nodes.DUE):
             now_ms = self._now_ms()
-            self._due.schedule(home, max(state.due_at_ms, now_ms), now_ms)
+            self._due.schedule(canonical, max(state.due_at_ms, now_ms), now_ms)
 
-    def release(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
+    def unwatch(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
         """
         Let go of a URL. The last one to do so ends its refreshing; what is stored stays.
 
@@ -97,20 +97,20 @@ class StoreSchedule(StoreBase):
         if not 0 < len(owner.encode("utf-8", "replace")) <= MAX_OWNER_BYTES:
             raise BadInput(f"owner: must have 1 to {MAX_OWNER_BYTES} bytes")
         asked, now_ms = normalize(url), self._now_ms()
-        home, row = self._home(asked, [nodes.REFRESH, nodes.DUE, nodes.REMOVED])
+        canonical, row = self._canonical(asked, [nodes.REFRESH, nodes.DUE, nodes.REMOVED])
         if active:
-            self._check_not_taken_down(home, row)
+            self._check_not_taken_down(canonical, row)
         at_ms = now_ms if at_ms is None else at_ms
-        with self._writing(*([home] if active else [])):
-            held = self._holds.write(home, Hold(owner, asked, active, at_ms), now_ms)
+        with self._writing(*([canonical] if active else [])):
+            held = self._watches.write(canonical, Watch(owner, asked, active, at_ms), now_ms)
         if held is False and text(row, nodes.DUE):
-            self._due.schedule(home, None, now_ms)
+            self._due.schedule(canonical, None, now_ms)
             self._floor_ms = now_ms + 1
-        return home, row
+        return canonical, row
 
     def holders(self, url: str) -> list[str]:
         """Who holds the URL's page."""
-        return self._holds.owners(self.resolve(url))
+        return self._watches.owners(self.resolve(url))
 
     def changes(
         self,
@@ -119,7 +119,7 @@ class StoreSchedule(StoreBase):
         *,
         owner: str | None = None,
         host: str | None = None,
-    ) -> Page[Change]:
+    ) -> ListPage[Change]:
         """
         What became other behind the cursor (None: since the oldest kept), and the next cursor.
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from aragog.urlstore.freshness import SAMPLE, Freshness, freshness
-from aragog.urlstore.records import FoldReport
+from aragog.urlstore.records import CompactionReport
 from aragog.urlstore.repair import GRACE_S, Progress, Repair, RepairReport
+from aragog.urlstore.schedule.freshness import SAMPLE, Freshness, freshness
 from aragog.urlstore.store_base import StoreBase
 
 
 class StoreUpkeep(StoreBase):
     """What keeps a UrlStore in order."""
 
-    def fold_links(self, limit: int = 1000) -> FoldReport:
+    def compact_links(self, limit: int = 1000) -> CompactionReport:
         """
         Fold the journal rows of about `limit` pages into the inlinks; about 30 KB of memory a page.
 
         Killed at any point and run again, here or elsewhere, it gives the same lists and counts.
         """
-        return self._folder.fold(limit)
+        return self._compactor.fold(limit)
 
     def fold_lag_ms(self) -> int:
         """How long the oldest change has waited to be folded; 0: nothing waits."""
-        return self._folder.lag_ms()
+        return self._compactor.lag_ms()
 
     def repair(self, progress: Progress | None = None, *, grace_s: float = GRACE_S) -> RepairReport:
         """
@@ -31,7 +31,12 @@ class StoreUpkeep(StoreBase):
         content is found that nothing points to, it waits `grace_s` before that is removed.
         """
         repair = Repair(
-            self._tables, self._content, self._aliases, self._folder, self._clock, grace_s=grace_s
+            self._tables,
+            self._content,
+            self._aliases,
+            self._compactor,
+            self._clock,
+            grace_s=grace_s,
         )
         report = repair.run(progress)
         self._floor_ms = self._now_ms() + 1

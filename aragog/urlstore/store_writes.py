@@ -9,18 +9,18 @@ import orjson
 
 from aragog.errors import BadInput, TakenDown
 from aragog.urls.normalize import normalize
-from aragog.urlstore import history, nodes, page_plan
-from aragog.urlstore.compression import compress, content_hash
-from aragog.urlstore.hosts import host_put
-from aragog.urlstore.keys import content_key
-from aragog.urlstore.linking import LinksWrite, with_links, without
-from aragog.urlstore.nodes import from_column, node_id
-from aragog.urlstore.outlinks import to_lines
-from aragog.urlstore.planning import renewed
-from aragog.urlstore.reading import BASE
+from aragog.urlstore.content.compression import compress, content_hash
+from aragog.urlstore.content.keys import content_key
+from aragog.urlstore.links.outlink_writer import LinksWrite, with_links, without
+from aragog.urlstore.links.outlinks import to_lines
+from aragog.urlstore.pages import history, nodes, page_updates
+from aragog.urlstore.pages.hosts import host_put
+from aragog.urlstore.pages.nodes import from_column, node_id
+from aragog.urlstore.pages.record_reader import BASE
+from aragog.urlstore.pages.tombstones import DOMAIN, HOST, site_name
 from aragog.urlstore.records import OutLink, PageWrite, Written
+from aragog.urlstore.schedule.next_fetch import renewed
 from aragog.urlstore.store_base import StoreBase
-from aragog.urlstore.tombstones import DOMAIN, HOST, site_name
 from aragog.zen.tables import Put, Row
 
 
@@ -56,30 +56,30 @@ class StoreWrites(StoreBase):
         asked, now_ms = normalize(url), self._now_ms()
         past = [nodes.history_column(f) for f in fields if f in self._settings.history]
         columns = [*BASE, *past, *map(nodes.field_column, fields)]
-        home, row = self._home(asked, columns)
-        self._check_not_taken_down(home, row)
+        canonical, row = self._canonical(asked, columns)
+        self._check_not_taken_down(canonical, row)
         at_ms = now_ms if at_ms is None else at_ms
         version = os.urandom(8).hex()
-        puts = self._field_puts(home, row, fields, provenance or {}, at_ms)
-        puts.append(("n", node_id(home), {nodes.VERSION: version.encode()}, now_ms))
-        with self._writing(asked, home):
+        puts = self._field_puts(canonical, row, fields, provenance or {}, at_ms)
+        puts.append(("n", node_id(canonical), {nodes.VERSION: version.encode()}, now_ms))
+        with self._writing(asked, canonical):
             if nodes.SENTINEL not in row:
-                self._tables.write([host_put(home, now_ms)])
+                self._tables.write([host_put(canonical, now_ms)])
             if if_version is None:
                 self._tables.write(puts)
             else:
-                self._conditional.write(home, if_version, puts)
+                self._conditional.write(canonical, if_version, puts)
         return version
 
     def _field_puts(
         self,
-        home: str,
+        canonical: str,
         row: Row,
         fields: Mapping[str, bytes],
         provenance: Mapping[str, str],
         at_ms: int,
     ) -> list[Put]:
-        cells = {nodes.URL: home.encode(), nodes.SENTINEL: b"1"}
+        cells = {nodes.URL: canonical.encode(), nodes.SENTINEL: b"1"}
         for name, value in fields.items():
             cells[nodes.field_column(name)] = value
             cells[from_column(name)] = provenance.get(name, "").encode()
@@ -88,7 +88,7 @@ class StoreWrites(StoreBase):
                 new = history.extended(history.begun(row, name), value, at_ms, length)
                 if new is not None:
                     cells[column] = new
-        return [("n", node_id(home), cells, at_ms)]
+        return [("n", node_id(canonical), cells, at_ms)]
 
     def delete_fields(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
         """
@@ -97,15 +97,17 @@ class StoreWrites(StoreBase):
         A value of a time after `at_ms` (None: now) stays. Safe to repeat.
         """
         asked, now_ms = normalize(url), self._now_ms()
-        home, row = self._home(asked, BASE)
-        self._check_not_taken_down(home, row)
+        canonical, row = self._canonical(asked, BASE)
+        self._check_not_taken_down(canonical, row)
         columns = [of(name) for name in names for of in (nodes.field_column, from_column)]
         if columns:
             at_ms = now_ms if at_ms is None else at_ms
-            self._table.delete(node_id(home), columns, at_ms=at_ms)
+            self._table.delete(node_id(canonical), columns, at_ms=at_ms)
         version = os.urandom(8).hex()
         if nodes.SENTINEL in row:
-            self._tables.write([("n", node_id(home), {nodes.VERSION: version.encode()}, now_ms)])
+            self._tables.write(
+                [("n", node_id(canonical), {nodes.VERSION: version.encode()}, now_ms)]
+            )
         return version
 
     def replace_fields(
@@ -123,8 +125,8 @@ class StoreWrites(StoreBase):
         stays. Safe to repeat.
         """
         self._rules.check(fields)
-        home, row = self._nodes.follow([asked := normalize(url)], None)[asked]
-        self._check_not_taken_down(home, row)
+        canonical, row = self._nodes.follow([asked := normalize(url)], None)[asked]
+        self._check_not_taken_down(canonical, row)
         before = nodes.facts_of(row, nodes.PROVENANCE)
         now_ms = self._now_ms()
         cells, gone, changed = renewed(row, fields, before, at_ms)
@@ -133,12 +135,12 @@ class StoreWrites(StoreBase):
         if gone:
             # First: once the new version's mark is written nobody comes here again.
             columns = [nodes.field_column(name) for name in gone]
-            self._table.delete(node_id(home), columns, at_ms=at_ms)
+            self._table.delete(node_id(canonical), columns, at_ms=at_ms)
         at = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)
         version = {nodes.VERSION: os.urandom(8).hex().encode()}
-        with self._writing(asked, home):
+        with self._writing(asked, canonical):
             self._tables.write(
-                [("n", node_id(home), cells, at), ("n", node_id(home), version, now_ms)]
+                [("n", node_id(canonical), cells, at), ("n", node_id(canonical), version, now_ms)]
             )
         return changed | gone
 
@@ -152,11 +154,11 @@ class StoreWrites(StoreBase):
     ) -> None:
         """Replace the page's content; compressed here with zstd. Data first, then the pointer."""
         now_ms = self._now_ms()
-        home, row = self._home(normalize(url), BASE)
-        self._check_not_taken_down(home, row)
-        packed, key = compress(body), content_key(home)
+        canonical, row = self._canonical(normalize(url), BASE)
+        self._check_not_taken_down(canonical, row)
+        packed, key = compress(body), content_key(canonical)
         cells = {
-            nodes.URL: home.encode(),
+            nodes.URL: canonical.encode(),
             nodes.SENTINEL: b"1",
             nodes.CONTENT_KEY: key.encode(),
             nodes.CONTENT_HASH: content_hash(packed).encode(),
@@ -165,16 +167,19 @@ class StoreWrites(StoreBase):
         }
         at_ms = now_ms if at_ms is None else at_ms
         version = {nodes.VERSION: os.urandom(8).hex().encode()}
-        with self._writing(home):
-            self._content.put(key, packed, {**(meta or {}), "url": home, "encoding": "zstd"})
-            self._tables.write([host_put(home, now_ms)])
+        with self._writing(canonical):
+            self._content.put(key, packed, {**(meta or {}), "url": canonical, "encoding": "zstd"})
+            self._tables.write([host_put(canonical, now_ms)])
             self._tables.write(
-                [("n", node_id(home), cells, at_ms), ("n", node_id(home), version, now_ms)]
+                [
+                    ("n", node_id(canonical), cells, at_ms),
+                    ("n", node_id(canonical), version, now_ms),
+                ]
             )
 
     def write_pages(self, pages: Sequence[PageWrite]) -> list[Written]:
         """
-        Store what a bundle of fetches brought; the answers are in the order of `pages`.
+        Store what a batch of fetches brought; the answers are in the order of `pages`.
 
         A page is not stored, and its answer says `stale`, when one of its URLs was taken down; nor
         are links to taken down hosts. Their URLs are normalized already. Safe to run twice, late,
@@ -192,7 +197,7 @@ class StoreWrites(StoreBase):
             written, left = self._writer.write(left, now_ms := self._now_ms())
             self._floor_ms = max(self._floor_ms, now_ms + 1)
             done |= written
-        self.look_again((url for page in pages for url in page_plan.urls_of(page)), before)
+        self.look_again((url for page in pages for url in page_updates.urls_of(page)), before)
         return [done[id(page)] for page in pages]
 
     def add_links(self, url: str, links: Sequence[OutLink]) -> None:
@@ -204,19 +209,21 @@ class StoreWrites(StoreBase):
         Raises:
             TakenDown: the page was taken down.
         """
-        home, row = self._home(normalize(url), [nodes.REMOVED])
-        self._check_not_taken_down(home, row)
-        with self._writing(home):
+        canonical, row = self._canonical(normalize(url), [nodes.REMOVED])
+        self._check_not_taken_down(canonical, row)
+        with self._writing(canonical):
             targets = [(normalize(link.url), link.text, link.rel) for link in links]
             kept = [link for link in targets if not self._tombstones.refuses(link[0])]
             now_ms = self._now_ms()
-            self._linking.write([LinksWrite(home, now_ms, with_links(to_lines(kept)))], now_ms)
+            self._outlinks.write(
+                [LinksWrite(canonical, now_ms, with_links(to_lines(kept)))], now_ms
+            )
 
     def remove_links(self, url: str, targets: Sequence[str]) -> None:
         """Remove the outlinks to `targets`."""
-        home, now_ms = self.resolve(url), self._now_ms()
+        canonical, now_ms = self.resolve(url), self._now_ms()
         gone = {normalize(target) for target in targets}
-        self._linking.write([LinksWrite(home, now_ms, without(gone))], now_ms)
+        self._outlinks.write([LinksWrite(canonical, now_ms, without(gone))], now_ms)
 
     def merge_alias(
         self,
@@ -237,13 +244,13 @@ class StoreWrites(StoreBase):
             TakenDown: one of the two was taken down; nothing was changed.
         """
         now_ms = self._now_ms()
-        alias, home = normalize(alias_url), normalize(canonical_url)
-        for refused in self.refused([alias, home]):
+        alias, canonical = normalize(alias_url), normalize(canonical_url)
+        for refused in self.refused([alias, canonical]):
             raise TakenDown(refused)
-        with self._writing(alias, home):
+        with self._writing(alias, canonical):
             self._aliases.merge(
                 alias,
-                home,
+                canonical,
                 at_ms=now_ms if at_ms is None else at_ms,
                 now_ms=now_ms,
                 provisional=provisional,

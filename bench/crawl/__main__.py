@@ -103,9 +103,9 @@ def aragog_system(port: int, folder: Path):
 
 def crawl(client, given: list[str]) -> float:
     started = time.monotonic()
-    fates = {a.fate for a in client.enqueue(given, refresh=True)}
+    fates = {a.status for a in client.enqueue(given, refresh=True)}
     assert {str(f) for f in fates} == {"accepted"}, fates
-    while client.waiting():
+    while client.in_flight():
         time.sleep(0.05)
     return time.monotonic() - started
 
@@ -124,13 +124,13 @@ def run_aragog(port: int) -> dict:
         with Aragog(settings) as client, closing(store):
             # 404s of hosts of their own: every process and thread has imported and connected by then.
             crawl(client, [f"http://warm{n}.test:{port}/" for n in range(120)])
-            store.fold_links()
-            before, cpu_s = client.tally(), cpu_s_by_role()
+            store.compact_links()
+            before, cpu_s = client.counters(), cpu_s_by_role()
             seconds = crawl(client, urls(port))
-            while store.fold_links().left:  # what no worker has folded yet is counted as well
+            while store.compact_links().left:  # what no worker has folded yet is counted as well
                 pass
             used_s = cpu_s_by_role() - cpu_s
-            pages = client.tally().get("stored", 0) - before.get("stored", 0)
+            pages = client.counters().get("stored", 0) - before.get("stored", 0)
     return {"pages": pages, "seconds": seconds, "cpu_s": used_s.total(), "roles": used_s}
 
 

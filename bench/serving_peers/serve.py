@@ -19,9 +19,9 @@ import orjson
 import uvicorn
 import uvloop
 
-from aragog.serving import views
-from aragog.serving.app import Api
-from aragog.serving.server import run
+from aragog.serving.http import views
+from aragog.serving.http.app import Api
+from aragog.serving.http.server import run
 from aragog.settings import ServingSettings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from aragog.pinlater import answers
+from aragog.pinlater import publish_receipts
 from examples.jobs.app import greet, resize
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
@@ -13,8 +13,8 @@ letters = str(folder / "letters.txt")
 
 greet.delay("Ada", letters)
 greet.apply_async(("Grace", letters), countdown=1)
-with answers.heard() as told:
+with publish_receipts.collect_receipts() as told:
     for _ in range(2):
         resize.apply_async((str(folder / "cat.img"), 10), unique_key=f"resize {folder}/cat.img")
-for answer in told:
-    print("resize:", "already there" if answer.already_there else "enqueued")
+for result in told:
+    print("resize:", "already there" if result.already_there else "enqueued")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aragog.errors import BadInput
 from aragog.urlstore.content import FolderContent, MemoryContent
-from aragog.urlstore.ports import ContentPut
+from aragog.urlstore.content.ports import ContentPut
 
 META = {"url": "https://example.com/é", "content_type": "text/html; charset=utf-8", "empty": ""}
 

@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aragog.errors import ConfigError, LimiterUnavailable
-from aragog.politeness.limiter import HOLD_US, Limiter
-from aragog.politeness.overrides import Overrides
-from aragog.politeness.slots import Ask, RateExceeded, Slot
+from aragog.politeness.ratelimit.limiter import HOLD_US, Limiter
+from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import PolitenessSettings
 
 DAY_MS = 86_400_000
@@ -45,13 +45,13 @@ def gaps_us(slots):
 
 
 def test_slots_of_a_domain_are_an_interval_apart(limiter):
-    slots = limiter.reserve([Ask("a.com")] * 50)
+    slots = limiter.reserve([SlotRequest("a.com")] * 50)
 
     assert gaps_us(slots) == pytest.approx([100_000] * 49)
 
 
 def test_domains_do_not_wait_for_each_other(limiter):
-    slots = limiter.reserve([Ask("a.com"), Ask("b.com"), Ask("c.com")])
+    slots = limiter.reserve([SlotRequest("a.com"), SlotRequest("b.com"), SlotRequest("c.com")])
 
     assert [slot.wait_ms for slot in slots] == [0, 0, 0]
 
@@ -59,7 +59,7 @@ def test_domains_do_not_wait_for_each_other(limiter):
 def test_intervals_that_are_no_whole_milliseconds_do_not_drift(redis_url):
     limiter = Limiter([redis_url], PolitenessSettings(qps=30))
 
-    slots = limiter.reserve([Ask("a.com")] * 3001)
+    slots = limiter.reserve([SlotRequest("a.com")] * 3001)
 
     assert slots[-1].at_us - slots[0].at_us == pytest.approx(100e6, abs=1000)
 
@@ -68,17 +68,17 @@ def test_the_answers_stand_in_the_order_of_the_asks(redis_url):
     limiter = Limiter([redis_url, redis_url.replace("db=0", "db=1")], PolitenessSettings())
     keys = [f"site-{n % 40}.example" for n in range(100)]
 
-    slots = limiter.reserve([Ask(key) for key in keys])
+    slots = limiter.reserve([SlotRequest(key) for key in keys])
 
     assert [slot.key for slot in slots] == keys
 
 
 def test_each_node_is_asked_once_for_any_number_of_asks(redis_url, redis_client):
     limiter = Limiter([redis_url, redis_url.replace("db=0", "db=1")], PolitenessSettings())
-    limiter.reserve([Ask(f"warm-{n}.example") for n in range(20)])
+    limiter.reserve([SlotRequest(f"warm-{n}.example") for n in range(20)])
     before = redis_client.info("commandstats")["cmdstat_evalsha"]["calls"]
 
-    limiter.reserve([Ask(f"site-{n}.example") for n in range(300)])
+    limiter.reserve([SlotRequest(f"site-{n}.example") for n in range(300)])
 
     assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] - before == 2
 
@@ -86,7 +86,7 @@ def test_each_node_is_asked_once_for_any_number_of_asks(redis_url, redis_client)
 def test_a_domain_booked_out_to_its_horizon_is_refused_and_nothing_changes(redis_url):
     limiter = Limiter([redis_url], PolitenessSettings(horizon_s=2))
 
-    slots = limiter.reserve([Ask("a.com")] * 40)
+    slots = limiter.reserve([SlotRequest("a.com")] * 40)
 
     refused = [slot for slot in slots if isinstance(slot, RateExceeded)]
     assert len(refused) == 19
@@ -95,9 +95,9 @@ def test_a_domain_booked_out_to_its_horizon_is_refused_and_nothing_changes(redis
 
 
 def test_a_crawl_delay_slows_down_and_has_a_cap(limiter):
-    limiter.reserve([Ask("a.com"), Ask("b.com")])
+    limiter.reserve([SlotRequest("a.com"), SlotRequest("b.com")])
 
-    slow, capped = limiter.reserve([Ask("a.com", 3.0), Ask("b.com", 3600.0)])
+    slow, capped = limiter.reserve([SlotRequest("a.com", 3.0), SlotRequest("b.com", 3600.0)])
 
     assert slow.interval_us == 3e6
     assert 2900 <= slow.wait_ms <= 3000
@@ -105,7 +105,7 @@ def test_a_crawl_delay_slows_down_and_has_a_cap(limiter):
 
 
 def test_a_crawl_delay_does_not_make_a_domain_faster(limiter):
-    assert limiter.reserve([Ask("a.com", 0.01)])[0].interval_us == 100_000
+    assert limiter.reserve([SlotRequest("a.com", 0.01)])[0].interval_us == 100_000
 
 
 def test_an_override_sets_the_rate_and_the_cap(overridden):
@@ -127,16 +127,16 @@ def test_urls_are_limited_by_registered_domain_unless_an_override_says_otherwise
 
 
 def test_keys_expire_a_little_after_their_slot(limiter, redis_client):
-    limiter.reserve([Ask("a.com")] * 11)
+    limiter.reserve([SlotRequest("a.com")] * 11)
 
     assert 1000 < redis_client.pttl("aragog:slot:a.com") < 5000
 
 
 def test_the_first_slot_of_an_idle_domain_needs_no_question(limiter, redis_client):
-    slot, second = limiter.reserve([Ask("a.com")] * 2)
+    slot, second = limiter.reserve([SlotRequest("a.com")] * 2)
     before = redis_client.info("commandstats")["cmdstat_evalsha"]["calls"]
 
-    assert limiter.depart(slot)
+    assert limiter.acquire_permit(slot)
 
     assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] == before
     assert slot.solo_until_us > slot.at_us
@@ -144,7 +144,7 @@ def test_the_first_slot_of_an_idle_domain_needs_no_question(limiter, redis_clien
 
 
 def test_nobody_passes_while_another_holds_the_door(limiter):
-    _, second = limiter.reserve([Ask("a.com")] * 2)
+    _, second = limiter.reserve([SlotRequest("a.com")] * 2)
 
     door = limiter.ask_door(second)
 
@@ -152,7 +152,7 @@ def test_nobody_passes_while_another_holds_the_door(limiter):
 
 
 def test_the_next_leaves_an_interval_after_the_last_was_written(limiter):
-    first, second = limiter.reserve([Ask("a.com")] * 2)
+    first, second = limiter.reserve([SlotRequest("a.com")] * 2)
     limiter._tell([(first, first.at_us + 70_000)])
 
     door = limiter.ask_door(second)
@@ -162,23 +162,23 @@ def test_the_next_leaves_an_interval_after_the_last_was_written(limiter):
 
 
 def test_a_solo_slot_serves_one_request(limiter):
-    (slot,) = limiter.reserve([Ask("a.com")])
-    assert limiter.depart(slot)
-    limiter.departed(slot)
+    (slot,) = limiter.reserve([SlotRequest("a.com")])
+    assert limiter.acquire_permit(slot)
+    limiter.release_permit(slot)
     started_s = time.monotonic()
 
-    assert limiter.depart(slot)
+    assert limiter.acquire_permit(slot)
 
     assert time.monotonic() - started_s > 0.09
 
 
 def test_a_request_that_was_never_written_lets_go_of_the_door(limiter):
-    first, second = limiter.reserve([Ask("a.com")] * 2)
+    first, second = limiter.reserve([SlotRequest("a.com")] * 2)
 
     limiter.finished(first)
     limiter._teller.flush()
 
-    assert limiter.depart(second)
+    assert limiter.acquire_permit(second)
 
 
 def test_asking_twice_is_one_departure(limiter):
@@ -192,18 +192,18 @@ def test_a_holder_that_never_reports_is_given_up_after_its_hold(limiter):
     dead, heir = limiter.resume("a.com", now_ms), limiter.resume("a.com", now_ms + 100)
     left_us = limiter.ask_door(dead).at_us
 
-    assert limiter.depart(heir)
+    assert limiter.acquire_permit(heir)
 
     door = limiter.ask_door(heir)
     assert door.at_us >= left_us + HOLD_US + 100_000 - CATCH_UP_US
 
 
 def test_reporting_twice_or_late_changes_nothing_more(limiter):
-    first, second, third = limiter.reserve([Ask("a.com")] * 3)
+    first, second, third = limiter.reserve([SlotRequest("a.com")] * 3)
     limiter._tell([(first, first.at_us + 5_000)] * 2)
-    assert limiter.depart(second)
+    assert limiter.acquire_permit(second)
     at_us = limiter.ask_door(second).at_us
-    limiter.departed(second)
+    limiter.release_permit(second)
 
     limiter._tell([(first, first.at_us + 5_000)])
 
@@ -211,38 +211,38 @@ def test_reporting_twice_or_late_changes_nothing_more(limiter):
 
 
 def test_a_slot_past_its_window_gives_way_when_it_would_have_to_wait(limiter):
-    limiter.push_back("a.com", int(time.time() * 1000) + 60_000)
+    limiter.pause_until("a.com", int(time.time() * 1000) + 60_000)
     slot = limiter.resume("a.com", int(time.time() * 1000))
 
-    assert not limiter.depart(slot)
+    assert not limiter.acquire_permit(slot)
 
 
 def test_pushing_back_moves_every_later_slot(limiter):
     until_ms = int(time.time() * 1000) + 5_000
-    limiter.reserve([Ask("a.com")] * 3)
+    limiter.reserve([SlotRequest("a.com")] * 3)
 
-    limiter.push_back("a.com", until_ms)
+    limiter.pause_until("a.com", until_ms)
 
-    assert limiter.reserve([Ask("a.com")])[0].at_ms >= until_ms
+    assert limiter.reserve([SlotRequest("a.com")])[0].at_ms >= until_ms
 
 
 def test_pushing_back_never_moves_anything_nearer(limiter):
     far, near = int(time.time() * 1000) + 9_000, int(time.time() * 1000) + 1_000
-    limiter.push_back("a.com", far)
+    limiter.pause_until("a.com", far)
 
-    limiter.push_back("a.com", near)
+    limiter.pause_until("a.com", near)
 
-    assert limiter.reserve([Ask("a.com")])[0].at_ms >= far
+    assert limiter.reserve([SlotRequest("a.com")])[0].at_ms >= far
 
 
 def test_pushing_back_into_the_past_changes_nothing(limiter, redis_client):
-    limiter.push_back("a.com", 0)
+    limiter.pause_until("a.com", 0)
 
     assert redis_client.keys("aragog:slot:*") == []
 
 
 def test_pushing_back_ends_at_the_horizon(limiter):
-    limiter.push_back("a.com", int(time.time() * 1000) + 900 * DAY_MS)
+    limiter.pause_until("a.com", int(time.time() * 1000) + 900 * DAY_MS)
 
     assert limiter.describe(["a.com"])["a.com"].backlog_ms <= DAY_MS + 1000
 
@@ -251,7 +251,7 @@ def test_repeated_errors_slow_a_domain_down_and_good_answers_bring_it_back(limit
     factors = []
     for ok in [False] * 9 + [True] * 13:
         limiter.report("a.com", ok)
-        factors.append(limiter.describe(["a.com"])["a.com"].slow_down)
+        factors.append(limiter.describe(["a.com"])["a.com"].backoff_factor)
 
     assert factors[:9] == [1, 1, 2, 4, 8, 16, 32, 32, 32]
     assert factors[9:] == sorted(factors[9:], reverse=True)
@@ -261,11 +261,11 @@ def test_repeated_errors_slow_a_domain_down_and_good_answers_bring_it_back(limit
 def test_a_slowed_domain_gets_slots_further_apart(limiter):
     limiter.report_many([("a.com", False)] * 4)
 
-    assert gaps_us(limiter.reserve([Ask("a.com")] * 3)) == pytest.approx([400_000] * 2)
+    assert gaps_us(limiter.reserve([SlotRequest("a.com")] * 3)) == pytest.approx([400_000] * 2)
 
 
 def test_good_news_of_a_domain_without_trouble_costs_no_round_trip(limiter, redis_server):
-    limiter.reserve([Ask("a.com")])
+    limiter.reserve([SlotRequest("a.com")])
     limiter._nodes = {}
 
     limiter.report_many([("a.com", True), ("b.com", True)])
@@ -275,20 +275,20 @@ def test_another_process_learns_of_trouble_with_its_next_slot(limiter, redis_url
     limiter.report_many([("a.com", False)] * 3)
     other = Limiter([redis_url], PolitenessSettings())
 
-    other.reserve([Ask("a.com")])
+    other.reserve([SlotRequest("a.com")])
     other.report("a.com", True)
 
-    assert other.describe(["a.com"])["a.com"].slow_down < 2
+    assert other.describe(["a.com"])["a.com"].backoff_factor < 2
 
 
 def test_no_more_than_the_allowed_number_are_under_way(overridden):
     limiter = overridden('["a.com"]\nmax_concurrent = 2\nqps = 400\n')
-    slots = limiter.reserve([Ask("a.com")] * 3)
+    slots = limiter.reserve([SlotRequest("a.com")] * 3)
 
     let_out = []
     for slot in slots[:2]:
-        let_out.append(limiter.depart(slot))
-        limiter.departed(slot)
+        let_out.append(limiter.acquire_permit(slot))
+        limiter.release_permit(slot)
 
     assert let_out == [True, True]
     assert limiter.ask_door(slots[2]).verdict == "wait"
@@ -298,13 +298,15 @@ def test_no_more_than_the_allowed_number_are_under_way(overridden):
 
 def test_a_place_of_a_killed_worker_falls_free_by_itself(overridden, redis_client):
     limiter = overridden('["a.com"]\nmax_concurrent = 1\n')
-    limiter.depart(limiter.reserve([Ask("a.com")])[0])
+    limiter.acquire_permit(limiter.reserve([SlotRequest("a.com")])[0])
 
     assert 0 < redis_client.pttl("aragog:place:a.com") <= 120_000
 
 
 def test_the_busiest_domains_come_first(limiter):
-    limiter.reserve([Ask("idle.com")] + [Ask("a.com")] * 20 + [Ask("b.com")] * 40)
+    limiter.reserve(
+        [SlotRequest("idle.com")] + [SlotRequest("a.com")] * 20 + [SlotRequest("b.com")] * 40
+    )
 
     assert [one.key for one in limiter.busiest(5)] == ["b.com", "a.com"]
 
@@ -321,8 +323,8 @@ def test_an_unreachable_server_is_an_error_of_ours(tmp_path):
     limiter = Limiter([f"unix://{tmp_path}/none.sock"], PolitenessSettings())
 
     for call in (
-        lambda: limiter.reserve([Ask("a.com")]),
-        lambda: limiter.push_back("a.com", 1),
+        lambda: limiter.reserve([SlotRequest("a.com")]),
+        lambda: limiter.pause_until("a.com", 1),
         lambda: limiter.report("a.com", ok=False),
         lambda: limiter.describe(["a.com"]),
         limiter.busiest,
@@ -353,7 +355,7 @@ def test_whatever_is_asked_slots_are_their_interval_after_the_one_before(
     given_: dict[str, list[Slot]] = {"a.com": [], "b.com": []}
 
     for call in calls:
-        for slot in limiter.reserve([Ask(key, delay_s) for key, delay_s in call]):
+        for slot in limiter.reserve([SlotRequest(key, delay_s) for key, delay_s in call]):
             given_[slot.key].append(slot)
 
     for slots in given_.values():

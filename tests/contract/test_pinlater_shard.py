@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from aragog.clock import ManualClock
-from aragog.pinlater.job import Nack, NewJob, State
 from aragog.pinlater.memory import MemoryShard
+from aragog.pinlater.models import JobState, Nack, NewJob
 from aragog.pinlater.shard import RedisShard
 
 pytestmark = pytest.mark.redis
@@ -136,7 +136,7 @@ def test_an_acknowledged_job_has_succeeded_and_its_body_is_gone(shard):
     put(shard, b"a", name="task", key="id|1")
 
     assert shard.ack("q", holds(claim(shard))) == [True]
-    [job] = shard.jobs("q", State.SUCCEEDED, limit=9)
+    [job] = shard.jobs("q", JobState.SUCCEEDED, limit=9)
     assert (job.name, job.key, job.attempts, job.worker, job.body) == ("task", "id|1", 1, "w", b"")
     assert claim(shard).claims == ()
 
@@ -178,7 +178,7 @@ def test_what_a_dead_worker_held_runs_again_and_the_attempt_counts(world):
     assert again.attempt == 2
     world.pass_ms(1500)
     assert shard.sweep("q", reap_before_ms=FOREVER_MS).failed == 1
-    [job] = shard.jobs("q", State.FAILED, limit=9)
+    [job] = shard.jobs("q", JobState.FAILED, limit=9)
     assert "claim timed out: w" in job.problem
 
 
@@ -189,7 +189,7 @@ def test_what_a_worker_held_that_is_known_to_be_dead_goes_back_at_once(shard):
 
     assert shard.release("q", "host|1:7:", [*ids, "00000000000000ff"]) == 2
 
-    assert [job.worker for job in shard.jobs("q", State.RUNNING, limit=9)] == ["host|1:77:x"]
+    assert [job.worker for job in shard.jobs("q", JobState.RUNNING, limit=9)] == ["host|1:77:x"]
     assert [c.attempt for c in claim(shard).claims] == [2, 2]
 
 
@@ -209,7 +209,7 @@ def test_a_job_given_back_waits_for_its_delay_and_one_released_costs_no_attempt(
 
     states = shard.nack("q", [Nack(*first, delay_ms=HOUR_MS), Nack(*second, step="release")])
 
-    assert states == [State.PENDING, State.PENDING]
+    assert states == [JobState.PENDING, JobState.PENDING]
     assert [(c.job_id, c.attempt) for c in claim(shard).claims] == [(second[0], 1)]
     world.pass_ms(HOUR_MS)
     assert [(c.job_id, c.attempt) for c in claim(shard).claims] == [(first[0], 2)]
@@ -218,10 +218,10 @@ def test_a_job_given_back_waits_for_its_delay_and_one_released_costs_no_attempt(
 def test_a_job_fails_when_its_attempts_are_used_up_and_can_be_retried_by_hand(shard):
     shard.configure("q", {"max_attempts": 2})
     put(shard, b"a")
-    for state in (State.PENDING, State.FAILED):
+    for state in (JobState.PENDING, JobState.FAILED):
         [held] = holds(claim(shard))
         assert shard.nack("q", [Nack(*held, problem="no\nluck")]) == [state]
-    [failed] = shard.jobs("q", State.FAILED, limit=9)
+    [failed] = shard.jobs("q", JobState.FAILED, limit=9)
 
     assert (failed.problem, failed.body, failed.attempts) == ("no luck", b"a", 2)
     assert shard.retry("q", ids=[failed.job_id]) == 1
@@ -297,7 +297,7 @@ def test_jobs_are_listed_page_by_page(shard):
     put(shard, b"a", b"b", b"c", priority=1)
     put(shard, b"d", b"e", priority=2)
 
-    pages = [shard.jobs("q", State.PENDING, limit=2, offset=at) for at in (0, 2, 4, 6)]
+    pages = [shard.jobs("q", JobState.PENDING, limit=2, offset=at) for at in (0, 2, 4, 6)]
 
     assert [[j.body for j in page] for page in pages] == [[b"a", b"b"], [b"c", b"d"], [b"e"], []]
 
@@ -313,7 +313,7 @@ def test_jobs_whose_time_has_not_come_are_listed_by_time_whatever_their_priority
     later = shard.later("q", limit=9)
 
     assert [job.body for job in later] == [b"first", b"second", b"third"]
-    assert {job.state for job in later} == {State.PENDING}
+    assert {job.state for job in later} == {JobState.PENDING}
     assert shard.later("q", limit=2) == later[:2]
     assert shard.later("nobody", limit=2) == []
 
@@ -322,9 +322,9 @@ def test_deleting_takes_waiting_and_ended_jobs_and_frees_their_key(shard):
     ids = put(shard, b"a", b"b", b"c", priority=3)
     put(shard, b"u", unique_key="k")
 
-    assert shard.delete("q", State.PENDING, ids=ids[:1]) == 1
-    assert shard.delete("q", State.PENDING, limit=2) == 2
-    assert shard.delete("q", State.PENDING, limit=100) == 1
+    assert shard.delete("q", JobState.PENDING, ids=ids[:1]) == 1
+    assert shard.delete("q", JobState.PENDING, limit=2) == 2
+    assert shard.delete("q", JobState.PENDING, limit=100) == 1
     assert shard.sizes("q").pending == 0
     assert not shard.enqueue("q", [NewJob(b"v", unique_key="k")])[0].already_there
 
@@ -441,7 +441,10 @@ class Histories(RuleBasedStateMachine):
         )
         self.both(lambda s: s.retry("q", ids=ids, limit=limit))
 
-    @rule(data=st.data(), state=st.sampled_from([State.PENDING, State.FAILED, State.SUCCEEDED]))
+    @rule(
+        data=st.data(),
+        state=st.sampled_from([JobState.PENDING, JobState.FAILED, JobState.SUCCEEDED]),
+    )
     def delete(self, data, state):
         ids = (
             data.draw(st.lists(st.sampled_from(self.ids), max_size=2, unique=True))
@@ -458,7 +461,7 @@ class Histories(RuleBasedStateMachine):
     def configure(self, change):
         self.both(lambda s: s.configure("q", change))
 
-    @rule(state=st.sampled_from(State), offset=st.sampled_from([0, 0, 1]))
+    @rule(state=st.sampled_from(JobState), offset=st.sampled_from([0, 0, 1]))
     def look(self, state, offset):
         def act(shard):
             jobs = shard.jobs("q", state, limit=5, offset=offset)

@@ -4,9 +4,9 @@ import pytest
 
 from aragog.errors import BadInput, TakenDown
 from aragog.urlstore.records import OutLink
-from aragog.urlstore.refresh import Seen
-from aragog.urlstore.transfer_records import UrlRecord
-from aragog.urlstore.transfer_write import BulkWriter
+from aragog.urlstore.schedule.refresh_policy import Seen
+from aragog.urlstore.transfer.bulk_writer import BulkWriter
+from aragog.urlstore.transfer.records import UrlRecord
 from aragog.zen.tables import TABLES
 from tests.support.stores import NOW_MS, body, page
 

@@ -50,7 +50,7 @@ def test_many_are_answered_in_order_through_aliases(a_stand):
 
 
 def test_writing_a_bundle_twice_changes_nothing(a_stand):
-    bundle = [
+    batch = [
         page(
             A,
             canonical_url=B,
@@ -61,12 +61,12 @@ def test_writing_a_bundle_twice_changes_nothing(a_stand):
         ),
         page(C, fields={"t": b"2"}, links=[A, B], content=body("y"), due_at_ms=NOW_MS + 6),
     ]
-    a_stand.store.write_pages(bundle)
+    a_stand.store.write_pages(batch)
     a_stand.fold()
     before = snapshot(a_stand)
 
     a_stand.clock.advance_ms(1000)
-    a_stand.store.write_pages(bundle)
+    a_stand.store.write_pages(batch)
     a_stand.fold()
 
     assert snapshot(a_stand) == before

@@ -142,8 +142,8 @@ def test_an_undone_alias_stands_for_itself_and_is_fetched_soon(a_stand, newer_pa
 def test_an_undone_alias_that_nobody_holds_any_more_is_not_fetched(a_stand):
     store = a_stand.store
     store.write_pages([page(A, canonical_url=B, fields={"t": b"1"})])
-    store.hold(A, "team")
-    store.release(A, "team")
+    store.watch(A, "team")
+    store.unwatch(A, "team")
     a_stand.clock.advance_ms(10)
 
     store.undo_alias(A)
@@ -153,11 +153,11 @@ def test_an_undone_alias_that_nobody_holds_any_more_is_not_fetched(a_stand):
 
 def test_older_evidence_does_not_bring_back_what_was_undone(a_stand):
     store = a_stand.store
-    bundle = [page(A, NOW_MS - 5, canonical_url=B, fields={"t": b"1"})]
-    store.write_pages(bundle)
+    batch = [page(A, NOW_MS - 5, canonical_url=B, fields={"t": b"1"})]
+    store.write_pages(batch)
     store.undo_alias(A)
 
-    store.write_pages(bundle)
+    store.write_pages(batch)
 
     assert store.resolve(A) == A
     assert store.aliases(B) == []

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from aragog.errors import BadInput
 from aragog.settings import StoreSettings
-from aragog.urlstore import fold, segments
+from aragog.urlstore.links import compaction, segments
 from aragog.urlstore.records import OutLink
 from tests.support.stores import NOW_MS, page, stand
 
@@ -78,14 +78,14 @@ def test_the_lag_is_the_age_of_what_waits(a_stand):
 
 
 def test_only_one_folds_at_a_time_and_a_dead_ones_lock_runs_out(a_stand):
-    folder = fold.Folder(a_stand.tables, a_stand.clock)
+    folder = compaction.Compactor(a_stand.tables, a_stand.clock)
     a_stand.store.write_pages([page(A, links=[B])])
     assert folder._take_lock()
 
-    assert a_stand.store.fold_links(10).journal_rows == 0
+    assert a_stand.store.compact_links(10).journal_rows == 0
     # Tables stamp and locks expire by the same clock.
-    a_stand.clock.advance_ms(fold.LOCK_MS + 1)
-    assert a_stand.store.fold_links(10).journal_rows == 1
+    a_stand.clock.advance_ms(compaction.LOCK_MS + 1)
+    assert a_stand.store.compact_links(10).journal_rows == 1
 
 
 def test_inlinks_from_the_same_site_may_be_left_out(tables):
@@ -136,7 +136,7 @@ def test_a_made_up_cursor_is_refused(a_stand):
 def test_a_removal_is_never_folded_before_the_addition_it_removes(a_stand, monkeypatch):
     """A journal row's bucket is random; with a small limit, a later row used to be folded first."""
     monkeypatch.setattr(segments, "_MANY_PIECES", 1)
-    monkeypatch.setattr(fold, "_CHECK_EVERY", 1)
+    monkeypatch.setattr(compaction, "_CHECK_EVERY", 1)
     journal = a_stand.tables["j"]
     buckets = iter([15, 15, 0])  # the addition is behind another row, its removal is first
     seen = set()
@@ -149,7 +149,7 @@ def test_a_removal_is_never_folded_before_the_addition_it_removes(a_stand, monke
         journal.put(moved, {c: cell.value for c, cell in row.items()}, at_ms=a_stand.clock.now_ms())
         seen.add(moved)
 
-    while a_stand.store.fold_links(1).left:
+    while a_stand.store.compact_links(1).left:
         pass
 
     assert a_stand.sources(B) == [C]
@@ -183,7 +183,7 @@ def test_after_any_history_lists_and_counts_are_those_of_a_naive_model(quick_tab
     with pytest.MonkeyPatch.context() as patch:
         for name, value in small.items():
             patch.setattr(segments, name, value)
-        patch.setattr(fold, "_CHECK_EVERY", 1)
+        patch.setattr(compaction, "_CHECK_EVERY", 1)
         for number, step in enumerate(history):
             here.clock.advance_ms(1000)
             now = here.clock.now_ms()
@@ -196,7 +196,7 @@ def test_after_any_history_lists_and_counts_are_those_of_a_naive_model(quick_tab
                     links[url] = set(targets)
                 here.store.write_pages([page(url, at, links=targets)])
             elif step[0] == "fold":
-                here.store.fold_links(step[1])
+                here.store.compact_links(step[1])
             elif step[0] == "add":
                 here.store.add_links(step[1], [OutLink(step[2], "text")])
                 if step[2] not in links.get(step[1], set()):

@@ -4,9 +4,9 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.errors import BadInput, TakenDown
-from aragog.urlstore.changes import MAX_VALUE_BYTES, SETTLE_MS, Change, Changes, publish
-from aragog.urlstore.refresh import DAY_S, HOUR_S, Seen
-from aragog.urlstore.scarcity import Budget
+from aragog.urlstore.feed.changes import MAX_VALUE_BYTES, SETTLE_MS, Change, Changes, publish
+from aragog.urlstore.schedule.crawl_budget import Budget
+from aragog.urlstore.schedule.refresh_policy import DAY_S, HOUR_S, Seen
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, body, page
 
@@ -328,37 +328,37 @@ def test_a_change_whose_writing_was_slow_is_told_again_so_that_nobody_passes_it_
 def test_holding_twice_is_holding_once_by_any_spelling_and_alias(a_stand):
     a_stand.store.write_pages([fetched(A, canonical_url=B)])
     for spelling in (A, "HTTP://A.example/#x", B):
-        a_stand.store.hold(spelling, "shop")
-    a_stand.store.hold(B, "kitchen")
+        a_stand.store.watch(spelling, "shop")
+    a_stand.store.watch(B, "kitchen")
 
     assert a_stand.store.holders(A) == a_stand.store.holders(B) == ["kitchen", "shop"]
-    a_stand.store.release(A, "shop")
+    a_stand.store.unwatch(A, "shop")
     assert a_stand.store.holders(B) == ["kitchen"]
 
 
 def test_the_last_release_ends_refreshing_and_a_hold_begins_it_again(a_stand):
     a_stand.store.write_pages([fetched(A)])
     due = a_stand.store.get(A).due_at_ms
-    a_stand.store.hold(A, "shop", at_ms=1)
-    a_stand.store.hold(A, "kitchen", at_ms=1)
-    a_stand.store.release(A, "shop", at_ms=2)
+    a_stand.store.watch(A, "shop", at_ms=1)
+    a_stand.store.watch(A, "kitchen", at_ms=1)
+    a_stand.store.unwatch(A, "shop", at_ms=2)
     assert a_stand.store.get(A).due_at_ms == due
 
-    a_stand.store.release(A, "kitchen", at_ms=2)
+    a_stand.store.unwatch(A, "kitchen", at_ms=2)
     assert a_stand.store.get(A).due_at_ms is None
     assert a_stand.store.claim_due(due + 1, 9, 60) == []
 
     a_stand.store.write_pages([fetched(A, NOW_MS + 9)])
     assert a_stand.store.get(A).due_at_ms is None
 
-    a_stand.store.hold(A, "shop", at_ms=3)
+    a_stand.store.watch(A, "shop", at_ms=3)
     assert a_stand.store.get(A).due_at_ms > NOW_MS
 
 
 def test_a_release_of_what_nobody_held_ends_no_refreshing(a_stand):
     a_stand.store.write_pages([fetched(A)])
     due = a_stand.store.get(A).due_at_ms
-    a_stand.store.release(A, "shop", at_ms=2)
+    a_stand.store.unwatch(A, "shop", at_ms=2)
     assert a_stand.store.get(A).due_at_ms == due
 
     a_stand.store.write_pages([fetched(A, NOW_MS + 9)])
@@ -367,8 +367,8 @@ def test_a_release_of_what_nobody_held_ends_no_refreshing(a_stand):
 
 def test_a_release_that_comes_before_its_hold_ends_refreshing_with_it(a_stand):
     a_stand.store.write_pages([fetched(A)])
-    a_stand.store.release(A, "shop", at_ms=2)
-    a_stand.store.hold(A, "shop", at_ms=1)
+    a_stand.store.unwatch(A, "shop", at_ms=2)
+    a_stand.store.watch(A, "shop", at_ms=1)
 
     assert a_stand.store.get(A).due_at_ms is None
     a_stand.store.write_pages([fetched(A, NOW_MS + 9)])
@@ -376,18 +376,18 @@ def test_a_release_that_comes_before_its_hold_ends_refreshing_with_it(a_stand):
 
 
 def test_of_a_hold_and_a_release_the_later_asked_one_counts(a_stand):
-    a_stand.store.release(A, "shop", at_ms=10)
-    a_stand.store.hold(A, "shop", at_ms=9)
+    a_stand.store.unwatch(A, "shop", at_ms=10)
+    a_stand.store.watch(A, "shop", at_ms=9)
     assert a_stand.store.holders(A) == []
 
-    a_stand.store.hold(A, "shop", at_ms=11)
+    a_stand.store.watch(A, "shop", at_ms=11)
     assert a_stand.store.holders(A) == ["shop"]
 
 
 def test_holds_move_with_their_page_and_come_back_when_the_alias_is_undone(a_stand):
     a_stand.store.write_pages([fetched(A), fetched(B)])
-    a_stand.store.hold(A, "shop")
-    a_stand.store.hold(B, "kitchen")
+    a_stand.store.watch(A, "shop")
+    a_stand.store.watch(B, "kitchen")
     a_stand.clock.advance_ms(1000)
     a_stand.store.merge_alias(A, B)
     assert a_stand.store.holders(B) == ["kitchen", "shop"]
@@ -399,7 +399,7 @@ def test_holds_move_with_their_page_and_come_back_when_the_alias_is_undone(a_sta
 
 
 def test_a_url_held_before_it_was_fetched_keeps_its_holders_when_it_redirects(a_stand):
-    a_stand.store.hold(A, "shop")
+    a_stand.store.watch(A, "shop")
     a_stand.clock.advance_ms(1000)
     a_stand.store.write_pages([fetched(A, NOW_MS + 1000, final_url=B)])
 
@@ -407,7 +407,7 @@ def test_a_url_held_before_it_was_fetched_keeps_its_holders_when_it_redirects(a_
 
 
 def test_holders_are_told_of_the_first_fetch_and_named_in_the_feed(a_stand):
-    a_stand.store.hold(A, "shop")
+    a_stand.store.watch(A, "shop")
     a_stand.store.write_pages([fetched(A), fetched(B)])
     news = {"page.title": b"2"}
     a_stand.store.write_pages([fetched(u, NOW_MS + 9, fields=news) for u in (A, B)])
@@ -423,11 +423,11 @@ def test_holders_are_told_of_the_first_fetch_and_named_in_the_feed(a_stand):
 def test_owners_have_names_and_what_was_taken_down_is_not_held(a_stand):
     for owner in ("", "x" * 201):
         with pytest.raises(BadInput):
-            a_stand.store.hold(A, owner)
+            a_stand.store.watch(A, owner)
     a_stand.store.write_pages([fetched(C)])
     a_stand.store.take_down(url=C)
     with pytest.raises(TakenDown):
-        a_stand.store.hold(C, "shop")
+        a_stand.store.watch(C, "shop")
 
 
 def test_a_tick_is_taken_once_and_again_after_its_time(a_stand):
@@ -463,16 +463,16 @@ def test_what_was_planned_anew_meanwhile_is_not_put_off(a_stand):
 
 
 def test_a_hook_keeps_its_place_and_only_one_moves_it(a_stand):
-    hooks = a_stand.store.hooks
+    webhooks = a_stand.store.webhooks
     told = {"owner": "shop", "host": None, "now_ms": NOW_MS}
-    hook = hooks.add("http://x.example/", "secret", cursor="1", **told)
+    webhook = webhooks.add("http://x.example/", "secret", cursor="1", **told)
 
-    assert hooks.move(hook.name, "1", "2")
-    assert not hooks.move(hook.name, "1", "3")
-    hooks.add("http://x.example/", "secret", cursor="9", **told)
-    assert list(hooks.all()) == [(hook, "2")]
-    assert hooks.remove(hook.name, NOW_MS + 99)
-    assert not hooks.remove(hook.name, NOW_MS + 99)
+    assert webhooks.move(webhook.name, "1", "2")
+    assert not webhooks.move(webhook.name, "1", "3")
+    webhooks.add("http://x.example/", "secret", cursor="9", **told)
+    assert list(webhooks.all()) == [(webhook, "2")]
+    assert webhooks.remove(webhook.name, NOW_MS + 99)
+    assert not webhooks.remove(webhook.name, NOW_MS + 99)
 
 
 def test_a_walk_is_remembered(a_stand):

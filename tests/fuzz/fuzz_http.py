@@ -17,11 +17,11 @@ from collections.abc import Iterator
 import brotli
 import zstandard
 
-from aragog.fetcher.body import Bounds, collect
-from aragog.fetcher.channel import content
-from aragog.fetcher.decoders import decoders_for
 from aragog.fetcher.faults import Fault
-from aragog.fetcher.framing import framing_of
+from aragog.fetcher.http1.body import Bounds, collect
+from aragog.fetcher.http1.decoders import decoders_for
+from aragog.fetcher.http1.framing import framing_of
+from aragog.fetcher.http1.reader import content
 from aragog.fetcher.media import content_type_of, refused_by_look
 from aragog.fetcher.redirects import location_of, target_of
 from aragog.fetcher.retry_after import retry_at_ms
@@ -56,9 +56,9 @@ TOKENS = (
 def one_input(data: bytes) -> None:
     """Raises only what would be a bug."""
     size = 1 + (data[0] if data else 0)
-    channel = channel_of(data[1:], size)
+    reader = channel_of(data[1:], size)
     with contextlib.suppress(Fault):
-        head = channel.head(4096)
+        head = reader.head(4096)
         retry_at_ms(next(iter(head.values("retry-after")), None), 0)
         location = location_of(head)
         if location is not None:
@@ -67,7 +67,7 @@ def one_input(data: bytes) -> None:
         decoders = decoders_for(head.tokens("content-encoding"), framing.codings)
         kind = content_type_of(head.values("content-type"))
         body = collect(
-            content(channel, framing),
+            content(reader, framing),
             decoders,
             Bounds(MAX_BODY_BYTES, MAX_BODY_BYTES),
             lambda first: refused_by_look(first, kind, ("text/html",)) and None,

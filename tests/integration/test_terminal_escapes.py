@@ -15,12 +15,12 @@ from aragog.bootstrap import url_store
 from aragog.cli import main
 from aragog.clock import ManualClock
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.job import NewJob
+from aragog.pinlater.models import NewJob
 from aragog.settings import load_settings
 from aragog.terminal import one_line, printable
-from aragog.urlstore.compression import compress
+from aragog.urlstore.content.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink
-from aragog.urlstore.refresh import Seen
+from aragog.urlstore.schedule.refresh_policy import Seen
 from tests.support.documented import ROOT
 from tests.support.stores import NOW_MS, page
 
@@ -83,7 +83,7 @@ def hostile(tmp_path, redis_url, redis_server, monkeypatch):
             ]
         )
     store.add_links(URL, [OutLink(OTHER, HOSTILE)])
-    while store.fold_links(1000).left:
+    while store.compact_links(1000).left:
         pass
     store.close()
     job = NewJob(HOSTILE.encode(), name=HOSTILE)

@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
-from aragog.serving.app import Api
-from aragog.serving.server import Server, listen
+from aragog.serving.http.app import Api
+from aragog.serving.http.server import ApiServer, listen
 from aragog.settings import ServingSettings
 
 TIMEOUT_S = 60
@@ -36,7 +36,7 @@ class Running:
     """An API that answers."""
 
     port: int
-    server: Server
+    server: ApiServer
 
     def connect(self) -> socket.socket:
         """A connection."""
@@ -100,7 +100,7 @@ def running(
     sock = listen(settings)
     api = Api(store, settings, enqueue=enqueue, metrics=metrics)
     ready = threading.Event()
-    server = Server(api, settings, ready=ready.set)
+    server = ApiServer(api, settings, ready=ready.set)
     thread = threading.Thread(target=server.run, args=([sock],), daemon=True)
     thread.start()
     assert ready.wait(TIMEOUT_S)

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from aragog.bootstrap import connect
-from aragog.pipeline.bundles import Answer, AnswerBundle, FetchBundle, RobotsBundle
-from aragog.pipeline.fetch import fetch_bundle
-from aragog.pipeline.robots import robots_bundle
-from aragog.pipeline.sending import FETCH, ROBOTS, Send
+from aragog.pipeline.messages import FetchBatch, FetchResult, ResultBatch, RobotsBatch
+from aragog.pipeline.routing import FETCH, ROBOTS, OutgoingMessage
 from aragog.pipeline.services import Services
+from aragog.pipeline.stages.fetch import fetch_batch
+from aragog.pipeline.stages.robots import robots_batch
 from aragog.settings import FetchSettings, PolitenessSettings, Settings, StoreSettings
 from aragog.settings.sections import RedisSettings
 from tests.support.origin import Handler, Origin
@@ -42,16 +42,16 @@ class CrawlStand:
             now_ms = self.services.clock.now_ms()
             self.services.robots.put(f"http://{host}", 200, body, now_ms)
 
-    def step(self, send: Send) -> list[Send]:
+    def step(self, send: OutgoingMessage) -> list[OutgoingMessage]:
         """Deliver one message; what it leads to."""
         wire = send.message.wire()
         if send.task == FETCH:
-            return fetch_bundle(FetchBundle.read(wire), self.services)
+            return fetch_batch(FetchBatch.read(wire), self.services)
         if send.task == ROBOTS:
-            return robots_bundle(RobotsBundle.read(wire), self.services)
+            return robots_batch(RobotsBatch.read(wire), self.services)
         return []
 
-    def run(self, sends: Sequence[Send], *, limit_s: float) -> list[Answer]:
+    def run(self, sends: Sequence[OutgoingMessage], *, limit_s: float) -> list[FetchResult]:
         """
         Deliver fetch and robots messages when they are due, one at a time; what came of the URLs.
 
@@ -60,12 +60,12 @@ class CrawlStand:
         clock, numbers = self.services.clock, itertools.count()
         until_ms = clock.now_ms() + limit_s * 1000
         queue = [(clock.now_ms() + (send.delay_ms or 0), next(numbers), send) for send in sends]
-        answers: list[Answer] = []
+        answers: list[FetchResult] = []
         while queue:
             at_ms, _, send = heapq.heappop(queue)
             assert clock.now_ms() < until_ms, f"{len(queue)} messages are left"
             clock.sleep_s((at_ms - clock.now_ms()) / 1000)
-            if isinstance(send.message, AnswerBundle):
+            if isinstance(send.message, ResultBatch):
                 answers += send.message.answers
             for one in self.step(send):
                 due_ms = clock.now_ms() + (one.delay_ms or 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from aragog.fetcher.channel import Channel
+from aragog.fetcher.http1.reader import ResponseReader
 
 
 def pieces_of(data: bytes, size: int) -> Iterator[bytes]:
@@ -12,7 +12,7 @@ def pieces_of(data: bytes, size: int) -> Iterator[bytes]:
     return (data[at : at + size] for at in range(0, len(data), size))
 
 
-def channel_of(data: bytes, size: int = 65_536) -> Channel:
+def channel_of(data: bytes, size: int = 65_536) -> ResponseReader:
     """A channel that receives `data` in pieces of `size` bytes, then the end."""
     arriving = pieces_of(data, size)
-    return Channel(lambda: next(arriving, b""))
+    return ResponseReader(lambda: next(arriving, b""))

@@ -10,17 +10,17 @@ import pytest
 import redis
 
 from aragog.clock import ManualClock
-from aragog.pipeline.enqueue import Enqueuer
-from aragog.pipeline.run_marks import RunMarks
-from aragog.pipeline.sending import FETCH, Send
+from aragog.pipeline.counters import Counters
+from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.pages.run_marks import RunMarks
+from aragog.pipeline.routing import FETCH, OutgoingMessage
 from aragog.pipeline.services import Services
 from aragog.pipeline.site_blocks import SiteBlocks
-from aragog.pipeline.spool import Spool
-from aragog.pipeline.tally import Tally
-from aragog.pipeline.waiting import Waiting
-from aragog.politeness.robots import RobotsRules
-from aragog.politeness.robots_cache import Found, State
-from aragog.politeness.slots import DomainReport
+from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.stages.enqueue import Enqueuer
+from aragog.politeness.ratelimit.slots import DomainReport
+from aragog.politeness.robots.cache import CachedRules, RulesState
+from aragog.politeness.robots.rules import RobotsRules
 from aragog.settings import Settings
 from aragog.urls.domain import registered_domain
 from aragog.urlstore.content import MemoryContent
@@ -33,12 +33,12 @@ from tests.support.stores import NOW_MS
 class Sent:
     """A sender that keeps what it was given."""
 
-    messages: list[Send] = field(default_factory=list)
+    messages: list[OutgoingMessage] = field(default_factory=list)
 
-    def send(self, what: Send) -> None:
+    def send(self, what: OutgoingMessage) -> None:
         self.messages.append(what)
 
-    def send_all(self, messages: Sequence[Send]) -> None:
+    def send_all(self, messages: Sequence[OutgoingMessage]) -> None:
         self.messages += messages
 
     def urls(self) -> list[str]:
@@ -63,10 +63,12 @@ class Rates:
     def interval_us(self, _key: str, crawl_delay_s: float | None = None) -> float:
         return max(1e6 / self.qps, (crawl_delay_s or 0) * 1e6)
 
-    def get_many(self, origins: Iterable[str]) -> dict[str, Found]:
+    def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
         """The robots cache's."""
         delay = f"User-agent: *\nCrawl-delay: {self.crawl_delay_s}\n" if self.crawl_delay_s else ""
-        return {of: Found(State.FRESH, RobotsRules.parse(delay.encode())) for of in origins}
+        return {
+            of: CachedRules(RulesState.FRESH, RobotsRules.parse(delay.encode())) for of in origins
+        }
 
     def key_for(self, url: str) -> str:
         return registered_domain(url)
@@ -99,7 +101,7 @@ def pipeline_stand(redis_client: redis.Redis) -> PipelineStand:
     clock = ManualClock(NOW_MS)
     settings = Settings()
     store = UrlStore(MemoryTables(clock), MemoryContent(), settings.store, clock, settings.refresh)
-    waiting, counts = Waiting(redis_client, prefix="t:"), Tally(redis_client, prefix="t:")
+    in_flight, counts = InFlightSet(redis_client, prefix="t:"), Counters(redis_client, prefix="t:")
     sent, rates = Sent(), Rates()
     absent: dict[str, Any] = {each.name: None for each in fields(Services)}
     given: dict[str, Any] = {
@@ -107,10 +109,10 @@ def pipeline_stand(redis_client: redis.Redis) -> PipelineStand:
         "clock": clock,
         "spool": Spool(redis_client, prefix="t:"),
         "run_marks": RunMarks(redis_client, prefix="t:", ttl_s=3600),
-        "waiting": waiting,
-        "tally": counts,
+        "in_flight": in_flight,
+        "counters": counts,
         "sender": sent,
-        "enqueuer": Enqueuer(waiting, sent, counts, bundle_size=25),
+        "enqueuer": Enqueuer(in_flight, sent, counts, batch_size=25),
         "limiter": rates,
         "robots": rates,
         "store": store,

@@ -14,7 +14,7 @@ from typing import Any
 
 import redis
 
-from aragog.pinlater.job import State
+from aragog.pinlater.models import JobState
 from aragog.pinlater.shard import RedisShard
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
@@ -33,7 +33,7 @@ class Home:
     def jobs(self) -> list[Any]:
         """The jobs that wait in the fetch queue, whatever their time."""
         client = redis.Redis.from_url(f"{self.server.url.partition('?')[0]}?db=1")
-        return RedisShard(client).jobs("fetch", State.PENDING, limit=100_000)
+        return RedisShard(client).jobs("fetch", JobState.PENDING, limit=100_000)
 
     def messages(self) -> list[dict[str, Any]]:
         """What the jobs say, as tasks.fetch reads it."""

@@ -18,8 +18,8 @@ import time
 from collections import Counter
 
 from aragog.errors import LimiterUnavailable
-from aragog.politeness.limiter import Limiter
-from aragog.politeness.slots import Ask, Slot
+from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.slots import Slot, SlotRequest
 from aragog.settings import PolitenessSettings
 
 
@@ -37,16 +37,16 @@ def work(limiter: Limiter, port: int, hosts: list[str], until_s: float, did: Cou
 
 
 def send(limiter: Limiter, connection: socket.socket, host: str, did: Counter[str]) -> None:
-    slot = limiter.reserve([Ask(host)])[0]
+    slot = limiter.reserve([SlotRequest(host)])[0]
     assert isinstance(slot, Slot)
-    if not limiter.depart(slot):
+    if not limiter.acquire_permit(slot):
         did["late"] += 1
         return
     connection.sendall(f"GET /{slot.token} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
     did["sent"] += 1
     did["solo"] += bool(slot.solo_until_us)
     try:
-        limiter.departed(slot)
+        limiter.release_permit(slot)
     finally:
         connection.recv(65536)
 

@@ -58,10 +58,12 @@ class Standalone:
     def finish(self, client: Aragog, *, within_s: float = 150) -> None:
         """Wait until nothing waits any more; children that died are started again meanwhile."""
         until_s = time.monotonic() + within_s
-        while client.waiting():
+        while client.in_flight():
             self.supervisor.check()
             if time.monotonic() > until_s:
-                pytest.fail(f"{client.waiting()} URLs still wait; {client.tally()}\n{self.logs()}")
+                pytest.fail(
+                    f"{client.in_flight()} URLs still wait; {client.counters()}\n{self.logs()}"
+                )
             time.sleep(0.1)
 
     def logs(self) -> str:

@@ -9,9 +9,9 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
-from aragog.urlstore.compression import compress
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.ports import ContentStore
+from aragog.urlstore.content.compression import compress
+from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables import Tables
@@ -30,7 +30,7 @@ class Stand:
 
     def fold(self) -> None:
         """Fold until nothing is left."""
-        while self.store.fold_links(1000).left:
+        while self.store.compact_links(1000).left:
             pass
 
     def sources(self, url: str) -> list[str]:

@@ -103,7 +103,7 @@ def test_an_urgent_url_is_stored_while_ordinary_ones_wait_for_room():
             # It stands before everything that waits for canonicalize, and goes before it.
             crawl.admin.resume("canonicalize")
             eventually(lambda: not client._waiting.waits("http://now.test/"), 60)
-            assert client.tally()["stored"] < len(urls)
+            assert client.counters()["stored"] < len(urls)
             system.finish(client)
 
 
@@ -113,7 +113,7 @@ def test_a_full_redis_fails_no_job_and_the_crawl_goes_on_when_there_is_room():
         crawl = Crawl(system, origin)
         with Aragog(system.settings) as client:
             client.enqueue(urls)
-            eventually(lambda: client.tally().get("stored", 0) > 50, 120)
+            eventually(lambda: client.counters().get("stored", 0) > 50, 120)
             crawl.redis.config_set("maxmemory", 1)
             # What was fetched is stored although nothing new is taken.
             eventually(lambda: crawl.spool_bytes() == 0, 120)

@@ -10,7 +10,7 @@ import redis
 from click.testing import CliRunner
 
 from aragog.cli import main
-from aragog.pinlater.job import Nack
+from aragog.pinlater.models import Nack
 from aragog.pinlater.shard import RedisShard
 from tests.support.producer import producer_home
 

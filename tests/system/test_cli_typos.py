@@ -9,7 +9,7 @@ from aragog.cli.arguments import pin_fields
 from aragog.client import Aragog
 from aragog.errors import ConfigError
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.job import NewJob
+from aragog.pinlater.models import NewJob
 from aragog.settings import load_settings
 from tests.support.stores import page
 
@@ -99,7 +99,7 @@ def test_enqueue_without_a_contact_refuses_like_run(run, monkeypatch):
     assert ran.exit_code == 1
     assert "fetch.user_agent: must hold a contact" in ran.stderr
     with Aragog() as client:
-        assert client.waiting() == 0
+        assert client.in_flight() == 0
 
 
 def test_content_and_show_agree_on_whether_a_url_is_known(run):

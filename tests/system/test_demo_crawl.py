@@ -96,7 +96,7 @@ def test_nothing_is_fetched_without_a_contact_and_it_says_so(demo_web):
         system.finish(client)
         facts = show(system, "http://example.com/")["facts"]
 
-    assert facts["outcome"] == "Forbidden"
+    assert facts["outcome"] == "Blocked"
     assert "fetch.user_agent" in facts["why"]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from aragog.bootstrap import url_store
 from aragog.client import Aragog
-from aragog.pipeline import tally
+from aragog.pipeline import counters
 from tests.support.origin import Origin, answer, page
 from tests.support.standalone import standalone
 
@@ -37,7 +37,7 @@ def test_thirty_good_pages_are_stored_and_the_one_that_kills_its_process_is_unre
         with standalone(environ) as system, Aragog(system.settings) as client:
             client.enqueue([*good[:10], hostile, *good[10:]])
             system.finish(client)
-            counts = client.tally()
+            counts = client.counters()
 
             store = url_store(system.settings)
             try:
@@ -49,5 +49,5 @@ def test_thirty_good_pages_are_stored_and_the_one_that_kills_its_process_is_unre
     assert titles == [f'"Page {n}"'.encode() for n in range(GOOD)]
     assert facts["outcome"] == "Unreadable"
     assert facts["why"] == "each process that read the page was lost"
-    assert counts[tally.UNREADABLE] == 1
-    assert counts[tally.RUNS_LOST] >= 2
+    assert counts[counters.UNREADABLE] == 1
+    assert counts[counters.RUNS_LOST] >= 2

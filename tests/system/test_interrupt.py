@@ -65,10 +65,10 @@ def until(condition, within_s=90):
         time.sleep(0.1)
 
 
-def waiting(settings):
+def in_flight(settings):
     try:
         with Aragog(settings) as client:
-            return client.waiting()
+            return client.in_flight()
     except BrokerUnavailable:
         return 0
 
@@ -78,7 +78,7 @@ def test_ctrl_c_in_the_middle_of_a_crawl_and_up_again_goes_on(origin, environ, t
     (tmp_path / "urls").write_text("\n".join(URLS))
 
     process = start(environ, "run", str(tmp_path / "urls"))
-    until(lambda: len(origin.seen) > 80 and waiting(settings))
+    until(lambda: len(origin.seen) > 80 and in_flight(settings))
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
 
@@ -88,8 +88,8 @@ def test_ctrl_c_in_the_middle_of_a_crawl_and_up_again_goes_on(origin, environ, t
     assert running_pid(tmp_path / "var" / "run") is None
 
     again = start(environ, "up")
-    until(lambda: running_pid(tmp_path / "var" / "run") and waiting(settings))
-    until(lambda: not waiting(settings))
+    until(lambda: running_pid(tmp_path / "var" / "run") and in_flight(settings))
+    until(lambda: not in_flight(settings))
     os.killpg(again.pid, signal.SIGINT)
     _, err = again.communicate(timeout=60)
 

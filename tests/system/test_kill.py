@@ -47,11 +47,11 @@ def test_every_page_is_stored_although_workers_are_killed():
         with Aragog(system.settings) as client:
             client.enqueue(urls)
             for role, left in (("fetch", 1600), ("canonicalize", 1100), ("store", 600)):
-                while client.waiting() > left:
+                while client.in_flight() > left:
                     system.supervisor.check()
                     time.sleep(0.02)
                 kill(system, role)
-            assert client.waiting()
+            assert client.in_flight()
             system.finish(client)
 
         store = url_store(system.settings)

@@ -10,7 +10,7 @@ from aragog.bootstrap import url_store
 from aragog.client import Aragog
 from aragog.standalone.supervisor import Child
 from aragog.standalone.system import FRONT, celery
-from aragog.urlstore.changes import Change
+from aragog.urlstore.feed.changes import Change
 from aragog.urlstore.records import Record
 from tests.support.origin import Origin, Request, Wire, answer
 from tests.support.origin import page as html
@@ -66,7 +66,7 @@ def seen() -> Iterator[Seen]:
         }
         with standalone(environ) as system, Aragog(system.settings) as client:
             second_beat(system)
-            client.hold([PRICED, GONE, RELEASED], owner="shop")
+            client.watch([PRICED, GONE, RELEASED], owner="shop")
             client.enqueue([PRICED, GONE, RELEASED, NEVER_HELD])
             yield watched(system, client, shop, origin)
 
@@ -105,7 +105,7 @@ def watched(system: Standalone, client: Aragog, shop: Shop, origin: Origin) -> S
     until(lambda: all(store.holders(url) for url in (PRICED, GONE, RELEASED)))
     until(lambda: all(store.get(url) for url in (PRICED, GONE, RELEASED, NEVER_HELD)))
     shop.prices |= {"/p": "4.00", "/gone": None}
-    client.release([RELEASED], owner="shop")
+    client.unwatch([RELEASED], owner="shop")
     until(lambda: not store.holders(RELEASED) and ended("/r", RELEASED))
     until(lambda: price() == b'"4.00"')
     until(lambda: ended("/gone", GONE))

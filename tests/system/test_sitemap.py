@@ -15,7 +15,7 @@ def test_what_an_index_of_sitemaps_lists_is_fetched_and_once_only(demo_web):
     with standalone(demo_web) as system, Aragog(system.settings) as client:
         client.enqueue(["http://travel.test/sitemap.xml"], sitemap=True)
         system.finish(client)
-        first = client.tally()["stored"]
+        first = client.counters()["stored"]
         client.enqueue(["http://travel.test/sitemap.xml"], sitemap=True)
         system.finish(client)
 
@@ -24,6 +24,6 @@ def test_what_an_index_of_sitemaps_lists_is_fetched_and_once_only(demo_web):
         facts = store.get("http://travel.test/sitemap.xml").facts
         store.close()
 
-        assert client.tally()["stored"] == first == len(PLACES)
+        assert client.counters()["stored"] == first == len(PLACES)
     assert [r.facts["outcome"] for r in records] == ["Fetched"] * len(PLACES)
     assert facts["outcome"] in ("Fetched", "NotModified")

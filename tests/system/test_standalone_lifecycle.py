@@ -65,19 +65,19 @@ class Machine:
     def finish(self, urls):
         """Wait until nothing waits; the outcomes of `urls` in the store."""
         until_s = time.monotonic() + 150
-        while self.waiting():
-            assert time.monotonic() < until_s, f"{self.waiting()} wait\n{self.logs()}"
+        while self.in_flight():
+            assert time.monotonic() < until_s, f"{self.in_flight()} wait\n{self.logs()}"
             time.sleep(0.2)
         store = url_store(self.settings)
         records = store.get_many(urls)
         store.close()
         return Counter(r.facts["outcome"] if r else None for r in records)
 
-    def waiting(self):
+    def in_flight(self):
         """How many URLs are on their way; all while the redis-server is being started again."""
         try:
             with Aragog(self.settings) as client:
-                return client.waiting()
+                return client.in_flight()
         except BrokerUnavailable:
             return HOSTS * PAGES
 
@@ -94,7 +94,7 @@ class Machine:
 
     def stored(self, at_least):
         """Wait until so many of what was enqueued last were stored."""
-        while self.waiting() > HOSTS * PAGES - at_least:
+        while self.in_flight() > HOSTS * PAGES - at_least:
             time.sleep(0.02)
 
 

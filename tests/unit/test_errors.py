@@ -10,7 +10,7 @@ EXAMPLES = {
     errors.InvalidField: ("f", "too long"),
     errors.NotUnique: ("email", "00ff"),
     errors.TakenDown: ("http://a/",),
-    errors.InvalidMessage: ("bundle.v", "unknown"),
+    errors.InvalidMessage: ("batch.v", "unknown"),
     errors.VersionConflict: ("http://a/", "1", "2"),
     errors.ClaimLost: ("7",),
     errors.StoreUnavailable: ("sqlite", "disk full"),

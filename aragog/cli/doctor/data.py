@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from aragog.bootstrap import store_conflict, tables
 from aragog.cli.doctor.finding import Finding, Patient
 from aragog.errors import StoreUnavailable, TransientError
-from aragog.politeness.overrides import Overrides
+from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.settings import Settings
 from aragog.urlstore.content import open_content
 

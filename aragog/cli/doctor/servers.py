@@ -12,7 +12,7 @@ from kombu.connection import Connection
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from aragog.bootstrap import parts
+from aragog.bootstrap import components
 from aragog.cli.doctor.finding import Finding, Patient
 from aragog.dashboard.tables import concerns, queue_rows
 from aragog.pinlater.address import redis_urls
@@ -134,7 +134,7 @@ def _rabbitmq(url: str) -> Finding:
 
 def check_queues(patient: Patient) -> Iterator[Finding]:
     """Queues that are paused, late or without a shard."""
-    admin = None if patient.is_down else parts(patient.resolved).admin
+    admin = None if patient.is_down else components(patient.resolved).admin
     for row in queue_rows(admin) if admin else ():
         for text in concerns(row):
             yield Finding(f"queue {row.queue}", well=False, text=text)

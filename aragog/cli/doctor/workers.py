@@ -9,8 +9,8 @@ from celery import Celery
 from aragog.bootstrap import redis_client
 from aragog.cli.doctor.finding import Finding, Patient
 from aragog.pinlater.brokers import celery_settings
-from aragog.pipeline.sending import QUEUES
-from aragog.pipeline.tally import Tally
+from aragog.pipeline.counters import Counters
+from aragog.pipeline.routing import QUEUES
 
 REPLY_WITHIN_S = 2.0
 
@@ -47,7 +47,7 @@ def check_beat(patient: Patient) -> Iterator[Finding]:
     if patient.is_down:
         return
     with redis_client(patient.resolved) as client:
-        age_s = Tally(client, prefix=patient.resolved.redis.prefix).tick_age_s()
+        age_s = Counters(client, prefix=patient.resolved.redis.prefix).tick_age_s()
     if age_s is None:
         text = (
             "no periodic task ran within a minute: nothing is refreshed; start `celery -A "

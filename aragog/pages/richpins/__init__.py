@@ -12,12 +12,12 @@ what the page is about. docs/extraction.md tells the rules, docs/fields.md the s
 from __future__ import annotations
 
 from aragog.pages.document import Document, parse
+from aragog.pages.richpins.assemble import pin_of
 from aragog.pages.richpins.fields import FIELDS_VERSION, to_fields
-from aragog.pages.richpins.images import Image
-from aragog.pages.richpins.merge import pin_of
-from aragog.pages.richpins.pin import EXTRACTOR_VERSION, PinType, RichPin
+from aragog.pages.richpins.model import EXTRACTOR_VERSION, PinType, RichPin
 from aragog.pages.richpins.provenance import Conflict, Dropped, Provenance
-from aragog.pages.richpins.sources import Sources
+from aragog.pages.richpins.syntax.sources import Sources
+from aragog.pages.richpins.values.images import Image
 
 __all__ = [
     "EXTRACTOR_VERSION",

@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
-from aragog.pages.richpins.dates import PartialDate
-from aragog.pages.richpins.pin import RichPin
-from aragog.pages.richpins.yields import Yield
+from aragog.pages.richpins.model import RichPin
+from aragog.pages.richpins.values.dates import PartialDate
+from aragog.pages.richpins.values.yields import Yield
 
 FIELDS_VERSION = 1
 """Of the format; grows when a field changes its name or shape."""

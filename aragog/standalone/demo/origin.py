@@ -13,7 +13,7 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 
-from aragog.standalone.demo.sites import Page, Web, web
+from aragog.standalone.demo.sites import DemoPage, Web, web
 
 RETRY_AFTER_S = 2
 
@@ -32,9 +32,9 @@ class Handler(BaseHTTPRequestHandler):
         page = pages.get(self.path)
         if page is None and "?" in self.path:
             page = pages.get(self.path.partition("?")[0])  # as shops do: unknown parameters
-        self._answer(host, page or Page(b"<h1>Not found</h1>", 404))
+        self._answer(host, page or DemoPage(b"<h1>Not found</h1>", 404))
 
-    def _answer(self, host: str, page: Page) -> None:
+    def _answer(self, host: str, page: DemoPage) -> None:
         if page.busy_times > self.busy[host + self.path]:
             self.busy[host + self.path] += 1
             self._send(429, b"later", "text/plain", {"Retry-After": str(RETRY_AFTER_S)})
@@ -70,7 +70,7 @@ class Handler(BaseHTTPRequestHandler):
         """Nothing: the log is the crawler's."""
 
 
-class Server(ThreadingHTTPServer):
+class DemoServer(ThreadingHTTPServer):
     """The demo origin; `server_port` is where it listens."""
 
     daemon_threads = True
@@ -81,7 +81,7 @@ class Server(ThreadingHTTPServer):
 
 def main() -> None:
     """Serve on the port of the command line until ended."""
-    with Server(int(sys.argv[1])) as server:
+    with DemoServer(int(sys.argv[1])) as server:
         server.serve_forever()
 
 

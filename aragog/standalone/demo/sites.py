@@ -24,7 +24,7 @@ HTML = "text/html; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class DemoPage:
     """An answer of the demo origin."""
 
     body: bytes = b""
@@ -39,7 +39,7 @@ class Page:
 
 NOT_PAGES = frozenset({"/robots.txt", "/sitemap.xml", "/sitemaps/places.xml"})
 
-Web = dict[str, dict[str, Page]]
+Web = dict[str, dict[str, DemoPage]]
 
 PRODUCTS = (
     ("walnut-desk", "Walnut standing desk", "649.00", "EUR", "Oak & Iron", 4.6, 212),
@@ -117,8 +117,8 @@ def seeds() -> list[str]:
     ]
 
 
-def _html(title: str, head: str, body: str, links: str = "", lang: str = "en") -> Page:
-    return Page(
+def _html(title: str, head: str, body: str, links: str = "", lang: str = "en") -> DemoPage:
+    return DemoPage(
         f"""<!doctype html>
 <html lang="{lang}"><head><meta charset="utf-8"><title>{title}</title>
 <meta name="description" content="{title}: made by hand, shown in full.">
@@ -141,12 +141,12 @@ def _og(**tags: str) -> str:
     )
 
 
-def _index(title: str, paths: list[tuple[str, str]]) -> Page:
+def _index(title: str, paths: list[tuple[str, str]]) -> DemoPage:
     links = "\n".join(f'<a href="{path}">{text}</a>' for path, text in paths)
     return _html(title, _og(og_type="website", og_title=title), f"<p>{FILLER}</p>", links)
 
 
-def _shop() -> dict[str, Page]:
+def _shop() -> dict[str, DemoPage]:
     pages = {"/": _index("The Shop", [(f"/p/{p[0]}", p[1]) for p in PRODUCTS])}
     for slug, name, price, currency, brand, rating, count in PRODUCTS:
         url = f"http://www.shop.test/p/{slug}"
@@ -175,7 +175,7 @@ def _shop() -> dict[str, Page]:
     return pages
 
 
-def _kitchen() -> dict[str, Page]:
+def _kitchen() -> dict[str, DemoPage]:
     pages = {"/": _index("The Kitchen", [(f"/r/{r[0]}", r[1]) for r in RECIPES])}
     for slug, name, prep, cook, serves, ingredients in RECIPES:
         items = "".join(
@@ -195,7 +195,7 @@ def _kitchen() -> dict[str, Page]:
     return pages
 
 
-def _news() -> dict[str, Page]:
+def _news() -> dict[str, DemoPage]:
     pages = {"/": _index("The News", [(f"/{a[0]}", a[1]) for a in ARTICLES])}
     for slug, title, author, published in ARTICLES:
         url = f"http://news.test/{slug}"
@@ -214,12 +214,12 @@ def _news() -> dict[str, Page]:
     return pages
 
 
-def _mobile_news() -> dict[str, Page]:
+def _mobile_news() -> dict[str, DemoPage]:
     """The mobile site declares the other as canonical; the registered domain is the same."""
     return {path: page for path, page in _news().items() if path != "/"}
 
 
-def _travel() -> dict[str, Page]:
+def _travel() -> dict[str, DemoPage]:
     pages = {"/": _index("Travel", [(f"/{p[0]}", p[1]) for p in PLACES])}
     pages["/sitemap.xml"] = _sitemap("sitemapindex", "sitemap", ["/sitemaps/places.xml"])
     pages["/sitemaps/places.xml"] = _sitemap("urlset", "url", [f"/{p[0]}" for p in PLACES])
@@ -253,14 +253,14 @@ def _travel() -> dict[str, Page]:
     return pages
 
 
-def _sitemap(root: str, entry: str, paths: list[str]) -> Page:
+def _sitemap(root: str, entry: str, paths: list[str]) -> DemoPage:
     entries = "".join(f"<{entry}><loc>http://travel.test{p}</loc></{entry}>" for p in paths)
     space = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
     text = f'<?xml version="1.0" encoding="UTF-8"?><{root} {space}>{entries}</{root}>'
-    return Page(text.encode(), content_type="application/xml")
+    return DemoPage(text.encode(), content_type="application/xml")
 
 
-def _apps() -> dict[str, Page]:
+def _apps() -> dict[str, DemoPage]:
     pages = {"/": _index("Apps", [(f"/{a[0]}", a[1]) for a in APPS])}
     for slug, name, ios, package, category in APPS:
         head = _og(
@@ -282,11 +282,11 @@ def _apps() -> dict[str, Page]:
     return pages
 
 
-def _moved(to: str, status: int = 301) -> Page:
-    return Page(b"moved", status, "text/plain", {"Location": to})
+def _moved(to: str, status: int = 301) -> DemoPage:
+    return DemoPage(b"moved", status, "text/plain", {"Location": to})
 
 
-def _old() -> dict[str, Page]:
+def _old() -> dict[str, DemoPage]:
     moved = {f"/{a[0]}.html": _moved(f"http://news.test/{a[0]}") for a in ARTICLES}
     return {
         **moved,
@@ -299,10 +299,10 @@ def _old() -> dict[str, Page]:
     }
 
 
-def _private() -> dict[str, Page]:
+def _private() -> dict[str, DemoPage]:
     robots = b"User-agent: *\nDisallow: /members/\nAllow: /members/join$\nCrawl-delay: 0.5\n"
     return {
-        "/robots.txt": Page(robots, content_type="text/plain"),
+        "/robots.txt": DemoPage(robots, content_type="text/plain"),
         "/": _html("The Club", "", '<a href="/members/list">Members</a>'),
         "/members/join": _html("Join the Club", "", f"<p>{FILLER}</p>"),
         "/members/list": _html("Members", "", "<p>Not for everybody.</p>"),
@@ -310,18 +310,18 @@ def _private() -> dict[str, Page]:
     }
 
 
-def _busy() -> dict[str, Page]:
+def _busy() -> dict[str, DemoPage]:
     page = _html("Worth the wait", "", f"<p>{FILLER}</p>")
-    return {"/worth-the-wait": Page(page.body, busy_times=2)}
+    return {"/worth-the-wait": DemoPage(page.body, busy_times=2)}
 
 
-def _odd() -> dict[str, Page]:
+def _odd() -> dict[str, DemoPage]:
     latin = "<!doctype html><title>Grüße aus Köln</title><p>Ein Gruß".encode("latin-1")
     return {
-        "/binary": Page(bytes(range(256)) * 8, content_type="application/octet-stream"),
-        "/empty": Page(b""),
-        "/latin": Page(latin, content_type="text/html"),
-        "/broken": Page(b"<p>an error", 500),
-        "/gone": Page(b"<p>gone", 410),
-        "/half": Page(b"<title>Half a page</title><p>and then", declared_length=5000),
+        "/binary": DemoPage(bytes(range(256)) * 8, content_type="application/octet-stream"),
+        "/empty": DemoPage(b""),
+        "/latin": DemoPage(latin, content_type="text/html"),
+        "/broken": DemoPage(b"<p>an error", 500),
+        "/gone": DemoPage(b"<p>gone", 410),
+        "/half": DemoPage(b"<title>Half a page</title><p>and then", declared_length=5000),
     }

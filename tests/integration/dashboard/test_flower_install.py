@@ -9,11 +9,11 @@ from tests.support.standalone import free_port
 IN_FLOWER = """
 import flower, logging
 from aragog.dashboard.flower import install
-from aragog.bootstrap import parts
+from aragog.bootstrap import components
 from aragog.settings import BrokerSettings, Settings, StoreSettings
 
 logging.disable()
-here = parts(Settings(broker=BrokerSettings(url="memory://"), store=StoreSettings(engine="memory")))
+here = components(Settings(broker=BrokerSettings(url="memory://"), store=StoreSettings(engine="memory")))
 known, flower.__version__ = flower.__version__, "3.0"
 assert install(here) is False
 from flower.urls import handlers

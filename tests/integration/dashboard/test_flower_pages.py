@@ -23,8 +23,8 @@ from aragog.cli.inspecting import doctor, explain
 from aragog.client import Aragog
 from aragog.pinlater.address import of_socket
 from aragog.pinlater.admin import Admin
-from aragog.politeness.overrides import Overrides
-from aragog.politeness.slots import Ask
+from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.politeness.ratelimit.slots import SlotRequest
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
 from tests.support.standalone import free_port
@@ -126,7 +126,7 @@ def _fill(settings):
     store.put(PAGE, {"page.title": HOSTILE}, provenance={"page.title": "html title"})
     store.close()
     limits = limiter(settings, Overrides())
-    limits.reserve([Ask("shop.example")] * 3000)
+    limits.reserve([SlotRequest("shop.example")] * 3000)
     limits.close()
 
 

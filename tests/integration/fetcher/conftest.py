@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aragog.fetcher.http import Fetcher
+from aragog.fetcher.fetcher import Fetcher
 from aragog.settings import FetchSettings
 
 PATIENT = FetchSettings(

@@ -103,5 +103,5 @@ def test_a_proxy_that_refuses_the_tunnel_is_unreachable(proxy, fetcher_with):
 def test_the_guard_vets_the_target_behind_the_proxy(proxy, fetcher_with, url):
     outcome = fetcher_with(proxy=f"http://{proxy.address}").fetch(url)
 
-    assert isinstance(outcome, o.Forbidden)
+    assert isinstance(outcome, o.Blocked)
     assert proxy.seen == []

@@ -10,8 +10,8 @@ import requests
 
 from aragog.errors import ConfigError, LimiterUnavailable
 from aragog.fetcher import outcome as o
-from aragog.fetcher.gate import Admission, Deny, Go, Later
-from aragog.fetcher.http import fetch
+from aragog.fetcher.admission import Admission, Deny, Go, Later
+from aragog.fetcher.fetcher import fetch
 from tests.support.origin import HELLO, Origin, page, redirect
 
 
@@ -31,10 +31,10 @@ class Recorder:
         self._note("admit", url)
         return self.admission
 
-    def depart(self, url: str) -> None:
+    def acquire_permit(self, url: str) -> None:
         self._note("depart", url)
 
-    def departed(self, url: str) -> None:
+    def release_permit(self, url: str) -> None:
         self._note("departed", url)
 
     def busy(self, url: str, wait_s: float | None) -> None:
@@ -171,7 +171,7 @@ def test_a_hop_for_later_comes_back_with_its_chain_and_goes_on_from_there(origin
 
 def test_a_slot_that_passed_at_the_last_moment_sends_the_url_back(origin, fetcher):
     class TooLate(Recorder):
-        def depart(self, url: str) -> Later:
+        def acquire_permit(self, url: str) -> Later:
             return Later(1_234, "its slot has passed")
 
     outcome = fetcher.fetch(origin.url("/"), gate=TooLate(origin))
@@ -183,7 +183,7 @@ def test_a_slot_that_passed_at_the_last_moment_sends_the_url_back(origin, fetche
 
 def test_our_own_failure_in_the_gate_is_raised(origin, fetcher):
     class Down(Recorder):
-        def depart(self, url: str) -> None:
+        def acquire_permit(self, url: str) -> None:
             raise LimiterUnavailable("redis", "gone")
 
     with pytest.raises(LimiterUnavailable):
@@ -196,7 +196,7 @@ def test_time_spent_at_the_gate_is_not_taken_from_the_deadline(origin, fetcher_w
     pause = threading.Event()
 
     class Slow(Recorder):
-        def depart(self, url: str) -> None:
+        def acquire_permit(self, url: str) -> None:
             pause.wait(1.2)
 
     outcome = fetcher_with(deadline_s=1.0).fetch(origin.url("/"), gate=Slow(origin))
@@ -207,7 +207,7 @@ def test_time_spent_at_the_gate_is_not_taken_from_the_deadline(origin, fetcher_w
 def test_a_hop_that_the_guard_refuses_is_forbidden(origin, fetcher):
     outcome = fetcher.fetch(origin.url("/to?http://10.0.0.1:8080/"))
 
-    assert isinstance(outcome, o.Forbidden)
+    assert isinstance(outcome, o.Blocked)
     assert len(outcome.hops) == 1
 
 

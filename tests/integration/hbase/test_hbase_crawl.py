@@ -37,7 +37,7 @@ def environ(demo_web, hbase_server, hbase_settings, s3_server, s3_credentials):
         "ARAGOG_CONTENT__ENGINE": "s3",
         "ARAGOG_CONTENT__S3_BUCKET": "crawl",
         "ARAGOG_CONTENT__S3_ENDPOINT": s3_server.endpoint,
-        "ARAGOG_PIPELINE__BUNDLE_SIZE": "5",
+        "ARAGOG_PIPELINE__BATCH_SIZE": "5",
         "ARAGOG_BROKER__CLAIM_TIMEOUT_S": "5",
         "AWS_ACCESS_KEY_ID": ACCESS_KEY,
         "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
@@ -55,7 +55,7 @@ def test_a_crawl_loses_nothing_when_its_gateway_is_killed_and_comes_back(environ
         system.finish(client)
 
         store = url_store(system.settings)
-        while store.fold_links().left:
+        while store.compact_links().left:
             pass
         fetched = [url for url in sites.seeds() if store.get(url) is None]
         desk = store.get("HTTP://WWW.Shop.Test:80/p/walnut-desk?utm_source=letter#top")

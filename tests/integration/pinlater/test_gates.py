@@ -3,10 +3,10 @@
 import pytest
 
 from aragog.pinlater import gates
-from aragog.pinlater.book import ClaimBook
+from aragog.pinlater.claims import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.intake import GATED_LOOK_EVERY_S, Intake
-from aragog.pinlater.job import NewJob
+from aragog.pinlater.consumer import GATED_LOOK_EVERY_S, JobConsumer
+from aragog.pinlater.models import NewJob
 from aragog.pinlater.shard import RedisShard
 
 pytestmark = pytest.mark.redis
@@ -15,19 +15,19 @@ pytestmark = pytest.mark.redis
 @pytest.fixture
 def intake(redis_client):
     delivered = []
-    book = ClaimBook(Cluster([RedisShard(redis_client)]))
-    made = Intake(book, lambda _shard, _queue, job: delivered.append(job.record[-1:]))
+    claims = ClaimRegistry(Cluster([RedisShard(redis_client)]))
+    made = JobConsumer(claims, lambda _shard, _queue, job: delivered.append(job.record[-1:]))
     made.delivered = delivered
     made.consume(["q"])
     yield made
     gates.put("q", None)
     made.close()
-    book.stop()
+    claims.stop()
 
 
 def put(intake, *priorities):
     jobs = [NewJob(b"%d" % priority, priority=priority) for priority in priorities]
-    intake.book.cluster.shards[0].enqueue("q", jobs)
+    intake.claims.cluster.shards[0].enqueue("q", jobs)
 
 
 def again(intake):
@@ -41,7 +41,7 @@ def test_a_closed_gate_lets_urgent_jobs_pass_and_leaves_the_others_on_the_server
 
     assert intake.take(10) == 1
     assert intake.delivered == [b"2"]
-    assert intake.book.cluster.shards[0].sizes("q").due == 2
+    assert intake.claims.cluster.shards[0].sizes("q").due == 2
 
     gates.put("q", lambda: 9)
     again(intake)
@@ -62,7 +62,7 @@ def test_while_nothing_may_be_claimed_the_gate_is_asked_four_times_a_second(inta
 def test_jobs_that_the_gate_holds_back_wake_nobody(intake, redis_client):
     gates.put("q", lambda: 2)
     put(intake, 5)
-    wake = intake.book.cluster.shards[0].wake_key("q")
+    wake = intake.claims.cluster.shards[0].wake_key("q")
     redis_client.delete(wake)
 
     intake.take(10)

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from aragog.errors import BadInput
 from aragog.pinlater.address import of_socket
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.book import worker_name
+from aragog.pinlater.claims import worker_name
 from aragog.pinlater.cli import queue
-from aragog.pinlater.job import Nack, NewJob, State
+from aragog.pinlater.models import JobState, Nack, NewJob
 from aragog.standalone.redis_server import RedisServer
 
 pytestmark = pytest.mark.redis
@@ -81,11 +81,11 @@ def test_pausing_and_limiting_reach_all_shards(admin):
 def test_failed_jobs_are_retried_and_deleted_by_id_or_all(admin):
     fill(admin)
     fail_all(admin)
-    failed = admin.jobs("q", State.FAILED, limit=100)
+    failed = admin.jobs("q", JobState.FAILED, limit=100)
 
     assert len(failed) == 50
     assert admin.retry("q", [failed[0].job_id, failed[1].job_id]) == 2
-    assert admin.delete("q", State.FAILED, [failed[2].job_id]) == 1
+    assert admin.delete("q", JobState.FAILED, [failed[2].job_id]) == 1
     assert admin.find("q", failed[3].job_id).problem == "as asked"
     assert admin.retry("q") == 47
     assert admin.purge("q") == 49
@@ -96,7 +96,7 @@ def test_what_makes_no_sense_is_refused(admin):
     for nonsense in (
         lambda: admin.limit("q", 0),
         lambda: admin.configure("q", speed=3),
-        lambda: admin.delete("q", State.RUNNING),
+        lambda: admin.delete("q", JobState.RUNNING),
         lambda: admin.retry("q", ["7"]),
     ):
         with pytest.raises(BadInput):

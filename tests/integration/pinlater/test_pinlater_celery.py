@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from kombu import Consumer, Queue
 
-from aragog.pinlater import answers
-from aragog.pinlater.book import stop_books
-from aragog.pinlater.job import NewJob, State
+from aragog.pinlater import publish_receipts
+from aragog.pinlater.claims import stop_claims
+from aragog.pinlater.models import JobState, NewJob
 from tests.support.celery_worker import Worker, eventually
 from tests.support.pinlater_app import make
 
@@ -83,7 +83,7 @@ def test_a_worker_that_must_not_prefetch_takes_what_it_can_begin(place, tmp_path
 def _consumes_here():
     """What a consumer in this very process started ends with its test."""
     yield
-    stop_books()
+    stop_claims()
 
 
 @pytest.mark.usefixtures("_consumes_here")
@@ -118,7 +118,7 @@ def test_tasks_end_in_the_state_they_deserve(staffed):
     staffed.shard.enqueue("celery", [broken])
 
     sizes = eventually_sizes(staffed, ended=8)
-    failed = {job.name: job for job in staffed.shard.jobs("celery", State.FAILED, limit=20)}
+    failed = {job.name: job for job in staffed.shard.jobs("celery", JobState.FAILED, limit=20)}
     notes = staffed.notes()
 
     assert (sizes.succeeded, sizes.failed) == (2, 6)
@@ -237,11 +237,11 @@ def test_an_eta_of_three_hours_is_delivered_once(staffed):
 
 
 def test_a_unique_task_is_answered_that_it_is_already_there(staffed):
-    with answers.heard() as told:
+    with publish_receipts.collect_receipts() as told:
         for _ in range(2):
             staffed.app.send_task("say", ("once", 0.2), countdown=0.5, unique_key="page 7")
     eventually(lambda: "once done" in staffed.notes() and staffed.running() == 0)
-    with answers.heard() as later:
+    with publish_receipts.collect_receipts() as later:
         staffed.app.send_task("say", ("again",), unique_key="page 7")
     eventually(lambda: "again" in staffed.notes())
 
@@ -251,7 +251,7 @@ def test_a_unique_task_is_answered_that_it_is_already_there(staffed):
 
 def test_a_batch_of_tasks_is_published_together_and_each_is_due_in_its_time(staffed):
     with (
-        answers.heard() as told,
+        publish_receipts.collect_receipts() as told,
         staffed.app.producer_pool.acquire(block=True) as producer,
         producer.batch() as batch,
     ):
@@ -286,7 +286,7 @@ def test_a_stopped_worker_gives_back_what_it_had_not_begun(place, tmp_path):
     sizes = place.shard.sizes("celery")
     assert (sizes.running, sizes.due + sizes.succeeded) == (0, 5)
     assert sizes.succeeded < 5
-    assert [j.attempts for j in place.shard.jobs("celery", State.PENDING, limit=9)] == [
+    assert [j.attempts for j in place.shard.jobs("celery", JobState.PENDING, limit=9)] == [
         0
     ] * sizes.due
 
@@ -300,7 +300,7 @@ def changed(job, **parts):
 def test_a_message_that_is_none_ends_no_worker_and_is_kept_as_failed(place, tmp_path, pool):
     # What was seen: one message that kombu could not decode ended every worker that took it.
     place.app.send_task("say", ("first",))
-    [job] = place.shard.jobs("celery", State.PENDING, limit=1)
+    [job] = place.shard.jobs("celery", JobState.PENDING, limit=1)
     headers = json.loads(job.body)["headers"]
     broken = [
         changed(job, body="!!!"),
@@ -320,6 +320,6 @@ def test_a_message_that_is_none_ends_no_worker_and_is_kept_as_failed(place, tmp_
         eventually(lambda: place.notes() == ["first", "last"])
         eventually(lambda: place.shard.sizes("celery").failed == len(broken))
 
-    failed = place.shard.jobs("celery", State.FAILED, limit=50)
+    failed = place.shard.jobs("celery", JobState.FAILED, limit=50)
     assert {job.attempts for job in failed} == {1}
     assert all(job.problem and job.body for job in failed)

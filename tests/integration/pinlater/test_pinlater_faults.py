@@ -15,7 +15,7 @@ from kombu.exceptions import OperationalError
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.address import of_socket
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pinlater.job import NewJob
+from aragog.pinlater.models import NewJob
 from aragog.pinlater.shard import RedisShard
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker, eventually

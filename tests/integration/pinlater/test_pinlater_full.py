@@ -14,7 +14,7 @@ import pytest
 import redis
 
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.job import Nack, NewJob, State
+from aragog.pinlater.models import JobState, Nack, NewJob
 from aragog.pinlater.shard import RedisShard
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker, eventually
@@ -50,10 +50,10 @@ def test_jobs_on_a_full_server_can_be_claimed_acknowledged_and_given_back(client
             Nack(again.job_id, again.token, "again", 1000, "not yet"),
             Nack(bad.job_id, bad.token, "fail", 0, "bad"),
         ],
-    ) == [State.PENDING, State.FAILED]
+    ) == [JobState.PENDING, JobState.FAILED]
     (last,) = claimed(shard)
     assert shard.extend("q", [(last.job_id, last.token)], timeout_ms=1) == [True]
-    assert shard.delete("q", State.FAILED, limit=10) == 1
+    assert shard.delete("q", JobState.FAILED, limit=10) == 1
     assert claimed(shard) == ()
     assert shard.sweep("q", reap_before_ms=1 << 60).failed == 0
 

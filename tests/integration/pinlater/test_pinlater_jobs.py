@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from aragog.errors import ConfigError
-from aragog.pinlater.job import State
-from aragog.pinlater.jobs import JobTypes
+from aragog.pinlater.job_types import JobTypes
+from aragog.pinlater.models import JobState
 from tests.support.celery_worker import ROOT, Worker, eventually
 from tests.support.pinlater_app import make
 
@@ -37,7 +37,7 @@ def test_a_job_type_is_a_function_and_a_section(place, tmp_path):
         "rate": 50,
     }
     assert place.shard.stats("images")["retried"] == 3
-    [done] = place.shard.jobs("images", State.SUCCEEDED, limit=5)
+    [done] = place.shard.jobs("images", JobState.SUCCEEDED, limit=5)
     assert done.name == "resize"
 
 

@@ -33,7 +33,7 @@ def test_a_nearly_full_server_refuses_new_urls_and_says_when_to_come_back(home):
 
         assert refused.value.retry_after_s > 0
         assert home.urls() == ["http://a.test/1"]
-        assert client.waiting() == 1
+        assert client.in_flight() == 1
 
 
 def test_the_backlog_shows_it_before_anything_is_refused(home):
@@ -44,7 +44,7 @@ def test_the_backlog_shows_it_before_anything_is_refused(home):
     with Aragog(home.settings) as client:
         busy = client.backlog()
 
-    assert (quiet.waiting, quiet.memory_share, quiet.fetching_waits) == (2, 0.0, False)
+    assert (quiet.in_flight, quiet.memory_share, quiet.fetching_waits) == (2, 0.0, False)
     assert busy.memory_share > REFUSED_FROM
 
 
@@ -60,5 +60,5 @@ def test_who_would_rather_wait_is_served_when_there_is_room(home, monkeypatch):
     with Aragog(home.settings) as client:
         answers = list(client.enqueue_all(["http://a.test/1"], on_wait=make_room))
 
-    assert [a.fate for a in answers] == ["accepted"]
+    assert [a.status for a in answers] == ["accepted"]
     assert len(refusals) == 1

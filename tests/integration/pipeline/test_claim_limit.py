@@ -5,8 +5,8 @@ import redis
 
 from aragog.clock import ManualClock
 from aragog.pipeline.admission import Admission
-from aragog.pipeline.room import ALL, NONE, URGENT, claim_limit
-from aragog.pipeline.spool import Spool
+from aragog.pipeline.spool.room import ALL, NONE, URGENT, claim_limit
+from aragog.pipeline.spool.spool import Spool
 
 pytestmark = pytest.mark.redis
 

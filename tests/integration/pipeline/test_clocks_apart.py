@@ -9,10 +9,10 @@ import pytest
 
 from aragog.bootstrap import connect
 from aragog.clock import SystemClock
-from aragog.pipeline.bundles import FetchBundle, RobotsBundle, UrlJob
-from aragog.pipeline.fetch import fetch_bundle
-from aragog.pipeline.robots import robots_bundle
-from aragog.pipeline.sending import FETCH, ROBOTS, Send
+from aragog.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
+from aragog.pipeline.routing import FETCH, ROBOTS, OutgoingMessage
+from aragog.pipeline.stages.fetch import fetch_batch
+from aragog.pipeline.stages.robots import robots_batch
 from aragog.settings import Settings
 from tests.support.pipeline_stand import Sent
 
@@ -69,25 +69,25 @@ def crawl(services, port):
     """Run all that is sent at its time, by a true stopwatch; how many `fetch` runs there were."""
     clock = SystemClock()
     jobs = tuple(UrlJob(url=f"http://127.0.0.1:{port}/{n}") for n in range(URLS))
-    waiting = [(clock.monotonic_s(), 0, Send(FETCH, FetchBundle(jobs)))]
+    in_flight = [(clock.monotonic_s(), 0, OutgoingMessage(FETCH, FetchBatch(jobs)))]
     runs = count = 0
-    while waiting:
-        waiting.sort(key=lambda entry: entry[:2])
-        due_s, _, send = waiting.pop(0)
+    while in_flight:
+        in_flight.sort(key=lambda entry: entry[:2])
+        due_s, _, send = in_flight.pop(0)
         clock.sleep_s(due_s - clock.monotonic_s())
         if send.task == FETCH:
             runs += 1
             assert runs < 100
-            sends = fetch_bundle(FetchBundle.read(read(send)), services)
+            sends = fetch_batch(FetchBatch.read(read(send)), services)
         elif send.task == ROBOTS:
-            sends = robots_bundle(RobotsBundle.read(read(send)), services)
+            sends = robots_batch(RobotsBatch.read(read(send)), services)
         else:
             continue
         for following in sends:
             count += 1
             wait_s = (following.delay_ms or 0) / 1000
             assert wait_s < 60
-            waiting.append((clock.monotonic_s() + wait_s, count, following))
+            in_flight.append((clock.monotonic_s() + wait_s, count, following))
     return runs
 
 
@@ -106,7 +106,7 @@ def test_urls_wait_for_their_slots_whatever_the_workers_clock_shows(
 def test_a_pause_lasts_as_long_as_it_was_told_by_a_worker_with_a_wrong_clock(worker):
     behind = worker(-HOUR_MS)
 
-    behind.limiter.push_back("a.test", behind.clock.now_ms() + 60_000)
+    behind.limiter.pause_until("a.test", behind.clock.now_ms() + 60_000)
 
     assert 55_000 < behind.limiter.describe(["a.test"])["a.test"].backlog_ms < 65_000
 

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from aragog.pipeline.bundles import FetchBundle, PageBundle, UrlJob
-from aragog.pipeline.damaged import WAIT_MS
-from aragog.pipeline.fetch import fetch_bundle
-from aragog.pipeline.page_writes import Planned, to_blob
-from aragog.pipeline.refresh import enqueue_due
-from aragog.pipeline.sending import FETCH
-from aragog.pipeline.spool import Spool
-from aragog.pipeline.store import store_bundle
-from aragog.urlstore.compression import compress
+from aragog.pipeline.faults.damaged import WAIT_MS
+from aragog.pipeline.messages import FetchBatch, PageBatch, UrlJob
+from aragog.pipeline.pages.updates import PageUpdate, to_blob
+from aragog.pipeline.routing import FETCH
+from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.stages.fetch import fetch_batch
+from aragog.pipeline.stages.refresh import enqueue_due
+from aragog.pipeline.stages.store import store_batch
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.keys import content_key
-from aragog.urlstore.nodes import node_id
+from aragog.urlstore.content.compression import compress
+from aragog.urlstore.content.keys import content_key
+from aragog.urlstore.pages.nodes import node_id
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.sqlite import SqliteTables
 from tests.support.pipeline_stand import Rates
@@ -54,10 +54,10 @@ class Stage:
         self.spool = Spool(redis_client, prefix="t:", ttl_s=60)
         self.services = replace(stand.services, store=self.store, spool=self.spool)
 
-    def bundle(self, urls, at_ms=NOW_MS + 10):
+    def batch(self, urls, at_ms=NOW_MS + 10):
         bodies = self.spool.put_many([compress(url.encode()) for url in urls])
         planned = [
-            Planned(
+            PageUpdate(
                 page(url, at_ms, links=["http://target.example/"], fields={"title": b"new"}),
                 token,
                 len(url),
@@ -66,8 +66,8 @@ class Stage:
         ]
         (token,) = self.spool.put_many([to_blob(planned)])
         jobs = tuple(UrlJob(url=url, attempt=2) for url in urls)
-        self.services.waiting.mark(urls)
-        return PageBundle(token, jobs, tuple(bodies))
+        self.services.in_flight.mark(urls)
+        return PageBatch(token, jobs, tuple(bodies))
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def stage(pipeline_stand, redis_client, tmp_path):
 
 
 def test_pages_of_the_other_files_are_stored_and_the_rest_comes_back_later(stage):
-    sends = store_bundle(stage.bundle(URLS), stage.services)
+    sends = store_batch(stage.batch(URLS), stage.services)
 
     assert [record.fields["title"] for record in stage.store.get_many(WELL)] == [b"new"] * len(WELL)
     back = [job for send in sends for job in send.message.jobs]
@@ -97,24 +97,24 @@ def test_pages_of_the_other_files_are_stored_and_the_rest_comes_back_later(stage
     assert {job.attempt for job in back} == {2}
     assert all(send.task == FETCH for send in sends)
     assert {send.delay_ms for send in sends} == {WAIT_MS}
-    assert all(stage.services.waiting.waits(url) for url in LOST)
-    assert not any(stage.services.waiting.waits(url) for url in WELL)
+    assert all(stage.services.in_flight.waits(url) for url in LOST)
+    assert not any(stage.services.in_flight.waits(url) for url in WELL)
 
 
 def test_a_url_of_the_damaged_file_is_not_fetched_until_it_is_replaced(stage):
     jobs = tuple(UrlJob(url=url, refresh=True) for url in LOST)
     services = replace(stage.services, limiter=Unasked(), robots=Unasked())
 
-    sends = fetch_bundle(FetchBundle(jobs), services)
+    sends = fetch_batch(FetchBatch(jobs), services)
 
     assert sorted(job.url for send in sends for job in send.message.jobs) == sorted(LOST)
     assert {send.delay_ms for send in sends} == {WAIT_MS}
 
 
 def test_links_of_new_pages_are_kept_while_a_file_is_damaged(stage):
-    store_bundle(stage.bundle(WELL), stage.services)
+    store_batch(stage.batch(WELL), stage.services)
     stage.store.repair(grace_s=0)
-    while stage.store.fold_links(1000).left:
+    while stage.store.compact_links(1000).left:
         pass
 
     links = stage.store.inlinks("http://target.example/", limit=100)
@@ -142,5 +142,5 @@ def test_repair_replaces_the_file_and_fetches_again_what_was_lost(stage):
     due = {one.url for one in stage.store.claim_due(stage.stand.clock.now_ms(), 100, 60)}
     assert set(LOST) <= due
     assert [stage.content.get(content_key(url)) for url in LOST] == [None] * len(LOST)
-    assert store_bundle(stage.bundle(LOST, NOW_MS + 5000), stage.services) == []
+    assert store_batch(stage.batch(LOST, NOW_MS + 5000), stage.services) == []
     assert [record.fields["title"] for record in stage.store.get_many(LOST)] == [b"new"] * len(LOST)

@@ -9,10 +9,10 @@ from aragog.bootstrap import url_store
 from aragog.cli import main
 from aragog.clock import ManualClock
 from aragog.settings import load_settings
-from aragog.urlstore.compression import compress
+from aragog.urlstore.content.compression import compress
 from aragog.urlstore.records import ContentWrite
-from aragog.urlstore.refresh import Seen
-from aragog.urlstore.scarcity import Budget
+from aragog.urlstore.schedule.crawl_budget import Budget
+from aragog.urlstore.schedule.refresh_policy import Seen
 from tests.support.stores import NOW_MS, page
 
 A, B = "http://a.example/", "http://b.example/"
@@ -51,7 +51,7 @@ def test_changes_are_shown_and_their_cursor_goes_on(here):
 
 
 def test_due_tells_why(here):
-    here.hold(A, "shop")
+    here.watch(A, "shop")
     told = run("due", A)
 
     assert "held by" in told

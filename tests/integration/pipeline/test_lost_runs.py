@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from aragog.errors import StoreUnavailable
-from aragog.pipeline import tally
-from aragog.pipeline.bundles import Answer, AnswerBundle, UrlJob
-from aragog.pipeline.canonicalize import canonicalize_bundle
-from aragog.pipeline.page_writes import from_blob
-from aragog.pipeline.sending import CANONICALIZE, STORE
-from aragog.urlstore.compression import compress
+from aragog.pipeline import counters
+from aragog.pipeline.messages import FetchResult, ResultBatch, UrlJob
+from aragog.pipeline.pages.updates import from_blob
+from aragog.pipeline.routing import CANONICALIZE, STORE
+from aragog.pipeline.stages.canonicalize import canonicalize_batch
+from aragog.urlstore.content.compression import compress
 from tests.support.stores import NOW_MS
 
 pytestmark = pytest.mark.redis
@@ -21,9 +21,9 @@ def batch(stand, *bodies):
     blobs = [compress(body) for body in bodies]
     tokens = stand.services.spool.put_many(blobs)
     urls = [f"http://site.example/{n}" for n in range(len(bodies))]
-    return AnswerBundle(
+    return ResultBatch(
         tuple(
-            Answer(
+            FetchResult(
                 job=UrlJob(url=url, priority=3), kind="Fetched", final_url=url, status=200,
                 fetched_at_ms=NOW_MS, content_type="text/html", token=token,
             )
@@ -32,9 +32,9 @@ def batch(stand, *bodies):
     )  # fmt: skip
 
 
-def lose_a_run(stand, bundle):
+def lose_a_run(stand, one_batch):
     """The process was killed after it had begun to read."""
-    stand.services.run_marks.begin([a.token for a in bundle.answers])
+    stand.services.run_marks.begin([a.token for a in one_batch.answers])
 
 
 def written(stand, sends):
@@ -45,10 +45,10 @@ def written(stand, sends):
 
 
 def test_a_batch_that_lost_its_process_is_cut_into_its_pages(pipeline_stand):
-    bundle = batch(pipeline_stand, b"<title>A</title>", b"<title>B</title>")
-    lose_a_run(pipeline_stand, bundle)
+    one_batch = batch(pipeline_stand, b"<title>A</title>", b"<title>B</title>")
+    lose_a_run(pipeline_stand, one_batch)
 
-    sends = canonicalize_bundle(bundle, pipeline_stand.services)
+    sends = canonicalize_batch(one_batch, pipeline_stand.services)
 
     assert [s.task for s in sends] == [CANONICALIZE, CANONICALIZE]
     assert [[a.final_url for a in s.message.answers] for s in sends] == [
@@ -56,33 +56,33 @@ def test_a_batch_that_lost_its_process_is_cut_into_its_pages(pipeline_stand):
         ["http://site.example/1"],
     ]
     assert {s.priority for s in sends} == {3}
-    assert pipeline_stand.services.tally.read()[tally.RUNS_LOST] == 1
+    assert pipeline_stand.services.counters.read()[counters.RUNS_LOST] == 1
 
 
 def test_a_page_alone_is_read_again_after_one_lost_run(pipeline_stand):
-    bundle = batch(pipeline_stand, b"<title>A</title>")
-    lose_a_run(pipeline_stand, bundle)
+    one_batch = batch(pipeline_stand, b"<title>A</title>")
+    lose_a_run(pipeline_stand, one_batch)
 
-    (write,) = written(pipeline_stand, canonicalize_bundle(bundle, pipeline_stand.services))
+    (write,) = written(pipeline_stand, canonicalize_batch(one_batch, pipeline_stand.services))
 
     assert write.facts["outcome"] == "Fetched"
     assert write.fields["page.title"] == b'"A"'
 
 
 def test_a_page_that_was_lost_twice_alone_is_stored_as_unreadable_with_the_reason(pipeline_stand):
-    bundle = batch(pipeline_stand, b"<title>A</title>")
-    lose_a_run(pipeline_stand, bundle)
-    lose_a_run(pipeline_stand, bundle)
+    one_batch = batch(pipeline_stand, b"<title>A</title>")
+    lose_a_run(pipeline_stand, one_batch)
+    lose_a_run(pipeline_stand, one_batch)
 
-    (write,) = written(pipeline_stand, canonicalize_bundle(bundle, pipeline_stand.services))
+    (write,) = written(pipeline_stand, canonicalize_batch(one_batch, pipeline_stand.services))
 
     assert write.facts["outcome"] == "Unreadable"
     assert "process" in write.facts["why"]
-    assert pipeline_stand.services.tally.read()[tally.UNREADABLE] == 1
+    assert pipeline_stand.services.counters.read()[counters.UNREADABLE] == 1
 
 
 def test_a_run_that_ends_with_an_error_of_the_store_was_not_lost(pipeline_stand):
-    bundle = batch(pipeline_stand, b"<link rel=canonical href=/c>")
+    one_batch = batch(pipeline_stand, b"<link rel=canonical href=/c>")
 
     class Away:
         def refused(self, urls):
@@ -93,9 +93,9 @@ def test_a_run_that_ends_with_an_error_of_the_store_was_not_lost(pipeline_stand)
 
     away = {"store": Away()}
     with pytest.raises(StoreUnavailable):
-        canonicalize_bundle(bundle, replace(pipeline_stand.services, **away))
+        canonicalize_batch(one_batch, replace(pipeline_stand.services, **away))
 
-    assert pipeline_stand.services.run_marks.begin([a.token for a in bundle.answers]) == 0
+    assert pipeline_stand.services.run_marks.begin([a.token for a in one_batch.answers]) == 0
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ def test_a_run_that_ends_with_an_error_of_the_store_was_not_lost(pipeline_stand)
     ],
 )
 def test_a_part_that_is_odd_loses_neither_links_nor_title(pipeline_stand, markup):
-    bundle = batch(pipeline_stand, b"<title>A b c</title><a href=/next>n</a>" + markup)
+    one_batch = batch(pipeline_stand, b"<title>A b c</title><a href=/next>n</a>" + markup)
 
-    (write,) = written(pipeline_stand, canonicalize_bundle(bundle, pipeline_stand.services))
+    (write,) = written(pipeline_stand, canonicalize_batch(one_batch, pipeline_stand.services))
 
     assert "http://site.example/next" in [link.url for link in write.links]
     assert b"page.title" in b" ".join(name.encode() for name in write.fields)
@@ -117,11 +117,11 @@ def test_a_part_that_is_odd_loses_neither_links_nor_title(pipeline_stand, markup
 
 def test_a_sitemap_that_was_lost_twice_is_not_read_either(pipeline_stand):
     (answer,) = batch(pipeline_stand, b"<urlset><url><loc>/x</loc></url></urlset>").answers
-    bundle = AnswerBundle((replace(answer, job=replace(answer.job, sitemap=True)),))
-    lose_a_run(pipeline_stand, bundle)
-    lose_a_run(pipeline_stand, bundle)
+    one_batch = ResultBatch((replace(answer, job=replace(answer.job, sitemap=True)),))
+    lose_a_run(pipeline_stand, one_batch)
+    lose_a_run(pipeline_stand, one_batch)
 
-    (write,) = written(pipeline_stand, canonicalize_bundle(bundle, pipeline_stand.services))
+    (write,) = written(pipeline_stand, canonicalize_batch(one_batch, pipeline_stand.services))
 
     assert write.facts["outcome"] == "Unreadable"
     assert pipeline_stand.sent.urls() == []

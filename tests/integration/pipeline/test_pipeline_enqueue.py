@@ -11,8 +11,8 @@ import pytest
 
 from aragog.client import Aragog
 from aragog.errors import BrokerUnavailable, ConfigError
-from aragog.pipeline.enqueue import Fate
-from aragog.pipeline.waiting import Waiting
+from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.stages.enqueue import EnqueueStatus
 from aragog.urls import url_key
 from tests.support.producer import producer_home
 
@@ -32,13 +32,18 @@ def client(home):
 
 
 def fates(client, urls, **options):
-    return [answer.fate for answer in client.enqueue(urls, **options)]
+    return [answer.status for answer in client.enqueue(urls, **options)]
 
 
 def test_each_url_is_answered_in_order(client):
     answers = client.enqueue(["http://a.test/1", "nonsense", "HTTP://A.test:80/1", "ftp://a.test/"])
 
-    assert [a.fate for a in answers] == [Fate.ACCEPTED, Fate.INVALID, Fate.WAITING, Fate.INVALID]
+    assert [a.status for a in answers] == [
+        EnqueueStatus.ACCEPTED,
+        EnqueueStatus.INVALID,
+        EnqueueStatus.WAITING,
+        EnqueueStatus.INVALID,
+    ]
     assert [a.url for a in answers] == ["http://a.test/1", None, "http://a.test/1", None]
     assert answers[1].why
     assert answers[3].why
@@ -47,17 +52,20 @@ def test_each_url_is_answered_in_order(client):
 def test_what_waits_is_not_sent_twice(client, home):
     client.enqueue(["http://a.test/1"])
 
-    assert fates(client, ["http://a.test/1", "http://a.test/2"]) == [Fate.WAITING, Fate.ACCEPTED]
+    assert fates(client, ["http://a.test/1", "http://a.test/2"]) == [
+        EnqueueStatus.WAITING,
+        EnqueueStatus.ACCEPTED,
+    ]
     assert sorted(home.urls()) == ["http://a.test/1", "http://a.test/2"]
 
 
 def test_a_bundle_carries_25_urls_of_alternating_hosts(client, home):
     client.enqueue([f"http://h{n // 100}.test/{n}" for n in range(500)])
 
-    bundles = [[job["url"] for job in message["urls"]] for message in home.messages()]
+    batches = [[job["url"] for job in message["urls"]] for message in home.messages()]
 
-    assert [len(bundle) for bundle in bundles] == [25] * 20
-    assert all(len({url.split("/")[2] for url in bundle}) == 5 for bundle in bundles)
+    assert [len(batch) for batch in batches] == [25] * 20
+    assert all(len({url.split("/")[2] for url in batch}) == 5 for batch in batches)
 
 
 def test_depth_refresh_priority_and_run_after_travel_with_the_url(client, home):
@@ -82,18 +90,18 @@ def test_options_out_of_bounds_are_refused_before_anything_is_sent(client, home,
 
 
 def test_a_note_that_a_killed_producer_left_keeps_no_url_out(client, home):
-    Waiting(home.redis, prefix="aragog:").mark(["http://a.test/1"])
+    InFlightSet(home.redis, prefix="aragog:").mark(["http://a.test/1"])
 
-    assert fates(client, ["http://a.test/1", "http://a.test/2"]) == [Fate.ACCEPTED] * 2
+    assert fates(client, ["http://a.test/1", "http://a.test/2"]) == [EnqueueStatus.ACCEPTED] * 2
     assert sorted(home.urls()) == ["http://a.test/1", "http://a.test/2"]
 
 
 def test_a_producer_that_meets_another_one_sending_waits_for_it(client, home):
-    notes = Waiting(home.redis, prefix="aragog:")
+    notes = InFlightSet(home.redis, prefix="aragog:")
     notes.mark(["http://a.test/1"])
     threading.Timer(0.3, notes.confirm, [["http://a.test/1"]]).start()
 
-    assert fates(client, ["http://a.test/1"]) == [Fate.WAITING]
+    assert fates(client, ["http://a.test/1"]) == [EnqueueStatus.WAITING]
     assert home.messages() == []
 
 
@@ -108,7 +116,7 @@ def test_many_threads_and_one_url_make_one_message(client, home):
     for thread in threads:
         thread.join()
 
-    assert sorted(found) == sorted([Fate.ACCEPTED, *[Fate.WAITING] * 7])
+    assert sorted(found) == sorted([EnqueueStatus.ACCEPTED, *[EnqueueStatus.WAITING] * 7])
     assert home.urls() == ["http://a.test/1"]
 
 
@@ -119,7 +127,7 @@ def test_nothing_is_lost_when_the_broker_goes_away_and_comes_back(client, home):
         client.enqueue(["http://a.test/2"])
     home.server.start()
 
-    assert fates(client, ["http://a.test/2"]) == [Fate.ACCEPTED]
+    assert fates(client, ["http://a.test/2"]) == [EnqueueStatus.ACCEPTED]
     assert "http://a.test/2" in home.urls()
 
 
@@ -129,7 +137,7 @@ def test_a_producer_killed_in_the_middle_and_started_again_loses_nothing(home, t
     file.write_text("\n".join(wanted))
     command = [sys.executable, "-m", "aragog.cli", "enqueue", str(file)]
     first = subprocess.Popen(command, env=home.environ, stdout=subprocess.DEVNULL)
-    while home.redis.hlen("aragog:waiting") < 3000 and first.poll() is None:
+    while home.redis.hlen("aragog:in_flight") < 3000 and first.poll() is None:
         time.sleep(0.005)
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
@@ -140,13 +148,13 @@ def test_a_producer_killed_in_the_middle_and_started_again_loses_nothing(home, t
 
 
 def test_who_insists_need_not_wait_for_a_message_that_was_lost(redis_client):
-    waiting, url = Waiting(redis_client, prefix="t:"), "http://a.test/"
-    waiting.mark([url])
-    waiting.confirm([url])
-    assert waiting.mark([url], insist=True) == [False]
+    in_flight, url = InFlightSet(redis_client, prefix="t:"), "http://a.test/"
+    in_flight.mark([url])
+    in_flight.confirm([url])
+    assert in_flight.mark([url], insist=True) == [False]
 
     # As if it had been confirmed an hour and a minute ago.
     redis_client.hincrby("t:waiting", url_key(url), -3660)
 
-    assert waiting.mark([url]) == [False]
-    assert waiting.mark([url], insist=True) == [True]
+    assert in_flight.mark([url]) == [False]
+    assert in_flight.mark([url], insist=True) == [True]

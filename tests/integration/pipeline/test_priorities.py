@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from aragog.pipeline.again import from_the_beginning
-from aragog.pipeline.bundles import Answer, AnswerBundle, RobotsBundle, UrlJob
-from aragog.pipeline.canonicalize import canonicalize_bundle
-from aragog.pipeline.robots import _onward, _Wait
-from aragog.pipeline.sending import CANONICALIZE, FETCH, STORE
-from aragog.pipeline.spool import Spool
-from aragog.urlstore.compression import compress
+from aragog.pipeline.messages import FetchResult, ResultBatch, RobotsBatch, UrlJob
+from aragog.pipeline.refetch import from_the_beginning
+from aragog.pipeline.routing import CANONICALIZE, FETCH, STORE
+from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.stages.canonicalize import canonicalize_batch
+from aragog.pipeline.stages.robots import _onward, _Wait
+from aragog.urlstore.content.compression import compress
 
 pytestmark = pytest.mark.redis
 URL = "http://site.example/"
@@ -26,7 +26,7 @@ def stand(pipeline_stand, redis_client):
 
 def test_canonicalize_hands_it_on_to_store_and_to_the_links_it_follows(stand):
     (token,) = stand.services.spool.put_many([compress(PAGE)])
-    answer = Answer(
+    answer = FetchResult(
         job=UrlJob(url=URL, priority=1, depth=1),
         kind="Fetched",
         final_url=URL,
@@ -35,7 +35,7 @@ def test_canonicalize_hands_it_on_to_store_and_to_the_links_it_follows(stand):
         content_type="text/html",
     )
 
-    (to_store,) = canonicalize_bundle(AnswerBundle((answer,)), stand.services)
+    (to_store,) = canonicalize_batch(ResultBatch((answer,)), stand.services)
 
     assert (to_store.task, to_store.priority) == (STORE, 1)
     (followed,) = stand.sent.messages
@@ -45,9 +45,9 @@ def test_canonicalize_hands_it_on_to_store_and_to_the_links_it_follows(stand):
 
 def test_robots_hands_it_back_to_fetch_and_to_itself(stand):
     jobs = tuple(UrlJob(url=f"http://{h}.example/", priority=2) for h in "ab")
-    bundle = RobotsBundle(("http://a.example", "http://b.example"), jobs)
+    batch = RobotsBatch(("http://a.example", "http://b.example"), jobs)
 
-    sends = _onward(bundle, {"http://b.example": _Wait(1)}, stand.services)
+    sends = _onward(batch, {"http://b.example": _Wait(1)}, stand.services)
 
     assert [send.priority for send in sends] == [2, 2]
 

@@ -5,11 +5,11 @@ import pytest
 
 from aragog.errors import InvalidMessage
 from aragog.pages.richpins import EXTRACTOR_VERSION
-from aragog.pipeline.holding import HoldBundle, apply_holds
-from aragog.pipeline.reextract import ReextractBundle, reextract_bundle, walk
-from aragog.urlstore.compression import compress
+from aragog.pipeline.stages.reextract import ReextractBatch, reextract_batch, walk
+from aragog.pipeline.stages.watches import WatchBatch, apply_watches
+from aragog.urlstore.content.compression import compress
 from aragog.urlstore.records import ContentWrite
-from aragog.urlstore.refresh import Seen
+from aragog.urlstore.schedule.refresh_policy import Seen
 from tests.support.stores import NOW_MS, page
 
 pytestmark = pytest.mark.redis
@@ -28,7 +28,7 @@ def stored(stand, url, fields, *, version=0):
 
 def again(stand, **which):
     urls = [u for stretch in walk(stand.store, None, **which) for u in stretch.urls]
-    return reextract_bundle(ReextractBundle(tuple(urls)), stand.store)
+    return reextract_batch(ReextractBatch(tuple(urls)), stand.store)
 
 
 def test_a_page_is_read_again_from_its_content(pipeline_stand):
@@ -46,7 +46,7 @@ def test_read_again_twice_changes_nothing(pipeline_stand):
     again(pipeline_stand)
 
     assert again(pipeline_stand) == {}
-    assert reextract_bundle(ReextractBundle((A,)), pipeline_stand.store) == {"read": 1}
+    assert reextract_batch(ReextractBatch((A,)), pipeline_stand.store) == {"read": 1}
 
 
 def test_what_is_found_no_more_goes_and_what_others_put_stays(pipeline_stand):
@@ -84,12 +84,12 @@ def test_a_walk_goes_on_where_it_was(pipeline_stand):
 
 def test_holds_come_as_messages_in_any_order(pipeline_stand):
     services = pipeline_stand.services
-    for bundle in (
-        HoldBundle((A, B), "shop", hold=False, at_ms=NOW_MS + 5),
-        HoldBundle((A, "nonsense", B), "shop", hold=True, at_ms=NOW_MS),
-        HoldBundle((B,), "kitchen", hold=True, at_ms=NOW_MS),
+    for batch in (
+        WatchBatch((A, B), "shop", watch=False, at_ms=NOW_MS + 5),
+        WatchBatch((A, "nonsense", B), "shop", watch=True, at_ms=NOW_MS),
+        WatchBatch((B,), "kitchen", watch=True, at_ms=NOW_MS),
     ):
-        apply_holds(HoldBundle.read(orjson.loads(orjson.dumps(bundle.wire()))), services)
+        apply_watches(WatchBatch.read(orjson.loads(orjson.dumps(batch.wire()))), services)
 
     assert pipeline_stand.store.holders(A) == []
     assert pipeline_stand.store.holders(B) == ["kitchen"]
@@ -97,7 +97,7 @@ def test_holds_come_as_messages_in_any_order(pipeline_stand):
 
 @pytest.mark.parametrize("wire", [None, {}, {"v": 1}, {"v": 9, "urls": []}])
 def test_messages_of_another_version_are_refused(wire):
-    for cls in (HoldBundle, ReextractBundle):
+    for cls in (WatchBatch, ReextractBatch):
         with pytest.raises(InvalidMessage):
             cls.read(wire)
 
@@ -147,6 +147,6 @@ def test_a_page_that_lost_two_processes_is_given_up(pipeline_stand):
     for _ in range(2):
         marks.begin(["reextract", A])
 
-    counts = reextract_bundle(ReextractBundle((A,)), pipeline_stand.store, marks=marks)
+    counts = reextract_batch(ReextractBatch((A,)), pipeline_stand.store, marks=marks)
 
     assert counts == {"given_up": 1}

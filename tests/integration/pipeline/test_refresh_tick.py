@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pipeline.bundles import PRIORITY_DEFAULT, PRIORITY_REFRESH
-from aragog.pipeline.refresh import CLAIM_S, TICK_S, enqueue_due, horizon_ms
-from aragog.urlstore.refresh import Seen
+from aragog.pipeline.messages import PRIORITY_DEFAULT, PRIORITY_REFRESH
+from aragog.pipeline.stages.refresh import CLAIM_S, TICK_S, enqueue_due, horizon_ms
+from aragog.urlstore.schedule.refresh_policy import Seen
 from tests.support.stores import NOW_MS, page
 
 pytestmark = pytest.mark.redis

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from aragog.pipeline.bundles import AnswerBundle, FetchBundle, RobotsBundle
-from aragog.pipeline.enqueue import Wanted
-from aragog.pipeline.fetch import fetch_bundle
-from aragog.pipeline.robots import robots_bundle
+from aragog.pipeline.messages import FetchBatch, ResultBatch, RobotsBatch
+from aragog.pipeline.stages.enqueue import EnqueueOptions
+from aragog.pipeline.stages.fetch import fetch_batch
+from aragog.pipeline.stages.robots import robots_batch
 from tests.support.origin import page, redirect
 
 pytestmark = pytest.mark.redis
@@ -17,14 +17,14 @@ RULES = b"User-agent: *\nDisallow: /a<d.html\nDisallow: /*?b=\nDisallow: /*utm_s
 
 def fetched(stand, url: str) -> list[tuple[str, str]]:
     """(kind, final URL) of what became of `url`, enqueued by its producer as it is."""
-    list(stand.services.enqueuer.enqueue([url], Wanted()))
+    list(stand.services.enqueuer.enqueue([url], EnqueueOptions()))
     (send,) = stand.sent.messages
     stand.sent.messages.clear()
-    sends = fetch_bundle(FetchBundle.read(send.message.wire()), stand.services)
+    sends = fetch_batch(FetchBatch.read(send.message.wire()), stand.services)
     return [
         (answer.kind, answer.final_url)
         for send in sends
-        if isinstance(send.message, AnswerBundle)
+        if isinstance(send.message, ResultBatch)
         for answer in send.message.answers
     ]
 
@@ -75,12 +75,12 @@ def test_a_redirect_that_had_to_wait_for_rules_keeps_its_spelling(crawl_stand):
         }
     )
     stand.know_rules("site.test")
-    list(stand.services.enqueuer.enqueue(["http://site.test/"], Wanted()))
-    first = FetchBundle.read(stand.sent.messages[0].message.wire())
+    list(stand.services.enqueuer.enqueue(["http://site.test/"], EnqueueOptions()))
+    first = FetchBatch.read(stand.sent.messages[0].message.wire())
 
-    (to_robots,) = fetch_bundle(first, stand.services)
-    (to_fetch,) = robots_bundle(RobotsBundle.read(to_robots.message.wire()), stand.services)
-    (to_canonicalize,) = fetch_bundle(FetchBundle.read(to_fetch.message.wire()), stand.services)
+    (to_robots,) = fetch_batch(first, stand.services)
+    (to_fetch,) = robots_batch(RobotsBatch.read(to_robots.message.wire()), stand.services)
+    (to_canonicalize,) = fetch_batch(FetchBatch.read(to_fetch.message.wire()), stand.services)
 
     (answer,) = to_canonicalize.message.answers
     assert answer.kind == "Refused"

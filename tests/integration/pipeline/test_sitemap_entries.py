@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from aragog.pipeline.bundles import Answer, UrlJob
-from aragog.pipeline.sitemaps import enqueue_entries
-from aragog.urlstore.refresh import Seen
+from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.pipeline.stages.sitemaps import enqueue_entries
+from aragog.urlstore.schedule.refresh_policy import Seen
 from tests.support.stores import NOW_MS, body, page
 
 pytestmark = pytest.mark.redis
@@ -26,7 +26,7 @@ def listed(stand, entries):
         "</lastmod></url>"
         for url, at_ms in entries
     )
-    answer = Answer(job=UrlJob(url=MAP), kind="Fetched", final_url=MAP, fetched_at_ms=NOW_MS)
+    answer = FetchResult(job=UrlJob(url=MAP), kind="Fetched", final_url=MAP, fetched_at_ms=NOW_MS)
     enqueue_entries(answer, f"<urlset>{rows}</urlset>".encode(), stand.services)
     return sorted(stand.sent.urls())
 

@@ -4,8 +4,8 @@ import pytest
 import redis
 
 from aragog.errors import SpoolUnavailable
-from aragog.pipeline.spool import Spool
-from aragog.pipeline.spool_bounds import OVERHEAD_BYTES, bounds_of
+from aragog.pipeline.spool.bounds import OVERHEAD_BYTES, bounds_of
+from aragog.pipeline.spool.spool import Spool
 
 pytestmark = pytest.mark.redis
 

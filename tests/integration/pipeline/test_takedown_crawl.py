@@ -9,14 +9,14 @@ from click.testing import CliRunner
 
 from aragog.bootstrap import connect, url_store
 from aragog.cli import main
-from aragog.pipeline.bundles import AnswerBundle, FetchBundle, PageBundle, UrlJob
-from aragog.pipeline.canonicalize import canonicalize_bundle
-from aragog.pipeline.enqueue import Fate, Wanted
-from aragog.pipeline.fetch import fetch_bundle
-from aragog.pipeline.sending import CANONICALIZE, STORE
-from aragog.pipeline.store import store_bundle
-from aragog.pipeline.upkeep import share_takedowns
-from aragog.politeness.overrides import Overrides
+from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, UrlJob
+from aragog.pipeline.routing import CANONICALIZE, STORE
+from aragog.pipeline.stages.canonicalize import canonicalize_batch
+from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
+from aragog.pipeline.stages.fetch import fetch_batch
+from aragog.pipeline.stages.maintenance import share_takedowns
+from aragog.pipeline.stages.store import store_batch
+from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.settings import FetchSettings, RedisSettings, Settings
 from tests.support.origin import Origin, page, redirect
 from tests.support.pipeline_stand import Sent
@@ -53,19 +53,19 @@ class Crawl:
         return next(
             (
                 send.message
-                for send in fetch_bundle(FetchBundle(jobs), self.services)
+                for send in fetch_batch(FetchBatch(jobs), self.services)
                 if send.task == CANONICALIZE
             ),
             None,
         )
 
-    def analyzed(self, answers: AnswerBundle):
+    def analyzed(self, answers: ResultBatch):
         """The message that canonicalizing leads to."""
-        sends = canonicalize_bundle(answers, self.services)
+        sends = canonicalize_batch(answers, self.services)
         return next((send.message for send in sends if send.task == STORE), None)
 
-    def stored(self, pages: PageBundle) -> None:
-        assert store_bundle(pages, self.services) == []
+    def stored(self, pages: PageBatch) -> None:
+        assert store_batch(pages, self.services) == []
 
     def crawl(self, *urls) -> None:
         self.stored(self.analyzed(self.fetched(*urls)))
@@ -126,10 +126,10 @@ def test_a_new_url_of_a_taken_down_host_is_neither_enqueued_nor_fetched(crawl):
     crawl.store.take_down(host="gone.test")
     share_takedowns(crawl.services)
 
-    (answer,) = crawl.services.enqueuer.enqueue([GONE + "new"], Wanted())
+    (answer,) = crawl.services.enqueuer.enqueue([GONE + "new"], EnqueueOptions())
     again = crawl.fetched(GONE + "new")
 
-    assert answer.fate is Fate.TAKEN_DOWN
+    assert answer.status is EnqueueStatus.TAKEN_DOWN
     assert again is None
     assert crawl.origin.seen == []
 

@@ -11,9 +11,9 @@ from celery import Celery
 
 from aragog.pinlater.brokers import celery_settings
 from aragog.pinlater.dead_letters import QUEUE, REASON
-from aragog.pinlater.job import State
+from aragog.pinlater.models import JobState
 from aragog.pinlater.shard import RedisShard
-from aragog.pipeline.sending import FETCH, QUEUE_OF, QUEUES
+from aragog.pipeline.routing import FETCH, QUEUE_OF, QUEUES
 from tests.support.celery_worker import Worker, eventually
 from tests.support.producer import producer_home
 
@@ -92,7 +92,7 @@ def test_one_url_a_list_or_a_batch_is_fetched_and_a_bad_entry_harms_no_other(
         eventually(lambda: it.fetched() == KINDS)
         # What nobody can read is FAILED at its first attempt, with the reason.
         eventually(lambda: shard.sizes("fetch").failed == 2)
-        failed = shard.jobs("fetch", State.FAILED, limit=10)
+        failed = shard.jobs("fetch", JobState.FAILED, limit=10)
         client.close()
 
     assert [job.attempts for job in failed] == [1, 1]

@@ -14,13 +14,13 @@ from types import SimpleNamespace
 import orjson
 import pytest
 
-from aragog.fetcher.guard import Guard
-from aragog.pipeline.sending import WEBHOOK
-from aragog.pipeline.webhook_post import post
-from aragog.pipeline.webhooks import Delivery, deal, deliver, is_signed, signature
+from aragog.fetcher.ssrf.filter import SsrfFilter
+from aragog.pipeline.routing import WEBHOOK
+from aragog.pipeline.stages.webhooks import Delivery, deal, deliver, is_signed, signature
+from aragog.pipeline.webhooks.post import post
 from aragog.settings import FetchSettings, Settings, WebhookSettings
-from aragog.urlstore.changes import SETTLE_MS
-from aragog.urlstore.refresh import Seen
+from aragog.urlstore.feed.changes import SETTLE_MS
+from aragog.urlstore.schedule.refresh_policy import Seen
 from tests.support.stores import NOW_MS, page
 
 pytestmark = pytest.mark.redis
@@ -74,14 +74,14 @@ def stand(pipeline_stand):
 
 def allow(stand, *hosts):
     settings = Settings(webhooks=WebhookSettings(allowed_hosts=hosts, max_attempts=3))
-    fetcher = SimpleNamespace(guard=Guard(settings.fetch))
+    fetcher = SimpleNamespace(ssrf_filter=SsrfFilter(settings.fetch))
     stand.services = replace(stand.services, settings=settings, fetcher=fetcher)
 
 
-def hook(stand, url, **which):
+def webhook(stand, url, **which):
     which = {"owner": None, "host": None, **which}
     cursor = stand.store.changes_end()
-    return stand.store.hooks.add(url, "secret", cursor=cursor, now_ms=NOW_MS, **which)
+    return stand.store.webhooks.add(url, "secret", cursor=cursor, now_ms=NOW_MS, **which)
 
 
 def change(stand, *urls, at=9):
@@ -105,7 +105,7 @@ def run(stand):
 
 
 def test_a_change_is_posted_and_signed(stand, receiver):
-    hook(stand, receiver.url)
+    webhook(stand, receiver.url)
     change(stand, A)
     run(stand)
 
@@ -123,7 +123,7 @@ def test_a_change_is_posted_and_signed(stand, receiver):
 
 
 def test_a_number_of_many_digits_is_posted_as_it_is(stand, receiver):
-    hook(stand, receiver.url)
+    webhook(stand, receiver.url)
     for at_ms, digits in ((NOW_MS + 1_000_000, b"1"), (NOW_MS + 1_000_001, b"9" * 23)):
         seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")
         fields = {"product.price": b"1", "product.gtin": digits}
@@ -135,7 +135,7 @@ def test_a_number_of_many_digits_is_posted_as_it_is(stand, receiver):
 
 
 def test_a_change_is_posted_once_by_two_beats(stand, receiver):
-    hook(stand, receiver.url)
+    webhook(stand, receiver.url)
     change(stand, A)
     deal(stand.services)
     run(stand)
@@ -147,7 +147,7 @@ def test_a_change_is_posted_once_by_two_beats(stand, receiver):
 
 def test_what_is_not_taken_comes_again_later_each_time(stand, receiver):
     receiver.statuses = [500, 302]
-    hook(stand, receiver.url)
+    webhook(stand, receiver.url)
     change(stand, A)
     before_ms = stand.clock.now_ms()
     run(stand)
@@ -159,7 +159,7 @@ def test_what_is_not_taken_comes_again_later_each_time(stand, receiver):
 
 def test_it_is_given_up_after_its_attempts(stand, receiver):
     receiver.statuses = [500] * 9
-    hook(stand, receiver.url)
+    webhook(stand, receiver.url)
     change(stand, A)
     run(stand)
 
@@ -167,9 +167,9 @@ def test_it_is_given_up_after_its_attempts(stand, receiver):
 
 
 def test_a_hook_of_an_owner_or_a_host_is_told_of_no_other(stand, receiver):
-    stand.store.hold(A, "shop")
-    hook(stand, receiver.url, owner="shop")
-    hook(stand, receiver.url + "&host", host="b.example")
+    stand.store.watch(A, "shop")
+    webhook(stand, receiver.url, owner="shop")
+    webhook(stand, receiver.url + "&host", host="b.example")
     change(stand, A, B)
     run(stand)
 
@@ -181,7 +181,7 @@ def test_a_hook_of_an_owner_or_a_host_is_told_of_no_other(stand, receiver):
 
 def test_what_changed_before_the_hook_was_added_is_not_told(stand, receiver):
     change(stand, A)
-    hook(stand, receiver.url)
+    webhook(stand, receiver.url)
     run(stand)
 
     assert receiver.got == []
@@ -189,7 +189,7 @@ def test_what_changed_before_the_hook_was_added_is_not_told(stand, receiver):
 
 def test_an_own_network_is_not_reached_unless_it_is_allowed(stand, receiver):
     allow(stand)
-    hook(stand, receiver.url)
+    webhook(stand, receiver.url)
     change(stand, A)
     run(stand)
 
@@ -197,21 +197,21 @@ def test_an_own_network_is_not_reached_unless_it_is_allowed(stand, receiver):
 
 
 def test_a_removed_hook_is_told_nothing_more(stand, receiver):
-    made = hook(stand, receiver.url)
+    made = webhook(stand, receiver.url)
     change(stand, A)
     deal(stand.services)
-    assert stand.store.hooks.remove(made.name, NOW_MS + 99_999)
+    assert stand.store.webhooks.remove(made.name, NOW_MS + 99_999)
     run(stand)
 
     assert receiver.got == []
-    assert not stand.store.hooks.remove(made.name, NOW_MS + 99_999)
-    assert list(stand.store.hooks.all()) == []
+    assert not stand.store.webhooks.remove(made.name, NOW_MS + 99_999)
+    assert list(stand.store.webhooks.all()) == []
 
 
 def test_adding_a_hook_twice_keeps_its_place(stand, receiver):
-    hook(stand, receiver.url)
+    webhook(stand, receiver.url)
     change(stand, A)
-    hook(stand, receiver.url)
+    webhook(stand, receiver.url)
     run(stand)
 
     assert len(receiver.got) == 1
@@ -219,7 +219,7 @@ def test_adding_a_hook_twice_keeps_its_place(stand, receiver):
 
 def test_nobody_answers_and_the_secret_is_not_shown(stand, receiver):
     dead = f"http://127.0.0.1:{receiver.port}1/" if receiver.port < 6553 else "http://127.0.0.1:1/"
-    made = hook(stand, dead)
+    made = webhook(stand, dead)
     change(stand, A)
     run(stand)
 
@@ -276,18 +276,18 @@ def rude(*pieces, pause_s=0.0, forever=b""):
 def test_a_receiver_that_never_ends_is_left_at_the_deadline(pieces, forever, why):
     settings = WebhookSettings(allowed_hosts=("127.0.0.1",), timeout_s=0.5)
     with rude(*pieces, pause_s=0.01, forever=forever) as url:
-        assert re.search(why, post(url, b"{}", {}, settings, Guard(FetchSettings())))
+        assert re.search(why, post(url, b"{}", {}, settings, SsrfFilter(FetchSettings())))
 
 
 def test_an_endless_body_of_a_response_is_not_read(receiver):
     settings = WebhookSettings(allowed_hosts=("127.0.0.1",), timeout_s=30)
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     with rude(head, forever=b"1\r\na\r\n") as url:
-        assert post(url, b"{}", {}, settings, Guard(FetchSettings())) is None
+        assert post(url, b"{}", {}, settings, SsrfFilter(FetchSettings())) is None
 
 
 def test_deliveries_have_a_queue_and_workers_of_their_own():
-    from aragog.pipeline.sending import QUEUE_OF
+    from aragog.pipeline.routing import QUEUE_OF
     from workers.roles import ROLES
 
     assert [task for task, queue in QUEUE_OF.items() if queue == "webhooks"] == [WEBHOOK]
@@ -306,7 +306,7 @@ def test_an_odd_signature_is_refused_and_raises_nothing(header):
 
 
 def test_a_delivery_that_is_replayed_is_recognized():
-    from aragog.pipeline.webhook_signatures import Verdict, Verifier
+    from aragog.pipeline.webhooks.signatures import Verdict, Verifier
 
     verifier, body, at_s = Verifier("secret"), b'{"id":"a","changes":[]}', 1_700_000_000
     header = signature("secret", at_s, body)

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from aragog.politeness.ring import Ring
+from aragog.politeness.ratelimit.ring import Ring
 from tests.support.punctual_origin import PunctualOrigin
 
 # What clocks and networks may blur.

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from aragog.pipeline.bundles import FetchBundle, RobotsBundle, UrlJob
-from aragog.pipeline.fetch import fetch_bundle
-from aragog.pipeline.robots import robots_bundle
+from aragog.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
+from aragog.pipeline.stages.fetch import fetch_batch
+from aragog.pipeline.stages.robots import robots_batch
 from tests.support.origin import Request, Wire, answer, page
 
 pytestmark = pytest.mark.redis
@@ -18,8 +18,8 @@ BUSY = answer(429, b"busy", headers={"Retry-After": "20"})
 ON_THE_WIRE = 2
 
 
-def jobs(*urls: str) -> FetchBundle:
-    return FetchBundle(tuple(UrlJob(url=url) for url in urls))
+def jobs(*urls: str) -> FetchBatch:
+    return FetchBatch(tuple(UrlJob(url=url) for url in urls))
 
 
 def test_no_request_follows_a_429_while_a_page_of_another_domain_is_slow(crawl_stand):
@@ -34,7 +34,7 @@ def test_no_request_follows_a_429_while_a_page_of_another_domain_is_slow(crawl_s
     stand.know_rules("slow.test", "busy.test")
     urls = [f"http://busy.test/{n}" for n in range(20)]
 
-    sends = fetch_bundle(jobs("http://slow.test/", *urls), stand.services)
+    sends = fetch_batch(jobs("http://slow.test/", *urls), stand.services)
 
     assert over.is_set()
     assert 1 <= len(stand.origin.of(host="busy.test")) <= ON_THE_WIRE
@@ -50,7 +50,7 @@ def test_a_429_counts_as_soon_as_its_headers_are_there(crawl_stand):
     stand = crawl_stand({"//busy.test/*": dripping}, qps=50)
     stand.know_rules("busy.test")
 
-    fetch_bundle(jobs(*(f"http://busy.test/{n}" for n in range(25))), stand.services)
+    fetch_batch(jobs(*(f"http://busy.test/{n}" for n in range(25))), stand.services)
 
     assert len(stand.origin.of(host="busy.test")) <= ON_THE_WIRE + 1
 
@@ -58,7 +58,7 @@ def test_a_429_counts_as_soon_as_its_headers_are_there(crawl_stand):
 def test_a_429_of_robots_txt_pauses_the_domain(crawl_stand):
     stand = crawl_stand({"//a.busy.test/robots.txt": BUSY})
 
-    robots_bundle(RobotsBundle(("http://a.busy.test",)), stand.services)
+    robots_batch(RobotsBatch(("http://a.busy.test",)), stand.services)
 
     limiter = stand.services.limiter
     report = limiter.describe([limiter.key_for("http://b.busy.test/")])
@@ -74,7 +74,7 @@ def test_a_redirect_to_a_busy_domain_pauses_that_domain_and_not_the_first(crawl_
     )
     stand.know_rules("calm.test", "busy.test")
 
-    fetch_bundle(jobs("http://calm.test/"), stand.services)
+    fetch_batch(jobs("http://calm.test/"), stand.services)
 
     paused = stand.services.limiter.describe(["calm.test", "busy.test"])
     assert paused["calm.test"].backlog_ms < 1000
@@ -87,6 +87,6 @@ def test_fast_domains_that_need_no_door_are_paused_too(crawl_stand):
 
     for batch in range(4):
         urls = (f"http://busy.test/{batch}/{n}" for n in range(25))
-        fetch_bundle(jobs(*urls), stand.services)
+        fetch_batch(jobs(*urls), stand.services)
 
     assert len(stand.origin.of(host="busy.test")) <= 50

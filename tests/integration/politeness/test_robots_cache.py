@@ -3,8 +3,8 @@ import redis
 
 from aragog.clock import ManualClock
 from aragog.errors import RobotsUnavailable
-from aragog.politeness.robots_cache import RobotsCache, State
-from aragog.politeness.robots_memory import RobotsMemory
+from aragog.politeness.robots.cache import RobotsCache, RulesState
+from aragog.politeness.robots.memory import RobotsMemory
 from aragog.settings import PolitenessSettings
 
 pytestmark = pytest.mark.redis
@@ -43,7 +43,7 @@ def allows(found, path):
 
 
 def test_rules_that_nobody_fetched_are_missing(cache):
-    assert cache.get(ORIGIN).state is State.MISSING
+    assert cache.get(ORIGIN).state is RulesState.MISSING
     assert cache.get(ORIGIN).rules is None
 
 
@@ -52,7 +52,7 @@ def test_rules_are_shared_between_processes(new_cache, clock):
 
     found = new_cache().get(ORIGIN)
 
-    assert found.state is State.FRESH
+    assert found.state is RulesState.FRESH
     assert not allows(found, "/private")
     assert allows(found, "/public")
     assert found.fetched_at_ms == pytest.approx(clock.now_ms(), abs=1000)
@@ -65,9 +65,9 @@ def test_rules_are_stale_after_a_day_and_missing_after_a_week(cache, clock):
     a_day_old = cache.get(ORIGIN)
     clock.advance_ms(6 * DAY_MS)
 
-    assert a_day_old.state is State.STALE
+    assert a_day_old.state is RulesState.STALE
     assert not allows(a_day_old, "/private")
-    assert cache.get(ORIGIN).state is State.MISSING
+    assert cache.get(ORIGIN).state is RulesState.MISSING
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410, 499])
@@ -91,7 +91,7 @@ def test_errors_disallow_all_and_are_asked_again_soon(cache, clock, status):
     assert found.unreachable
     assert found.status == status
     assert found.retry_at_ms == clock.now_ms()
-    assert cache.get(ORIGIN).state is State.MISSING
+    assert cache.get(ORIGIN).state is RulesState.MISSING
 
 
 @pytest.mark.parametrize("status", [429, 500, None])
@@ -103,11 +103,11 @@ def test_good_rules_stay_in_use_through_errors_while_they_are_usable(cache, cloc
     found = cache.get(ORIGIN)
     clock.advance_ms(10 * MINUTE_MS)
 
-    assert found.state is State.FRESH
+    assert found.state is RulesState.FRESH
     assert found.retry_at_ms == clock.now_ms()
     assert allows(found, "/public")
     assert not allows(found, "/private")
-    assert cache.get(ORIGIN).state is State.STALE
+    assert cache.get(ORIGIN).state is RulesState.STALE
 
 
 def test_good_rules_that_are_too_old_give_way_to_an_error(cache, clock):
@@ -144,11 +144,11 @@ def test_rules_that_ran_out_in_memory_are_looked_up_before_they_are_called_missi
     one, other = new_cache(), new_cache()
     one.put(ORIGIN, 503, b"", clock.now_ms())
     clock.advance_ms(599_000)
-    assert one.get(ORIGIN).state is State.FRESH
+    assert one.get(ORIGIN).state is RulesState.FRESH
     clock.advance_ms(2_000)
     other.put(ORIGIN, 200, PRIVATE, clock.now_ms())
 
-    assert one.get(ORIGIN).state is State.FRESH
+    assert one.get(ORIGIN).state is RulesState.FRESH
 
 
 def test_repeated_use_asks_redis_seldom_and_parses_once(cache, clock, redis_client):
@@ -268,7 +268,7 @@ def test_a_process_keeps_a_bounded_number_of_rules(new_cache, clock, bound):
 
     assert not any(again[one].rules.allows("aragog", f"{one}/private") for one in origins)
     assert len(memory) <= 5
-    assert all(one.state is State.FRESH for one in [*found.values(), *again.values()])
+    assert all(one.state is RulesState.FRESH for one in [*found.values(), *again.values()])
 
 
 def test_an_unreachable_redis_is_an_error_of_ours(tmp_path, clock):
@@ -313,7 +313,7 @@ def test_rules_kept_for_another_agent_are_missing(new_cache, clock):
     one.put(ORIGIN, 200, body, clock.now_ms())
 
     assert one.get(ORIGIN).rules.allows("one", ORIGIN + "/y")
-    assert two.get(ORIGIN).state is State.MISSING
+    assert two.get(ORIGIN).state is RulesState.MISSING
 
     two.put(ORIGIN, 200, body, clock.now_ms() + 1)
 
@@ -335,9 +335,9 @@ def test_the_subdomains_of_one_domain_share_a_bounded_share_of_memory(
     used = sum(redis_client.memory_usage(key) for key in kept)
     assert 50 < len(kept) < 400
     assert used < cap
-    assert cache.get("https://s1999.hostile.example").state is State.FRESH
-    assert cache.get("https://s0.hostile.example").state is State.MISSING
-    assert cache.get("https://other.example").state is State.FRESH
+    assert cache.get("https://s1999.hostile.example").state is RulesState.FRESH
+    assert cache.get("https://s0.hostile.example").state is RulesState.MISSING
+    assert cache.get("https://other.example").state is RulesState.FRESH
     assert redis_client.zcard("aragog:robots.due") == len(kept) + 1
     cache.close()
 
@@ -352,5 +352,5 @@ def test_one_origin_whose_rules_change_often_takes_its_share_once(redis_url, red
             cache.put(f"https://{host}.site.example", 200, body, clock.now_ms())
 
     found = cache.get_many(["https://a.site.example", "https://b.site.example"])
-    assert all(of.state is State.FRESH for of in found.values())
+    assert all(of.state is RulesState.FRESH for of in found.values())
     cache.close()

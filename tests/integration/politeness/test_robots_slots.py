@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from aragog.pipeline.bundles import UrlJob, in_bundles
-from aragog.pipeline.robots import expiring
-from aragog.pipeline.sending import FETCH, ROBOTS, Send
-from aragog.politeness.slots import Ask
+from aragog.pipeline.messages import UrlJob, into_batches
+from aragog.pipeline.routing import FETCH, ROBOTS, OutgoingMessage
+from aragog.pipeline.stages.robots import expiring
+from aragog.politeness.ratelimit.slots import SlotRequest
 from tests.support.origin import Request, Wire, answer, page, redirect
 
 pytestmark = pytest.mark.redis
@@ -17,8 +17,10 @@ pytestmark = pytest.mark.redis
 RULES = answer(200, b"User-agent: *\nDisallow: /private\n", content_type="text/plain")
 
 
-def sends(urls: list[str]) -> list[Send]:
-    return [Send(FETCH, bundle) for bundle in in_bundles([UrlJob(url=u) for u in urls], 25)]
+def sends(urls: list[str]) -> list[OutgoingMessage]:
+    return [
+        OutgoingMessage(FETCH, batch) for batch in into_batches([UrlJob(url=u) for u in urls], 25)
+    ]
 
 
 def test_a_domain_with_200_subdomains_gets_all_their_rules(crawl_stand):
@@ -39,13 +41,13 @@ def test_a_domain_with_200_subdomains_gets_all_their_rules(crawl_stand):
 def test_robots_txt_is_fetched_at_its_slot_while_the_domain_always_has_a_backlog(crawl_stand):
     stand = crawl_stand({"/robots.txt": RULES}, qps=25)
     limiter, clock = stand.services.limiter, stand.services.clock
-    limiter.reserve([Ask("many.test")] * 60)
+    limiter.reserve([SlotRequest("many.test")] * 60)
     (first,) = sends([f"http://s{n}.many.test/private" for n in range(5)])
     (to_robots,) = stand.step(first)
 
     waiting = stand.step(to_robots)
     for _ in range(3):
-        limiter.reserve([Ask("many.test")] * 60)
+        limiter.reserve([SlotRequest("many.test")] * 60)
         clock.sleep_s(max((send.delay_ms or 0 for send in waiting), default=0) / 1000)
         waiting = [one for send in waiting for one in stand.step(send) if one.task == ROBOTS]
 
@@ -74,7 +76,7 @@ def test_a_slow_robots_txt_does_not_delay_the_slots_of_others(crawl_stand):
 def test_who_meets_a_reserved_robots_txt_waits_for_it_and_reserves_nothing(crawl_stand):
     stand = crawl_stand({"/robots.txt": RULES}, qps=25)
     limiter = stand.services.limiter
-    limiter.reserve([Ask("many.test")] * 100)
+    limiter.reserve([SlotRequest("many.test")] * 100)
     for n in range(5):
         (to_robots,) = stand.step(*sends([f"http://s.many.test/private/{n}"]))
         (later,) = stand.step(to_robots)

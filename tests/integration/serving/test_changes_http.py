@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import orjson
 import pytest
 
-from aragog.urlstore.changes import SETTLE_MS
-from aragog.urlstore.refresh import Seen
+from aragog.urlstore.feed.changes import SETTLE_MS
+from aragog.urlstore.schedule.refresh_policy import Seen
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
 from tests.support.stores import page, stand
@@ -95,7 +95,7 @@ def test_values_that_differ_read_differently_in_the_feed(here):
 
 
 def test_only_a_host_or_an_owner(here):
-    here.store.hold(A, "shop")
+    here.store.watch(A, "shop")
     change(here, A, 1, 2)
     change(here, B, 1, 2)
 
@@ -117,12 +117,12 @@ def test_a_long_poll_is_answered_when_something_changes(here):
         async with serving(here) as port:
             poll = asyncio.create_task(get(port, "/v1/changes?cursor=now&wait_ms=20000"))
             await asyncio.sleep(0.2)
-            waiting = not poll.done()
+            in_flight = not poll.done()
             change(here, A, 2)
-            return waiting, await poll
+            return in_flight, await poll
 
-    waiting, (_, told) = asyncio.run(play())
-    assert waiting
+    in_flight, (_, told) = asyncio.run(play())
+    assert in_flight
     assert [c["kind"] for c in told["changes"]] == ["changed"]
 
 

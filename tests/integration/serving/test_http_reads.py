@@ -8,8 +8,8 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
 from aragog.clock import ManualClock
-from aragog.serving.openapi import DOCUMENT
-from aragog.serving.schemas import SCHEMAS
+from aragog.serving.http.openapi import DOCUMENT
+from aragog.serving.http.schemas import SCHEMAS
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import OutLink
@@ -150,13 +150,13 @@ def test_a_body_that_is_not_declared_json_is_refused(api):
 
 
 def test_an_error_nobody_foresaw_is_a_logged_500(here, caplog):
-    class Broken:
+    class TransportError:
         formats = here.store.formats
 
         def get(self, *_args):
             raise ZeroDivisionError("of a bug")
 
-    with running(Broken()) as api:
+    with running(TransportError()) as api:
         found = api.get(f"/v1/urls?url={A}")
         alive = api.get("/healthz")
 

@@ -3,9 +3,9 @@
 import pytest
 
 from aragog.errors import ConfigError
-from aragog.pipeline.enqueue import Enqueued, Fate
-from aragog.serving.server import listen
-from aragog.serving.tokens import make
+from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
+from aragog.serving.auth import make
+from aragog.serving.http.server import listen
 from aragog.settings import ServingSettings, StoreSettings
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
@@ -146,8 +146,8 @@ def test_enqueue_gives_a_result_for_each_url(here):
 
     def enqueue(urls, **options):
         asked.append((urls, options))
-        yield Enqueued(urls[0], Fate.ACCEPTED, A)
-        yield Enqueued(urls[1], Fate.INVALID, None, "no host")
+        yield EnqueueResult(urls[0], EnqueueStatus.ACCEPTED, A)
+        yield EnqueueResult(urls[1], EnqueueStatus.INVALID, None, "no host")
 
     with running(here.store, enqueue=enqueue) as api:
         found = api.ask("POST", "/v1/enqueue", {"urls": [A, "x"], "priority": 0, "refresh": True})

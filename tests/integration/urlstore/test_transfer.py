@@ -21,7 +21,9 @@ from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore
-from aragog.urlstore.transfer import (
+from aragog.urlstore.transfer.bulk_writer import BulkWriter
+from aragog.urlstore.transfer.copy import copy_content, copy_tables
+from aragog.urlstore.transfer.json_lines import (
     JsonLinesSink,
     export_urls,
     import_urls,
@@ -29,11 +31,9 @@ from aragog.urlstore.transfer import (
     open_to_write,
     read_json_lines,
 )
-from aragog.urlstore.transfer_copy import copy_content, copy_tables
-from aragog.urlstore.transfer_parquet import ParquetSink, read_parquet
-from aragog.urlstore.transfer_records import BadRecord, from_json
-from aragog.urlstore.transfer_warc import export_warc
-from aragog.urlstore.transfer_write import BulkWriter
+from aragog.urlstore.transfer.parquet import ParquetSink, read_parquet
+from aragog.urlstore.transfer.records import BadRecord, from_json
+from aragog.urlstore.transfer.warc import export_warc
 from aragog.zen.tables import TABLES
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, Stand, stand
@@ -274,7 +274,7 @@ def test_without_pyarrow_the_extra_is_named(tmp_path):
     code = (
         "import sys; sys.modules['pyarrow'] = None\n"
         "from pathlib import Path\n"
-        "from aragog.urlstore.transfer_parquet import ParquetSink\n"
+        "from aragog.urlstore.transfer.parquet import ParquetSink\n"
         "ParquetSink(Path('x'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -298,7 +298,7 @@ def test_files_are_packed_by_their_names_and_may_be_added_to(tmp_path, name):
 
 
 def test_a_line_without_end_is_told_and_left(monkeypatch):
-    monkeypatch.setattr("aragog.urlstore.transfer.MAX_LINE_BYTES", 1 << 20)
+    monkeypatch.setattr("aragog.urlstore.transfer.json_lines.MAX_LINE_BYTES", 1 << 20)
     stream = io.BytesIO(b'{"url": "' + b"x" * (3 << 20) + b'"}\n{"url": "http://a.example/"}')
 
     (first, problem), (second, record) = read_json_lines(stream)

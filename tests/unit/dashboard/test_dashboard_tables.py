@@ -7,9 +7,9 @@ from aragog.dashboard.broker import PinLaterBroker, broker_for
 from aragog.dashboard.tables import concerns, domain_row, job_row, queue_rows
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.job import Nack, NewJob, State
 from aragog.pinlater.memory import MemoryShard
-from aragog.politeness.slots import DomainReport
+from aragog.pinlater.models import JobState, Nack, NewJob
+from aragog.politeness.ratelimit.slots import DomainReport
 
 
 def admin(*shards):
@@ -35,7 +35,7 @@ def test_a_failed_job_is_told_with_its_problem():
     claim = shard.claim("fetch", limit=1, timeout_ms=1000, worker="w\x1b[1m").claims[0]
     shard.nack("fetch", [Nack(claim.job_id, claim.token, "fail", 0, "no\nroom")])
 
-    (job,) = one.jobs("fetch", State.FAILED)
+    (job,) = one.jobs("fetch", JobState.FAILED)
     row = job_row(job, job.at_ms + 5000)
 
     assert (row.name, row.task_id, row.attempts) == ("aragog.fetch", "id-1", "1")

@@ -8,15 +8,15 @@ import pytest
 import redis
 from prometheus_client import CollectorRegistry, generate_latest
 
-from aragog.bootstrap import parts
+from aragog.bootstrap import components
 from aragog.clock import ManualClock
-from aragog.dashboard.metrics import Figures
+from aragog.dashboard.metrics import MetricsCollector
 from aragog.errors import ConfigError, LimiterUnavailable
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.job import NewJob
 from aragog.pinlater.memory import MemoryShard
-from aragog.politeness.slots import DomainReport
+from aragog.pinlater.models import NewJob
+from aragog.politeness.ratelimit.slots import DomainReport
 from aragog.settings import BrokerSettings, RedisSettings, Settings, StoreSettings
 
 
@@ -29,12 +29,12 @@ def here(tmp_path):
         broker=BrokerSettings(url="memory://"),
         store=StoreSettings(engine="memory"),
     )
-    return replace(parts(settings), admin=Admin(Cluster((MemoryShard(),))))
+    return replace(components(settings), admin=Admin(Cluster((MemoryShard(),))))
 
 
 def scrape(here, **options):
     registry = CollectorRegistry(auto_describe=True)
-    figures = Figures(here, **options)
+    figures = MetricsCollector(here, **options)
     registry.register(figures)
     try:
         return generate_latest(registry).decode()
@@ -63,7 +63,7 @@ def slow(here):
         def __init__(self):
             self.asked, self.free, self.clock = 0, threading.Semaphore(0), ManualClock()
             self.error = None
-            self.parts = replace(here, limiter=self.limiter, clock=self.clock)
+            self.components = replace(here, limiter=self.limiter, clock=self.clock)
 
         def limiter(self):
             self.asked += 1
@@ -80,7 +80,7 @@ def slow(here):
 
 @pytest.fixture
 def registry(slow):
-    figures = Figures(slow.parts, wait_s=0.05, window_s=60)
+    figures = MetricsCollector(slow.components, wait_s=0.05, window_s=60)
     made = CollectorRegistry(auto_describe=True)
     made.register(figures)
     made.figures = figures
@@ -161,4 +161,4 @@ def test_registering_reads_nothing(here):
     def never():
         pytest.fail("was read")
 
-    CollectorRegistry(auto_describe=True).register(Figures(replace(here, limiter=never)))
+    CollectorRegistry(auto_describe=True).register(MetricsCollector(replace(here, limiter=never)))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from aragog.bootstrap import parts
-from aragog.dashboard.story import tell
+from aragog.bootstrap import components
+from aragog.dashboard.explanation import explain_url
 from aragog.errors import InvalidUrl
 from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings, StoreSettings
 from aragog.urlstore.records import OutLink
@@ -21,16 +21,16 @@ def here(tmp_path):
         store=StoreSettings(engine="memory"),
         fetch=FetchSettings(user_agent="t/1.0 (+http://example.com/)"),
     )
-    return parts(settings)
+    return components(settings)
 
 
 def told(here, url, title):
-    chapters = {chapter.title: chapter for chapter in tell(url, here).chapters}
-    return chapters[title]
+    sections = {section.title: section for section in explain_url(url, here).sections}
+    return sections[title]
 
 
-def texts(chapter):
-    return {line.name: line.text for line in chapter.lines}
+def texts(section):
+    return {line.name: line.text for line in section.lines}
 
 
 def test_steps_of_normalizing_are_told(here):
@@ -44,9 +44,9 @@ def test_steps_of_normalizing_are_told(here):
 def test_a_part_that_does_not_answer_costs_its_chapter_alone(here):
     here.store().put(PAGE, {"title": b"A page"})
 
-    story = tell(PAGE, here)
+    explanation = explain_url(PAGE, here)
 
-    silent = {chapter.title for chapter in story.chapters if chapter.problem}
+    silent = {section.title for section in explanation.sections if section.problem}
     assert silent == {"robots.txt", "slot", "queue"}
     assert texts(told(here, PAGE, "fields")) == {"title": "A page"}
 
@@ -84,15 +84,19 @@ def test_an_unknown_url_has_a_story_too(here):
 
 
 def test_the_story_is_json(here):
-    story = tell(PAGE, here).as_dict()
+    explanation = explain_url(PAGE, here).as_dict()
 
-    assert story["url"] == PAGE
-    assert story["chapters"][0]["lines"][0] == {"name": "normalized", "text": PAGE, "note": ""}
+    assert explanation["url"] == PAGE
+    assert explanation["chapters"][0]["lines"][0] == {
+        "name": "normalized",
+        "text": PAGE,
+        "note": "",
+    }
 
 
 def test_nonsense_has_no_story(here):
     with pytest.raises(InvalidUrl):
-        tell("nonsense", here)
+        explain_url("nonsense", here)
 
 
 @pytest.mark.redis
@@ -112,7 +116,7 @@ def test_the_rate_in_force_is_told(tmp_path, redis_url, robots, rate, note):
         store=StoreSettings(engine="memory"),
         fetch=FetchSettings(user_agent="t/1.0 (+http://example.com/)"),
     )
-    here = parts(settings)
+    here = components(settings)
     here.robots.put("http://example.com", 200, robots, here.clock.now_ms())
 
     (line,) = [line for line in told(here, PAGE, "slot").lines if line.name == "rate now"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.dashboard.wording import at, moment, plain, span
+from aragog.dashboard.formatting import at, moment, plain, span
 
 
 @pytest.mark.parametrize(

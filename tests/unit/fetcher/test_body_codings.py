@@ -12,9 +12,9 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.fetcher.body import Body, Bounds, collect
-from aragog.fetcher.decoders import decoders_for
-from aragog.fetcher.faults import Broken, Excess, Fault, NoPage
+from aragog.fetcher.faults import Fault, LimitExceeded, TransportError, UnsupportedContent
+from aragog.fetcher.http1.body import Body, Bounds, collect
+from aragog.fetcher.http1.decoders import decoders_for
 from tests.support.pieces import pieces_of
 
 TEXT = b"<p>hello, crawler</p>" * 500
@@ -61,7 +61,7 @@ def test_a_stream_that_ends_early_is_kept_and_marked(coding, code):
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
 def test_data_in_another_coding_than_claimed_gives_no_page(coding):
-    with pytest.raises(NoPage):
+    with pytest.raises(UnsupportedContent):
         decode(b"<!doctype html><p>plain text, not compressed at all" * 10, coding)
 
 
@@ -83,7 +83,7 @@ def test_gzip_without_its_trailer_is_whole():
 def test_gzip_with_a_wrong_checksum_gives_no_page():
     packed = gzip.compress(TEXT)
 
-    with pytest.raises(NoPage, match="incorrect data check"):
+    with pytest.raises(UnsupportedContent, match="incorrect data check"):
         decode(packed[:-8] + b"12345678", "gzip")
 
 
@@ -96,7 +96,7 @@ def test_several_members_and_frames_are_joined():
     ("coding", "code"), [("gzip", gzip.compress), ("zstd", zstandard.compress)]
 )
 def test_a_stream_of_countless_parts_is_refused(coding, code):
-    with pytest.raises(NoPage, match="more than 1000"):
+    with pytest.raises(UnsupportedContent, match="more than 1000"):
         decode(code(b"a") * 1001, coding, size=100_000)
 
 
@@ -112,18 +112,18 @@ def test_no_coding_is_no_coding(codings):
 
 @pytest.mark.parametrize("coding", ["compress", "sdch", "aes128gcm", "utf-8", "gzip;q=1"])
 def test_an_unknown_coding_gives_no_page(coding):
-    with pytest.raises(NoPage, match="unknown"):
+    with pytest.raises(UnsupportedContent, match="unknown"):
         decoders_for([coding], ())
 
 
 def test_six_codings_are_refused():
-    with pytest.raises(Broken):
+    with pytest.raises(TransportError):
         decoders_for(["gzip"] * 6, ())
 
 
 @pytest.mark.parametrize(("coding", "code"), ALL)
 def test_a_bomb_is_refused_without_unpacking_it(coding, code):
-    with pytest.raises(Excess, match="bomb"):
+    with pytest.raises(LimitExceeded, match="bomb"):
         decode(code(bytes(3_000_000)), coding, bounds=Bounds(1_000_000, 1_000_000))
 
 
@@ -141,7 +141,7 @@ def test_a_large_page_is_cut_at_its_cap(coding, code):
 def test_a_coding_under_another_that_is_past_the_cap_is_no_body():
     noise = random.Random(1).randbytes(50_000)
 
-    with pytest.raises(Excess):
+    with pytest.raises(LimitExceeded):
         decode(gzip.compress(gzip.compress(noise)), "gzip", "gzip", bounds=Bounds(10**6, 10_000))
 
 
@@ -155,7 +155,7 @@ def test_a_body_is_cut_at_its_cap_on_the_wire():
 def test_what_arrived_before_a_reset_stands():
     def broken():
         yield b"some"
-        raise Broken("reset", "gone")
+        raise TransportError("reset", "gone")
 
     assert collect(broken(), [], ROOMY) == Body(b"some", "gone", 4, drained=False)
 
@@ -163,10 +163,10 @@ def test_what_arrived_before_a_reset_stands():
 @pytest.mark.parametrize("kind", ["reset", "timeout"])
 def test_a_body_of_which_nothing_arrived_is_broken(kind):
     def broken():
-        raise Broken(kind, "gone")
+        raise TransportError(kind, "gone")
         yield b""
 
-    with pytest.raises(Broken):
+    with pytest.raises(TransportError):
         collect(broken(), [], ROOMY)
 
 

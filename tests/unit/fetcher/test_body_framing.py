@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.fetcher.channel import content
-from aragog.fetcher.faults import Broken
-from aragog.fetcher.framing import Framing
+from aragog.fetcher.faults import TransportError
+from aragog.fetcher.http1.framing import Framing
+from aragog.fetcher.http1.reader import content
 from tests.support.pieces import channel_of
 
 CHUNKED = Framing("chunked")
@@ -59,14 +59,14 @@ def test_chunks_are_joined_and_trailers_skipped(data):
     ],
 )
 def test_chunks_that_are_none_are_refused(data, kind):
-    with pytest.raises(Broken) as caught:
+    with pytest.raises(TransportError) as caught:
         read(data, CHUNKED, 100)
 
     assert caught.value.kind == kind
 
 
 def test_countless_tiny_chunks_are_refused():
-    with pytest.raises(Broken, match="10001 chunks of 1 bytes"):
+    with pytest.raises(TransportError, match="10001 chunks of 1 bytes"):
         read(b"1\r\nx\r\n" * 10_001, CHUNKED)
     many = (b"40\r\n" + b"x" * 64 + b"\r\n") * 11_000 + b"0\r\n\r\n"
     assert len(read(many, CHUNKED)) == 64 * 11_000
@@ -74,7 +74,7 @@ def test_countless_tiny_chunks_are_refused():
 
 def test_a_length_is_kept_to_the_byte():
     assert read(b"hello world", Framing("length", 5)) == b"hello"
-    with pytest.raises(Broken, match="closed 4 bytes before the 9"):
+    with pytest.raises(TransportError, match="closed 4 bytes before the 9"):
         read(b"hello", Framing("length", 9))
 
 
@@ -92,5 +92,5 @@ def test_what_was_chunked_comes_out_whole(chunks, size):
 
 @given(st.binary(max_size=200), st.integers(1, 20))
 def test_any_bytes_are_chunks_or_broken(data, size):
-    with contextlib.suppress(Broken):
+    with contextlib.suppress(TransportError):
         assert len(read(data, CHUNKED, size)) <= len(data)

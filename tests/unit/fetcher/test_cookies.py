@@ -1,7 +1,7 @@
 """Cookies of one chain are bounded, whatever its answers set."""
 
 from aragog.fetcher.cookies import MAX_COOKIES, MAX_HEADER_BYTES, Cookies
-from aragog.fetcher.head import parse_head
+from aragog.fetcher.http1.head import parse_head
 
 URL = "http://a.test/"
 

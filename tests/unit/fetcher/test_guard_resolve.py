@@ -8,8 +8,8 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
-from aragog.fetcher import guard_dns
-from aragog.fetcher.guard import Denied, Guard, Unresolved, Vetted
+from aragog.fetcher.ssrf import dns
+from aragog.fetcher.ssrf.filter import Denied, SsrfFilter, Unresolved, Vetted
 from aragog.settings import FetchSettings
 
 
@@ -28,21 +28,21 @@ class Names:
         return lists.pop(0) if len(lists) > 1 else lists[0]
 
 
-def guard(names: Names | None = None, **settings) -> Guard:
-    return Guard(FetchSettings(**settings), clock=ManualClock(), lookup=names or Names())
+def ssrf_filter(names: Names | None = None, **settings) -> SsrfFilter:
+    return SsrfFilter(FetchSettings(**settings), clock=ManualClock(), lookup=names or Names())
 
 
 def test_a_name_gives_its_addresses_in_order():
     names = Names(a_test_com=[["8.8.8.8", "2606:4700::1"]])
 
-    found = guard(names).resolve("A.test.com.", 443)
+    found = ssrf_filter(names).resolve("A.test.com.", 443)
 
     assert found == Vetted((("8.8.8.8", 443), ("2606:4700::1", 443)))
 
 
 @pytest.mark.parametrize("bad", ["127.0.0.1", "10.1.1.1", "::1", "fe80::1%eth0", "::ffff:10.0.0.1"])
 def test_one_bad_address_refuses_the_name(bad: str):
-    found = guard(Names(a_test_com=[["8.8.8.8", bad]])).resolve("a.test.com", 80)
+    found = ssrf_filter(Names(a_test_com=[["8.8.8.8", bad]])).resolve("a.test.com", 80)
 
     assert isinstance(found, Denied)
     assert found.why.startswith(f"a.test.com leads to {bad}")
@@ -51,11 +51,11 @@ def test_one_bad_address_refuses_the_name(bad: str):
 def test_a_name_that_changes_its_answer_is_vetted_again():
     clock = ManualClock()
     names = Names(a_test_com=[["8.8.8.8"], ["127.0.0.1"]])
-    rule = Guard(clock=clock, lookup=names)
+    rule = SsrfFilter(clock=clock, lookup=names)
 
     assert isinstance(rule.resolve("a.test.com", 80), Vetted)
     assert isinstance(rule.resolve("a.test.com", 80), Vetted)
-    clock.advance_ms(guard_dns.KEPT_S * 1000)
+    clock.advance_ms(dns.KEPT_S * 1000)
     assert isinstance(rule.resolve("a.test.com", 80), Denied)
     assert len(names.asked) == 2
 
@@ -63,14 +63,14 @@ def test_a_name_that_changes_its_answer_is_vetted_again():
 def test_a_name_without_an_address_is_unresolved_and_soon_asked_again():
     clock = ManualClock()
     names = Names(empty_test_com=[[]])
-    rule = Guard(clock=clock, lookup=names)
+    rule = SsrfFilter(clock=clock, lookup=names)
 
     assert rule.resolve("no.test.com", 80) == Unresolved("no.test.com: Name or service not known")
     assert rule.resolve("empty.test.com", 80) == Unresolved(
         "empty.test.com: the name has no address"
     )
     assert not rule.is_forbidden("http://no.test.com/")
-    clock.advance_ms(guard_dns.KEPT_FAILURE_S * 1000)
+    clock.advance_ms(dns.KEPT_FAILURE_S * 1000)
     rule.resolve("no.test.com", 80)
     assert names.asked == ["no.test.com", "empty.test.com", "no.test.com"]
 
@@ -82,7 +82,7 @@ def test_a_resolver_that_hangs_is_not_waited_for():
         release.wait(30)
         return ["8.8.8.8"]
 
-    rule = Guard(FetchSettings(connect_timeout_s=0.01), lookup=hang)
+    rule = SsrfFilter(FetchSettings(connect_timeout_s=0.01), lookup=hang)
 
     found = rule.resolve("a.test.com", 80)
 
@@ -91,15 +91,15 @@ def test_a_resolver_that_hangs_is_not_waited_for():
 
 
 def test_a_name_too_long_for_dns_is_unresolved():
-    rule = Guard(lookup=guard_dns.system_lookup)
+    rule = SsrfFilter(lookup=dns.system_lookup)
 
     assert isinstance(rule.resolve("a" * 64 + ".test.com", 80), Unresolved)
 
 
 def test_few_answers_are_remembered(monkeypatch):
-    monkeypatch.setattr(guard_dns, "MAX_KEPT", 2)
+    monkeypatch.setattr(dns, "MAX_KEPT", 2)
     names = Names(a_com=[["8.8.8.8"]], b_com=[["8.8.8.8"]], c_com=[["8.8.8.8"]])
-    rule = guard(names)
+    rule = ssrf_filter(names)
 
     for host in ("a.com", "b.com", "c.com", "c.com", "b.com", "a.com"):
         rule.resolve(host, 80)
@@ -110,13 +110,15 @@ def test_few_answers_are_remembered(monkeypatch):
 def test_a_port_outside_the_list_is_denied_before_dns():
     names = Names()
 
-    assert guard(names).resolve("a.test.com", 22) == Denied("port 22 is not in fetch.allowed_ports")
+    assert ssrf_filter(names).resolve("a.test.com", 22) == Denied(
+        "port 22 is not in fetch.allowed_ports"
+    )
     assert not names.asked
 
 
 def test_an_allowed_network_is_reached_by_address_and_by_name():
     names = Names(localhost=[["127.0.0.1"]], db_internal=[["10.0.0.1"]])
-    rule = guard(names, allowed_networks=("127.0.0.0/8", "fd00::/8"))
+    rule = ssrf_filter(names, allowed_networks=("127.0.0.0/8", "fd00::/8"))
 
     assert rule.resolve("127.0.0.1", 80) == Vetted((("127.0.0.1", 80),))
     assert rule.resolve("[fd00::1]", 80) == Vetted((("fd00::1", 80),))
@@ -127,8 +129,8 @@ def test_an_allowed_network_is_reached_by_address_and_by_name():
 
 
 def test_a_metadata_address_is_only_allowed_by_its_very_own():
-    wide = guard(allowed_networks=("0.0.0.0/0", "::/0"))
-    exact = guard(allowed_networks=("169.254.169.254/32",))
+    wide = ssrf_filter(allowed_networks=("0.0.0.0/0", "::/0"))
+    exact = ssrf_filter(allowed_networks=("169.254.169.254/32",))
 
     for url in ("http://169.254.169.254/", "http://[::ffff:a9fe:a9fe]/", "http://[fd00:ec2::254]/"):
         assert wide.vet_url(url)
@@ -138,7 +140,7 @@ def test_a_metadata_address_is_only_allowed_by_its_very_own():
 
 
 def test_a_mapped_host_connects_to_its_address_and_port():
-    rule = guard(
+    rule = ssrf_filter(
         allowed_networks=("127.0.0.0/8", "::1"),
         host_map={"a.test": "127.0.0.1:8001", "*.b.test": "[::1]:8002", "*.x.b.test": "127.0.0.2"},
     )
@@ -152,7 +154,7 @@ def test_a_mapped_host_connects_to_its_address_and_port():
 
 
 def test_a_mapping_is_the_permission_for_its_host_and_for_no_other():
-    rule = guard(host_map={"a.test": "127.0.0.1:8001"})
+    rule = ssrf_filter(host_map={"a.test": "127.0.0.1:8001"})
 
     assert rule.resolve("a.test", 80) == Vetted((("127.0.0.1", 8001),))
     assert isinstance(rule.resolve("127.0.0.1", 80), Denied)
@@ -161,16 +163,18 @@ def test_a_mapping_is_the_permission_for_its_host_and_for_no_other():
 
 
 def test_a_mapping_to_a_global_address_needs_nothing():
-    assert guard(host_map={"a.test": "8.8.8.8:80"}).resolve("a.test", 80) == Vetted(
+    assert ssrf_filter(host_map={"a.test": "8.8.8.8:80"}).resolve("a.test", 80) == Vetted(
         (("8.8.8.8", 80),)
     )
 
 
 def test_settings_that_cannot_be_read_are_all_named():
     with pytest.raises(ConfigError) as networks:
-        guard(allowed_networks=("127.0.0.0/8", "127.0.0.0/99", "home"))
+        ssrf_filter(allowed_networks=("127.0.0.0/8", "127.0.0.0/99", "home"))
     with pytest.raises(ConfigError) as mapping:
-        guard(host_map={"a": "b:80", "c": "127.0.0.1:x", "d": "1.1.1.1", "e": "1.1.1.1:70000"})
+        ssrf_filter(
+            host_map={"a": "b:80", "c": "127.0.0.1:x", "d": "1.1.1.1", "e": "1.1.1.1:70000"}
+        )
 
     assert len(networks.value.problems) == 2
     assert [problem.split()[1] for problem in mapping.value.problems] == ["a", "c", "e"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.errors import InvalidUrl
-from aragog.fetcher.guard import Guard, is_forbidden
+from aragog.fetcher.ssrf.filter import SsrfFilter, is_forbidden
 from aragog.settings import FetchSettings
 
 
@@ -17,7 +17,7 @@ def no_dns(host: str) -> list[str]:
     raise OSError(-2, f"{host} is not known here")
 
 
-GUARD = Guard(lookup=no_dns)
+GUARD = SsrfFilter(lookup=no_dns)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_what_python_calls_not_global_is_refused(ip):
 
 
 def test_only_ports_of_the_list_are_open():
-    guard = Guard(FetchSettings(allowed_ports=(443, 8443)), lookup=no_dns)
+    ssrf_filter = SsrfFilter(FetchSettings(allowed_ports=(443, 8443)), lookup=no_dns)
 
-    assert guard.vet_url("https://example.com:8443/") is None
-    assert guard.vet_url("http://example.com/") == "port 80 is not in fetch.allowed_ports"
+    assert ssrf_filter.vet_url("https://example.com:8443/") is None
+    assert ssrf_filter.vet_url("http://example.com/") == "port 80 is not in fetch.allowed_ports"

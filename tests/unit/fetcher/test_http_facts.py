@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
 from aragog.fetcher.adapter import PinnedAdapter
-from aragog.fetcher.faults import Broken
-from aragog.fetcher.guard import Guard
+from aragog.fetcher.deadline import Deadline
+from aragog.fetcher.faults import TransportError
+from aragog.fetcher.http1.proxy import Proxy
 from aragog.fetcher.media import content_type_of, refused_by_look, refused_by_type
-from aragog.fetcher.pace import Pace
-from aragog.fetcher.plan import Plan
-from aragog.fetcher.proxy import Proxy
 from aragog.fetcher.request import Target
+from aragog.fetcher.request_defaults import RequestDefaults
 from aragog.fetcher.retry_after import MAX_RETRY_AFTER_S, retry_at_ms
+from aragog.fetcher.ssrf.filter import SsrfFilter
 from aragog.fetcher.user_agent import check_user_agent, has_contact
 from aragog.settings import FetchSettings
 
@@ -147,8 +147,10 @@ def test_the_web_needs_a_contact(url):
         check_user_agent(FetchSettings(), url)
 
 
-def _pace(clock: ManualClock) -> Pace:
-    return Pace(clock, deadline_s=30, connect_timeout_s=5, read_timeout_s=10, min_bytes_per_s=100)
+def _pace(clock: ManualClock) -> Deadline:
+    return Deadline(
+        clock, deadline_s=30, connect_timeout_s=5, read_timeout_s=10, min_bytes_per_s=100
+    )
 
 
 def test_no_wait_is_longer_than_what_is_left():
@@ -162,7 +164,7 @@ def test_no_wait_is_longer_than_what_is_left():
     assert pace.to_connect_s() == pytest.approx(5)
 
     clock.sleep_s(6)
-    with pytest.raises(Broken, match="not done after 30 s"):
+    with pytest.raises(TransportError, match="not done after 30 s"):
         pace.to_read_s()
 
 
@@ -176,7 +178,7 @@ def test_a_body_below_the_least_rate_is_given_up_after_five_seconds():
     clock.sleep_s(5)
     assert pace.to_read_s() > 0
     clock.sleep_s(0.1)
-    with pytest.raises(Broken, match="slower than 100 bytes/s"):
+    with pytest.raises(TransportError, match="slower than 100 bytes/s"):
         pace.to_read_s()
     pace.received(1000)
     assert pace.to_read_s() > 0
@@ -220,10 +222,10 @@ def test_a_proxy_url_carries_its_credentials():
     assert Proxy("http://user:p%40ss@proxy:8080").authorization == "Basic dXNlcjpwQHNz"
 
 
-def _plan(**settings) -> Plan:
+def _plan(**settings) -> RequestDefaults:
     made = FetchSettings(**settings)
-    guard = Guard(made)
-    return Plan(made, guard, PinnedAdapter(made, guard), ManualClock())
+    ssrf_filter = SsrfFilter(made)
+    return RequestDefaults(made, ssrf_filter, PinnedAdapter(made, ssrf_filter), ManualClock())
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.fetcher.faults import Broken, Excess, Fault, NoPage
-from aragog.fetcher.framing import Framing, framing_of
-from aragog.fetcher.head import parse_head
+from aragog.fetcher.faults import Fault, LimitExceeded, TransportError, UnsupportedContent
+from aragog.fetcher.http1.framing import Framing, framing_of
+from aragog.fetcher.http1.head import parse_head
 from tests.support.pieces import channel_of
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -59,7 +59,7 @@ def test_a_status_line_needs_no_reason(line, expected):
     ],
 )
 def test_what_is_no_status_line_is_refused(line):
-    with pytest.raises(Broken, match="status line"):
+    with pytest.raises(TransportError, match="status line"):
         parse_head(line)
 
 
@@ -100,7 +100,7 @@ def test_header_lines_are_unfolded_and_trimmed(lines, expected):
     ],
 )
 def test_headers_that_two_readers_could_read_in_two_ways_are_refused(lines, why):
-    with pytest.raises(Broken, match=why):
+    with pytest.raises(TransportError, match=why):
         head(lines)
 
 
@@ -176,12 +176,12 @@ def test_http_1_0_keeps_a_connection_only_when_it_says_so():
     ],
 )
 def test_a_framing_that_contradicts_itself_is_refused(lines):
-    with pytest.raises(Broken):
+    with pytest.raises(TransportError):
         framing_of(head(lines))
 
 
 def test_an_unknown_transfer_coding_gives_no_page():
-    with pytest.raises(NoPage, match="gobbledigook"):
+    with pytest.raises(UnsupportedContent, match="gobbledigook"):
         framing_of(head(b"Transfer-Encoding: gobbledigook\r\n"))
 
 
@@ -190,9 +190,9 @@ def test_a_head_ends_at_the_first_empty_line_however_it_is_cut(end):
     data = b"HTTP/1.1 200 OK\r\nA: b" + end + b"body\r\n\r\nmore"
 
     for size in (1, 2, 3, 7, 1000):
-        channel = channel_of(data, size)
-        found = channel.head(1000)
-        rest = b"".join(iter(lambda: channel.some(100), b""))  # noqa: B023 - used at once
+        reader = channel_of(data, size)
+        found = reader.head(1000)
+        rest = b"".join(iter(lambda: reader.some(100), b""))  # noqa: B023 - used at once
         assert (found.headers, rest) == ((("A", "b"),), b"body\r\n\r\nmore")
 
 
@@ -209,17 +209,17 @@ def test_interim_answers_are_passed_over():
 @pytest.mark.parametrize(
     ("data", "fault"),
     [
-        (b"", Broken),
-        (b"HTT", Broken),
-        (b"HTTPr", Broken),
-        (b"o", Broken),
-        (OK, Broken),
-        (OK + b"A: b\r\n", Broken),
-        (b"HTTP/1.1 100 Continue\r\nFoo: bar\r\n\r\nData\nData\n\n", Broken),
-        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", Broken),
-        (b"HTTP/1.1 100 Continue\r\n\r\n" * 100, Broken),
-        (OK + b"A: " + b"b" * 2000 + b"\r\n\r\n", Excess),
-        (OK + b"A: b\r\n" * 2000, Excess),
+        (b"", TransportError),
+        (b"HTT", TransportError),
+        (b"HTTPr", TransportError),
+        (b"o", TransportError),
+        (OK, TransportError),
+        (OK + b"A: b\r\n", TransportError),
+        (b"HTTP/1.1 100 Continue\r\nFoo: bar\r\n\r\nData\nData\n\n", TransportError),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", TransportError),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 100, TransportError),
+        (OK + b"A: " + b"b" * 2000 + b"\r\n\r\n", LimitExceeded),
+        (OK + b"A: b\r\n" * 2000, LimitExceeded),
     ],
 )
 def test_what_is_no_answer_is_refused(data, fault):
@@ -236,7 +236,7 @@ def test_no_http_is_known_by_its_first_byte():
 
     received: list[int] = []
 
-    with pytest.raises(Broken, match="not HTTP/1"):
+    with pytest.raises(TransportError, match="not HTTP/1"):
         type(channel_of(b""))(receive).head(1_000_000)
 
     assert len(received) == 1

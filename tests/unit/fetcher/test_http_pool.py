@@ -7,8 +7,8 @@ import socket
 import pytest
 
 from aragog.clock import ManualClock
-from aragog.fetcher.connection import Connection, Peer
-from aragog.fetcher.pool import IDLE_S, Pool
+from aragog.fetcher.http1.connection import HttpConnection, Peer
+from aragog.fetcher.http1.pool import IDLE_S, Pool
 
 HERE = Peer("http", "a.test", 80)
 THERE = Peer("http", "b.test", 80)
@@ -23,10 +23,10 @@ def ends():
         sock.close()
 
 
-def connection(ends: list[socket.socket], peer: Peer = HERE) -> Connection:
+def connection(ends: list[socket.socket], peer: Peer = HERE) -> HttpConnection:
     near, far = socket.socketpair()
     ends.append(far)
-    return Connection(near, peer, "127.0.0.1", 1.0)
+    return HttpConnection(near, peer, "127.0.0.1", 1.0)
 
 
 def test_the_last_one_given_is_the_first_one_taken(ends):

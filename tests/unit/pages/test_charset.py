@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pages import labels, prescan
 from aragog.pages.document import encoding, parse
+from aragog.pages.encodings import labels, prescan
 
 DECLARED = [
     (b'<meta charset="iso-8859-2">', "iso-8859-2"),

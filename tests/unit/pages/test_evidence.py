@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aragog.pages.document import parse
 from aragog.pages.evidence import collect, page_robots
-from aragog.urls.canonical import Redirect
+from aragog.urls.canonical.decision import Redirect
 
 URL = "https://shop.test/a?utm_source=x"
 FINAL = "https://shop.test/b"

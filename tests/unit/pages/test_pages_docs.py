@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from aragog.pages.richpins import FIELDS_VERSION
+from aragog.pages.richpins.assemble import _KINDS
 from aragog.pages.richpins.fields import _PAGE_FIELDS
-from aragog.pages.richpins.merge import _KINDS
-from aragog.pages.richpins.pin import RichPin
+from aragog.pages.richpins.model import RichPin
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -30,7 +30,7 @@ def test_every_stored_field_is_in_the_table():
     names = {name.rpartition(".")[2] for name in _named(text)}
 
     for kind, cls in types.items():
-        module = __import__(f"aragog.pages.richpins.{kind}", fromlist=[cls])
+        module = __import__(f"aragog.pages.richpins.types.{kind}", fromlist=[cls])
         for each in fields(getattr(module, cls)):
             assert each.name in names, f"{kind}.{each.name}"
     assert names >= set(_PAGE_FIELDS)

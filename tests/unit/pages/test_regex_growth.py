@@ -10,17 +10,18 @@ import re
 import pytest
 
 from aragog.pages import evidence, sitemaps
-from aragog.pages.richpins import lenient_json, text
+from aragog.pages.richpins.syntax import lenient_json
+from aragog.pages.richpins.values import text
 from tests.support.regex_attacks import CHARS, attacks, grows_too_fast
 from tests.support.regex_inventory import inventory, unreadable_calls
 
-CUT = {"aragog.pages.richpins.lenient_json:_WRAPPERS_END": 200}
+CUT = {"aragog.pages.richpins.syntax.lenient_json:_WRAPPERS_END": 200}
 """Patterns that see no more characters than these."""
-OURS = {"aragog.fetcher.user_agent:_CONTACT", "aragog.politeness.robots:_PRODUCT_END"}
+OURS = {"aragog.fetcher.user_agent:_CONTACT", "aragog.politeness.robots.rules:_PRODUCT_END"}
 """Patterns that see our own settings only."""
 MADE_FROM_OUR_WORDS = {
-    "aragog.pages.richpins.naming",  # the letters of the host's name, at most 40, each gap bounded
-    "aragog.pages.richpins.yields",  # a constant word
+    "aragog.pages.richpins.values.titles",  # the letters of the host's name, at most 40, each gap bounded
+    "aragog.pages.richpins.values.yields",  # a constant word
     "aragog.urls.query",  # the rules of query.json, which the inventory finds compiled
 }
 USES = [use for use in inventory() if use.where not in OURS]
@@ -72,7 +73,7 @@ def test_a_reader_takes_time_in_proportion_to_its_input(name):
 def json_of(said):
     try:
         return lenient_json.loads(said)
-    except lenient_json.Unreadable:
+    except lenient_json.UnreadableJson:
         return None
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.errors import InvalidUrl
-from aragog.pages.resolve import Resolver
+from aragog.pages.link_resolver import LinkResolver
 from aragog.urls.normalize import normalize
 
 BASES = ["https://shop.test/dir/page", "http://shop.test:8080/", "http://[::1]/x?y=z"]
@@ -38,7 +38,7 @@ def alone(href: str, base: str) -> str | None:
 
 @given(st.sampled_from(BASES), st.lists(hrefs, max_size=12))
 def test_what_was_resolved_before_changes_nothing(base, references):
-    resolver = Resolver(base)
+    resolver = LinkResolver(base)
 
     assert [resolver.resolve(href) for href in references] == [
         alone(href, base) for href in references
@@ -47,7 +47,7 @@ def test_what_was_resolved_before_changes_nothing(base, references):
 
 @pytest.mark.parametrize("base", BASES)
 def test_plain_paths_share_their_front(base):
-    resolver = Resolver(base)
+    resolver = LinkResolver(base)
     references = ["/", "/a", "/a/b.html", "/a/", "/.", "/a/../b", "/a//b", "//c.test/d", "/ä"]
 
     assert [resolver.resolve(href) for href in references] == [
@@ -56,7 +56,7 @@ def test_plain_paths_share_their_front(base):
 
 
 def test_a_base_element_moves_plain_paths_too():
-    resolver = Resolver("https://shop.test/", "http://other.test/dir/")
+    resolver = LinkResolver("https://shop.test/", "http://other.test/dir/")
 
     assert resolver.resolve("/a") == "http://other.test/a"
     assert resolver.resolve("/b") == "http://other.test/b"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.pages.document import parse
-from aragog.pages.taming import MAX_DEPTH, tame
+from aragog.pages.markup_limits import MAX_DEPTH, tame
 
 HOSTILE = {
     "nested": b"<div>" * 60_000,

@@ -13,10 +13,10 @@ from hypothesis.stateful import (
 )
 
 from aragog.clock import ManualClock
-from aragog.pinlater.book import ClaimBook
+from aragog.pinlater.claims import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.job import NewJob, State
 from aragog.pinlater.memory import MemoryShard
+from aragog.pinlater.models import JobState, NewJob
 
 TIMEOUT_MS = 60_000
 QUEUES = ("fetch", "robots", "robots-0", "0")
@@ -32,17 +32,17 @@ class Histories(RuleBasedStateMachine):
         self.shards = [MemoryShard(self.clock, name=name) for name in ("0", "1")]
         self.begin()
         self.numbers = count()
-        self.expected = {state: set() for state in State}
+        self.expected = {state: set() for state in JobState}
 
     def begin(self):
         """A process and its claims."""
-        self.book = ClaimBook(
+        self.claims = ClaimRegistry(
             Cluster(self.shards, clock=self.clock), claim_timeout_ms=TIMEOUT_MS, clock=self.clock
         )
         for queue in QUEUES:
-            self.book.watch(queue)
-        self.book.stop()  # its thread: here only the history acts
-        self.book.sweep()
+            self.claims.watch(queue)
+        self.claims.stop()  # its thread: here only the history acts
+        self.claims.sweep()
         self.tags = {}
 
     def move(self, job, before, after):
@@ -53,12 +53,12 @@ class Histories(RuleBasedStateMachine):
     def enqueue_and_claim(self, shard, queue):
         key = str(next(self.numbers))
         self.shards[shard].enqueue(queue, [NewJob(b"x", key=key)])
-        self.expected[State.PENDING].add(key)
+        self.expected[JobState.PENDING].add(key)
         answer = self.shards[shard].claim(queue, limit=1, timeout_ms=TIMEOUT_MS, worker="w")
         for job in answer.claims:
             key = job.record.split(b"|")[7].decode()
-            self.tags[key] = self.book.hold(self.shards[shard], queue, job)
-            self.move(key, State.PENDING, State.RUNNING)
+            self.tags[key] = self.claims.hold(self.shards[shard], queue, job)
+            self.move(key, JobState.PENDING, JobState.RUNNING)
 
     def some_claim(self, data):
         return data.draw(st.sampled_from(sorted(self.tags)))
@@ -67,39 +67,39 @@ class Histories(RuleBasedStateMachine):
     @rule(data=st.data())
     def ack(self, data):
         key = self.some_claim(data)
-        self.book.ack(self.tags.pop(key))
-        self.move(key, State.RUNNING, State.SUCCEEDED)
+        self.claims.ack(self.tags.pop(key))
+        self.move(key, JobState.RUNNING, JobState.SUCCEEDED)
 
     @precondition(lambda self: self.tags)
     @rule(data=st.data(), requeue=st.booleans())
     def reject(self, data, requeue):
         key = self.some_claim(data)
-        info = next(j for j in self.all(State.RUNNING) if j.key == key)
-        self.book.reject(self.tags.pop(key), requeue=requeue)
+        info = next(j for j in self.all(JobState.RUNNING) if j.key == key)
+        self.claims.reject(self.tags.pop(key), requeue=requeue)
         again = requeue and info.attempts < 10
-        self.move(key, State.RUNNING, State.PENDING if again else State.FAILED)
+        self.move(key, JobState.RUNNING, JobState.PENDING if again else JobState.FAILED)
 
     @precondition(lambda self: self.tags)
     @rule(data=st.data())
     def the_channel_of_one_closes(self, data):
         key = self.some_claim(data)
-        self.book.give_back([self.tags.pop(key)])
-        self.move(key, State.RUNNING, State.PENDING)
+        self.claims.give_back([self.tags.pop(key)])
+        self.move(key, JobState.RUNNING, JobState.PENDING)
 
     @rule()
     def time_passes(self):
         self.clock.advance_ms(TIMEOUT_MS / 3)
-        self.book.extend()
-        self.book.sweep()
+        self.claims.extend()
+        self.claims.sweep()
 
     @rule()
     def the_process_is_killed(self):
         self.begin()
         for _ in range(4):
             self.clock.advance_ms(TIMEOUT_MS / 3)
-            self.book.sweep()
-        for key in list(self.expected[State.RUNNING]):
-            self.move(key, State.RUNNING, State.PENDING)
+            self.claims.sweep()
+        for key in list(self.expected[JobState.RUNNING]):
+            self.move(key, JobState.RUNNING, JobState.PENDING)
 
     def all(self, state):
         return [
@@ -112,10 +112,10 @@ class Histories(RuleBasedStateMachine):
     @invariant()
     def every_job_is_where_its_own_history_put_it(self):
         # A job that was killed or rejected ten times has FAILED.
-        for job in self.all(State.FAILED):
-            if job.attempts >= 10 and job.key in self.expected[State.PENDING]:
-                self.move(job.key, State.PENDING, State.FAILED)
-        found = {state: {job.key for job in self.all(state)} for state in State}
+        for job in self.all(JobState.FAILED):
+            if job.attempts >= 10 and job.key in self.expected[JobState.PENDING]:
+                self.move(job.key, JobState.PENDING, JobState.FAILED)
+        found = {state: {job.key for job in self.all(state)} for state in JobState}
         assert found == self.expected
 
 

@@ -3,7 +3,7 @@ from kombu import Connection
 
 import aragog.pinlater  # noqa: F401  registers pinlater://
 from aragog.errors import ConfigError
-from aragog.pinlater.address import Server, masked, of_socket, redis_urls
+from aragog.pinlater.address import ServerAddress, masked, of_socket, redis_urls
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_connection_shows_the_bare_host_and_port_of_one_server(url, parts, red
     connection = Connection(url)
     info = connection.info()
 
-    assert tuple(info[name] for name in Server._fields) == parts
+    assert tuple(info[name] for name in ServerAddress._fields) == parts
     assert connection.transport.redis_urls == (redis_url,)
     assert connection.clone().transport.redis_urls == (redis_url,)
     whole = connection.as_uri(include_password=True)

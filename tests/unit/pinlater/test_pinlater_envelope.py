@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from kombu.exceptions import ContentDisallowed, OperationalError
 
 from aragog.errors import InvalidMessage
-from aragog.pinlater import envelope, records
-from aragog.pinlater.job import NewJob
-from aragog.pinlater.worker import RunLater, hints
+from aragog.pinlater import job_codec
+from aragog.pinlater.models import NewJob
+from aragog.pinlater.transport import envelope
+from aragog.pinlater.transport.worker import RunLater, hints
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -102,7 +103,7 @@ def test_a_body_that_is_no_message_is_refused(body):
     )
 )
 def test_a_record_reads_as_it_was_written(job):
-    record = records.decode(records.encode(job, 1000))
+    record = job_codec.decode(job_codec.encode(job, 1000))
 
     assert record == (
         job.priority, job.max_attempts, 1000, 1000 + job.delay_ms, job.unique_key, job.name, job.key, job.body,
@@ -111,9 +112,9 @@ def test_a_record_reads_as_it_was_written(job):
 
 @given(st.binary())
 def test_what_is_no_record_is_refused(data):
-    if not records.HEADER.match(data):
+    if not job_codec.HEADER.match(data):
         with pytest.raises(InvalidMessage):
-            records.decode(data)
+            job_codec.decode(data)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from aragog.pinlater.poller import Poller
+from aragog.pinlater.transport.poller import Poller
 
 
 @dataclass(eq=False)

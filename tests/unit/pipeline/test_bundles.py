@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from aragog.errors import InvalidMessage
 from aragog.fetcher.outcome import Hop
-from aragog.pipeline.bundles import (
-    Answer,
-    AnswerBundle,
-    FetchBundle,
-    PageBundle,
-    RobotsBundle,
+from aragog.pipeline.messages import (
+    FetchBatch,
+    FetchResult,
+    PageBatch,
+    ResultBatch,
+    RobotsBatch,
     UrlJob,
-    in_bundles,
+    into_batches,
 )
 
 hops = st.builds(Hop, st.text(), st.sampled_from([301, 302, 307, 308]), st.text())
@@ -30,8 +30,8 @@ jobs = st.builds(
     target_given=st.none() | st.text(),
     hops=st.lists(hops, max_size=3).map(tuple),
 )
-answers = st.builds(
-    Answer,
+results = st.builds(
+    FetchResult,
     job=jobs,
     kind=st.sampled_from(["Fetched", "Gone"]),
     final_url=st.text(),
@@ -49,16 +49,16 @@ def through_json(message):
 
 @given(st.lists(jobs, max_size=4).map(tuple))
 def test_jobs_come_out_of_json_as_they_went_in(found):
-    assert through_json(FetchBundle(found)) == FetchBundle(found)
-    assert through_json(RobotsBundle(("http://a",), found, True)) == RobotsBundle(
+    assert through_json(FetchBatch(found)) == FetchBatch(found)
+    assert through_json(RobotsBatch(("http://a",), found, True)) == RobotsBatch(
         ("http://a",), found, True
     )
-    assert through_json(PageBundle("t", found, ("b",))) == PageBundle("t", found, ("b",))
+    assert through_json(PageBatch("t", found, ("b",))) == PageBatch("t", found, ("b",))
 
 
-@given(st.lists(answers, max_size=3).map(tuple))
+@given(st.lists(results, max_size=3).map(tuple))
 def test_answers_come_out_of_json_as_they_went_in(found):
-    assert through_json(AnswerBundle(found)) == AnswerBundle(found)
+    assert through_json(ResultBatch(found)) == ResultBatch(found)
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def test_answers_come_out_of_json_as_they_went_in(found):
 )
 def test_a_message_that_this_version_cannot_read_is_refused(wire):
     with pytest.raises(InvalidMessage):
-        FetchBundle.read(wire)
+        FetchBatch.read(wire)
 
 
 @given(st.lists(jobs), st.integers(1, 30))
-def test_bundles_hold_every_job_once_and_in_order(found, size):
-    bundles = in_bundles(found, size)
+def test_batches_hold_every_job_once_and_in_order(found, size):
+    batches = into_batches(found, size)
 
-    assert [job for bundle in bundles for job in bundle.jobs] == found
-    assert all(0 < len(bundle.jobs) <= size for bundle in bundles)
+    assert [job for batch in batches for job in batch.jobs] == found
+    assert all(0 < len(batch.jobs) <= size for batch in batches)

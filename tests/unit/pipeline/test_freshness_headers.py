@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pipeline.freshness import fresh_s, moment_ms
+from aragog.pipeline.pages.http_freshness import fresh_s, moment_ms
 
 NOW_MS = 784_111_777_000
 NOW, LATER = "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 09:49:37 GMT"

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.errors import InvalidMessage
-from aragog.pipeline.bundles import FetchBundle, UrlJob
-from aragog.pipeline.messages import read_fetch
+from aragog.pipeline.fetch_messages import read_fetch
+from aragog.pipeline.messages import FetchBatch, UrlJob
 
 GOOD = "http://a.test/"
 JUNK = st.recursive(
@@ -28,11 +28,11 @@ def urls(message):
 def test_one_url_a_list_and_a_batch_are_read():
     assert urls("HTTP://A.test") == [GOOD]
     assert urls(["http://a.test/b/../c", {"url": GOOD, "depth": 2}]) == ["http://a.test/c", GOOD]
-    assert urls(FetchBundle((UrlJob(url=GOOD, priority=1),)).wire()) == [GOOD]
+    assert urls(FetchBatch((UrlJob(url=GOOD, priority=1),)).wire()) == [GOOD]
 
 
 def test_what_the_pipeline_sends_reads_as_it_was():
-    batch = FetchBundle((UrlJob(url=GOOD, slot_at_ms=7, target="http://b.test/", refresh=True),))
+    batch = FetchBatch((UrlJob(url=GOOD, slot_at_ms=7, target="http://b.test/", refresh=True),))
 
     assert read_fetch(batch.wire()) == (batch, [])
 

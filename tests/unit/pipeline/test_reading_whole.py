@@ -2,9 +2,9 @@
 
 import pytest
 
-from aragog.pipeline.bundles import Answer, UrlJob
-from aragog.pipeline.page_writes import from_blob, page_write, to_blob
-from aragog.pipeline.reading import decided, read_page
+from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.pipeline.pages.analysis import decided, read_page
+from aragog.pipeline.pages.updates import from_blob, page_write, to_blob
 from aragog.settings import Settings
 
 URL = "http://a.example/"
@@ -13,9 +13,9 @@ PAGE = b"<!doctype html><title>T</title><p>words"
 
 def read(body=PAGE, **given):
     told = {"kind": "Fetched", "status": 200, "content_type": "text/html", **given}
-    answer = Answer(job=UrlJob(url=URL), final_url=URL, fetched_at_ms=1, **told)
-    reading = read_page(answer, body, max_links=10)
-    planned = page_write(answer, reading, decided(reading.evidence, {}), Settings())
+    result = FetchResult(job=UrlJob(url=URL), final_url=URL, fetched_at_ms=1, **told)
+    reading = read_page(result, body, max_links=10)
+    planned = page_write(result, reading, decided(reading.evidence, {}), Settings())
     return from_blob(to_blob([planned]))[0].write
 
 

@@ -3,8 +3,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pipeline.bundles import UrlJob
-from aragog.pipeline.retry import LONGEST_WAIT_MS, again
+from aragog.pipeline.messages import UrlJob
+from aragog.pipeline.retry_policy import LONGEST_WAIT_MS, again
 from aragog.settings import PipelineSettings
 
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from aragog.pipeline.bundles import (
-    Answer,
-    AnswerBundle,
-    FetchBundle,
-    PageBundle,
-    RobotsBundle,
+from aragog.pipeline.messages import (
+    FetchBatch,
+    FetchResult,
+    PageBatch,
+    ResultBatch,
+    RobotsBatch,
     UrlJob,
 )
-from aragog.pipeline.sending import MOST_SHOWN_CHARS, shown
+from aragog.pipeline.routing import MOST_SHOWN_CHARS, shown
 
 JOBS = tuple(UrlJob(url=f"https://example.org/{name}") for name in "abcd")
 
@@ -18,18 +18,20 @@ JOBS = tuple(UrlJob(url=f"https://example.org/{name}") for name in "abcd")
 @pytest.mark.parametrize(
     ("message", "text"),
     [
-        (FetchBundle(JOBS[:1]), "1 urls: https://example.org/a"),
+        (FetchBatch(JOBS[:1]), "1 urls: https://example.org/a"),
         (
-            FetchBundle(JOBS),
+            FetchBatch(JOBS),
             "4 urls: https://example.org/a, https://example.org/b, https://example.org/c, …",
         ),
-        (PageBundle("t", JOBS[:1], ("body",) * 500), "1 urls: https://example.org/a"),
+        (PageBatch("t", JOBS[:1], ("body",) * 500), "1 urls: https://example.org/a"),
         (
-            AnswerBundle((Answer(job=JOBS[1], kind="Gone", final_url="https://example.org/z"),)),
+            ResultBatch(
+                (FetchResult(job=JOBS[1], kind="Gone", final_url="https://example.org/z"),)
+            ),
             "1 answers: https://example.org/b",
         ),
-        (RobotsBundle(("https://example.org",)), "1 origins: https://example.org"),
-        (RobotsBundle(("https://example.org",), JOBS[:1]), "1 urls: https://example.org/a"),
+        (RobotsBatch(("https://example.org",)), "1 origins: https://example.org"),
+        (RobotsBatch(("https://example.org",), JOBS[:1]), "1 urls: https://example.org/a"),
     ],
 )
 def test_a_message_shows_how_many_urls_it_carries_and_the_first(message, text):
@@ -41,6 +43,6 @@ def test_a_message_without_urls_shows_what_it_says():
 
 
 def test_a_message_is_shown_short():
-    assert len(shown(FetchBundle((UrlJob(url="https://x/" + "y" * 5000),)).wire())) == (
+    assert len(shown(FetchBatch((UrlJob(url="https://x/" + "y" * 5000),)).wire())) == (
         MOST_SHOWN_CHARS
     )

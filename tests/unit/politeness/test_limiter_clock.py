@@ -1,9 +1,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.politeness.server_clock import ServerClock
-from aragog.politeness.slots import ceil_ms
-from aragog.politeness.state import STATE, DomainState, unpack_state
+from aragog.politeness.ratelimit.server_clock import ServerClock
+from aragog.politeness.ratelimit.slots import ceil_ms
+from aragog.politeness.ratelimit.state import STATE, DomainState, unpack_state
 
 legs_us = st.floats(0, 5e4)
 

@@ -6,7 +6,7 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
-from aragog.politeness.overrides import Override, Overrides, read_overrides
+from aragog.politeness.ratelimit.overrides import Override, Overrides, read_overrides
 
 GOOD = """
 ["example.com"]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aragog.politeness.robots import RobotsRules
+from aragog.politeness.robots.rules import RobotsRules
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

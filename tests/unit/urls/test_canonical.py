@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.urls.canonical import Decision, Evidence, KnownPage, Redirect, decide
+from aragog.urls.canonical.decision import Decision, Evidence, KnownPage, Redirect, decide
 
 PAGE = "https://shop.example/blue-shoes?colour=blue"
 OTHER = "https://shop.example/shoes"

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.urls import parse_link_header
-from aragog.urls.link_header import MAX_LINKS, Link
+from aragog.urls.link_header import MAX_LINKS, HeaderLink
 
 BASE = "http://a.test/b/"
 
@@ -65,7 +65,7 @@ def test_parameters_are_kept():
         ['<c>; rel=alternate; HrefLang=de; hreflang=en; title="x y"'], base=BASE
     )
 
-    assert link == Link(
+    assert link == HeaderLink(
         "http://a.test/b/c",
         ("alternate",),
         (("rel", "alternate"), ("hreflang", "de"), ("hreflang", "en"), ("title", "x y")),

@@ -1,4 +1,4 @@
-"""A bundle of pages leaves what its pages would leave if each came alone, however they are tied."""
+"""A batch of pages leaves what its pages would leave if each came alone, however they are tied."""
 
 from dataclasses import replace
 

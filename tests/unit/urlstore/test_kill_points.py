@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.urlstore import fold, segments
+from aragog.urlstore.links import compaction, segments
 from aragog.urlstore.records import OutLink
 from tests.support.faults import every_kill_point, unharmed
 from tests.support.stores import NOW_MS, body, page
@@ -57,7 +57,7 @@ def write_a_bundle(here):
 
 
 def fold_them(here):
-    here.store.fold_links(1000)
+    here.store.compact_links(1000)
 
 
 def merge(here):
@@ -87,7 +87,7 @@ def mend(here):
 
 
 def leave(here):
-    """Twice of one page in a bundle: it leaves the home that it had, then fails."""
+    """Twice of one page in a batch: it leaves the home that it had, then fails."""
     at = NOW_MS + 60_000
     here.store.write_pages(
         [
@@ -120,7 +120,7 @@ def shown(here):
 
 def settled(here):
     """What is shown when all upkeep has run, long after."""
-    here.clock.advance_ms(2 * fold.GRACE_MS)
+    here.clock.advance_ms(2 * compaction.GRACE_MS)
     here.fold()
     here.store.repair()
     here.fold()
@@ -167,12 +167,12 @@ def test_killed_anywhere_and_run_again_it_ends_as_if_never_killed(step):
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 def test_killed_anywhere_and_never_run_again_repair_leaves_nothing_wrong(step):
     for _, here in every_kill_point(before, step=step):
-        here.clock.advance_ms(2 * fold.GRACE_MS)
+        here.clock.advance_ms(2 * compaction.GRACE_MS)
         here.fold()
         here.store.repair()
         here.fold()
         consistent(here)
-        here.clock.advance_ms(2 * fold.GRACE_MS)
+        here.clock.advance_ms(2 * compaction.GRACE_MS)
         assert here.store.repair().mended == {}
 
 

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.errors import CorruptContent, CorruptRow
-from aragog.urlstore import journal, outlinks, postings
-from aragog.urlstore.compression import compress, decompress
-from aragog.urlstore.journal import Entry
-from aragog.urlstore.outlinks import Outlinks, difference, from_lines, to_lines
-from aragog.urlstore.postings import folded, newest, spill
+from aragog.urlstore.content.compression import compress, decompress
+from aragog.urlstore.links import journal, outlinks, postings
+from aragog.urlstore.links.journal import Entry
+from aragog.urlstore.links.outlinks import Outlinks, difference, from_lines, to_lines
+from aragog.urlstore.links.postings import folded, newest, spill
 
 URLS = st.integers(0, 9).map(lambda i: f"http://x.example/{i}")
 LINKS = st.lists(
@@ -53,7 +53,7 @@ def test_an_outlinks_cell_is_read_back_with_its_last_changes(at_ms, changes, lin
     cell = Outlinks()
     lines = to_lines(links)
     for change in changes:
-        cell = cell.after(change, at_ms, outlinks.squeeze(lines))
+        cell = cell.after(change, at_ms, outlinks.compress_links(lines))
 
     again = outlinks.unpack(outlinks.pack(cell))
 

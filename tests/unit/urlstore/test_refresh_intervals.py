@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.settings import RefreshSettings
-from aragog.urlstore.refresh import (
+from aragog.urlstore.schedule.refresh_policy import (
     DAY_S,
     HOUR_S,
     JITTER,
+    RefreshState,
     Seen,
-    State,
     decide,
     interval_s,
     kind_of,
@@ -264,4 +264,4 @@ def test_the_interval_of_a_kind_is_usual_at_its_prior_and_never_below_its_floor(
 
 
 def test_a_state_is_made_of_numbers_and_text_alone():
-    assert State(*State()) == State()
+    assert RefreshState(*RefreshState()) == RefreshState()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from aragog.urlstore.changes import SETTLE_MS
-from aragog.urlstore.refresh import Seen
+from aragog.urlstore.feed.changes import SETTLE_MS
+from aragog.urlstore.schedule.refresh_policy import Seen
 from tests.support.faults import every_kill_point, unharmed
 from tests.support.stores import NOW_MS, body, page
 
@@ -21,8 +21,8 @@ def fetched(url, at_ms, price, **given):
 
 def before(here):
     here.store.write_pages([fetched(url, NOW_MS, b'"5"', content=body("x")) for url in (A, B, C)])
-    here.store.hold(A, "shop", at_ms=1)
-    here.store.hold(C, "shop", at_ms=1)
+    here.store.watch(A, "shop", at_ms=1)
+    here.store.watch(C, "shop", at_ms=1)
     here.clock.advance_ms(100_000)
 
 
@@ -45,19 +45,19 @@ def read_again(here):
         here.store.replace_fields(A, {"page.title": b'"New"', **mark}, {}, at_ms=NOW_MS)
 
 
-def hold(here):
-    here.store.hold(B, "kitchen", at_ms=2)
+def watch(here):
+    here.store.watch(B, "kitchen", at_ms=2)
 
 
-def release(here):
-    here.store.release(A, "shop", at_ms=2)
+def unwatch(here):
+    here.store.unwatch(A, "shop", at_ms=2)
 
 
 def redirect(here):
     here.store.write_pages([fetched(A, AT, b'"5"', final_url=B)])
 
 
-STEPS = (refresh, lose_a_field, read_again, hold, release, redirect)
+STEPS = (refresh, lose_a_field, read_again, watch, unwatch, redirect)
 
 
 def shown(here):

@@ -2,12 +2,12 @@
 
 import pytest
 
-from aragog.urlstore import nodes
-from aragog.urlstore.aliases import alias_puts
-from aragog.urlstore.due import due_put
-from aragog.urlstore.hosts import host_put
-from aragog.urlstore.keys import content_key
-from aragog.urlstore.nodes import node_id
+from aragog.urlstore.aliases.aliases import alias_puts
+from aragog.urlstore.content.keys import content_key
+from aragog.urlstore.pages import nodes
+from aragog.urlstore.pages.hosts import host_put
+from aragog.urlstore.pages.nodes import node_id
+from aragog.urlstore.schedule.due_index import due_put
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, body, page, stand
 

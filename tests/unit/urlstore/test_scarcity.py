@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore.records import Due
-from aragog.urlstore.refresh import DAY_S, HOUR_S, State
-from aragog.urlstore.scarcity import (
+from aragog.urlstore.schedule.crawl_budget import (
     HOPELESS_AGES,
     LONGEST_WAIT_S,
     MOST_PRICE_S,
     Budget,
     hopeful_rate,
+    marginal_freshness_s,
     ration,
-    worth_s,
 )
+from aragog.urlstore.schedule.refresh_policy import DAY_S, HOUR_S, RefreshState
 from bench.refresh import Domain, replay_scarce
 from bench.refresh import fixed as fixed_interval
 
@@ -28,7 +28,7 @@ def known(every_s, age_s, *, sure=50.0, **given):
     """A page that is believed to change so often, compared so long ago."""
     looked = T0 - int(age_s * 1000)
     told = {"checks": 9, "changes": 4.0, "compared_at_ms": looked, **given}
-    return State(a=sure, b_s=sure * every_s, **told)
+    return RefreshState(a=sure, b_s=sure * every_s, **told)
 
 
 def due(*states):
@@ -85,7 +85,7 @@ def test_who_is_not_worth_the_price_is_looked_at_when_he_is():
     done = ration(due(*states), price, rate_per_s=0.2, now_ms=T0, tick_s=5)
     wait_s = {int(one.url[-1]): (at_ms - T0) / 1000 for one, at_ms in done.later}
 
-    assert worth_s(states[0], Budget(), T0 + int(wait_s[0] * 1000)) == pytest.approx(
+    assert marginal_freshness_s(states[0], Budget(), T0 + int(wait_s[0] * 1000)) == pytest.approx(
         2 * DAY_S, rel=0.01
     )
     assert wait_s[1] == DAY_S, "its age has doubled then"
@@ -95,15 +95,15 @@ def test_a_page_that_is_too_fast_for_any_price_goes_in_the_end():
     price = Budget(price_s=DAY_S, age_s=30 * DAY_S)
     old, other = known(HOUR_S, HOPELESS_AGES * 30 * DAY_S), known(HOUR_S, 20 * DAY_S)
 
-    assert worth_s(old, price, T0) >= DAY_S > worth_s(other, price, T0)
+    assert marginal_freshness_s(old, price, T0) >= DAY_S > marginal_freshness_s(other, price, T0)
     done = ration(due(other, old), price, rate_per_s=0.2, now_ms=T0, tick_s=5)
     assert numbers(done.go) == [1]
     assert done.later[0][1] - T0 == 20 * DAY_S * 1000
 
 
 def test_failing_pages_and_those_never_compared_wait_for_nobodys_change():
-    for state in (None, State(), known(HOUR_S, 9, failures=2), known(HOUR_S, 9, gone=1)):
-        assert worth_s(state, Budget(price_s=DAY_S), T0) > DAY_S
+    for state in (None, RefreshState(), known(HOUR_S, 9, failures=2), known(HOUR_S, 9, gone=1)):
+        assert marginal_freshness_s(state, Budget(price_s=DAY_S), T0) > DAY_S
 
 
 def test_in_doubt_a_page_is_slow_until_it_was_another_at_each_of_many_looks():
@@ -139,7 +139,7 @@ def test_a_price_falls_when_the_domain_has_time_again():
 
 
 states = st.none() | st.builds(
-    State,
+    RefreshState,
     a=st.floats(0.3, 500),
     b_s=st.floats(1, 1e9),
     checks=st.integers(0, 99),

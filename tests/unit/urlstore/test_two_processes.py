@@ -82,12 +82,12 @@ def test_one_page_written_by_several_at_once_keeps_lists_and_counts_right(tmp_pa
                         page(f"http://p{number}.example/", at_ms, links=links),
                     ]
                 )
-                its.fold_links(50)
+                its.compact_links(50)
 
         return act
 
     all_at_once(tmp_path, [writing(number) for number in range(4)])
-    while store.fold_links(1000).journal_rows:
+    while store.compact_links(1000).journal_rows:
         pass
 
     pages = [A, *(f"http://p{number}.example/" for number in range(4))]

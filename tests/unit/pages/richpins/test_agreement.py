@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from aragog.pages.richpins import RichPin, extract
-from aragog.pages.richpins.publication import person_names, url_day
+from aragog.pages.richpins.values.publication import person_names, url_day
 
 URL = "https://www.example.org/a/1"
 
@@ -71,22 +71,22 @@ def test_a_soft_hyphen_is_no_blank():
 
 def test_a_publisher_named_as_author_gives_way_to_a_person():
     found = pin(
-        "<meta name=author content='Big Press'><meta property=article:author content='Ann Teller'>"
+        "<meta name=author content='Big Press'><meta property=article:author content='Ann FeedbackQueue'>"
     )
-    assert found.authors == ("Ann Teller",)
+    assert found.authors == ("Ann FeedbackQueue",)
 
 
 def test_the_site_named_as_author_gives_way_to_the_byline():
     found = pin(
         "<meta property=og:site_name content='The Pot'>",
-        "<h1>Soup</h1><p class=byline>By Ann Teller</p>",
+        "<h1>Soup</h1><p class=byline>By Ann FeedbackQueue</p>",
         **{
             "@type": "Article",
             "headline": "Soup",
             "author": {"@type": "Person", "name": "The Pot"},
         },
     )
-    assert found.authors == ("Ann Teller",)
+    assert found.authors == ("Ann FeedbackQueue",)
 
 
 def test_the_site_stays_the_author_where_nobody_else_is_named():
@@ -98,31 +98,31 @@ def test_the_site_stays_the_author_where_nobody_else_is_named():
 
 def test_an_author_named_twice_comes_before_one_named_once():
     found = pin(
-        "<meta property=article:author content='Ann Teller'><meta name=author content='Ann Teller'>",
+        "<meta property=article:author content='Ann FeedbackQueue'><meta name=author content='Ann FeedbackQueue'>",
         **{"@type": "Article", "headline": "x", "author": "Web Team"},
     )
-    assert found.authors == ("Ann Teller",)
+    assert found.authors == ("Ann FeedbackQueue",)
 
 
 def test_the_byline_behind_the_heading_comes_before_one_of_a_box_above():
-    body = "<a class=author>Bob Other</a><h1>Soup</h1><span class=author>Ann Teller</span>"
-    assert pin("<title>Soup</title>", body).authors == ("Ann Teller",)
+    body = "<a class=author>Bob Other</a><h1>Soup</h1><span class=author>Ann FeedbackQueue</span>"
+    assert pin("<title>Soup</title>", body).authors == ("Ann FeedbackQueue",)
 
 
 def test_words_of_a_byline_in_elements_side_by_side_stay_apart():
-    body = "<h1>x</h1><p class=byline><b>By</b><a>Ann Teller</a></p>"
-    assert pin(body=body).authors == ("Ann Teller",)
+    body = "<h1>x</h1><p class=byline><b>By</b><a>Ann FeedbackQueue</a></p>"
+    assert pin(body=body).authors == ("Ann FeedbackQueue",)
 
 
 @pytest.mark.parametrize(
     ("text", "names"),
     [
         ("Felix Braun und Ada Lang, dpa", ("Felix Braun", "Ada Lang", "dpa")),
-        ("Ann Teller and Bob Other", ("Ann Teller", "Bob Other")),
+        ("Ann FeedbackQueue and Bob Other", ("Ann FeedbackQueue", "Bob Other")),
         ("Elena Muster (obe)", ("Elena Muster",)),
         ("Ministry of Health and Family Welfare", ("Ministry of Health and Family Welfare",)),
         ("Rock and Roll", ("Rock and Roll",)),
-        ("Teller, Ann", ("Teller, Ann",)),
+        ("FeedbackQueue, Ann", ("FeedbackQueue, Ann",)),
         ("신현주 기자", ("신현주",)),
     ],
 )
@@ -180,13 +180,13 @@ def test_a_date_in_japanese_is_read():
 @pytest.mark.parametrize(
     ("body", "names"),
     [
-        ("<p><a rel=author>Ann Teller</a>, <a rel=author>Bob Other</a></p>",
-         ("Ann Teller", "Bob Other")),
-        ("<div><a rel=author>Ann Teller</a></div><div><a rel=author>Bob Other</a></div>",
-         ("Ann Teller",)),
-        (f"<div class=byline><i>By</i><b>Ann Teller</b><p>{'Text of a box. ' * 9}</p></div>",
-         ("Ann Teller",)),
-        ("<p>By <a href=/author/ann>Ann Teller</a></p>", ("Ann Teller",)),
+        ("<p><a rel=author>Ann FeedbackQueue</a>, <a rel=author>Bob Other</a></p>",
+         ("Ann FeedbackQueue", "Bob Other")),
+        ("<div><a rel=author>Ann FeedbackQueue</a></div><div><a rel=author>Bob Other</a></div>",
+         ("Ann FeedbackQueue",)),
+        (f"<div class=byline><i>By</i><b>Ann FeedbackQueue</b><p>{'Text of a box. ' * 9}</p></div>",
+         ("Ann FeedbackQueue",)),
+        ("<p>By <a href=/author/ann>Ann FeedbackQueue</a></p>", ("Ann FeedbackQueue",)),
         ("<p class=author>谢若含</p>", ("谢若含",)),
     ],
 )  # fmt: skip
@@ -195,6 +195,6 @@ def test_names_in_bylines_of_many_kinds(body, names):
 
 
 def test_names_and_days_shown_on_the_page_of_a_product_are_those_of_its_reviews():
-    body = "<h1>Mug</h1><p><a rel=author>Ann Teller</a> <time datetime=2024-05-01>May</time></p>"
+    body = "<h1>Mug</h1><p><a rel=author>Ann FeedbackQueue</a> <time datetime=2024-05-01>May</time></p>"
     found = pin("<title>Mug</title>", body, **{"@type": "Product", "name": "Mug"})
     assert (found.authors, found.published_at) == ((), None)

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pages.richpins import extract, lenient_json
-from aragog.pages.richpins.graph import Graph, local_name
-from aragog.pages.richpins.jsonld import read
+from aragog.pages.richpins import extract
+from aragog.pages.richpins.syntax import lenient_json
+from aragog.pages.richpins.syntax.graph import Graph, local_name
+from aragog.pages.richpins.syntax.jsonld import read
 
 
 def pin(*blocks: str):
@@ -153,7 +154,7 @@ def test_any_json_becomes_nodes(value):
 def test_any_text_is_read_or_refused(text):
     try:
         values, _ = lenient_json.loads(text)
-    except lenient_json.Unreadable:
+    except lenient_json.UnreadableJson:
         return
     assert isinstance(values, list)
 

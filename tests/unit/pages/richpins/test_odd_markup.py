@@ -7,7 +7,8 @@ from datetime import date
 import orjson
 import pytest
 
-from aragog.pages.richpins import RichPin, durations, extract
+from aragog.pages.richpins import RichPin, extract
+from aragog.pages.richpins.values import durations
 
 URL = "https://www.example.org/a/1"
 
@@ -122,15 +123,20 @@ def test_what_a_review_is_about_does_not_type_its_page():
 
 def test_the_business_that_runs_a_site_does_not_type_its_articles():
     business = {
-        "@type": "Dentist", "name": "Dr. Teller", "url": "https://www.example.org/",
+        "@type": "Dentist", "name": "Dr. FeedbackQueue", "url": "https://www.example.org/",
         "address": {"@type": "PostalAddress", "streetAddress": "Main St 1"}, "telephone": "12345",
     }  # fmt: skip
     head = "<title>Five tips</title><meta property=og:type content=article>"
     assert pin(head, "<h1>Five tips</h1>", business).type == "article"
-    assert pin("<title>Dr. Teller</title>", "", business).type == "place"
+    assert pin("<title>Dr. FeedbackQueue</title>", "", business).type == "place"
 
 
-PERSON = {"@type": "Person", "name": "Ann Teller", "image": "/ann.jpg", "description": "Cooks."}
+PERSON = {
+    "@type": "Person",
+    "name": "Ann FeedbackQueue",
+    "image": "/ann.jpg",
+    "description": "Cooks.",
+}
 SHOP = {"@type": "Organization", "name": "The Pot", "logo": "/logo.png", "image": "/house.jpg"}
 
 
@@ -147,7 +153,7 @@ SHOP = {"@type": "Organization", "name": "The Pot", "logo": "/logo.png", "image"
 )
 def test_other_things_give_their_title_text_and_image(item):
     found = pin("", "", item)
-    assert (found.type, found.title, found.description) == ("page", "Ann Teller", "Cooks.")
+    assert (found.type, found.title, found.description) == ("page", "Ann FeedbackQueue", "Cooks.")
     assert found.image.url == "https://www.example.org/ann.jpg"
     assert found.types == ((item if "name" in item else PERSON)["@type"],)
 
@@ -158,8 +164,10 @@ def test_who_runs_the_site_is_not_the_subject_of_its_pages():
 
 
 def test_a_person_that_the_page_is_called_after_is_its_subject():
-    found = pin("<title>Ann Teller | The Pot</title>", "<h1>Ann Teller</h1>", SHOP, PERSON)
-    assert (found.types, found.title) == (("Person",), "Ann Teller")
+    found = pin(
+        "<title>Ann FeedbackQueue | The Pot</title>", "<h1>Ann FeedbackQueue</h1>", SHOP, PERSON
+    )
+    assert (found.types, found.title) == (("Person",), "Ann FeedbackQueue")
 
 
 def test_an_event_comes_before_the_organization_that_holds_it():

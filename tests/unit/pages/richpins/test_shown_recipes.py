@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pages.richpins import caption_times, captions, extract
+from aragog.pages.richpins import extract
+from aragog.pages.richpins.heuristics import caption_times, captions
 
 LISTS = (
     "<h2>Ingredients:</h2><ul><li>2 leeks</li><li>salt</li></ul><h2>Method</h2><p>Stir it well.</p>"

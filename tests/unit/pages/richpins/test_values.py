@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pages.richpins import dates, durations, money, numbers, values
-from aragog.pages.richpins.book import isbn
-from aragog.pages.richpins.place import coordinates
-from aragog.pages.richpins.product import availability, condition, gtin
-from aragog.pages.richpins.text import clean, lines
-from aragog.pages.richpins.yields import read_yield
+from aragog.pages.richpins.types.book import isbn
+from aragog.pages.richpins.types.place import coordinates
+from aragog.pages.richpins.types.product import availability, condition, gtin
+from aragog.pages.richpins.values import dates, durations, money, numbers, scalars
+from aragog.pages.richpins.values.text import clean, lines
+from aragog.pages.richpins.values.yields import read_yield
 
 
 @pytest.mark.parametrize(
@@ -203,15 +203,15 @@ def test_coordinates_stay_within_the_globe():
 
 
 def test_ratings_need_a_value_within_their_scale():
-    assert values.rating("4.5").value == Decimal("4.5")
-    assert values.rating("none") is None
-    assert values.rating(0) is None
+    assert scalars.rating("4.5").value == Decimal("4.5")
+    assert scalars.rating("none") is None
+    assert scalars.rating(0) is None
 
 
 def test_names_are_neither_addresses_nor_bylines():
-    assert values.name("By Ann Teller ") == "Ann Teller"
-    assert values.name("https://a.test/ann") is None
-    assert values.names(["Ann", "Ann", "", "Bo"]) == ("Ann", "Bo")
+    assert scalars.name("By Ann FeedbackQueue ") == "Ann FeedbackQueue"
+    assert scalars.name("https://a.test/ann") is None
+    assert scalars.names(["Ann", "Ann", "", "Bo"]) == ("Ann", "Bo")
 
 
 def test_text_loses_markup_escapes_and_odd_blanks():
@@ -227,8 +227,8 @@ def test_readers_take_anything(value):
     durations.minutes(value)
     dates.moment(value)
     read_yield(value)
-    values.rating(value)
-    values.language(value)
+    scalars.rating(value)
+    scalars.language(value)
 
 
 @given(st.decimals(0, 9_999_999, places=2))

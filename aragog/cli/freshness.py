@@ -1,0 +1,282 @@
+"""`aragog watch`, `unwatch`, `changes`, `webhooks`, `reextract`, `due`: keeping pages fresh."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from multiprocessing import get_context
+
+import click
+import orjson
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from aragog.bootstrap import url_store
+from aragog.cli.arguments import WebAddress
+from aragog.cli.reading import store
+from aragog.client import Aragog
+from aragog.pipeline.routing import REEXTRACT, OutgoingMessage
+from aragog.pipeline.stages.reextract import WALK, ReextractBatch, reextract_batch, walk
+from aragog.pipeline.webhooks.change_json import Reader, plain
+from aragog.settings import load_settings
+from aragog.terminal import SafeConsole, echo, echo_json, one_line, print_table
+from aragog.urls.domain import host, registered_domain
+from aragog.urlstore.feed.changes import Change
+from aragog.urlstore.schedule.crawl_budget import marginal_freshness_s
+from aragog.urlstore.schedule.refresh_policy import RefreshState
+from aragog.urlstore.store import UrlStore
+
+LOOK_S = 0.5
+# URLs of one message, or of one step of a process.
+BATCH = 25
+
+
+@click.command()
+@click.argument("url", nargs=-1, required=True)
+@click.option("--owner", required=True, help="Whoever wants it fresh.")
+def watch(url: tuple[str, ...], owner: str) -> None:
+    """Keep each URL fresh for OWNER, until it is released. Fetches nothing itself."""
+    with Aragog() as client:
+        client.watch(url, owner)
+    echo(f"{len(url)} held for {owner}")
+
+
+@click.command()
+@click.argument("url", nargs=-1, required=True)
+@click.option("--owner", required=True, help="Whoever held it.")
+def unwatch(url: tuple[str, ...], owner: str) -> None:
+    """Let go of each URL; what nobody holds any more is not refreshed."""
+    with Aragog() as client:
+        client.unwatch(url, owner)
+    echo(f"{len(url)} released by {owner}")
+
+
+@click.command()
+@click.option("--follow", is_flag=True, help="Wait for more, until interrupted.")
+@click.option("--owner", help="Only pages that this owner holds.")
+@click.option("--host", help="Only pages of this host.")
+@click.option("--cursor", help="Go on behind this change; `now`: only what comes.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def changes(
+    owner: str | None, host: str | None, cursor: str | None, *, follow: bool, as_json: bool
+) -> None:
+    """What became other on pages that were fetched again."""
+    with store() as opened:
+        at = opened.changes_end() if cursor == "now" else cursor
+        while True:
+            page = opened.changes(at, 500, owner=owner, host=host)
+            for change in page.items:
+                _tell(change, opened.formats.to_json, as_json=as_json)
+            if page.cursor == at or (at is None and not page.items):
+                if not follow:
+                    return
+                sys.stdout.flush()
+                time.sleep(LOOK_S)
+            at = page.cursor
+
+
+def _tell(change: Change, read: Reader, *, as_json: bool) -> None:
+    told = plain(change, read)
+    if as_json:
+        echo_json(told)
+        return
+    when = datetime.fromtimestamp(change.at_ms / 1000, UTC).isoformat(timespec="seconds")
+    echo(one_line(f"{when}  {change.kind:<7}  {change.url}"))
+    for name, both in told["fields"].items():
+        before, now = (orjson.dumps(both[key]).decode()[:200] for key in ("before", "now"))
+        echo(one_line(f"    {name}: {before} → {now}"))
+
+
+@click.group()
+def webhooks() -> None:
+    """Who is told of changes."""
+
+
+@webhooks.command("add")
+@click.argument("url", type=WebAddress())
+@click.option("--owner", help="Only changes of pages that this owner holds.")
+@click.option("--host", help="Only changes of this host.")
+@click.option("--secret", help="Key of the signatures; one is made and shown when missing.")
+def add_webhook(url: str, owner: str | None, host: str | None, secret: str | None) -> None:
+    """Post changes to URL from now on."""
+    key = secret or secrets.token_urlsafe(32)
+    with _writing() as opened:
+        made = opened.webhooks.add(
+            url, key, owner=owner, host=host, cursor=opened.changes_end(), now_ms=_now_ms()
+        )
+    echo(made.name if secret else f"{made.name}  secret: {key}")
+
+
+@webhooks.command("list")
+def list_webhooks() -> None:
+    """Every webhook."""
+    with store() as opened:
+        for webhook, _ in opened.webhooks.all():
+            which = " ".join(
+                f"{name}={value}"
+                for name, value in (("owner", webhook.owner), ("host", webhook.host))
+                if value
+            )
+            echo(f"{webhook.name}  {webhook.url}  {which}".rstrip())
+
+
+@webhooks.command("remove")
+@click.argument("name")
+def remove_webhook(name: str) -> None:
+    """Tell it no more."""
+    with _writing() as opened:
+        if not opened.webhooks.remove(name, _now_ms()):
+            echo(f"aragog: there is no webhook {name}", err=True)
+            sys.exit(4)
+
+
+@click.command()
+@click.argument("url", nargs=-1)
+def due(url: tuple[str, ...]) -> None:
+    """When each URL is fetched again and why then; without URLs: how far refreshing is behind."""
+    with store() as opened:
+        if not url:
+            oldest = opened.oldest_due_ms(_now_ms())
+            late_s = 0 if oldest is None else (_now_ms() - oldest) / 1000
+            echo(f"the oldest that is due has been due for {late_s:.0f} s")
+        for one in url:
+            _tell_due(opened, one)
+
+
+def _tell_due(opened: UrlStore, url: str) -> None:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, text in _due_facts(opened, url):
+        table.add_row(name, text)
+    print_table(table)
+
+
+def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
+    record = opened.get(url, [])
+    yield "url", record.canonical_url if record else url
+    yield "due", _moment(record.due_at_ms if record else None)
+    yield "held by", ", ".join(opened.holders(url)) or "nobody"
+    state = opened.refresh_state(url)
+    if state is None:
+        return
+    yield "usual interval", span(state.usual_s)
+    yield "its own interval", span(state.interval_s)
+    yield "changes", f"{state.changes:.3g} in {state.checks} checks"
+    if state.rate_per_s:
+        yield "believed to change", f"every {span(1 / state.rate_per_s)}"
+    yield "last checked", _moment(state.checked_at_ms)
+    yield "last change", _moment(state.changed_at_ms)
+    if state.gone:
+        yield "gone", f"{state.gone} times in a row"
+    yield from _scarcity(opened, record.canonical_url if record else url, state)
+
+
+def _scarcity(opened: UrlStore, url: str, state: RefreshState) -> Iterator[tuple[str, str]]:
+    """Where more of the domain is due than its rate allows: what that means for this page."""
+    names = {registered_domain(url), host(url)}
+    budget = max(opened.budgets(sorted(names)).values(), key=lambda b: b.price_s)
+    if budget.price_s:
+        yield "scarce", f"a fetch must buy {span(budget.price_s)} of freshness in this domain"
+        yield "a fetch now buys", span(marginal_freshness_s(state, budget, _now_ms()))
+
+
+def _moment(at_ms: int | None) -> str:
+    if not at_ms:
+        return "never"
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds")
+
+
+def span(seconds: float) -> str:
+    """A time as people read it: `3.5 h`."""
+    for unit, name in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= unit:
+            return f"{seconds / unit:.1f} {name}"
+    return f"{seconds:.0f} s"
+
+
+@click.command()
+@click.option("--host", help="Only pages of this host.")
+@click.option("--tasks", is_flag=True, help="Let the workers do it; this only deals it out.")
+@click.option("--afresh", is_flag=True, help="Do not go on where the last run ended.")
+def reextract(host: str | None, *, tasks: bool, afresh: bool) -> None:
+    """
+    Read stored pages again with today's extractor; nothing is fetched.
+
+    Interrupted, it goes on where it was; pages of today's extractor are passed over.
+    """
+    counts: Counter[str] = Counter()
+    with _writing() as opened, _bar() as progress, _doing(tasks=tasks) as do:
+        name = f"{WALK} {host or ''}".strip()
+        begin = None if afresh else opened.bookmark(name)
+        task = progress.add_task("reading again", total=None if host else 1.0)
+        for stretch in walk(opened, begin, host=host):
+            urls = stretch.urls
+            batches = [urls[at : at + BATCH] for at in range(0, len(urls), BATCH)]
+            for found in do(batches):
+                counts += found
+            opened.set_bookmark(name, stretch.cursor)
+            done = None if host else stretch.done
+            progress.update(task, completed=done, description=f"{sum(counts.values()):,} read")
+    words = (f"{number} {name}" for name, number in sorted(_named(counts).items()))
+    echo(", ".join(words) or "nothing to read again")
+
+
+def _named(counts: Counter[str]) -> dict[str, int]:
+    names = {"changed": "changed", "read": "unchanged", "content": "without content"}
+    return {names.get(name, name): number for name, number in counts.items()}
+
+
+@contextmanager
+def _doing(*, tasks: bool) -> Iterator[Callable[[list[tuple[str, ...]]], Iterator[Counter[str]]]]:
+    """How batches are done: sent to the workers, or by processes of our own, one a core."""
+    if tasks:
+        with Aragog() as client:
+            yield partial(_sent, client)
+        return
+    with get_context("spawn").Pool(os.cpu_count() or 1) as pool:
+        yield partial(pool.imap_unordered, _read_here)
+
+
+def _sent(client: Aragog, batches: list[tuple[str, ...]]) -> Iterator[Counter[str]]:
+    for urls in batches:
+        client.send(OutgoingMessage(REEXTRACT, ReextractBatch(urls)))
+        yield Counter({"sent": len(urls)})
+
+
+_mine: list[UrlStore] = []
+
+
+def _read_here(urls: tuple[str, ...]) -> Counter[str]:
+    """In a process of the pool, which opens the store once."""
+    if not _mine:
+        _mine.append(url_store(load_settings()))
+    return reextract_batch(ReextractBatch(urls), _mine[0])
+
+
+@contextmanager
+def _writing() -> Iterator[UrlStore]:
+    opened = url_store(load_settings())
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def _bar() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    return Progress(*columns, TimeRemainingColumn(), console=SafeConsole(stderr=True))
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+COMMANDS = (watch, unwatch, changes, webhooks, due, reextract)

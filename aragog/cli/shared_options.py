@@ -1,0 +1,57 @@
+"""Where the queues are, for the group of commands that knows nothing of aragog's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cached_property
+
+import redis
+
+from aragog.errors import ConfigError, InvalidMessage
+from aragog.pinlater.brokers import kind_of
+from aragog.pinlater.models import JobInfo
+from aragog.pinlater.transport.envelope import arguments
+from aragog.pipeline.fetch_messages import urls_in
+from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.routing import QUEUES
+from aragog.settings import BrokerSettings, load_settings
+from aragog.settings.secret import reveal
+
+
+class QueueOptions:
+    """The broker of the settings, read when a command asks for it."""
+
+    @cached_property
+    def _broker(self) -> BrokerSettings:
+        broker = load_settings().resolved().broker
+        if kind_of(broker.url) != "pinlater":
+            raise ConfigError(
+                f"broker.url: {broker.url.partition(':')[0]}:// has no queues to look into; "
+                "use pinlater://, or that broker's own tools (docs/brokers.md)"
+            )
+        return broker
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """Queues that exist although nothing was ever in them."""
+        return QUEUES
+
+    @property
+    def broker_url(self) -> str:
+        return self._broker.url
+
+    @property
+    def shards(self) -> tuple[str, ...]:
+        return self._broker.shards
+
+    def before_delete(self, _queue: str, jobs: Sequence[JobInfo]) -> None:
+        """The URLs of deleted jobs are no longer on their way; whoever asks next is answered so."""
+        urls: list[str] = []
+        for job in jobs:
+            # What cannot be read names no URL.
+            with suppress(InvalidMessage):
+                urls += [url for message in arguments(job.body) for url in urls_in(message)]
+        settings = load_settings().resolved()
+        with redis.Redis.from_url(reveal(settings.redis.url), socket_timeout=10) as client:
+            InFlightSet(client, prefix=settings.redis.prefix).clear(urls)

@@ -1,0 +1,45 @@
+"""What the dashboard reads from. Built by `aragog.bootstrap`; nothing is connected before use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+
+from aragog.clock import Clock
+from aragog.fetcher.ssrf.filter import SsrfFilter
+from aragog.pinlater.admin import Admin
+from aragog.pipeline.counters import Counters
+from aragog.pipeline.faults.outages import OutageBoard
+from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.spool.spool import Spool
+from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.robots.cache import RobotsCache
+from aragog.urlstore.store import UrlStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Components:
+    """The parts of one system that can be looked at; all are safe to use from many threads."""
+
+    user_agent: str
+    """As robots.txt knows us."""
+    clock: Clock
+    counters: Counters
+    in_flight: InFlightSet
+    outages: OutageBoard
+    spool: Spool
+    ssrf_filter: SsrfFilter
+    robots: RobotsCache
+    limiter: Callable[[], Limiter]
+    """The same one each time; raises `ConfigError` while its overrides file cannot be used."""
+    store: Callable[[], UrlStore]
+    """The same one each time; raises `StoreUnavailable` while it cannot be opened."""
+    admin: Admin | None
+    """None: the broker is not pinlater, and says nothing of its queues."""
+    servers: Mapping[str, redis.Redis]
+    """Every Redis server once, by `host:port` or path."""
+    folder: Path | None
+    """Where the embedded store keeps its files; None: it is elsewhere."""

@@ -1,0 +1,236 @@
+"""
+A URL's whole story, from its spelling to its next refresh: for `aragog explain` and for Flower.
+
+Reads only. Each chapter is told by one part of the system; a part that does not answer costs its
+chapter, not the story.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from aragog.dashboard.components import Components
+from aragog.dashboard.formatting import moment, plain, span
+from aragog.errors import AragogError
+from aragog.politeness.ratelimit.slots import DomainReport
+from aragog.urls import explain, normalize
+from aragog.urls.domain import origin
+from aragog.urlstore.records import Record
+
+MOST_ALIASES = 20
+MOST_OUTLINKS = 6000
+# Facts that are told first; the others follow by name.
+FIRST = ("outcome", "status", "why", "fetched_at_ms", "redirects", "final_url", "attempts")
+# Facts that are instants; shown with their distance from now.
+_INSTANTS = "_at_ms"
+
+
+class Line(NamedTuple):
+    """One thing that is known. All of it may be strangers' words, cleaned: one line each."""
+
+    name: str
+    text: str
+    note: str = ""
+    """Where it is from, how old it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationSection:
+    """What one part knows of the URL."""
+
+    title: str
+    lines: tuple[Line, ...] = ()
+    problem: str | None = None
+    """Why the part could not say (more); None: it said all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """All that is known of one URL."""
+
+    given: str
+    url: str
+    """Normalized."""
+    sections: tuple[ExplanationSection, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "given": self.given,
+            "url": self.url,
+            "chapters": [
+                {
+                    "title": c.title,
+                    "lines": [line._asdict() for line in c.lines],
+                    "problem": c.problem,
+                }
+                for c in self.sections
+            ],
+        }
+
+
+def explain_url(url: str, components: Components) -> Explanation:
+    """
+    The story of a URL in any spelling; some ten reads, of which none grows with the store.
+
+    Raises:
+        InvalidUrl: it cannot be normalized.
+    """
+    normalized = normalize(url)
+    sections = [ExplanationSection("spelling", tuple(_spelling(url, normalized)))]
+    sections += [_told(title, how, normalized, components) for title, how in _CHAPTERS]
+    return Explanation(url, normalized, tuple(sections))
+
+
+def _told(
+    title: str, how: Callable[[str, Components], Iterator[Line]], url: str, components: Components
+) -> ExplanationSection:
+    lines: list[Line] = []
+    problem = None
+    try:
+        # What came before an error stays.
+        lines.extend(
+            Line(plain(line.name), plain(line.text, 2000), plain(line.note))
+            for line in how(url, components)
+        )
+    except AragogError as error:
+        problem = plain(str(error), 2000)
+    return ExplanationSection(title, tuple(lines), problem)
+
+
+def _spelling(given: str, normalized: str) -> Iterator[Line]:
+    yield Line("normalized", normalized)
+    for step in explain(given):
+        yield Line(step.name, plain(step.after, 2000), plain(f"was {step.before}", 2000))
+
+
+def _guard(url: str, components: Components) -> Iterator[Line]:
+    yield Line("guard", components.ssrf_filter.vet_url(url) or "nothing speaks against it")
+
+
+def _robots(url: str, components: Components) -> Iterator[Line]:
+    found, now_ms = components.robots.get(origin(url)), components.clock.now_ms()
+    if found.rules is None:
+        yield Line(
+            "robots.txt", f"of {origin(url)} is not known yet; it is fetched before the URL is"
+        )
+        return
+    yield Line("robots.txt", found.rules.explain(components.user_agent, url))
+    status = "no answer" if found.status is None else f"status {found.status}"
+    yield Line("rules", f"{found.state.value}, from {status}")
+    if found.fetched_at_ms is not None:
+        yield Line("fetched", moment(found.fetched_at_ms, now_ms))
+    if found.retry_at_ms is not None:
+        yield Line("asked for again", moment(found.retry_at_ms, now_ms))
+    delay_s = found.rules.crawl_delay_s(components.user_agent)
+    if delay_s is not None:
+        yield Line("Crawl-delay", f"{delay_s:g} s")
+
+
+def _slot(url: str, components: Components) -> Iterator[Line]:
+    limiter, now_ms = components.limiter(), components.clock.now_ms()
+    key = limiter.key_for(url)
+    report = limiter.describe([key])[key]
+    yield Line("limited as", key)
+    yield _rate(url, components, key, report)
+    if report.backoff_factor > 1:
+        errors = f"{report.errors_in_a_row} errors in a row"
+        yield Line("slowed down", f"{report.backoff_factor:g} times, after {errors}")
+    if report.max_concurrent:
+        yield Line("at a time", f"{report.max_concurrent} requests at most")
+    if report.next_slot_at_ms is None:
+        yield Line("next slot", "at once")
+    else:
+        yield Line("next slot", moment(report.next_slot_at_ms, now_ms))
+        yield Line("backlog", f"slots of the next {span(report.backlog_ms)} are given away")
+
+
+def _rate(url: str, components: Components, key: str, report: DomainReport) -> Line:
+    """The rate in force: the domain's own, or that of a Crawl-delay which is slower."""
+    rules = components.robots.get(origin(url)).rules
+    delay_s = rules.crawl_delay_s(components.user_agent) if rules is not None else None
+    interval_us = components.limiter().interval_us(key, delay_s) * report.backoff_factor
+    qps = min(report.qps, 1e6 / interval_us)
+    note = f"Crawl-delay {delay_s:g} s of robots.txt" if delay_s and qps < report.qps else ""
+    return Line("rate now", f"{qps:g} requests/s", note)
+
+
+def _way(url: str, components: Components) -> Iterator[Line]:
+    contains = components.in_flight.contains(url)
+    yield Line("on its way", "yes: asked for, neither stored nor given up" if contains else "no")
+
+
+def _stored(url: str, components: Components) -> Iterator[Line]:
+    store, now_ms = components.store(), components.clock.now_ms()
+    found = store.get(url, ())
+    if found is None:
+        yield Line("stored", "nothing is known of it")
+        return
+    note = "provisional: not fetched itself yet" if found.provisional else ""
+    yield Line("canonical", found.canonical_url, note)
+    for reason in store.canonical_reasons(url):
+        yield Line("because", reason)
+    yield from _redirect(url, components)
+    first = [name for name in FIRST if name in found.facts]
+    for name in first + sorted(found.facts.keys() - set(first)):
+        yield _fact(name, found.facts[name], now_ms)
+    yield from _content(found)
+    due = found.due_at_ms
+    yield Line("next refresh", "none is planned" if due is None else moment(due, now_ms))
+
+
+def _redirect(url: str, components: Components) -> Iterator[Line]:
+    known = components.store().known_pages([url]).get(url)
+    if known and known.redirects_to and known.redirects_to != url:
+        yield Line("redirects to", known.redirects_to)
+    if known and known.gone:
+        yield Line("gone", "its origin says that there is no such page")
+
+
+def _fact(name: str, value: object, now_ms: int) -> Line:
+    if name.endswith(_INSTANTS) and isinstance(value, int):
+        return Line(name.removesuffix(_INSTANTS).replace("_", " "), moment(value, now_ms))
+    if name.endswith("_ms") and isinstance(value, int | float):
+        return Line(name.removesuffix("_ms").replace("_", " "), span(value))
+    return Line(name.replace("_", " "), str(value))
+
+
+def _content(found: Record) -> Iterator[Line]:
+    if found.content_key:
+        yield Line("content", f"{found.content_bytes or 0:,} bytes", f"as {found.content_key}")
+    else:
+        yield Line("content", "none")
+
+
+def _fields(url: str, components: Components) -> Iterator[Line]:
+    found, now_ms = components.store().get(url, info=True), components.clock.now_ms()
+    for name, value in sorted(found.fields.items()) if found else ():
+        info = found.info.get(name) if found else None
+        source = f", from {info.provenance}" if info and info.provenance else ""
+        note = f"{span(now_ms - info.at_ms)} old{source}" if info else ""
+        yield Line(name, plain(value.decode("utf-8", "replace")), note)
+
+
+def _links(url: str, components: Components) -> Iterator[Line]:
+    store = components.store()
+    out = store.outlinks(url, limit=MOST_OUTLINKS)
+    yield Line("outlinks", f"{len(out.items):,}{' or more' if out.cursor else ''}")
+    yield Line("inlinks", f"{store.count_inlinks(url):,}")
+    aliases = store.aliases(url)
+    for alias in aliases[:MOST_ALIASES]:
+        yield Line("alias", alias)
+    if len(aliases) > MOST_ALIASES:
+        yield Line("aliases", f"{len(aliases) - MOST_ALIASES:,} more")
+
+
+_CHAPTERS: tuple[tuple[str, Callable[[str, Components], Iterator[Line]]], ...] = (
+    ("guard", _guard),
+    ("robots.txt", _robots),
+    ("slot", _slot),
+    ("queue", _way),
+    ("store", _stored),
+    ("fields", _fields),
+    ("links", _links),
+)

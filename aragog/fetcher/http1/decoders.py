@@ -1,0 +1,264 @@
+"""
+Content and transfer codings undone piece by piece, never more than asked for.
+
+Each `Decoder` takes bytes and gives at most about `room` bytes back, so that a few kilobytes of
+bomb cannot fill memory: when there would be more than `room`, `overflowed` is set and the rest is
+dropped.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import brotli
+import zstandard
+
+from aragog.fetcher.faults import TransportError, UnsupportedContent
+from aragog.fetcher.http1.framing import MAX_CODINGS
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+# RFC 9659: a zstd content coding must not need a window above 8 MB.
+ZSTD_WINDOW_BYTES = 8 << 20
+
+# Four bytes of zstd can stand for 128 KiB, and its binding has no output limit: feed it little.
+ZSTD_PIECE_BYTES = 512
+
+# Components of one stream: bgzip makes one for each 64 KB, an attacker one for each 20 bytes.
+MAX_PARTS = 1000
+
+
+class Decoder(Protocol):
+    """One coding."""
+
+    overflowed: bool
+    """True once there was more output than room; feed nothing after that."""
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        """`data` decoded, at most `room` bytes; raises UnsupportedContent for broken data."""
+
+    def missing(self) -> str | None:
+        """Asked at the end of the input: what is missing, None when the stream is whole."""
+
+
+class _Gzip:
+    """Any number of members; junk after the last one and a missing trailer are allowed for."""
+
+    name = "gzip"
+
+    def __init__(self) -> None:
+        self.overflowed = False
+        self._inflate = zlib.decompressobj(wbits=31)
+        self._held = b""
+        self._members = 1
+        self._begun = False
+        """True once the member under way has brought something."""
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        out: list[bytes] = []
+        data, self._held = self._held + data, b""
+        while data:
+            if self._inflate.eof and not self._next_member(data):
+                break
+            try:
+                piece = self._inflate.decompress(data, room + 1)
+            except zlib.error as error:
+                if self._members > 1 and not self._begun:
+                    break
+                raise UnsupportedContent(f"{self.name}: {error}") from error
+            self._begun = self._begun or bool(piece) or self._members == 1
+            out.append(piece[:room])
+            if len(piece) > room:
+                self.overflowed = True
+                break
+            room -= len(piece)
+            data = self._inflate.unused_data
+        return out[0] if len(out) == 1 else b"".join(out)
+
+    def _next_member(self, data: bytes) -> bool:
+        """False where what follows is no member: browsers and gzip(1) skip such junk, too."""
+        if len(data) == 1 and data == GZIP_MAGIC[:1]:
+            self._held = data
+            return False
+        if not data.startswith(GZIP_MAGIC):
+            return False
+        self._members += 1
+        if self._members > MAX_PARTS:
+            raise UnsupportedContent(f"more than {MAX_PARTS} gzip members")
+        self._inflate, self._begun = zlib.decompressobj(wbits=31), False
+        return True
+
+    def missing(self) -> str | None:
+        if self._inflate.eof or not self._begun or _only_trailer_missing(self._inflate):
+            return None
+        return f"{self.name} stream ended early"
+
+
+def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
+    """
+    True when all that the stream lacks is its checksum.
+
+    In that state zero bytes are read as the checksum, and refused as one (or complete it, when
+    only its zeros were cut); in the middle of the compressed data they are something else.
+    """
+    completed = inflate.copy()
+    try:
+        completed.decompress(bytes(8))
+    except zlib.error as error:
+        return "incorrect data check" in str(error) or "incorrect length check" in str(error)
+    return completed.eof
+
+
+class _Deflate:
+    """`deflate`: zlib-wrapped as the RFC says, or raw as some servers send it; the data decides."""
+
+    name = "deflate"
+
+    def __init__(self) -> None:
+        self.overflowed = False
+        self._inflate: zlib._Decompress | None = None
+        self._wrapped = False
+        self._first = b""
+        self._got = False
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        if self._inflate is None:
+            self._first += data
+            if len(self._first) < 2:
+                return b""
+            data = self._first
+            self._wrapped = data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
+            self._inflate = zlib.decompressobj(wbits=15 if self._wrapped else -15)
+        if self._inflate.eof:
+            return b""
+        try:
+            piece = self._inflate.decompress(data, room + 1)
+        except zlib.error as error:
+            if self._got or self._first != data:
+                raise UnsupportedContent(f"{self.name}: {error}") from error
+            piece = self._raw(data, room)
+        self._got = self._got or bool(piece)
+        if len(piece) > room:
+            self.overflowed = True
+        return piece[:room]
+
+    def _raw(self, data: bytes, room: int) -> bytes:
+        """Two bytes of a raw stream may look like a zlib header by chance."""
+        self._inflate, self._wrapped = zlib.decompressobj(wbits=-15), False
+        try:
+            return self._inflate.decompress(data, room + 1)
+        except zlib.error as error:
+            raise UnsupportedContent(f"{self.name}: {error}") from error
+
+    def missing(self) -> str | None:
+        if self._inflate is None:
+            return f"{self.name} stream ended early" if self._first else None
+        if self._inflate.eof or (self._wrapped and _only_trailer_missing(self._inflate)):
+            return None
+        return f"{self.name} stream ended early"
+
+
+class _Brotli:
+    name = "br"
+
+    def __init__(self) -> None:
+        self.overflowed = False
+        self._decompress = brotli.Decompressor()
+        self._started = False
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        if self._decompress.is_finished():
+            return b""
+        self._started = True
+        out: list[bytes] = []
+        got = 0
+        while True:
+            try:
+                piece = self._decompress.process(data, output_buffer_limit=room + 1 - got)
+            except brotli.error as error:
+                raise UnsupportedContent(f"{self.name}: {error}") from error
+            out.append(piece)
+            got += len(piece)
+            if got > room:
+                self.overflowed = True
+                return b"".join(out)[:room]
+            if self._decompress.can_accept_more_data() or self._decompress.is_finished():
+                return out[0] if len(out) == 1 else b"".join(out)
+            data = b""
+
+    def missing(self) -> str | None:
+        if self._decompress.is_finished() or not self._started:
+            return None
+        return f"{self.name} stream ended early"
+
+
+class _Zstd:
+    name = "zstd"
+
+    def __init__(self) -> None:
+        self.overflowed = False
+        self._context = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES)
+        self._frame = self._context.decompressobj(write_size=65_536)
+        self._frames = 1
+        self._started = False
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        out: list[bytes] = []
+        at = 0
+        while at < len(data):
+            if self._frame.eof:
+                self._frames += 1
+                if self._frames > MAX_PARTS:
+                    raise UnsupportedContent(f"more than {MAX_PARTS} zstd frames")
+                self._frame = self._context.decompressobj(write_size=65_536)
+            chunk = data[at : at + ZSTD_PIECE_BYTES]
+            try:
+                piece = self._frame.decompress(chunk)
+            except zstandard.ZstdError as error:
+                raise UnsupportedContent(f"{self.name}: {error}") from error
+            self._started = True
+            at += len(chunk) - len(self._frame.unused_data)
+            out.append(piece[:room])
+            if len(piece) > room:
+                self.overflowed = True
+                break
+            room -= len(piece)
+        return b"".join(out)
+
+    def missing(self) -> str | None:
+        if self._frame.eof or not self._started:
+            return None
+        return f"{self.name} stream ended early"
+
+
+_DECODERS: dict[str, Callable[[], Decoder]] = {
+    "gzip": _Gzip,
+    "x-gzip": _Gzip,
+    "deflate": _Deflate,
+    "x-deflate": _Deflate,
+    "br": _Brotli,
+    "zstd": _Zstd,
+}
+
+# "none" is no coding of any RFC, but what some servers say for identity.
+_NO_CODING = frozenset({"identity", "none"})
+
+ACCEPT_ENCODING = "gzip, deflate, br, zstd"
+
+
+def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]) -> list[Decoder]:
+    """
+    The decoders in the order in which they are to be applied to the wire's bytes.
+
+    Raises:
+        UnsupportedContent: a coding nobody knows.
+        TransportError: more than five of them.
+    """
+    names = [name for name in (*content_codings, *transfer_codings) if name not in _NO_CODING]
+    if unknown := [name for name in names if name not in _DECODERS]:
+        raise UnsupportedContent(f"unknown content coding {unknown[0][:60]!r}")
+    if len(names) > MAX_CODINGS:
+        raise TransportError("protocol", f"{len(names)} content codings on top of each other")
+    return [_DECODERS[name]() for name in reversed(names)]

@@ -1,0 +1,88 @@
+"""Where a response's body ends: RFC 9112 section 6.3, decided from its head. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from aragog.fetcher.faults import TransportError, UnsupportedContent
+from aragog.fetcher.http1.head import ResponseHead
+
+# More layers than this are an attack, not a page (curl allows five, too).
+MAX_CODINGS = 5
+
+TRANSFER_CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
+
+# A length that nobody can mean says nothing: the body ends with the connection, or at a cap.
+NO_LENGTH = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """How the body is delimited."""
+
+    kind: Literal["none", "length", "chunked", "close"]
+    length: int = 0
+    """Bytes, where `kind` is `length`."""
+    codings: tuple[str, ...] = ()
+    """Transfer codings under the chunks, in the order they were applied."""
+    persistent: bool = False
+    """True when the connection may carry another request after this body."""
+
+
+def framing_of(head: ResponseHead) -> Framing:
+    """
+    The framing of a final answer to GET.
+
+    Raises:
+        TransportError: lengths that contradict each other or are no numbers, `chunked` not last.
+        UnsupportedContent: a transfer coding nobody knows.
+    """
+    persistent = _persistent(head)
+    if head.status in (204, 304):
+        return Framing("none", persistent=persistent)
+    if codings := head.tokens("transfer-encoding"):
+        return _transferred(codings, persistent=persistent and head.minor == 1)
+    lengths = {
+        _length(part) for value in head.values("content-length") for part in value.split(",")
+    }
+    if len(lengths) > 1:
+        raise TransportError("protocol", "Content-Length headers that contradict each other")
+    length = lengths.pop() if lengths else NO_LENGTH
+    if length >= NO_LENGTH:
+        return Framing("close")
+    return Framing("length", length, persistent=persistent)
+
+
+def _transferred(codings: list[str], *, persistent: bool) -> Framing:
+    """Transfer-Encoding wins over Content-Length (RFC 9112 section 6.3, rule 3)."""
+    names = [coding.partition(";")[0].strip() for coding in codings]
+    while names[-2:] == ["chunked", "chunked"]:
+        names.pop()  # said twice, done once: what curl and browsers make of it
+    if "chunked" in names[:-1]:
+        raise TransportError("protocol", "Transfer-Encoding: chunked is not the last coding")
+    chunked = names[-1] == "chunked"
+    under = [name for name in names[: -1 if chunked else None] if name != "identity"]
+    if unknown := [name for name in under if name not in TRANSFER_CODINGS]:
+        raise UnsupportedContent(f"unknown transfer coding {unknown[0][:60]!r}")
+    if len(under) > MAX_CODINGS:
+        raise TransportError("protocol", f"{len(under)} transfer codings on top of each other")
+    if chunked:
+        return Framing("chunked", codings=tuple(under), persistent=persistent)
+    return Framing("close", codings=tuple(under))
+
+
+def _length(text: str) -> int:
+    digits = text.strip(" \t")
+    if not (digits.isascii() and digits.isdigit()):
+        raise TransportError("protocol", f"Content-Length is no number: {text[:40]!r}")
+    digits = digits.lstrip("0") or "0"
+    return int(digits) if len(digits) < 20 else NO_LENGTH
+
+
+def _persistent(head: ResponseHead) -> bool:
+    """RFC 9112 section 9.3; HTTP/1.0 keeps a connection only when it says so."""
+    options = head.tokens("connection")
+    if "close" in options:
+        return False
+    return head.minor == 1 or "keep-alive" in options

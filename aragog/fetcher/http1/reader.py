@@ -1,0 +1,186 @@
+"""
+Reading HTTP/1 from a stream of bytes: heads, lines, bodies. Knows no socket, only `receive`.
+
+`receive()` returns the next bytes, b"" at the end of the stream, and may raise `TransportError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from aragog.fetcher.faults import LimitExceeded, TransportError
+from aragog.fetcher.http1.framing import Framing
+from aragog.fetcher.http1.head import ResponseHead, parse_head
+
+# Interim answers (1xx) before the final one; more are a way to keep us waiting.
+MAX_INTERIM = 16
+
+# A chunk-size line: 16 hex digits and room for extensions, which are skipped.
+MAX_CHUNK_LINE_BYTES = 4096
+
+# Each chunk costs us some 3 µs; ten thousand that hold next to nothing are meant to.
+MANY_CHUNKS = 10_000
+LEAST_MEAN_CHUNK_BYTES = 32
+
+
+class ResponseReader:
+    """
+    A buffered reader over `receive`.
+
+    Args:
+        receive: next bytes; b"" at the end.
+    """
+
+    __slots__ = ("_at", "_buffer", "_receive")
+
+    def __init__(self, receive: Callable[[], bytes]) -> None:
+        self._receive = receive
+        self._buffer = b""
+        self._at = 0
+
+    @property
+    def pending(self) -> bool:
+        """True when bytes were received that nobody has asked for."""
+        return self._at < len(self._buffer)
+
+    def head(self, max_bytes: int) -> ResponseHead:
+        """
+        The head of the final answer; interim ones (100, 103, …) are passed over.
+
+        Raises:
+            TransportError: no HTTP, or the end before the empty line.
+            Excess: more than `max_bytes` of headers, all heads together.
+        """
+        room = max_bytes
+        for _ in range(MAX_INTERIM):
+            block = self._block(room)
+            head = parse_head(block)
+            if head.status >= 200:
+                return head
+            if head.status == 101:
+                raise TransportError("protocol", "101 Switching Protocols, which nobody asked for")
+            room -= len(block)
+        raise TransportError("protocol", f"more than {MAX_INTERIM} interim answers")
+
+    def _block(self, max_bytes: int) -> bytes:
+        """Everything up to the next empty line, which is consumed."""
+        buffer, searched = self._buffer[self._at :], 0
+        while True:
+            if not b"HTTP/1."[: len(buffer)] == buffer[:7]:
+                raise TransportError(
+                    "protocol", f"not HTTP/1: the answer begins with {buffer[:40]!r}"
+                )
+            end, after = _empty_line(buffer, searched)
+            if max(end, 0 if after else len(buffer)) > max_bytes:
+                raise LimitExceeded(f"more than {max_bytes} bytes of headers")
+            if after:
+                self._buffer, self._at = buffer, after
+                return buffer[:end]
+            searched = max(0, len(buffer) - 3)
+            more = self._receive()
+            if not more:
+                raise _early(bool(buffer))
+            buffer += more
+
+    def line(self, max_bytes: int) -> bytes | None:
+        """The next line without its end; None when the stream ends before it does."""
+        while (end := self._buffer.find(b"\n", self._at)) < 0:
+            if len(self._buffer) - self._at > max_bytes:
+                raise TransportError(
+                    "protocol", f"a line of more than {max_bytes} bytes between chunks"
+                )
+            more = self._receive()
+            if not more:
+                return None
+            self._buffer, self._at = self._buffer[self._at :] + more, 0
+        line = self._buffer[self._at : end]
+        self._at = end + 1
+        return line.removesuffix(b"\r")
+
+    def some(self, most: int) -> bytes:
+        """Between 1 and `most` of the next bytes; b"" at the end of the stream."""
+        if self._at >= len(self._buffer):
+            self._buffer, self._at = self._receive(), 0
+        buffer, at = self._buffer, self._at
+        if len(buffer) - at <= most:
+            # Let go of it: kept connections should not keep 64 KB each.
+            self._buffer, self._at = b"", 0
+            return buffer[at:] if at else buffer
+        self._at = at + most
+        return buffer[at : at + most]
+
+
+def _empty_line(buffer: bytes, start: int) -> tuple[int, int]:
+    """Where the head ends and where the body begins; the second is 0 when not there yet."""
+    crlf = buffer.find(b"\n\r\n", start)
+    bare = buffer.find(b"\n\n", start, crlf if crlf >= 0 else None)
+    if bare >= 0:
+        return bare, bare + 2
+    return (crlf, crlf + 3) if crlf >= 0 else (-1, 0)
+
+
+def _early(begun: bool) -> TransportError:
+    if begun:
+        return TransportError("protocol", "the connection was closed inside the headers")
+    return TransportError("reset", "the connection was closed without an answer")
+
+
+def content(reader: ResponseReader, framing: Framing) -> Iterator[bytes]:
+    """
+    The pieces of one body, without chunk framing; returns when it is whole.
+
+    Raises:
+        TransportError: the body ended early or its chunks are wrong; what was yielded stands.
+    """
+    if framing.kind == "length":
+        yield from _exactly(reader, framing.length, "Content-Length promised")
+    elif framing.kind == "chunked":
+        yield from _chunks(reader)
+    elif framing.kind == "close":
+        while piece := reader.some(1 << 20):
+            yield piece
+
+
+def _exactly(reader: ResponseReader, length: int, what: str) -> Iterator[bytes]:
+    left = length
+    while left:
+        piece = reader.some(left)
+        if not piece:
+            raise TransportError("reset", f"closed {left} bytes before the {length} that {what}")
+        left -= len(piece)
+        yield piece
+
+
+def _chunks(reader: ResponseReader) -> Iterator[bytes]:
+    number = total = 0
+    while size := _chunk_size(reader):
+        number, total = number + 1, total + size
+        if number > MANY_CHUNKS and total < number * LEAST_MEAN_CHUNK_BYTES:
+            raise TransportError(
+                "protocol", f"{number} chunks of {total / number:.0f} bytes on average"
+            )
+        yield from _exactly(reader, size, "a chunk promised")
+        if reader.line(2) != b"":
+            raise TransportError("protocol", "a chunk that does not end where it should")
+    _trailers(reader)
+
+
+def _chunk_size(reader: ResponseReader) -> int:
+    line = reader.line(MAX_CHUNK_LINE_BYTES)
+    if line is None:
+        raise TransportError("reset", "closed before the last chunk")
+    digits = line.partition(b";")[0].strip(b" \t")
+    if not digits or len(digits.lstrip(b"0")) > 15 or digits.strip(b"0123456789abcdefABCDEF"):
+        raise TransportError("protocol", f"no chunk size: {line[:40]!r}")
+    return int(digits, 16)
+
+
+def _trailers(reader: ResponseReader, max_bytes: int = 16_384) -> None:
+    """Trailers are skipped; after the last chunk the body is whole (RFC 9112 section 8)."""
+    room = max_bytes
+    while (line := reader.line(room)) is not None and line:
+        if b"\0" in line:
+            raise TransportError("protocol", "a NUL in the trailers")
+        room -= len(line)
+        if room < 0:
+            raise TransportError("protocol", f"more than {max_bytes} bytes of trailers")

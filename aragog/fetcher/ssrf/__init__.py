@@ -1,0 +1,1 @@
+"""The SSRF filter: which names and addresses may be connected to."""

@@ -1,0 +1,1 @@
+"""Character encodings of pages: labels and where a page declares one. Pure."""

@@ -1,0 +1,195 @@
+"""
+What charset a page declares in its first bytes, before anything is decoded or parsed.
+
+The steps are those of the HTML Standard, 13.2.3.2, "prescan a byte stream to determine its
+encoding", its attribute parser, and "get an XML encoding". They are not a parser: they see a
+`<meta>` inside a script, and are meant to.
+"""
+
+from __future__ import annotations
+
+import re
+
+from aragog.pages.encodings import labels
+
+PRESCAN_BYTES = 1024
+"""How much of a body may declare its charset; the standard's figure."""
+
+_SPACE = b"\t\n\f\r "
+_SPACE_OR_SLASH = b"\t\n\f\r /"
+_SPACE_OR_END = re.compile(rb"[\t\n\f\r >]")
+_META_CHARSET = re.compile(r"charset[\t\n\f\r ]*(=?)", re.IGNORECASE)
+_XML_ENCODING = re.compile(rb"""[^>]*?encoding[\x00-\x20]*=[\x00-\x20]*(["'])(.*?)\1""", re.DOTALL)
+_HEADER_CHARSET = re.compile(
+    r""";[\t\n\r ]*charset=(?:"((?:[^"\\]|\\.)*)"?|([^;"\t\n\r ]*))""", re.IGNORECASE
+)
+
+
+class _EndOfBytes(Exception):
+    """The bytes ran out inside a tag: the scan ends without an answer."""
+
+
+def from_header(content_type: str | None) -> str | None:
+    """The encoding that a Content-Type header names, None when it names none that is known."""
+    if not content_type or "charset" not in content_type.lower():
+        return None
+    found = _HEADER_CHARSET.search(content_type)
+    return labels.name_of((found[1] or found[2] or "").strip("'")) if found else None
+
+
+def from_bytes(body: bytes) -> str | None:
+    """The encoding that the first 1,024 bytes declare by a meta element or an XML declaration."""
+    head = body[:PRESCAN_BYTES]
+    if head.startswith(b"<\0?\0x\0"):
+        return "utf-16le"
+    if head.startswith(b"\0<\0?\0x"):
+        return "utf-16be"
+    try:
+        found = _scan(head)
+    except _EndOfBytes:
+        found = None
+    return found or _from_xml_declaration(head)
+
+
+def from_meta_content(content: str) -> str | None:
+    """The encoding in a `content` such as `text/html; charset=utf-8`."""
+    for found in _META_CHARSET.finditer(content):
+        if not found[1]:
+            continue
+        value = content[found.end() :].lstrip("\t\n\f\r ")
+        if value[:1] in {'"', "'"}:
+            end = value.find(value[0], 1)
+            return None if end < 0 else labels.name_of(value[1:end])
+        return labels.name_of(re.split(r"[\t\n\f\r ;]", value, maxsplit=1)[0])
+    return None
+
+
+def as_declared_inside(name: str | None) -> str | None:
+    """A page that says in ASCII bytes that it is UTF-16 is not: the standard reads UTF-8 then."""
+    if name in {"utf-16le", "utf-16be"}:
+        return "utf-8"
+    return "windows-1252" if name == "x-user-defined" else name
+
+
+def _scan(head: bytes) -> str | None:
+    at = head.find(b"<")
+    while at >= 0:
+        if head.startswith(b"<!--", at):
+            # "<!-->" is a whole comment: the dashes that open it may close it.
+            at = _past(head, b"-->", at + 2)
+        elif head[at : at + 5].lower() == b"<meta" and head[at + 5 : at + 6] in _SPACE_OR_SLASH:
+            found, at = _meta(head, at + 5)
+            if found:
+                return found
+        elif head[at + 1 : at + 2].isalpha() or (
+            head[at + 1 : at + 2] == b"/" and head[at + 2 : at + 3].isalpha()
+        ):
+            at = _past_tag(head, at)
+        elif head[at + 1 : at + 2] in {b"!", b"/", b"?"}:
+            at = _past(head, b">", at)
+        else:
+            at += 1
+        at = head.find(b"<", at)
+    return None
+
+
+def _past(head: bytes, what: bytes, at: int) -> int:
+    end = head.find(what, at)
+    if end < 0:
+        raise _EndOfBytes
+    return end + len(what)
+
+
+def _past_tag(head: bytes, at: int) -> int:
+    name_end = _SPACE_OR_END.search(head, at)
+    if not name_end:
+        raise _EndOfBytes
+    at = name_end.start()
+    while True:
+        attribute, at = _attribute(head, at)
+        if attribute is None:
+            return at
+
+
+def _meta(head: bytes, at: int) -> tuple[str | None, int]:
+    """What a meta element declares, from its first attribute on, and the place behind it."""
+    seen: set[bytes] = set()
+    got_pragma, need_pragma = False, None
+    charset: str | None = None
+    while True:
+        attribute, at = _attribute(head, at)
+        if attribute is None:
+            break
+        name, value = attribute
+        if name in seen:
+            continue
+        seen.add(name)
+        if name == b"http-equiv":
+            got_pragma = value == b"content-type"
+        elif name == b"content" and charset is None and need_pragma is None:
+            charset = from_meta_content(value.decode("latin-1"))
+            need_pragma = True if charset else None
+        elif name == b"charset":
+            charset = labels.name_of(value.decode("latin-1"))
+            need_pragma = False
+    if need_pragma is None or (need_pragma and not got_pragma):
+        return None, at
+    return as_declared_inside(charset), at
+
+
+def _attribute(head: bytes, at: int) -> tuple[tuple[bytes, bytes] | None, int]:
+    """The next attribute, lower-cased, and the place behind it; None at the tag's end."""
+    at = _skip(head, at, _SPACE_OR_SLASH)
+    if head[at] == 0x3E:
+        return None, at
+    start = at
+    while not (head[at] == 0x3D and at > start):
+        if head[at] in _SPACE:
+            after = _skip(head, at, _SPACE)
+            if head[after] != 0x3D:
+                return (head[start:at].lower(), b""), after
+            break
+        if head[at] in b"/>":
+            return (head[start:at].lower(), b""), at
+        at = _next(head, at)
+    name = head[start:at].lower()
+    at = _skip(head, head.index(b"=", at) + 1, _SPACE)
+    value, at = _value(head, at)
+    return (name, value), at
+
+
+def _value(head: bytes, at: int) -> tuple[bytes, int]:
+    first = head[at]
+    if first in b"\"'":
+        end = _past(head, bytes([first]), at + 1)
+        if end >= len(head):
+            raise _EndOfBytes
+        return head[at + 1 : end - 1].lower(), end
+    if first == 0x3E:
+        return b"", at
+    last = _SPACE_OR_END.search(head, at)
+    if not last:
+        raise _EndOfBytes
+    return head[at : last.start()].lower(), last.start()
+
+
+def _skip(head: bytes, at: int, some: bytes) -> int:
+    while at < len(head) and head[at] in some:
+        at += 1
+    if at >= len(head):
+        raise _EndOfBytes
+    return at
+
+
+def _next(head: bytes, at: int) -> int:
+    if at + 1 >= len(head):
+        raise _EndOfBytes
+    return at + 1
+
+
+def _from_xml_declaration(head: bytes) -> str | None:
+    if not head.startswith(b"<?xml"):
+        return None
+    end = head.find(b">")
+    found = _XML_ENCODING.match(head[: max(end, 0)])
+    return as_declared_inside(labels.name_of(found[2].decode("latin-1"))) if found else None

@@ -1,0 +1,149 @@
+"""Who wrote a page and when, as it shows it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from aragog.pages.document import squeeze
+from aragog.pages.richpins.provenance import Candidate
+from aragog.pages.richpins.syntax.sources import Sources
+from aragog.pages.richpins.values import dates
+
+MAX_NAME_CHARS = 80
+
+_BYLINES = (
+    '[rel~="author"],[class*="byline" i],[class*="author" i],[itemprop~="author"],'
+    'a[href*="/author/" i],a[href*="/authors/" i]'
+)
+_MAX_BYLINES = 30
+_BYLINE = re.compile(
+    r"(?i:(?:written |posted |published |recipe )?by:?\s+|(?:von|por|par|di|door|av)\s+)?"
+    r"([^\W\d_a-z][\w.’'\-]*(?:\s+(?:(?:de|van|von|der|la|del|di|da|el|al|bin|ter|and)\s+)*"
+    r"[^\W\d_a-z][\w.’'\-]*){1,3})(?:\s*[|,–·•\-].*)?"
+)
+
+
+def bylines(sources: Sources) -> Iterator[Candidate]:
+    """Names in elements that are called author or byline or lead to one, outside of comments."""
+    named = [
+        (node, name)
+        for node in _after_the_heading(sources)
+        if (name := _name_in(node)) is not None and not is_in_comments(node)
+    ]
+    for node, name in named:
+        around = _around(node)
+        together = [other for each, other in named if other == name or _around(each) & around]
+        yield Candidate(list(dict.fromkeys(together)), "html", f"{node.tag} of class or rel author")
+
+
+def _name_in(node: LexborNode) -> str | None:
+    """The name that an element holds, alone or behind a `by` on a line of its own."""
+    text = squeeze(node.text(separator=" "))
+    if len(text) <= MAX_NAME_CHARS:
+        found = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
+        return found[1] if found else None
+    lines = [line for each in node.text(separator="\n").splitlines() if (line := squeeze(each))]
+    if len(lines) > 1 and _BY.fullmatch(lines[0]) and len(lines[1]) <= MAX_NAME_CHARS:
+        found = _BYLINE.fullmatch(lines[1])
+        return found[1] if found else None
+    return None
+
+
+def _around(node: LexborNode) -> set[int]:
+    """The two elements around an element, as far as they are lines and not the page."""
+    parent = node.parent
+    outer = parent.parent if parent is not None else None
+    found = (parent, outer)
+    return {each.mem_id for each in found if each is not None and each.tag in _LINES}
+
+
+_LINES = frozenset({"p", "span", "address", "h2", "h3", "h4", "h5", "h6", "li", "ul", "cite", "a"})
+_BY = re.compile(r"(?:by|von|por|par|di|door|av):?", re.IGNORECASE)
+_SHORT_NAME = re.compile(r"([\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,6})")
+"""Names of scripts without blanks and capitals."""
+
+
+def _after_the_heading(sources: Sources) -> list[LexborNode]:
+    """Elements called author or byline, those behind the first h1 before those above it."""
+    if not (sources.has_tag_with(b"author") or sources.has_class_with(b"byline")):
+        return []
+    marked = sources.document.tree.css(f"h1,{_BYLINES}")
+    at = next((place for place, node in enumerate(marked) if node.tag == "h1"), 0)
+    ordered = [*marked[at:], *marked[:at]]
+    return [node for node in ordered if node.tag != "h1"][:_MAX_BYLINES]
+
+
+def shown_times(sources: Sources) -> Iterator[Candidate]:
+    """Moments in elements that are made for them or called after them, outside of comments."""
+    tree = sources.document.tree
+    if b"itemprop" in sources.document.body:
+        yield from _marked_times(tree)
+    if not sources.has_class_with(*_DATE_WORDS) and b"<time" not in sources.lowered:
+        return
+    for node in tree.css("time[datetime]")[:3]:
+        if not _is_declared(node):
+            yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
+    for node in tree.css(_DATES)[:_MAX_DATES]:
+        text = squeeze(node.text(separator=" "))
+        marked = node.attributes.get("title") if node.tag == "abbr" else None
+        if not _MIN_DATE_CHARS <= len(text) <= _MAX_DATE_CHARS or _is_declared(node):
+            continue
+        if not is_in_comments(node):
+            said = marked or _BEFORE_DATE.sub("", text)
+            if dates.moment(said) is None:
+                continue
+            yield Candidate(said, "html", f"{node.tag} of a class of dates")
+
+
+def _marked_times(tree: LexborHTMLParser) -> Iterator[Candidate]:
+    """Values of `itemprop=datePublished` that stand in no item."""
+    for node in tree.css('[itemprop~="datePublished"]')[:_MAX_DATES]:
+        if _is_in_item(node):
+            continue
+        attributes = node.attributes
+        text = attributes.get("content") or attributes.get("datetime") or squeeze(node.text())
+        yield Candidate(text, "html", f"{node.tag}[itemprop=datePublished]")
+
+
+def _is_in_item(node: LexborNode) -> bool:
+    at = node.parent
+    while at is not None:
+        if "itemscope" in at.attributes:
+            return True
+        at = at.parent
+    return False
+
+
+def _is_declared(node: LexborNode) -> bool:
+    """True for the value of a property, which has been asked if it was the right one."""
+    return bool({"itemprop", "property"} & node.attributes.keys())
+
+
+_DATE_WORDS = (b"publish", b"date", b"timestamp", b"post-meta")
+_DATES = (
+    'time,[class*="publish" i],[class*="date" i],[class*="timestamp" i],[class*="post-meta" i],'
+    "abbr.published"
+)
+_MAX_DATES = 30
+_MIN_DATE_CHARS = 6
+_MAX_DATE_CHARS = 60
+_BEFORE_DATE = re.compile(
+    r"^(?:(?:last )?(?:published|posted|updated|on|date)\b\W*)+", re.IGNORECASE
+)
+
+
+def is_in_comments(node: LexborNode) -> bool:
+    """True inside of what others wrote, or of what leads elsewhere."""
+    at: LexborNode | None = node
+    for _ in range(8):
+        if at is None or at.tag in {"body", "html"}:
+            return False
+        attributes = at.attributes
+        named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
+        if "comment" in named or "review" in named or "related" in named:
+            return True
+        at = at.parent
+    return False

@@ -1,0 +1,87 @@
+"""
+Times and servings of a recipe as its page shows them: a caption and what stands behind it.
+
+Used only for what the markup of a recipe leaves open. `Prep time: 20 min`, `Serves 4`,
+`Zubereitungszeit 1 Std.`, `Pour 6 personnes`; a caption without a duration or number close behind
+it is nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from aragog.pages.document import Document
+from aragog.pages.richpins.values.yields import Yield, read_yield
+
+MAX_CHARS = 100_000
+
+_GAP = r"[\s:=\-–|·•]{0,6}"
+_SERVES = re.compile(
+    r"\b(?:serves|servings?|yields?|makes|portions?|portionen|portioner|porsjoner|porciones|"
+    r"raciones|porzioni|porções|rende|personen|personer|personnes|personas|aantal\s*personen|分量|"
+    r"份量)\b" + _GAP + r"(\d{1,3}(?:\s*(?:-|–|to)\s*\d{1,3})?"
+    r"(?:\s+(?!(?:prep|cook|cooking|total|time|ready|calories|course|ingredients|min|mins|"
+    r"minutes|minuten|h|hours?|hrs?|std|uur)\b)[^\W\d_]{3,15})?)",
+    re.IGNORECASE,
+)
+_FOR_PEOPLE = re.compile(
+    r"\b(?:für|pour|para|per|voor|for)?\s*(\d{1,2}(?:\s*(?:-|–|to)\s*\d{1,2})?)\s*"
+    r"(?:servings|portionen|personen|personnes|personas|persone|portions|portioner|porsjoner|"
+    r"porciones|raciones|porzioni|porções|people|personer|pers|porce|porcí|porcj\w*|"
+    r"osób|osoby|adag|főre|порц\w*|personas|annosta|人份|人分)\b",
+    re.IGNORECASE,
+)
+
+
+def text_of(document: Document, *, anywhere: bool) -> str:
+    """What the page shows in its main part, as one line; `anywhere` when it has none."""
+    body = document.tree.body
+    if body is None:
+        return ""
+    main = body.css_first("main") or body.css_first("article")
+    if main is None:
+        main = body if anywhere else None
+    if main is None:
+        return ""
+    return " ".join(main.text(separator=" ")[:MAX_CHARS].split())
+
+
+def _lasts(shown: str, found: re.Match[str]) -> bool:
+    """True for `servings 10 min`: the number belongs to what comes behind it."""
+    return _TIME_UNIT.match(shown, found.end()) is not None
+
+
+_TIME_UNIT = re.compile(r"\s*(?:h|hrs?|hours?|min\w*|std|uur|timer|ore)\b", re.IGNORECASE)
+
+
+def called_servings(document: Document) -> tuple[Yield, str] | None:
+    """The yield in an element that is called so, and the words it is in."""
+    for node in document.tree.css(_CALLED_SERVINGS)[:_MAX_CALLED]:
+        said = node.attributes.get("data-servings") or node.text(separator=" ")
+        said = " ".join((said or "").split())
+        if not said and node.parent is not None:
+            said = " ".join((node.parent.text(separator=" ") or "").split())
+        if len(said) <= _MAX_CALLED_CHARS and _FEW.search(said):
+            read = read_yield(said)
+            if read is not None:
+                return read, said
+    return None
+
+
+_CALLED_SERVINGS = (
+    '[data-servings],[itemprop="recipeYield"],[class*="serves" i],[class*="servings" i],'
+    '[class*="yield" i],[class*="portion" i]'
+)
+_MAX_CALLED = 20
+_MAX_CALLED_CHARS = 40
+_FEW = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
+
+
+def servings(shown: str) -> tuple[Yield, str] | None:
+    """The yield, and the words it is in."""
+    for pattern in (_SERVES, _FOR_PEOPLE):
+        found = next((each for each in pattern.finditer(shown) if not _lasts(shown, each)), None)
+        read = read_yield(found[0] if pattern is _FOR_PEOPLE else found[1]) if found else None
+        if found and read is not None:
+            return read, found[0].strip()
+    return None

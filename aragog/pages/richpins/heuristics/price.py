@@ -1,0 +1,116 @@
+"""
+The price of a product as its page shows it, where no markup tells it.
+
+The first price behind the heading, in an element that is called price, on a page that has a cart to
+put things into. A price inside a link or in one of several blocks that look alike is that of
+another product. Costs two searches in the bytes on pages that sell nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from selectolax.lexbor import LexborNode
+
+from aragog.pages.document import squeeze
+from aragog.pages.richpins.provenance import Candidate
+from aragog.pages.richpins.syntax.sources import Sources
+from aragog.pages.richpins.values import money
+
+_PRICES = '[class*="price" i],[id*="price" i],[itemprop~="price"]'
+_CARTS = tuple(
+    word.encode()
+    for word in (
+        "add-to-cart", "add_to_cart", "addtocart", "add to cart", "add-to-basket", "addtobasket",
+        "add to basket", "add to bag", "add-to-bag", "buy now", "buy-now", "buynow", "warenkorb",
+        "ajouter au panier", "carrito", "carrello", "carrinho", "winkelwagen", "koszyka",
+        "košík", "kosik", "košaric", "kosaric", "košaric", "varukorg", "ostoskori", "sepete",
+        "корзин", "купить", "купити", "кошик", "カートに", "장바구니", "구매하기", "加入购物车",
+        "加入購物車",
+    )
+)  # fmt: skip
+"""What pages call the way to buy, in words or in the names of their parts."""
+_NOT_ASKED = re.compile(
+    r"old|was|regular|strik|list-price|rrp|msrp|original|before|previous|unit|tax"
+)
+_RANGE = re.compile(r"\d\s?[^\s\d]{0,3}\s?[-–]\s?[^\s\d]{0,3}\s?\d")
+_MAX_SEEN = 20
+_MAX_CHARS = 60
+_MAX_CLIMB = 8
+_MAX_ELEMENTS = 400
+_MAX_SIBLINGS = 60
+_LEAST_ALIKE = 3
+
+
+def shown_price(sources: Sources, country: str | None) -> tuple[Decimal, str, Candidate] | None:
+    """The amount, its currency and where it stands; None when the page shows no such price."""
+    if not sources.has_class_with(b"price") and not sources.has_tag_with(b"price"):
+        return None
+    if not any(word in sources.lowered for word in _CARTS):
+        return None
+    nodes = sources.document.tree.css(f"h1,{_PRICES}")[:_MAX_ELEMENTS]
+    holders = _holders(nodes)
+    for node in _behind_the_heading(nodes):
+        text = squeeze(node.text(separator=" "))
+        if not 0 < len(text) <= _MAX_CHARS or _is_of_another(node, holders):
+            continue
+        if money.count(text) > 1 and not _RANGE.search(text):
+            continue  # a former one beside it: their own elements follow
+        currency = money.currency_of(text, country)
+        amount = money.amount_of(text, currency) if currency else None
+        if currency and amount is not None and amount > 0:
+            return amount, currency, Candidate(text, "html", f"{node.tag} called price")
+    return None
+
+
+def _holders(nodes: list[LexborNode]) -> set[int]:
+    """The elements around those called price."""
+    found: set[int] = set()
+    for node in nodes:
+        at = node.parent if node.tag != "h1" else None
+        for _ in range(_MAX_CLIMB):
+            if at is None or at.mem_id in found:
+                break
+            found.add(at.mem_id)
+            at = at.parent
+    return found
+
+
+def _behind_the_heading(nodes: list[LexborNode]) -> list[LexborNode]:
+    places = [place for place, node in enumerate(nodes) if node.tag == "h1"]
+    if not places:
+        return []
+    behind = nodes[places[0] + 1 : places[0] + 1 + _MAX_SEEN]
+    return [node for node in behind if node.tag not in {"h1", "input", "script", "style", "label"}]
+
+
+def _is_of_another(node: LexborNode, holders: set[int]) -> bool:
+    """True for a former price, one in a link, and one of several blocks alike with prices."""
+    attributes = node.attributes
+    named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
+    if _NOT_ASKED.search(named):
+        return True
+    at: LexborNode | None = node
+    for _ in range(_MAX_CLIMB):
+        if at is None or at.tag in {"body", "html"}:
+            return False
+        if at.tag in {"a", "del", "s", "strike", "aside", "footer", "nav"} or _is_one_of_many(
+            at, holders
+        ):
+            return True
+        at = at.parent
+    return False
+
+
+def _is_one_of_many(node: LexborNode, holders: set[int]) -> bool:
+    named = node.attributes.get("class")
+    if node.parent is None or not named:
+        return False
+    alike = 0
+    for count, sibling in enumerate(node.parent.iter()):
+        if count > _MAX_SIBLINGS:
+            break
+        same = sibling.tag == node.tag and sibling.attributes.get("class") == named
+        alike += same and sibling.mem_id in holders
+    return alike >= _LEAST_ALIKE

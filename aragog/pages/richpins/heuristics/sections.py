@@ -1,0 +1,239 @@
+"""
+The parts of a recipe as a page shows them: lists under headings that say what they are, lists of
+amounts, or lists inside elements whose class names say it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from selectolax.lexbor import LexborNode
+
+from aragog.pages.document import squeeze
+from aragog.pages.richpins.heuristics.lists import (
+    HEADINGS,
+    MAX_HEADING_CHARS,
+    NOT_CONTENT,
+    Section,
+    collect_after,
+    entries_of,
+)
+from aragog.pages.richpins.heuristics.vocabulary import (
+    ENDS,
+    IS_INGREDIENTS,
+    IS_NEEDED,
+    IS_STEPS,
+    amounts,
+    are_ingredients,
+    is_mentioned,
+)
+from aragog.pages.richpins.syntax.sources import Sources
+from aragog.pages.richpins.values.text import lines_of
+
+_MAX_HEADINGS = 4_000
+_MAX_SECTIONS = 20
+"""Of one kind that are looked into."""
+_MAX_LISTS = 300
+_MAX_PARAGRAPH_CHARS = 4_000
+
+
+def best_sections(sources: Sources) -> dict[str, Section]:
+    """The section with the most entries for each part of a recipe, under a heading if any is."""
+    best: dict[str, Section] = {}
+    if not is_mentioned(sources.lowered, sources.document.language):
+        return best
+    heads = list(_heads(sources))
+    for section in _by_headings(heads):
+        known = best.get(section.kind)
+        if known is not None and _continues(known, section):
+            known.groups.extend(section.groups)
+            continue
+        if known is None or _score(section) > _score(known):
+            best[section.kind] = section
+    if "ingredients" not in best and (measured := _by_amounts(sources, heads)) is not None:
+        best["ingredients"] = measured
+    for kind in ("ingredients", "steps"):
+        called = _by_class(sources, kind) if kind not in best else None
+        if called is not None:
+            best[kind] = called
+    following = _steps_behind(best.get("ingredients"))
+    if following is not None and (
+        "steps" not in best or best["steps"].heading == "class" or not _score(best["steps"])
+    ):
+        best["steps"] = following
+    return best
+
+
+def _score(section: Section) -> int:
+    entries = section.entries
+    if section.kind == "ingredients":
+        return min(len(entries), 6) + min(amounts(entries), 6)
+    return min(sum(len(entry) >= _STEP_CHARS for entry in entries), 4)
+
+
+_STEP_CHARS = 30
+
+
+def _continues(known: Section, section: Section) -> bool:
+    """True for `Ingredients for the sauce` behind `Ingredients for the filling`."""
+    words, others = known.heading.lower().split(), section.heading.lower().split()
+    return (
+        len(words) > 1
+        and len(others) > 1
+        and words[0] == others[0]
+        and words[1:] != others[1:]
+        and known.tag == section.tag
+        and not set(known.entries) & set(section.entries)
+    )
+
+
+def _steps_behind(ingredients: Section | None) -> Section | None:
+    """Steps that follow the ingredients without a heading of their own."""
+    if ingredients is None or not ingredients.then:
+        return None
+    if 5 * amounts(ingredients.entries) < 2 * ingredients.count:
+        return None
+    return Section("steps", f"behind {ingredients.heading}", ingredients.then)
+
+
+def _by_headings(heads: list[tuple[LexborNode, str, str]]) -> Iterator[Section]:
+    places = {node.mem_id: kind for node, kind, _ in heads}
+    looked_into = Counter[str]()
+    for node, kind, text in heads:
+        looked_into[kind] += 1
+        if kind in {"ingredients", "steps"} and looked_into[kind] <= _MAX_SECTIONS:
+            section = Section(kind, text, tag=node.tag or "")
+            collect_after(node, section, places)
+            if section.count >= section.least and not (
+                IS_NEEDED.fullmatch(text) and 5 * amounts(section.entries) < 2 * section.count
+            ):
+                yield section
+
+
+def _heads(sources: Sources) -> Iterator[tuple[LexborNode, str, str]]:
+    """Elements whose own text is one of the known headings, in the order of the page."""
+    for count, node in enumerate(sources.document.tree.css(HEADINGS)):
+        if count > _MAX_HEADINGS:
+            return
+        tag = node.tag or ""
+        text = node.text(deep=tag[:1] == "h" and len(tag) == 2)
+        if not text or len(text) > 4 * MAX_HEADING_CHARS:
+            continue
+        text = squeeze(text)
+        if not 2 <= len(text) <= MAX_HEADING_CHARS:
+            continue
+        if not text[0].isalpha():
+            text = _undecorated(text)
+        if tag in _TITLES and (parts := _PARTS.split(text))[1:]:
+            text = next(filter(_is_known, (parts[-1], parts[0])), text)
+        if IS_INGREDIENTS.fullmatch(text) or IS_NEEDED.fullmatch(text):
+            yield node, "ingredients", text
+        elif IS_STEPS.fullmatch(text):
+            yield node, "steps", text
+        elif tag in {"h2", "h3", "h4", "h5"} and ENDS.fullmatch(text):
+            yield node, "end", text
+
+
+_TITLES = frozenset({"h2", "h3", "h4", "h5"})
+_PARTS = re.compile(r"\s{1,9}[–—|-]\s{1,9}|:\s{1,9}")
+
+
+def _is_known(text: str) -> bool:
+    return IS_INGREDIENTS.fullmatch(text) is not None or IS_STEPS.fullmatch(text) is not None
+
+
+def _undecorated(text: str) -> str:
+    """A heading without the pictures and numbers before it."""
+    for place, char in enumerate(text):
+        if char.isalpha():
+            return text[place:]
+    return text
+
+
+def _by_amounts(sources: Sources, heads: list[tuple[LexborNode, str, str]]) -> Section | None:
+    """The longest list of amounts of things, without a heading that says so, and those by it."""
+    lists = [
+        (node, found)
+        for node in sources.document.tree.css("ul,ol,table,p")[:_MAX_LISTS]
+        if 5 * amounts(found := _listed(node)) >= 3 * len(found) > 0
+    ]
+    sure = [each for each in lists if are_ingredients(each[1])]
+    if not sure:
+        return None
+    longest, _ = max(sure, key=lambda each: len(each[1]))
+    around = _around(longest)
+    beside = [
+        (node, found)
+        for node, found in lists
+        if _around(node) & around and (node.tag != "p" or are_ingredients(found))
+    ]
+    section = Section("ingredients", "amounts")
+    for _, found in beside:
+        section.add(found)
+    collect_after(beside[-1][0], section, {node.mem_id: kind for node, kind, _ in heads})
+    return section
+
+
+def _listed(node: LexborNode) -> list[str]:
+    """The entries of a list that holds no other, or the lines of a paragraph that has several."""
+    if node.tag != "p":
+        inner = node.css("ul,ol,table")  # which finds the list itself too
+        return entries_of(node, "ingredients") if len(inner) < 2 else []
+    if node.css_first("br") is None or len(node.text()) > _MAX_PARAGRAPH_CHARS:
+        return []
+    found = lines_of(node)
+    return [_BULLETS.sub("", line) for line in found] if len(found) > 2 else []
+
+
+_BULLETS = re.compile(r"^[•·▢☐*–—✓◦▪■□●○-]+\s*")
+
+
+def _around(node: LexborNode) -> set[int]:
+    """The two elements around a list."""
+    parent = node.parent
+    outer = parent.parent if parent is not None else None
+    return {each.mem_id for each in (parent, outer) if each is not None and each.tag != "body"}
+
+
+_CLASS_QUERIES = {
+    "ingredients": (
+        '[class*="ingredient" i],[id*="ingredient" i],[class*="zutat" i],[class*="ingredienser" i]'
+    ),
+    "steps": (
+        '[class*="instruction" i],[class*="direction" i],[class*="preparation" i],'
+        '[class*="method" i],[id*="instruction" i],[id*="direction" i],[id*="method" i],'
+        '[class*="zubereitung" i],[class*="recipe-step" i],[class*="steps" i]'
+    ),
+}
+
+
+def _by_class(sources: Sources, kind: str) -> Section | None:
+    """The element with the most list entries among those named after this part of a recipe."""
+    best: Section | None = None
+    loose: list[str] = []
+    read: dict[int, list[str]] = {}
+    for node in sources.document.tree.css(_CLASS_QUERIES[kind])[:200]:
+        if node.tag in NOT_CONTENT or node.tag in {"html", "body", "a", "input"}:
+            continue
+        lists = [node] if node.tag in {"ul", "ol"} else node.css("ul,ol")[:10]
+        section = Section(kind, "class")
+        for each in lists:
+            if each.mem_id not in read:
+                read[each.mem_id] = entries_of(each, kind)
+            section.add(read[each.mem_id])
+        if best is None or section.count > best.count:
+            best = section
+        if lists or any(each.mem_id != node.mem_id for each in node.css(_CLASS_QUERIES[kind])):
+            continue  # the smaller ones in it come by themselves
+        text = squeeze(node.text(separator=" "))
+        if 2 < len(text) < (200 if kind == "ingredients" else 2_000):
+            loose.extend([text] if kind == "ingredients" else lines_of(node))
+    if best is not None and best.count >= (2 if kind == "ingredients" else 1):
+        return best
+    if len(loose) >= (3 if kind == "ingredients" else 1):
+        section = Section(kind, "class")
+        section.add(list(dict.fromkeys(loose)), surely=True)
+        return section
+    return None

@@ -1,0 +1,1 @@
+"""Structured data in every syntax, read into one graph of nodes. Pure."""

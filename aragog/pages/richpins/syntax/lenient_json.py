@@ -1,0 +1,266 @@
+"""
+JSON as pages write it. What is valid is read by a fast parser; what is not, by one that forgives.
+
+Forgiven: control characters and line ends inside strings, HTML comments and CDATA marks around it,
+comments of JavaScript, trailing and missing commas, unknown escapes, unescaped quotes inside
+strings, several values one after the other, HTML escapes, and an end that is missing: what was read
+until then is kept.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+
+import orjson
+
+MAX_DEPTH = 64
+MAX_MALFORMED_CHARS = 1_000_000
+"""Of a block that the fast parser refuses; forgiving costs up to 1.5 µs a character."""
+
+_WRAPPERS = re.compile(
+    r"^\s*(?:<!--|-->|//\s*<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/|<!\[CDATA\[|<script[^>]*>"
+    r"|//\s*<!--|//\s*\]\]>|/\*\s*\]\]>\s*\*/|\]\]>)+"
+)
+_SURROGATES = re.compile(
+    r"(\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
+_MAX_END_CHARS = 200
+_WRAPPERS_END = re.compile(r"(?:-->|//\s*-->|//\s*\]\]>|/\*\s*\]\]>\s*\*/|\]\]>|</script>|;|\s)+$")
+_BLANK = re.compile(
+    r"(?:[\s,;\ufeff\u200b]++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?|<!--(?:[^-]++|-(?!->))*+(?:-->)?)++"
+)
+_LITERAL = re.compile(r"[^\s,:\[\]{}\"]++")
+_PLAIN_STRING = re.compile(r'"[^"\\]*"')
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", '"': '"', "\\": "\\"}
+_ENDS_STRING = re.compile(r"\s{0,99}+(?:[,:}\]]|\Z)")
+
+
+class UnreadableJson(ValueError):
+    """Text in which not even the start of a JSON object or array was found."""
+
+
+def loads(text: str) -> tuple[list[Any], str | None]:
+    """
+    The values in `text`, mostly one, and what had to be forgiven (None for valid JSON).
+
+    Raises:
+        Unreadable: there is no object or array in it.
+    """
+    try:
+        return [orjson.loads(text)], None
+    except orjson.JSONDecodeError:
+        pass
+    bare = _unwrapped(text[:MAX_MALFORMED_CHARS])
+    try:
+        values = json.loads(_whole_characters(bare), strict=False)
+        return [values], "marks around it or raw control characters"
+    except (ValueError, RecursionError):
+        pass
+    if "&quot;" in bare and '"' not in bare:
+        bare = html.unescape(bare)
+    values, why = _LenientReader(bare).everything()
+    if len(text) > MAX_MALFORMED_CHARS:
+        why = f"{why}; only the first {MAX_MALFORMED_CHARS} characters read"
+    if not any(isinstance(value, dict | list) for value in values):
+        raise UnreadableJson("no JSON object or array in it")
+    return values, why
+
+
+def _unwrapped(text: str) -> str:
+    return _without_end(_WRAPPERS.sub("", text.lstrip("\ufeff")).rstrip()).strip()
+
+
+def _whole_characters(text: str) -> str:
+    """Escapes of half a character, which no UTF-8 can hold, as U+FFFD; pairs are left alone."""
+    return _SURROGATES.sub(lambda m: m[0] if m[1] else r"\ufffd", text) if "\\u" in text else text
+
+
+def _without_end(text: str) -> str:
+    """The marks that end a block stand in its last characters."""
+    return text[:-_MAX_END_CHARS] + _WRAPPERS_END.sub("", text[-_MAX_END_CHARS:])
+
+
+class _LenientReader:
+    """A scanner that goes on after a fault, and never deeper than MAX_DEPTH."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.faults: list[str] = []
+
+    def everything(self) -> tuple[list[Any], str]:
+        values = []
+        while True:
+            self._skip()
+            start = self._next_container()
+            if start is None:
+                break
+            self.at = start
+            values.append(self._value(0))
+            if len(values) >= 1_000:
+                break
+        return values, self.faults[0] if self.faults else "malformed JSON"
+
+    def _next_container(self) -> int | None:
+        found = [at for at in (self.text.find(c, self.at) for c in "{[") if at >= 0]
+        return min(found) if found else None
+
+    def _skip(self) -> None:
+        found = _BLANK.match(self.text, self.at)
+        if found:
+            self.at = found.end()
+
+    def _peek(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def _fault(self, what: str) -> None:
+        if not self.faults:
+            self.faults.append(f"{what} at character {self.at}")
+
+    def _value(self, depth: int) -> Any:
+        self._skip()
+        char = self._peek()
+        if char in "{[" and char and depth >= MAX_DEPTH:
+            self._fault("nested too deep")
+            self.at = len(self.text)
+            return None
+        if char == "{":
+            return self._object(depth)
+        if char == "[":
+            return self._array(depth)
+        if char == '"':
+            return self._string()
+        return self._literal()
+
+    def _object(self, depth: int) -> dict[str, Any]:
+        self.at += 1
+        found: dict[str, Any] = {}
+        while True:
+            self._skip()
+            char = self._peek()
+            if char == "}":
+                self.at += 1
+                return found
+            if not char:
+                self._fault("missing end of an object")
+                return found
+            if char == "]":
+                self._fault("array ended inside an object")
+                return found
+            key = self._string() if char == '"' else self._literal()
+            self._skip()
+            if self._peek() == ":":
+                self.at += 1
+                value = self._value(depth + 1)
+                if isinstance(key, str):
+                    found.setdefault(key, value)
+            elif self._peek() in {"{", "["}:
+                self._fault("a value without a name")
+                self._value(depth + 1)
+
+    def _array(self, depth: int) -> list[Any]:
+        self.at += 1
+        found: list[Any] = []
+        while True:
+            self._skip()
+            char = self._peek()
+            if char == "]":
+                self.at += 1
+                return found
+            if not char:
+                self._fault("missing end of an array")
+                return found
+            if char == "}":
+                self._fault("object ended inside an array")
+                return found
+            if char == ":":
+                self.at += 1
+                continue
+            found.append(self._value(depth + 1))
+
+    def _string(self) -> str:
+        plain = _PLAIN_STRING.match(self.text, self.at)
+        if plain and _ENDS_STRING.match(self.text, plain.end()):
+            self.at = plain.end()
+            return plain[0][1:-1]
+        return self._odd_string()
+
+    def _odd_string(self) -> str:
+        """A string with escapes, or with quotes in it that nobody escaped."""
+        text, at = self.text, self.at + 1
+        parts = []
+        while True:
+            end = _next_mark(text, at)
+            parts.append(text[at:end])
+            if end >= len(text):
+                self._fault("missing end of a string")
+                self.at = end
+                return "".join(parts)
+            if text[end] == '"':
+                if _ENDS_STRING.match(text, end + 1) or _starts_next(text, end + 1):
+                    self.at = end + 1
+                    return "".join(parts)
+                parts.append('"')
+                at = end + 1
+                continue
+            char, at = _escape(text, end + 1)
+            parts.append(char)
+
+    def _literal(self) -> Any:
+        found = _LITERAL.match(self.text, self.at)
+        if not found:
+            self._fault("unexpected character")
+            self.at += 1
+            return None
+        self.at = found.end()
+        return _LITERALS[found[0]] if found[0] in _LITERALS else _number(found[0])
+
+
+_LITERALS = {"true": True, "false": False, "null": None, "undefined": None, "NaN": None}
+_MARKS = re.compile(r'["\\]')
+_MISSING_COMMA = re.compile(r'\s{1,99}+"[\w@:.\-]{1,64}"\s{0,99}+:')
+
+
+def _next_mark(text: str, at: int) -> int:
+    found = _MARKS.search(text, at)
+    return found.start() if found else len(text)
+
+
+def _starts_next(text: str, at: int) -> bool:
+    """True when a new pair follows: only the comma is missing."""
+    return bool(_MISSING_COMMA.match(text, at))
+
+
+def _escape(text: str, at: int) -> tuple[str, int]:
+    char = text[at : at + 1]
+    if char == "u":
+        try:
+            return _code_unit(text, at)
+        except ValueError:
+            return "\\u", at + 1
+    return _ESCAPES.get(char, char), at + 1
+
+
+def _code_unit(text: str, at: int) -> tuple[str, int]:
+    code = int(text[at + 1 : at + 5], 16)
+    end = at + 5
+    if 0xD800 <= code < 0xDC00 and text[end : end + 2] == "\\u":
+        low = int(text[end + 2 : end + 6], 16)
+        if 0xDC00 <= low < 0xE000:
+            return chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)), end + 6
+    return (chr(code) if not 0xD800 <= code < 0xE000 else "\ufffd"), end
+
+
+def _number(text: str) -> Any:
+    try:
+        return int(text) if len(text) < 20 else text
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text.strip("'")

@@ -1,0 +1,293 @@
+"""
+Microdata and RDFa Lite as nodes: items marked by attributes of the page's elements.
+
+Both say the same with other attributes: an element starts an item, elements inside it are its
+properties. One walk serves both, over the marked elements alone; the element that owns a property
+is found by climbing, and each climb is remembered, so the cost follows the marks, not the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from aragog.pages.document import squeeze
+from aragog.pages.richpins.syntax.graph import Graph, Node, local_name
+from aragog.pages.richpins.values.text import lines_of
+
+MICRODATA = "microdata"
+RDFA = "rdfa"
+
+MAX_MARKS = 20_000
+MAX_REFERENCES = 200
+"""Ids that one item may name in `itemref`."""
+MAX_REFERENCED = 5_000
+"""Elements that all itemrefs of a page may lead to."""
+
+_MAX_NAME_CHARS = 200
+
+_SOURCES = {
+    "audio": "src", "embed": "src", "iframe": "src", "img": "src", "source": "src",
+    "track": "src", "video": "src", "a": "href", "area": "href", "link": "href",
+    "object": "data", "data": "value", "meter": "value",
+}  # fmt: skip
+_MULTILINE = frozenset(
+    {"recipeinstructions", "instructions", "ingredients", "recipeingredient", "step", "text"}
+)
+Attributes = dict[str, "str | None"]
+
+
+@dataclass(slots=True)
+class _Mark:
+    element: LexborNode
+    attributes: Attributes
+    names: list[str]
+    """The properties of its owner that it is a value of."""
+    node: Node | None
+    """The item that it starts."""
+
+
+def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
+    """Add the items of `itemscope` and `itemprop`, with `itemref` and `itemid`."""
+    walk = _Walk(graph, MICRODATA)
+    for element in _each_once(tree.css("[itemscope],[itemprop]")[:MAX_MARKS]):
+        attributes = element.attributes
+        names = (attributes.get("itemprop") or "").split()
+        types = (attributes.get("itemtype") or "").split() if "itemscope" in attributes else None
+        walk.take(element, attributes, names, types, attributes.get("itemid"))
+    walk.connect()
+    walk.refer(tree)
+    walk.gather_recipe()
+
+
+def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
+    """Add the items of `typeof` and `property`, with `resource`, `about`, `rel` and `content`."""
+    walk = _Walk(graph, RDFA)
+    marked = tree.css("[typeof],[property],[rel][resource],[rel][typeof]")
+    for element in _each_once(marked[:MAX_MARKS]):
+        attributes = element.attributes
+        names = (attributes.get("property") or attributes.get("rel") or "").split()
+        if element.tag == "meta" and names and ":" in names[0] and "typeof" not in attributes:
+            prefix = names[0].partition(":")[0]
+            if prefix not in {"schema", "s", "v", "http", "https"}:
+                continue
+        types = (attributes.get("typeof") or "").split() if "typeof" in attributes else None
+        if not names and "typeof" in attributes:
+            names = _hanging(element)
+        about = attributes.get("resource") or attributes.get("about")
+        walk.take(element, attributes, names, types, about)
+    walk.connect()
+
+
+def _each_once(elements: list[LexborNode]) -> Iterator[LexborNode]:
+    """Without the repetitions of what matches several of the selectors asked for."""
+    seen: set[int] = set()
+    for element in elements:
+        if element.mem_id not in seen:
+            seen.add(element.mem_id)
+            yield element
+
+
+def _hanging(element: LexborNode) -> list[str]:
+    """The `rel` of the element around an item, if it says no other object: a hanging one."""
+    around = element.parent.attributes if element.parent is not None else {}
+    if any(name in around for name in ("href", "src", "resource", "typeof", "property")):
+        return []
+    return (around.get("rel") or "").split()
+
+
+class _Walk:
+    def __init__(self, graph: Graph, syntax: str) -> None:
+        self.graph = graph
+        self.syntax = syntax
+        self.marks: list[_Mark] = []
+        self.items: dict[int, _Mark] = {}
+        self.owners: dict[int, _Mark | None] = {}
+        self.count = 0
+
+    def take(
+        self,
+        element: LexborNode,
+        attributes: Attributes,
+        names: list[str],
+        types: list[str] | None,
+        identifier: str | None,
+    ) -> None:
+        node = None
+        if types is not None and not self.graph.full():
+            node = Node(
+                tuple(filter(None, map(local_name, types))),
+                self.syntax,
+                f"{self.syntax}[{self.count}]",
+                self.graph,
+                id=identifier,
+            )
+            self.count += 1
+        mark = _Mark(element, attributes, [local_name(name).lower() for name in names], node)
+        self.marks.append(mark)
+        if node is not None:
+            self.items[element.mem_id] = mark
+
+    def connect(self) -> None:
+        """Give each property to its owner; items without one stand at the top."""
+        for mark in self.marks:
+            owner = self._owner(mark.element)
+            if owner is not None and owner.node is not None and mark.names:
+                self._give(owner.node, mark)
+                if mark.node is not None:
+                    mark.node.parent, mark.node.role = owner.node, mark.names[0]
+            if mark.node is not None:
+                self.graph.nodes.append(mark.node)
+                if mark.node.parent is None:
+                    self.graph.top.append(mark.node)
+        for mark in self.marks:
+            if mark.node is not None and mark.node.id:
+                self.graph.name(mark.node, mark.node.id)
+        for mark in self.marks:
+            if mark.node is not None and mark.names and not mark.node.properties:
+                self._name_by_text(mark.node, mark.element)
+
+    def _name_by_text(self, node: Node, element: LexborNode) -> None:
+        """An item that has only a text is called so: `<b itemprop=author itemscope>Ann</b>`."""
+        if self.graph.follow(node) is node:
+            text = squeeze(element.text())
+            if 0 < len(text) <= _MAX_NAME_CHARS:
+                node.add("name", text)
+
+    def gather_recipe(self) -> None:
+        """
+        One recipe of the properties that stand in no item, if recipes alone have some of them.
+
+        Templates lose their `itemscope` more often than what it was for. Of what other things have
+        too, only the first value is taken: the rest may be of the pages that this one links to.
+        """
+        loose = [m for m in self.marks if m.names and self._owner(m.element) is None]
+        if self.graph.full() or not any(_OF_RECIPES & set(m.names) for m in loose):
+            return
+        node = Node(("Recipe",), self.syntax, f"{self.syntax} without an item", self.graph)
+        for mark in loose:
+            mark.names = [
+                name
+                for name in mark.names
+                if name in _LISTED
+                or (name in _OF_RECIPES | _FIRST_ONLY and name not in node.properties)
+            ]
+            self._give(node, mark)
+        self.graph.nodes.append(node)
+        self.graph.top.append(node)
+
+    def refer(self, tree: LexborHTMLParser) -> None:
+        """Properties outside of an item that it names by the id of an element around them."""
+        referring = [m for m in self.items.values() if m.attributes.get("itemref")]
+        if not referring:
+            return
+        by_id = {node.attributes.get("id"): node for node in reversed(tree.css("[id]"))}
+        left = MAX_REFERENCED
+        for mark in referring:
+            for name in (mark.attributes.get("itemref") or "").split()[:MAX_REFERENCES]:
+                target = by_id.get(name) if left > 0 else None
+                if target is not None and mark.node is not None:
+                    left -= self._refer_to(target, mark, left)
+
+    def _refer_to(self, target: LexborNode, mark: _Mark, left: int) -> int:
+        outer = self._owner(target)
+        used = 0
+        if mark.node is None or outer is mark:
+            return 0
+        for element in target.css("[itemprop]"):
+            if used >= left:
+                break
+            used += 1
+            if self._owner(element) is not outer or element.mem_id == mark.element.mem_id:
+                continue
+            attributes = element.attributes
+            names = [local_name(n).lower() for n in (attributes.get("itemprop") or "").split()]
+            item = self.items.get(element.mem_id)
+            self._give(mark.node, _Mark(element, attributes, names, item.node if item else None))
+            if item is not None and item.node is not None and item.node.parent is None:
+                item.node.parent, item.node.role = mark.node, names[0] if names else ""
+        return used
+
+    def _owner(self, element: LexborNode) -> _Mark | None:
+        """The closest item around `element`; every element on the way up learns it too."""
+        path = []
+        at = element.parent
+        found: _Mark | None = None
+        while at is not None:
+            key = at.mem_id
+            if key in self.items:
+                found = self.items[key]
+                break
+            if key in self.owners:
+                found = self.owners[key]
+                break
+            path.append(key)
+            at = at.parent
+        for key in path:
+            self.owners[key] = found
+        return found
+
+    def _give(self, node: Node, mark: _Mark) -> None:
+        for name in mark.names:
+            if not name:
+                continue
+            if mark.node is not None:
+                node.add(name, mark.node)
+                continue
+            for value in self._values(mark, name):
+                node.add(name, value)
+
+    def _values(self, mark: _Mark, name: str) -> Sequence[str | Node]:
+        attributes = mark.attributes
+        content = attributes.get("content")
+        if content is not None:
+            return [content.strip()] if content.strip() else []
+        if self.syntax == RDFA and (reference := attributes.get("resource")):
+            return [Node((), RDFA, f"{RDFA}:{reference}", self.graph, id=reference)]
+        tag = mark.element.tag or ""
+        source = _SOURCES.get(tag) if tag in _SOURCES else None
+        if source and attributes.get(source):
+            value = (attributes[source] or "").strip()
+            if not (tag in {"a", "area"} and name in _TEXT_OF_LINKS):
+                return [value]
+        if attributes.get("datetime"):
+            return [(attributes["datetime"] or "").strip()]
+        if tag in {"img", "source"}:
+            lazy = (attributes.get(name) for name in ("data-src", "data-lazy-src", "href"))
+            return [found for found in lazy if found][:1]
+        if name in _INGREDIENTS and not _holds_list(mark.element):
+            return ["\n".join(lines_of(mark.element))]
+        if name in _MULTILINE:
+            return lines_of(mark.element)
+        text = squeeze(mark.element.text())
+        return [text] if text else []
+
+
+def _holds_list(element: LexborNode) -> bool:
+    """True for an element with entries or line breaks in it, which is not one entry."""
+    inner = element.css("li,br,tr,dd")  # which finds the element itself too
+    return any(each.mem_id != element.mem_id for each in inner)
+
+
+_INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
+_OF_RECIPES = frozenset(
+    {"recipeingredient", "ingredients", "recipeinstructions", "recipeyield", "cooktime"}
+)
+_LISTED = frozenset(
+    {"recipeingredient", "ingredients", "recipeinstructions", "recipecategory", "recipecuisine"}
+)
+_FIRST_ONLY = frozenset(
+    {"name", "author", "image", "nutrition", "aggregaterating", "preptime", "totaltime"}
+)
+
+_TEXT_OF_LINKS = frozenset(
+    {
+        "name", "author", "headline", "recipecategory", "recipecuisine", "brand", "keywords",
+        "genre", "category", "articlesection", "publisher", "director", "actor", "creator",
+        "telephone", "email", "description", "alternatename", "title", "address", "duns",
+        "contributor", "editor", "manufacturer", "recipeingredient", "ingredients",
+    }
+)  # fmt: skip
+"""Properties whose value is the text of a link, though the standards say its address."""

@@ -1,0 +1,167 @@
+"""Everything a page says about itself in any syntax, gathered once for all readers of types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+from urllib.parse import urljoin
+
+from aragog.pages.document import Document
+from aragog.pages.richpins.provenance import Candidate, Ledger
+from aragog.pages.richpins.syntax import jsonld, microdata_rdfa
+from aragog.pages.richpins.syntax.graph import Graph, Node
+from aragog.pages.richpins.syntax.metatags import MetaTags, syntax_of
+from aragog.pages.richpins.values import dates
+from aragog.pages.richpins.values.dates import AnyDate
+
+MAX_URL_CHARS = 4_096
+
+_BLANK = re.compile(r"[ \t\n\r]")
+_TWICE = re.compile(r"https?://[^/?#]*(?=https?://)")
+"""A host put before what was absolute already."""
+_TRUST = {jsonld.SYNTAX: 0, microdata_rdfa.MICRODATA: 1, microdata_rdfa.RDFA: 2}
+
+
+class Sources:
+    """A document with its structured data, meta elements and the books of the extraction."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.metas = MetaTags(document.metas)
+        self.graph = Graph()
+        self.ledger = Ledger()
+        self._lowered: bytes | None = None
+        self._classes: bytes | None = None
+        body, graph = document.body, self.graph
+        # A search in the bytes is far cheaper than a query for what is not there.
+        if document.json_ld:
+            jsonld.read(list(document.json_ld), graph)
+        if b"itemscope" in body or b"itemprop" in body:
+            microdata_rdfa.read_microdata(document.tree, graph)
+        if b"typeof" in body:
+            microdata_rdfa.read_rdfa(document.tree, graph)
+        _name_recipes(graph)
+
+    @property
+    def lowered(self) -> bytes:
+        """The page in small letters (of ASCII), made once, for searches that decide on queries."""
+        if self._lowered is None:
+            self._lowered = self.document.body.lower()
+        return self._lowered
+
+    def has_class_with(self, *words: bytes) -> bool:
+        """True when a class attribute of the page holds one of `words` (in small letters)."""
+        if self._classes is None:
+            self._classes = b"\n".join(set(_CLASS.findall(self.lowered)))
+        return any(word in self._classes for word in words)
+
+    def has_tag_with(self, word: bytes) -> bool:
+        """True when an element of the body holds `word` (in small letters) in an attribute."""
+        lowered = self.lowered
+        at = lowered.find(word)
+        for _ in range(_MAX_FOUND):
+            if at < 0:
+                return False
+            start = lowered.rfind(b"<", max(0, at - _MAX_ATTRIBUTES_BYTES), at)
+            is_inside = start >= 0 and lowered.find(b">", start, at) < 0
+            if is_inside and lowered[start + 1 : start + 5] not in {b"link", b"meta", b"!-- "}:
+                return True
+            at = lowered.find(word, at + 1)
+        return at >= 0
+
+    def scalars(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
+        """Each value of a property, node by node; the first of `names` that a node has."""
+        for node in nodes:
+            for name in names:
+                if name in node.properties:
+                    where = f"{node.where}.{name}"
+                    for value in self._meant(node, name):
+                        yield Candidate(value, node.syntax, where)
+                    break
+
+    def lists(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
+        """All values of a property at once, node by node."""
+        for node in nodes:
+            for name in names:
+                values = self._meant(node, name)
+                if values:
+                    yield Candidate(values, node.syntax, f"{node.where}.{name}")
+                    break
+
+    def _meant(self, node: Node, name: str) -> list[Any]:
+        """The values of a property; where things are meant, an id stands for its node."""
+        values = node.all(name)
+        return list(map(self.graph.thing, values)) if name in _THINGS else values
+
+    def meta(self, *names: str) -> Iterator[Candidate]:
+        """The contents of meta elements, name by name."""
+        for name in names:
+            for content, number in self.metas.placed(name):
+                yield Candidate(content, syntax_of(name), f"meta[{number}] {name}")
+
+    def dated(
+        self, field: str, candidates: Iterable[Candidate], *, otherwise: Iterable[Candidate] = ()
+    ) -> AnyDate | None:
+        """The date of `field`; a year alone gives way to a day, whoever tells it."""
+        ranked = sorted(candidates, key=lambda each: dates.moment(each.value) is None)
+        found = self.ledger.pick(
+            field, dates.moment_or_year, ranked, otherwise=otherwise, expected="a date"
+        )
+        return cast("AnyDate | None", found)
+
+    def heading(self) -> Candidate | None:
+        """The page's first heading."""
+        text = self.document.heading
+        return Candidate(text, "html", "h1") if text else None
+
+    def shown(self, heading: str) -> Iterator[Candidate]:
+        """Something that the page shows at a heading or caption, whatever it is."""
+        yield Candidate(heading, "html", f"at {heading!r}")
+
+    def absolute(self, text: str) -> str | None:
+        """A URL as the page means it, absolute but otherwise as written; None if not http(s)."""
+        text = text.strip()
+        if not text or len(text) > MAX_URL_CHARS or text.startswith(("data:", "blob:", "about:")):
+            return None
+        if not text.startswith(("http://", "https://")):
+            try:
+                text = urljoin(self.document.base_url, text)
+            except ValueError:
+                return None
+            if not text.startswith(("http://", "https://")):
+                return None
+        text = _TWICE.sub("", text)
+        if _BLANK.search(text):
+            text = text.replace(" ", "%20").translate({9: None, 10: None, 13: None})
+        host = text.partition("://")[2]
+        return text if host and host[0] not in "/?#" else None
+
+
+_MAX_ATTRIBUTES_BYTES = 2_000
+_MAX_FOUND = 300
+
+
+_CLASS = re.compile(rb"class=[\"']?([^\"'<>]{1,300})")
+
+
+def _name_recipes(graph: Graph) -> None:
+    """What has ingredients and steps as recipes have them is one, whatever it is called."""
+    for node in graph.nodes:
+        properties = node.properties
+        if "recipeinstructions" not in properties or node.is_a(_RECIPES):
+            continue
+        if properties.keys() & _INGREDIENTS:
+            node.types = (*node.types, "Recipe")
+
+
+_THINGS = frozenset(
+    {"author", "creator", "contributor", "publisher", "director", "actor", "brand", "manufacturer"}
+)
+_RECIPES = frozenset({"recipe"})
+_INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
+
+
+def by_trust(nodes: Iterable[Node]) -> list[Node]:
+    """JSON-LD before microdata before RDFa, each in the order of the page."""
+    return sorted(nodes, key=lambda node: _TRUST.get(node.syntax, 9))

@@ -1,0 +1,93 @@
+"""Books."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from aragog.pages.richpins.provenance import Candidate
+from aragog.pages.richpins.syntax.graph import Node
+from aragog.pages.richpins.syntax.sources import Sources
+from aragog.pages.richpins.values import numbers, scalars
+from aragog.pages.richpins.values.dates import AnyDate
+from aragog.pages.richpins.values.scalars import Rating
+
+TYPES = frozenset(
+    {"book", "audiobook", "bookseries", "comicissue", "comicstory", "atlas", "sequentialart"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Book:
+    """A book; its authors are the pin's own."""
+
+    isbn: str | None = None
+    """ISBN-13 (or ISBN-10 as found), digits only; its check digit is right."""
+    publisher: str | None = None
+    published_at: AnyDate | None = None
+    pages: int | None = None
+    format: str | None = None
+    genres: tuple[str, ...] = ()
+    rating: Rating | None = None
+
+
+def read(sources: Sources, nodes: list[Node]) -> Book:
+    """The book that `nodes` and their editions, or the book tags of Open Graph, describe."""
+    pick = sources.ledger.pick
+    editions = [
+        edition
+        for node in nodes
+        for edition in node.all("workexample", "workexamples")[:100]
+        if isinstance(edition, Node)
+    ]
+    both = [*nodes, *editions]
+
+    def isbns() -> Iterator[Candidate]:
+        yield from sources.scalars(both, "isbn")
+        yield from sources.meta("book:isbn", "books:isbn", "og:isbn", "citation_isbn")
+        yield from sources.scalars(both, "gtin13", "identifier")
+
+    def published() -> Iterator[Candidate]:
+        yield from sources.scalars(both, "datepublished")
+        yield from sources.meta("book:release_date", "books:release_date")
+
+    return Book(
+        isbn=pick("book.isbn", isbn, isbns(), expected="an ISBN"),
+        publisher=pick(
+            "book.publisher", scalars.name, sources.scalars(both, "publisher"), expected="a name"
+        ),
+        published_at=sources.dated("book.published_at", published()),
+        pages=pick("book.pages", numbers.count, sources.scalars(both, "numberofpages")),
+        format=pick("book.format", _format, sources.scalars(both, "bookformat")),
+        genres=pick("book.genres", scalars.words, sources.lists(nodes, "genre")) or (),
+        rating=pick(
+            "book.rating",
+            scalars.rating,
+            sources.lists(nodes, "aggregaterating"),
+            expected="a rating",
+        ),
+    )
+
+
+def isbn(value: Any) -> str | None:
+    """The digits of an ISBN-10 or ISBN-13, None when the check digit is wrong."""
+    if isinstance(value, Node):
+        value = value.first("value", "name") or value.id
+    text = re.sub(r"^(?:urn:)?(?:isbn)?[-: ]*(?:1[03][: ])?", "", str(value).strip().lower())
+    digits = re.sub(r"[\s\-\u2010-\u2015]", "", text).upper()
+    if re.fullmatch(r"\d{13}", digits):
+        total = sum(int(d) * (3 if place % 2 else 1) for place, d in enumerate(digits))
+        return digits if total % 10 == 0 and digits[:3] in {"978", "979"} else None
+    if re.fullmatch(r"\d{9}[\dX]", digits):
+        total = sum((10 - place) * (10 if d == "X" else int(d)) for place, d in enumerate(digits))
+        return digits if total % 11 == 0 else None
+    return None
+
+
+def _format(value: Any) -> str | None:
+    if isinstance(value, Node):
+        value = value.id or value.first("name", "url")
+    found = scalars.text(value)
+    return found.rpartition("/")[2] if found else None

@@ -1,0 +1,230 @@
+"""What every page has, whatever it is about: title, image, who wrote it and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from aragog.pages.richpins.provenance import Candidate
+from aragog.pages.richpins.syntax.graph import Node
+from aragog.pages.richpins.syntax.sources import Sources
+from aragog.pages.richpins.values import images, publication, scalars
+from aragog.pages.richpins.values.dates import AnyDate, Moment
+from aragog.pages.richpins.values.images import Image
+from aragog.pages.richpins.values.title_choice import title_of
+from aragog.pages.richpins.values.titles import site_name_of
+
+_PAGE_TYPES = frozenset(
+    {"webpage", "itempage", "articlepage", "aboutpage", "collectionpage", "faqpage", "recipepage"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenericPage:
+    """Facts common to all types."""
+
+    title: str | None
+    description: str | None
+    canonical_url: str | None
+    site_name: str | None
+    language: str | None
+    authors: tuple[str, ...]
+    image: Image | None
+    images: tuple[Image, ...]
+    published_at: AnyDate | None
+    modified_at: Moment | None
+    keywords: tuple[str, ...]
+    icon_url: str | None
+    oembed_url: str | None
+
+
+def read(
+    sources: Sources,
+    nodes: list[Node],
+    *,
+    name_properties: tuple[str, ...],
+    prefers_shared_image: bool,
+    is_written: bool,
+    around: list[Node],
+) -> GenericPage:
+    """
+    The common facts of a page about `nodes` (most trusted first; none for an unmarked page).
+
+    `around` are the articles that hold it. `name_properties` are the properties that name such a
+    thing, best first. With `prefers_shared_image` the image that the page offers for sharing goes
+    before larger ones of the markup, which are as often an author or a later picture. With
+    `is_written` its text may name authors and a day: on a shop's page these are of reviews.
+    """
+    pages = list(sources.graph.of_types(_PAGE_TYPES))
+    site_name = site_name_of(sources, nodes)
+    image, candidates = _images(sources, nodes, pages, shared_first=prefers_shared_image)
+    return GenericPage(
+        title=title_of(sources, nodes, name_properties, site_name),
+        description=_description(sources, nodes, pages),
+        canonical_url=_canonical_url(sources, nodes),
+        site_name=site_name,
+        language=_language(sources, nodes),
+        authors=publication.authors_of(
+            sources, nodes, [*pages, *around], site_name, shown=is_written
+        ),
+        image=image,
+        images=candidates,
+        published_at=publication.published_at(sources, nodes, pages, shown=is_written),
+        modified_at=publication.modified_at(sources, nodes, pages),
+        keywords=_keywords(sources, nodes),
+        icon_url=_icon(sources),
+        oembed_url=_oembed(sources),
+    )
+
+
+def _description(sources: Sources, nodes: list[Node], pages: list[Node]) -> str | None:
+    def candidates() -> Iterator[Candidate]:
+        yield from sources.scalars(nodes, "description", "abstract", "summary")
+        yield from sources.meta("og:description", "description", "twitter:description")
+        yield from sources.meta("dc.description", "dcterms.description", "dcterms.abstract")
+        yield from sources.scalars(pages, "description")
+
+    return sources.ledger.pick(
+        "page.description", scalars.text, candidates(), expected="a description"
+    )
+
+
+def _canonical_url(sources: Sources, nodes: list[Node]) -> str | None:
+    def candidates() -> Iterator[Candidate]:
+        for in_head in (True, False):
+            for link in sources.document.link_elements:
+                if "canonical" in link.rel and link.in_head is in_head:
+                    where = "link[rel=canonical]" if in_head else "link[rel=canonical] in body"
+                    yield Candidate(link.href, "html", where)
+        yield from sources.meta("og:url")
+        yield from sources.scalars(nodes, "mainentityofpage", "url")
+        yield from sources.meta("twitter:url")
+
+    return sources.ledger.pick(
+        "page.canonical_url", lambda raw: _url(sources, raw), candidates(), expected="a URL"
+    )
+
+
+def _url(sources: Sources, raw: Any) -> str | None:
+    if isinstance(raw, Node):
+        raw = raw.id or raw.first("url")
+    return sources.absolute(raw) if isinstance(raw, str) and raw.strip() else None
+
+
+def _language(sources: Sources, nodes: list[Node]) -> str | None:
+    def candidates() -> Iterator[Candidate]:
+        html = sources.document.html_attributes
+        for attribute in ("lang", "xml:lang"):
+            if html.get(attribute):
+                yield Candidate(html[attribute], "html", f"html[{attribute}]")
+        for attributes in sources.document.metas:
+            if (attributes.get("http-equiv") or "").lower() == "content-language":
+                yield Candidate(attributes.get("content") or "", "meta", "content-language")
+        yield from sources.scalars(nodes, "inlanguage", "language")
+        yield from sources.meta("og:locale", "dc.language", "dcterms.language", "language")
+
+    return sources.ledger.pick(
+        "page.language", scalars.language, candidates(), expected="a language tag"
+    )
+
+
+def _images(
+    sources: Sources, nodes: list[Node], pages: list[Node], *, shared_first: bool
+) -> tuple[Image | None, tuple[Image, ...]]:
+    image, everything = _best_of(sources, _offered(sources, nodes))
+    shared = [each for each, _ in images.from_open_graph(sources)] if shared_first else []
+    own = images.best(shared)
+    if own is not None and own is not image and images.is_presentable(own):
+        image = own
+        sources.ledger.note("page.image", Candidate(own.url, "opengraph", "og:image"))
+    if image is None:
+        image, everything = _best_of(sources, _offered_by_the_page(sources, pages))
+    if image is None:
+        image, everything = _best_of(sources, images.shown(sources))
+    if image is None:
+        image, everything = _best_of(sources, _tiles(sources))
+    return image, everything
+
+
+def _offered(sources: Sources, nodes: list[Node]) -> Iterator[tuple[Image, Candidate]]:
+    for found in sources.lists(nodes, "image", "photo", "thumbnailurl", "thumbnail"):
+        yield from ((image, found) for image in images.read(found.value, sources))
+    yield from images.from_open_graph(sources)
+    for found in sources.meta("twitter:image", "twitter:image:src"):
+        yield from ((image, found) for image in images.read(found.value, sources))
+
+
+def _offered_by_the_page(sources: Sources, pages: list[Node]) -> Iterator[tuple[Image, Candidate]]:
+    for found in sources.lists(pages, "primaryimageofpage", "image", "thumbnailurl"):
+        yield from ((image, found) for image in images.read(found.value, sources))
+    for link in sources.document.link_elements:
+        if "image_src" in link.rel:
+            found = Candidate(link.href, "html", "link[rel=image_src]")
+            yield from ((image, found) for image in images.read(link.href, sources))
+    for found in sources.meta("image", "thumbnail", "parsely-image-url", "sailthru.image.full"):
+        yield from ((image, found) for image in images.read(found.value, sources))
+
+
+def _tiles(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
+    for found in sources.meta("msapplication-tileimage"):
+        yield from ((image, found) for image in images.read(found.value, sources))
+    for link in sources.document.link_elements:
+        if "apple-touch-icon" in link.rel:
+            found = Candidate(link.href, "html", "link[rel=apple-touch-icon]")
+            yield from ((image, found) for image in images.read(link.href, sources))
+
+
+def _best_of(
+    sources: Sources, offered: Iterator[tuple[Image, Candidate]]
+) -> tuple[Image | None, tuple[Image, ...]]:
+    everything: dict[str, tuple[Image, Candidate]] = {}
+    for image, found in offered:
+        known = everything.get(image.url)
+        if known is None:
+            everything[image.url] = (image, found)
+        elif not known[0].pixels and image.pixels:
+            everything[image.url] = (image, known[1])
+    chosen = images.best(image for image, _ in everything.values())
+    if chosen is not None:
+        sources.ledger.note("page.image", everything[chosen.url][1])
+    return chosen, tuple(image for image, _ in everything.values())[: images.MAX_IMAGES]
+
+
+def _metas_at_once(sources: Sources, *names: str) -> Iterator[Candidate]:
+    for name in names:
+        contents = [each.value for each in sources.meta(name)]
+        if contents:
+            yield next(sources.meta(name))._replace(value=contents)
+
+
+def _keywords(sources: Sources, nodes: list[Node]) -> tuple[str, ...]:
+    def candidates() -> Iterator[Candidate]:
+        yield from sources.lists(nodes, "keywords")
+        yield from _metas_at_once(
+            sources, "article:tag", "news_keywords", "parsely-tags", "keywords"
+        )
+
+    return sources.ledger.pick("page.keywords", scalars.words, candidates()) or ()
+
+
+def _icon(sources: Sources) -> str | None:
+    found = (
+        Candidate(link.href, "html", f"link[rel={rel}]")
+        for rel in _ICON_RELS
+        for link in sources.document.link_elements
+        if rel in link.rel
+    )
+    return sources.ledger.pick("page.icon_url", sources.absolute, found, expected="a URL")
+
+
+_ICON_RELS = ("icon", "apple-touch-icon", "apple-touch-icon-precomposed", "fluid-icon")
+
+
+def _oembed(sources: Sources) -> str | None:
+    found = (
+        Candidate(link.href, "oembed", "link[rel=alternate]")
+        for link in sources.document.link_elements
+        if "oembed" in (link.attributes.get("type") or "").lower()
+    )
+    return sources.ledger.pick("page.oembed_url", sources.absolute, found, expected="a URL")

@@ -1,0 +1,1 @@
+"""Typed values: dates, durations, numbers, titles, images. Pure."""

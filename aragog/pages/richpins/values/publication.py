@@ -1,0 +1,203 @@
+"""Who published a page and when: the candidate that others confirm, before the first one."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime
+from itertools import chain
+from typing import Any
+
+from aragog.pages.richpins.heuristics.bylines import MAX_NAME_CHARS, bylines, shown_times
+from aragog.pages.richpins.provenance import Candidate
+from aragog.pages.richpins.syntax.graph import Node
+from aragog.pages.richpins.syntax.sources import Sources
+from aragog.pages.richpins.values import dates, scalars
+from aragog.pages.richpins.values.dates import AnyDate, Moment
+from aragog.pages.richpins.values.titles import bare, own_names
+
+_AUTHOR_METAS = (
+    "article:author", "parsely-author", "sailthru.author", "byl", "citation_author", "dc.creator",
+    "dcterms.creator", "article:author_name", "og:article:author", "book:author", "author",
+)  # fmt: skip
+"""`author` last: templates fill it with the name of a publisher."""
+_PUBLISHED_METAS = (
+    "article:published_time", "og:article:published_time", "article:published",
+    "og:published_time",
+)  # fmt: skip
+_LOOSE_PUBLISHED_METAS = (
+    "date", "pubdate", "publishdate", "publish_date", "publish-date", "parsely-pub-date",
+    "sailthru.date", "dc.date.issued", "dc.date", "dcterms.created", "dcterms.date",
+    "dcterms.issued", "dc.date.created", "citation_publication_date", "citation_date",
+    "cxenseparse:recs:publishtime", "article.published", "originalpublicationdate",
+    "published_at", "last-modified", "rnews:datepublished", "created", "ptime",
+    "video:release_date", "book:release_date", "published_date", "release_date",
+)  # fmt: skip
+_MODIFIED_METAS = (
+    "article:modified_time", "og:updated_time", "dcterms.modified", "dc.date.modified",
+    "last-modified", "revision_date",
+)  # fmt: skip
+
+
+def authors_of(
+    sources: Sources,
+    nodes: list[Node],
+    pages: list[Node],
+    site_name: str | None,
+    *,
+    shown: bool,
+) -> tuple[str, ...]:
+    """
+    The names of those who wrote the page; with `shown` its text may name them.
+
+    A name that several sources give comes before one that a single source gives. The name of the
+    site or its publisher counts only where no person is named, in the page's text either.
+    """
+    declared = list(_declared_authors(sources, nodes, pages))
+    organizations = _organizations(sources, nodes, site_name)
+    read = [person_names(each.value) or () for each in declared]
+    votes = Counter(name for names in read for name in set(map(bare, names)))
+    persons: list[tuple[int, Candidate]] = []
+    others: list[Candidate] = []
+    for names, each in zip(read, declared, strict=True):
+        if names and all(bare(name) in organizations for name in names):
+            others.append(each)
+        else:
+            persons.append((max((votes[bare(name)] for name in names), default=0), each))
+    persons.sort(key=lambda entry: -entry[0])
+    return (
+        sources.ledger.pick(
+            "page.authors",
+            person_names,
+            [each for _, each in persons],
+            otherwise=chain(bylines(sources) if shown else (), others),
+            expected="a name",
+        )
+        or ()
+    )
+
+
+def _declared_authors(
+    sources: Sources, nodes: list[Node], pages: list[Node]
+) -> Iterator[Candidate]:
+    yield from sources.lists(nodes, "author", "creator", "contributor")
+    names: tuple[str, ...] = _AUTHOR_METAS
+    if (sources.metas.first("twitter:label1") or "").strip().lower() in _LABELS:
+        names = (*names, "twitter:data1")
+    for name in names:
+        contents = [each.value for each in sources.meta(name)]
+        if contents:
+            yield next(sources.meta(name))._replace(value=contents)
+    yield from sources.lists(pages, "author", "creator")
+
+
+_LABELS = frozenset({"written by", "author", "by"})
+
+
+def _organizations(sources: Sources, nodes: list[Node], site_name: str | None) -> set[str]:
+    """The names of the site and of those who publish it, without blanks and capitals."""
+    found = {*filter(None, [site_name, sources.metas.first("og:site_name")]), *own_names(sources)}
+    for node in nodes:
+        found.update(filter(None, map(scalars.name, node.all("publisher")[:5])))
+    return {bare(name) for name in found}
+
+
+def person_names(raw: Any) -> tuple[str, ...] | None:
+    """Names of persons, those that stand in one text apart."""
+    found = scalars.names(raw)
+    if found is None:
+        return None
+    apart = (name for each in found for name in _apart(_WITHOUT.sub("", each).strip()))
+    return tuple(dict.fromkeys(n for n in apart if 0 < len(n) <= MAX_NAME_CHARS)) or None
+
+
+_WITHOUT = re.compile(r"\s\([\w.]{1,6}\)\Z|^\([^()]{1,80}\)\Z|\s(?:기자|記者|Twitter|Facebook)\Z")
+"""Initials behind a name, credits of pictures, what a reporter is called, names of links."""
+_BETWEEN_NAMES = re.compile(r"\s?[,;/]\s|\s(?:and|und|et|y|og|och|en|e|&)\s", re.IGNORECASE)
+_PERSON = re.compile(r"[^\W\d_a-z][\w.'’-]*+(?:\s[\w.'’-]{1,30}+){1,4}")
+_NO_PERSON = frozenset({"of", "for", "the", "für", "de la", "dos", "news", "team"})
+
+
+def _apart(text: str) -> list[str]:
+    """The names in a text of several; the text itself unless two parts look like full names."""
+    parts = [part.strip() for part in _BETWEEN_NAMES.split(text) if part.strip()]
+    full = sum(
+        _PERSON.fullmatch(part) is not None and not _NO_PERSON & set(part.lower().split())
+        for part in parts
+    )
+    short = sum(" " not in part for part in parts)
+    return parts if full > 1 and full + short == len(parts) else [text]
+
+
+def published_at(
+    sources: Sources, nodes: list[Node], pages: list[Node], *, shown: bool
+) -> AnyDate | None:
+    """
+    When the page was published; with `shown` its text may say it.
+
+    Where sources differ, the day that most of them and the page's URL give; else the first.
+    """
+
+    def candidates() -> Iterator[Candidate]:
+        yield from sources.scalars(nodes, "datepublished", "datecreated", "uploaddate")
+        loose = _loose_dates(sources)
+        yield from sources.meta(*_PUBLISHED_METAS, *loose, *_LOOSE_PUBLISHED_METAS)
+        yield from sources.scalars(pages, "datepublished")
+
+    in_url = url_day(sources.document.url)
+    told = _by_votes(list(candidates()), in_url)
+    last = [] if in_url is None else [Candidate(in_url.isoformat(), "html", "url")]
+    times = shown_times(sources) if shown else ()
+    return sources.dated("page.published_at", told, otherwise=chain(times, last))
+
+
+def _by_votes(told: list[Candidate], in_url: date | None) -> list[Candidate]:
+    days = [_day(each.value) for each in told]
+    different = {day for day in days if day is not None}
+    if len(different) < 2:
+        return told
+    votes = Counter(day for day in days if day is not None)
+    if in_url is not None and in_url in votes:
+        votes[in_url] += 1
+    ranked = sorted(
+        zip(days, told, strict=True), key=lambda entry: -votes[entry[0]] if entry[0] else 0
+    )
+    return [each for _, each in ranked]
+
+
+def _day(value: Any) -> date | None:
+    found = dates.moment(value)
+    return found.date() if isinstance(found, datetime) else found
+
+
+_IN_URL = re.compile(r"[/_-]((?:19|20)\d\d)([/_-]?)([01]\d)\2([0-3]\d)(?=[/_.-]|\Z)")
+
+
+def url_day(url: str) -> date | None:
+    """The day in the path of a URL, such as `/2016/12/14/`; None when it has none."""
+    found = _IN_URL.search(url.partition("?")[0].partition("#")[0])
+    try:
+        return date(int(found[1]), int(found[3]), int(found[4])) if found else None
+    except ValueError:
+        return None
+
+
+def _loose_dates(sources: Sources) -> tuple[str, ...]:
+    """`datePublished` as the name of a meta element, unless that is a property of some item."""
+    name = "datepublished"
+    if name not in sources.metas:
+        return ()
+    items = (node for node in sources.graph.nodes if node.syntax == "rdfa")
+    return () if any(name in node.properties for node in items) else (name,)
+
+
+def modified_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Moment | None:
+    """When the page was last changed."""
+
+    def candidates() -> Iterable[Candidate]:
+        yield from sources.scalars(nodes, "datemodified")
+        yield from sources.meta(*_MODIFIED_METAS)
+        yield from sources.scalars(pages, "datemodified")
+
+    return sources.ledger.pick("page.modified_at", dates.moment, candidates(), expected="a date")

@@ -1,0 +1,139 @@
+"""Readers of single values: each takes what a syntax gave and answers a typed value or None."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from aragog.pages.richpins.syntax.graph import Node
+from aragog.pages.richpins.values import numbers
+from aragog.pages.richpins.values.text import clean
+
+MAX_NAMES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """What people think, in numbers."""
+
+    value: Decimal
+    best: Decimal | None = None
+    """The top of the scale; None when the page does not tell (it is then usually 5)."""
+    worst: Decimal | None = None
+    count: int | None = None
+    """How many ratings, or reviews where only those are counted."""
+    review_count: int | None = None
+
+
+def text(value: Any) -> str | None:
+    """One line of text; a node's is its name."""
+    if isinstance(value, Node):
+        value = value.first("name", "text", "headline", "value", "title", "url") or value.id
+    if isinstance(value, Node):
+        value = value.first("name", "text", "value")
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return repr(value)
+    return clean(value) or None if isinstance(value, str) else None
+
+
+def texts(value: Any) -> tuple[str, ...] | None:
+    """Several texts, each once, in order."""
+    values = value if isinstance(value, list) else [value]
+    found = dict.fromkeys(filter(None, map(text, values[: 10 * MAX_NAMES])))
+    return tuple(found)[: 10 * MAX_NAMES] or None
+
+
+def words(value: Any) -> tuple[str, ...] | None:
+    """Texts that may stand in one, divided by commas or semicolons: keywords, categories."""
+    values = value if isinstance(value, list) else [value]
+    found: dict[str, None] = {}
+    for each in values[:MAX_NAMES]:
+        whole = text(each)
+        for part in re.split(r"[,;|]", whole or ""):
+            if part.strip():
+                found[part.strip()] = None
+    return tuple(found)[:MAX_NAMES] or None
+
+
+_NOT_A_NAME = re.compile(r"https?://|www\.|^\W*$|^[/#]|\.html?$|^\S+@\S+$")
+_BY = re.compile(r"^(?:written\s+by|posted\s+by|by|von|par|por|di|door|av)[:\s]\s*", re.IGNORECASE)
+
+
+def name(value: Any) -> str | None:
+    """The name of a person or organization; an address is none."""
+    if isinstance(value, Node):
+        found = value.first("name", "alternatename", "legalname")
+        if found is None:
+            given, family = value.first("givenname"), value.first("familyname")
+            found = " ".join(filter(None, map(text, (given, family)))) or _in_role(value)
+        value = found
+    found = text(value)
+    if not found or len(found) > 200 or _NOT_A_NAME.search(found):
+        return None
+    return _BY.sub("", found).strip(" ,;|") or None
+
+
+def _in_role(node: Node) -> str | None:
+    """Who plays a part: schema.org's Role repeats the property that it is the value of."""
+    inner = node.first(node.role) if node.role else None
+    return text(inner.first("name")) if isinstance(inner, Node) else None
+
+
+def names(value: Any) -> tuple[str, ...] | None:
+    """Names, each once, in order."""
+    values = value if isinstance(value, list) else [value]
+    return tuple(dict.fromkeys(filter(None, map(name, values[:MAX_NAMES])))) or None
+
+
+def rating(value: Any) -> Rating | None:
+    """A rating from an AggregateRating or Rating node, or a plain number."""
+    if isinstance(value, list):
+        return next(filter(None, map(rating, value)), None)
+    if not isinstance(value, Node):
+        number = numbers.decimal(value)
+        return Rating(number) if number is not None and number > 0 else None
+    best = numbers.decimal(value.first("bestrating"))
+    worst = numbers.decimal(value.first("worstrating"))
+    raw = value.first("ratingvalue", "average")
+    number = _rating_value(raw)
+    if number is None or number < 0 or (best is not None and number > max(best, Decimal(5))):
+        return None
+    reviews = numbers.count(value.first("reviewcount"))
+    count = numbers.count(value.first("ratingcount", "votes", "count"))
+    if number == 0 and not count and not reviews:
+        return None
+    return Rating(number, best, worst, count if count is not None else reviews, reviews)
+
+
+def _rating_value(raw: Any) -> Decimal | None:
+    """`4.5`, `4,5`, `4.5/5`, `4.5 out of 5`."""
+    if isinstance(raw, str):
+        raw = re.split(r"\s{0,3}(?:/|out of|von|sur|de)\s{0,3}", raw.strip(), maxsplit=1)[0]
+        if re.fullmatch(r"\d,\d{3,}", raw):
+            raw = raw.replace(",", ".")
+    return numbers.decimal(raw)
+
+
+def flag(value: Any) -> bool | None:
+    """True or false, also as text or as schema.org's True and False."""
+    if isinstance(value, bool):
+        return value
+    word = str(value).rpartition("/")[2].strip().lower() if isinstance(value, str | int) else ""
+    return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(word)
+
+
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,3}")
+
+
+def language(value: Any) -> str | None:
+    """A language tag (BCP 47), as written but with hyphens; of several the first."""
+    if isinstance(value, Node):
+        value = value.first("alternatename", "name")
+    if not isinstance(value, str):
+        return None
+    first = re.split(r"[,;\s]", value.strip(), maxsplit=1)[0]
+    return first.replace("_", "-") if _LANGUAGE.fullmatch(first) else None

@@ -1,0 +1,175 @@
+"""
+The title of a page: the candidate that the others agree with.
+
+A page names itself in its markup, its meta elements, its title and its headings. Any one of them
+can be wrong: markup describes a related page, an h1 holds the site's name, a `headline` a short
+description. A name in the markup counts only if the page says it elsewhere too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from aragog.pages.richpins.provenance import Candidate
+from aragog.pages.richpins.syntax.graph import Node
+from aragog.pages.richpins.syntax.sources import Sources
+from aragog.pages.richpins.values import scalars
+from aragog.pages.richpins.values.titles import TITLE_CUTS, bare, own_names, without_site
+
+_MARKUP = frozenset({"json-ld", "microdata", "rdfa"})
+_METAS = (
+    "og:title", "twitter:title", "dc.title", "dcterms.title", "citation_title", "title",
+    "parsely-title", "sailthru.title",
+)  # fmt: skip
+_ALIKE = 0.5
+"""Share of the three-letter groups of the shorter text that both must have."""
+_MAX_COMPARED_CHARS = 300
+_MAX_NAMES = 4
+_MAX_WITNESSES = 12
+_MIN_PART_CHARS = 4
+_MIN_URL_GRAMS = 10
+_MARKS = re.compile(r"(?<=\w)-(?=\w)|\s[-–—:]\s|[–—|│｜ㅣ·•»›~_]")
+
+
+def title_of(
+    sources: Sources, nodes: list[Node], properties: tuple[str, ...], site_name: str | None
+) -> str | None:
+    """The title of a page about `nodes`, whose properties of these names come first."""
+    sites = {*filter(None, [site_name]), *own_names(sources)}
+    shown = [each for each in _shown(sources, sites) if scalars.text(each.value)]
+    witnesses = [
+        without_site(scalars.text(each.value) or "", sites)[:_MAX_COMPARED_CHARS]
+        for each in shown[:_MAX_WITNESSES]
+    ]
+    marked = _by_agreement(_marked(nodes, properties), witnesses, sources.document.url)
+    overruled = _agree_among_themselves(shown, witnesses)
+    confirmed = [each for agreed, each in marked if agreed or not overruled]
+    doubtful = [each for agreed, each in marked if overruled and not agreed]
+    title = sources.ledger.pick(
+        "page.title", scalars.text, [*confirmed, *shown, *doubtful], expected="a title"
+    )
+    where = sources.ledger.provenance.get("page.title")
+    if not title or not where:
+        return None
+    title = without_site(title, sites)
+    if where.syntax in _MARKUP:
+        return title
+    others = [scalars.text(each.value) or "" for each in (*confirmed, *shown[:_MAX_WITNESSES])]
+    return _without_section(title, others, {bare(name) for name in sites})
+
+
+def _marked(nodes: list[Node], properties: tuple[str, ...]) -> Iterator[Candidate]:
+    for node in nodes:
+        for name in properties:
+            for value in node.all(name)[:_MAX_NAMES]:
+                yield Candidate(value, node.syntax, f"{node.where}.{name}")
+
+
+def _by_agreement(
+    marked: Iterator[Candidate], witnesses: list[str], url: str
+) -> list[tuple[int, Candidate]]:
+    """Names of the markup, those that the page repeats word by word before similar ones."""
+    ranked = []
+    for each in marked:
+        text = scalars.text(each.value) or ""
+        ranked.append((agreement(text, witnesses) or int(_is_in_url(text, url)), each))
+    return sorted(ranked, key=lambda entry: not entry[0])
+
+
+def _is_in_url(text: str, url: str) -> bool:
+    """True when the path of a URL is made of a title: `/leek-soup-with-barley`."""
+    grams = _grams(bare(text[:_MAX_COMPARED_CHARS]))
+    path = _grams(bare(url.partition("://")[2].partition("/")[2][:_MAX_COMPARED_CHARS]))
+    return len(grams) >= _MIN_URL_GRAMS and len(grams & path) >= _ALIKE * len(grams)
+
+
+def _agree_among_themselves(shown: list[Candidate], witnesses: list[str]) -> bool:
+    """True when two of meta elements, title and heading say the same; then markup must, too."""
+    said: dict[str, list[str]] = {}
+    for each, text in zip(shown, witnesses, strict=False):
+        said.setdefault(each.where if each.syntax == "html" else "meta", []).append(text)
+    return any(
+        agreement(text, others) > 1
+        for kind, texts in said.items()
+        for text in texts
+        for other, others in said.items()
+        if other != kind
+    )
+
+
+def _shown(sources: Sources, sites: set[str]) -> Iterator[Candidate]:
+    """What the page says of itself outside of its markup, best first."""
+    yield from sources.meta(*_METAS)
+    tag = sources.document.title
+    heading = _heading(sources, sites)
+    if tag is None:
+        if heading is not None:
+            yield heading
+        return
+    told = Candidate(tag, "html", "title")
+    if heading is None:
+        yield told
+    elif agreement(heading.value, [tag]):
+        yield heading
+        yield told
+    else:
+        yield told
+        yield heading
+
+
+def _heading(sources: Sources, sites: set[str]) -> Candidate | None:
+    """The h1 that the title repeats; one that is the name of the site only if there is no title."""
+    tag = sources.document.title
+    headings = sources.document.headings
+    if tag and len(headings) > 1:
+        headings = tuple(sorted(headings, key=lambda text: -agreement(text, [tag])))
+    for text in headings:
+        if tag is None or not _is_site(text, tag, sites):
+            return Candidate(text, "html", "h1")
+    return None
+
+
+def _is_site(heading: str, tag: str, sites: set[str]) -> bool:
+    """True for the name of the site, and for the end of a title whose start says more."""
+    plain = bare(heading)
+    if bare(tag) == plain:
+        return False
+    if plain in {bare(name) for name in sites}:
+        return True
+    parts = [part for part in TITLE_CUTS.split(tag) if part.strip()]
+    return len(parts) > 1 and bare(parts[-1]) == plain and len(bare(parts[0])) > len(plain)
+
+
+def agreement(text: str, others: list[str]) -> int:
+    """2 when one of `others` is or holds the same text, 1 when one is similar, else 0."""
+    plain = bare(text[:_MAX_COMPARED_CHARS])
+    if not plain:
+        return 0
+    plains = [bare(other[:_MAX_COMPARED_CHARS]) for other in others]
+    if any(
+        plain == other or (len(plain) >= _MIN_PART_CHARS and plain in other) for other in plains
+    ):
+        return 2
+    grams = _grams(plain)
+    return int(any(other and _are_alike(grams, _grams(other)) for other in plains))
+
+
+def _are_alike(grams: set[str], others: set[str]) -> bool:
+    return len(grams & others) >= _ALIKE * min(len(grams), len(others))
+
+
+def _grams(plain: str) -> set[str]:
+    return {plain[at : at + 3] for at in range(max(1, len(plain) - 2))}
+
+
+def _without_section(title: str, others: list[str], sites: set[str]) -> str:
+    """A title cut to what another source has alone: `Leek soup` of `Leek soup - Recipes`."""
+    if len(title) > _MAX_COMPARED_CHARS:
+        return title
+    alone = {plain for plain in map(bare, others) if len(plain) >= _MIN_PART_CHARS} - sites
+    for cut in _MARKS.finditer(title):
+        for part in (title[: cut.start()], title[cut.end() :]):
+            if bare(part) in alone:
+                return part.strip()
+    return title

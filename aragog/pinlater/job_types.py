@@ -1,0 +1,136 @@
+"""
+A new kind of job is a function and a few lines of configuration.
+
+    [thumbnail]                  jobs = JobTypes.from_toml(app, Path("jobs.toml"))
+    queue = "images"
+    max_attempts = 5             @jobs.job
+    rate_per_s = 20              def thumbnail(path: str) -> None: ...
+
+The function becomes a Celery task of its name. When it raises, its job runs again as the queue's
+retry policy says, and is FAILED when the attempts are used up. Rate and policy are the queue's:
+a worker writes them there when it starts, and `aragog queue` changes them live until the next
+start. It may run more than once: it must be safe to repeat.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from celery import Celery, signals
+
+from aragog.errors import ConfigError
+from aragog.pinlater.admin import Admin
+from aragog.pinlater.brokers import kind_of
+from aragog.pinlater.transport.worker import follow
+
+
+@dataclass(frozen=True, slots=True)
+class JobType:
+    """One section of the configuration. None: what the queue says already, or the default."""
+
+    queue: str
+    max_attempts: int | None = None
+    """Deliveries before a job is FAILED; default 10."""
+    retry_step_s: float | None = None
+    """The second attempt waits so long; default 10."""
+    rate_per_s: float | None = None
+    """Jobs a second, over all workers of the queue; default as fast as they can."""
+    time_limit_s: float | None = None
+    """A run that takes longer is ended, and fails."""
+
+    def settings(self) -> dict[str, float]:
+        """What the queue is to be told."""
+        said = {
+            "max_attempts": self.max_attempts,
+            "retry_step_ms": self.retry_step_s and self.retry_step_s * 1000,
+            "rate": self.rate_per_s,
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+
+class JobTypes:
+    """
+    The kinds of jobs of one Celery app.
+
+    Args:
+        app: its workers will follow their jobs (`aragog.pinlater.transport.worker`).
+        types: by the name of the function.
+    """
+
+    def __init__(self, app: Celery, types: Mapping[str, JobType]) -> None:
+        self.types = dict(types)
+        self._app = app
+        follow(app)
+        signals.worker_init.connect(self._configure, weak=False)
+
+    @classmethod
+    def from_toml(cls, app: Celery, path: Path) -> JobTypes:
+        """
+        The kinds of jobs that a file describes, a section each.
+
+        Raises:
+            ConfigError: the file, a key or a value cannot be used; all problems at once.
+        """
+        try:
+            sections = tomllib.loads(path.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"{path}: {error}") from error
+        problems = [p for name, section in sections.items() for p in _problems(name, section)]
+        if problems:
+            raise ConfigError(*problems)
+        return cls(app, {name: JobType(**section) for name, section in sections.items()})
+
+    def job(self, function: Callable[..., None]) -> Any:
+        """
+        The function as a Celery task; `task.delay(…)`, `task.apply_async(…)` enqueue a job.
+
+        Raises:
+            ConfigError: the configuration has no section of its name.
+        """
+        name = str(getattr(function, "__name__", function))
+        kind = self.types.get(name)
+        if kind is None:
+            raise ConfigError(f"{name}: has no section in the configuration of job types")
+        return self._app.task(
+            function,
+            name=name,
+            queue=kind.queue,
+            acks_late=True,
+            reject_on_worker_lost=True,
+            acks_on_failure_or_timeout=False,
+            ignore_result=True,
+            broker_retries=True,
+            time_limit=kind.time_limit_s,
+        )
+
+    def _configure(self, **_: Any) -> None:
+        conf = self._app.conf
+        if kind_of(conf.broker_url) != "pinlater":
+            return
+        options = conf.broker_transport_options or {}
+        admin = Admin.connect(
+            conf.broker_url,
+            options.get("shards", ()),
+            prefix=options.get("global_keyprefix", ""),
+        )
+        for kind in self.types.values():
+            if kind.settings():
+                admin.configure(kind.queue, **kind.settings())
+
+
+def _problems(name: str, section: Any) -> list[str]:
+    if not isinstance(section, dict):
+        return [f"{name}: must be a section"]
+    known = {field.name for field in fields(JobType)}
+    found = [f"{name}.{key}: is no setting of a job type" for key in section.keys() - known]
+    if not isinstance(section.get("queue"), str):
+        found.append(f"{name}.queue: must be the name of a queue")
+    for key in (section.keys() & known) - {"queue"}:
+        value = section[key]
+        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+            found.append(f"{name}.{key}: must be a number above 0, got {value!r}")
+    return found

@@ -1,0 +1,43 @@
+"""
+Celery's consumer, which keeps what it cannot make a task of.
+
+Celery acknowledges or rejects such a message and logs it; then it is gone. Here its job is FAILED
+with the reason, or on other brokers it becomes a dead letter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery.worker.consumer import Consumer
+
+from aragog.pinlater import dead_letters
+from aragog.pinlater.claims import EndHint
+
+
+class KeepingConsumer(Consumer):  # type: ignore[misc]
+    """In force with `aragog.pinlater.transport.worker.follow`."""
+
+    def on_decode_error(self, message: Any, exc: BaseException) -> None:
+        self._keep(message, f"cannot be decoded: {type(exc).__name__}: {exc}")
+        super().on_decode_error(message, exc)
+
+    def on_invalid_task(self, body: Any, message: Any, exc: BaseException) -> None:
+        self._keep(message, f"{type(exc).__name__}: {exc}")
+        super().on_invalid_task(body, message, exc)
+
+    def on_unknown_task(self, body: Any, message: Any, exc: BaseException) -> None:
+        self._keep(message, "refused by a worker that knows no such task")
+        super().on_unknown_task(body, message, exc)
+
+    def on_unknown_message(self, body: Any, message: Any) -> None:
+        self._keep(message, "is no message of a task")
+        super().on_unknown_message(body, message)
+
+    def _keep(self, message: Any, problem: str) -> None:
+        claims = getattr(message.channel, "book", None)
+        if claims is not None and message.delivery_tag in claims:
+            refused = EndHint("fail", 0, problem)
+            claims.hint(message.delivery_tag, on_ack=refused, on_reject=refused)
+        else:
+            dead_letters.keep(self.app, message, problem)

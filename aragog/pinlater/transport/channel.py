@@ -1,0 +1,406 @@
+"""
+A channel of `pinlater://`: Celery's tasks as jobs, everything else as kombu's Redis does it.
+
+Broadcasts, events, replies and messages that are no tasks use kombu's own lists and pub/sub on
+the first server; queues are read from both, so a backlog of `redis://` is worked off as well.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any
+
+from kombu.transport import redis as stock
+from kombu.transport import virtual
+from redis.connection import UnixDomainSocketConnection, parse_url
+from redis.exceptions import ExecAbortError, OutOfMemoryError
+
+from aragog.clock import SystemClock
+from aragog.errors import BrokerUnavailable, InvalidMessage
+from aragog.pinlater import job_codec, publish_receipts
+from aragog.pinlater.claims import TAG, ClaimRegistry, claims_for
+from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.consumer import BlockingPoller, JobConsumer
+from aragog.pinlater.models import Claimed, JobState, Sizes
+from aragog.pinlater.shard import MAX_BATCH, RedisShard, our_errors
+from aragog.pinlater.transport import envelope
+from aragog.pinlater.transport.publishing import JobBatch
+
+logger = logging.getLogger(__name__)
+
+PUT_OFF_S = 0.02
+"""A claim waits no longer than this for more room."""
+
+_clock = SystemClock()
+
+
+def _is_job(tag: str) -> bool:
+    return tag.startswith(TAG)
+
+
+class QoS(stock.QoS):
+    """What a channel delivered and has not acknowledged; of jobs the book knows more."""
+
+    def append(self, message: Any, delivery_tag: str) -> None:
+        if _is_job(delivery_tag):
+            virtual.QoS.append(self, message, delivery_tag)
+        else:
+            super().append(message, delivery_tag)
+
+    def ack(self, delivery_tag: str) -> None:
+        if _is_job(delivery_tag):
+            self.channel.claims.ack(delivery_tag)
+            virtual.QoS.ack(self, delivery_tag)
+        elif self.channel.connection is not None:
+            super().ack(delivery_tag)
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
+        if _is_job(delivery_tag):
+            refused = self.channel.refusing == delivery_tag
+            problem = "refused by a worker that knows no such task" if refused else "rejected"
+            self.channel.claims.reject(delivery_tag, requeue=requeue, problem=problem)
+            virtual.QoS.ack(self, delivery_tag)
+        elif self.channel.connection is not None:
+            super().reject(delivery_tag, requeue=requeue)
+
+    def restore_unacked(self, client: Any = None) -> list[Any]:
+        """The channel closes, perhaps because its server is gone: nothing here may raise."""
+        self._flush()
+        tags = list(self._delivered)
+        jobs = [tag for tag in tags if _is_job(tag)]
+        self.channel.claims.give_back(jobs)
+        for tag in jobs:
+            self._delivered.pop(tag, None)
+        if self._delivered and self.channel.connection is not None:
+            try:
+                super().restore_unacked(client)
+            except (*self.channel.connection_errors, AttributeError):
+                logger.warning("%d messages wait for the visibility timeout", len(self._delivered))
+        self._delivered.clear()
+        return []
+
+    def room(self, *, at_most: int) -> int:
+        """How many more messages the consumer would take."""
+        if not self.can_consume():
+            return 0
+        if "can_consume" in vars(self):
+            # Celery's `worker_disable_prefetch`: asked anew after every message.
+            return 1
+        estimate = self.can_consume_max_estimate()
+        return at_most if estimate is None else min(estimate, at_most)
+
+    @property
+    def worth_claiming(self) -> int:
+        """
+        Room below which a claim is put off for `PUT_OFF_S`.
+
+        With prefork room comes back one by one; without anything unacknowledged none will.
+        """
+        unacknowledged = len(self._delivered) - len(self._dirty)
+        return max(1, min(8, self.prefetch_count // 4)) if unacknowledged else 1
+
+
+class Channel(stock.Channel):
+    """A channel whose task messages are jobs."""
+
+    QoS = QoS
+    shards: Sequence[str] = ()
+    claim_timeout_s = 60.0
+    max_claim_s = 86_400.0
+
+    from_transport_options: tuple[str, ...] = (  # type: ignore[assignment]
+        *stock.Channel.from_transport_options,
+        "shards",
+        "claim_timeout_s",
+        "max_claim_s",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._unacknowledged: set[str] = set()
+        # The tag just being delivered: Celery rejects at once what it has no task for.
+        self.refusing = ""
+        self._intake: JobConsumer | None = None
+        self._put_off_s: float | None = None
+        """Since when a claim has been put off."""
+        super().__init__(*args, **kwargs)
+        # The first server has just answered a PING: whatever was held against it is over.
+        self.claims.cluster.breakers[self.claims.cluster.shards[0].name].answered(0, 0)
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        return (*self.connection.redis_urls, *self.shards)
+
+    @property
+    def claims(self) -> ClaimRegistry:
+        known = self.__dict__.get("_book")
+        if known is None or known[0] != os.getpid():
+            claims = claims_for(
+                self.urls,
+                prefix=self.global_keyprefix,
+                claim_timeout_s=self.claim_timeout_s,
+                max_claim_s=self.max_claim_s,
+            )
+            known = self.__dict__["_book"] = (os.getpid(), claims)
+        return known[1]
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.claims.cluster
+
+    def _each_shard(self) -> Iterator[RedisShard]:
+        """The shards that can be asked now; a lost one must not stop a declaration."""
+        for shard in self.cluster.shards:
+            if isinstance(shard, RedisShard) and (
+                len(self.cluster.shards) == 1 or self.cluster.usable(shard)
+            ):
+                yield shard
+
+    # Publishing
+
+    def _put(self, queue: str, message: dict[str, Any], **kwargs: Any) -> None:
+        if not envelope.is_job(message):
+            super()._put(queue, message, **kwargs)
+            return
+        priority = self._get_message_priority(message)
+        job = envelope.to_job(message, priority=priority, now=datetime.now(UTC))
+        batch = kwargs.get("_publish_batch")
+        if batch is not None:
+            batch.put(queue, job)
+        else:
+            publish_receipts.note(self.cluster.enqueue(queue, [job])[0])
+
+    def create_publish_batch(self, max_size: int) -> JobBatch:
+        return JobBatch(self, max_size)
+
+    # Consuming
+
+    @property
+    def job_queues(self) -> list[str]:
+        """Queues consumed that may hold jobs; those of replies pass away, unacknowledged."""
+        passing = self._unacknowledged & (self.auto_delete_queues | self._expires.keys())
+        return [queue for queue in self.active_queues if queue not in passing]
+
+    @property
+    def intake(self) -> JobConsumer:
+        if self._intake is None:
+            self._intake = JobConsumer(self.claims, self._deliver_job)
+        return self._intake
+
+    @property
+    def waiters(self) -> list[BlockingPoller]:
+        """The blocking pops of this channel."""
+        return self._intake.waiters if self._intake else []
+
+    def basic_consume(self, queue: str, no_ack: bool, *args: Any, **kwargs: Any) -> Any:
+        if no_ack:
+            self._unacknowledged.add(queue)
+        if "celery.worker.control" in sys.modules:
+            # Of no use to publishers, nor to users of kombu alone.
+            import_module("aragog.pinlater.transport.inspection")
+        return super().basic_consume(queue, no_ack, *args, **kwargs)
+
+    def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
+        message = super().basic_get(queue, no_ack=no_ack, **kwargs)
+        if message is not None and no_ack and _is_job(message.delivery_tag):
+            self.claims.ack(message.delivery_tag)
+        return message
+
+    def _get(self, queue: str, timeout: float | None = None) -> dict[str, Any]:  # noqa: ARG002
+        found: list[dict[str, Any]] = []
+
+        def keep(shard: RedisShard, queue: str, job: Claimed) -> None:
+            payload = self._open(shard, queue, job)
+            if payload is not None:
+                found.append(payload)
+
+        one = JobConsumer(self.claims, keep)
+        one.consume([queue])
+        one.take(1)
+        return found[0] if found else super()._get(queue)
+
+    def _brpop_read(self, **options: Any) -> Any:
+        # A server that becomes a replica answers who waits with an error, which ended workers.
+        with our_errors("broker, waiting for messages"):
+            return super()._brpop_read(**options)
+
+    def _deliver_job(self, shard: RedisShard, queue: str, job: Claimed) -> None:
+        payload = self._open(shard, queue, job)
+        if payload is None:
+            return
+        tag = self.refusing = payload["properties"]["delivery_tag"]
+        try:
+            self.connection._deliver(payload, queue)
+        except self.connection_errors:
+            raise
+        # A message that kombu or Celery cannot take in must not end the worker, and every worker
+        # after it.
+        except Exception as error:
+            logger.exception("job %s of %s cannot be delivered", job.job_id, queue)
+            self.claims.fail(tag, f"cannot be delivered: {type(error).__name__}: {error}")
+            virtual.QoS.ack(self.qos, tag)
+        finally:
+            self.refusing = ""
+        if queue in self._unacknowledged:
+            self.claims.ack(tag)
+
+    def _open(self, shard: RedisShard, queue: str, job: Claimed) -> dict[str, Any] | None:
+        """The message of a claimed job; one that is none is FAILED, with the reason."""
+        tag = self.claims.hold(shard, queue, job)
+        try:
+            record = job_codec.decode(job.record)
+            return envelope.from_job(record.body, tag=tag, attempt=job.attempt)
+        except InvalidMessage as error:
+            logger.error("job %s of %s is malformed: %s", job.job_id, queue, error)  # noqa: TRY400
+            self.claims.fail(tag, f"malformed: {error}")
+            return None
+
+    def work(self, *, at_most: int) -> int:
+        """
+        Say what is to be said, take what is due, and wait for more. How many were delivered.
+
+        Called once a turn of the event loop.
+        """
+        self.claims.flush()
+        self.intake.consume(self.job_queues)
+        if not self.intake.queues:
+            return 0
+        room, taken = self.qos.room(at_most=MAX_BATCH), 0
+        if room and not self._puts_off(room):
+            taken = self.intake.take(min(room, at_most))
+        if self.qos.can_consume():
+            self.intake.wait()
+        return taken
+
+    def _puts_off(self, room: int) -> bool:
+        """Wait for more room? Not for long: what is taken already may run for hours."""
+        now_s = _clock.monotonic_s()
+        if room >= self.qos.worth_claiming:
+            self._put_off_s = None
+        elif self._put_off_s is None:
+            self._put_off_s = now_s
+        elif now_s - self._put_off_s >= PUT_OFF_S:
+            self._put_off_s = None
+        return self._put_off_s is not None
+
+    @property
+    def wants_turn_at_s(self) -> float:
+        """When `work` should be called next, whatever happens."""
+        if not self._intake or not self._intake.queues or not self.qos.can_consume():
+            return float("inf")
+        soon = self._intake.next_look_s
+        return soon if self._put_off_s is None else max(soon, self._put_off_s + PUT_OFF_S)
+
+    # Queues
+
+    def _size(self, queue: str) -> int:
+        sizes = Sizes()
+        for shard in self._each_shard():
+            try:
+                with self.cluster.watched(shard):
+                    sizes += shard.sizes(queue)
+            except BrokerUnavailable:
+                logger.warning("the size of %s is without shard %s", queue, shard.name)
+        return sizes.pending + self._listed(queue)
+
+    def _listed(self, queue: str) -> int:
+        """Messages in kombu's lists. No transaction: a server that is full refuses even reads."""
+        with self.conn_or_acquire() as client, client.pipeline(transaction=False) as pipe:
+            for step in self.priority_steps:
+                pipe.llen(self._q_for_pri(queue, step))
+            return int(sum(pipe.execute()))
+
+    def _queue_bind(self, exchange: str, *args: Any) -> None:
+        with our_errors(f"broker, binding of {exchange}"):
+            try:
+                super()._queue_bind(exchange, *args)
+            except (OutOfMemoryError, ExecAbortError):
+                # Every new connection binds anew. A server that is full refuses it, known or not.
+                if not self._is_bound(exchange, *args):
+                    raise
+
+    def _is_bound(self, exchange: str, routing_key: str, pattern: str, queue: str) -> bool:
+        member = self.sep.join([routing_key or "", pattern or "", queue or ""])
+        with self.conn_or_acquire() as client:
+            return bool(client.sismember(self.keyprefix_queue % (exchange,), member))
+
+    def _has_queue(self, queue: str, **kwargs: Any) -> bool:
+        return bool(super()._has_queue(queue, **kwargs)) or any(
+            queue in shard.queues() for shard in self._each_shard()
+        )
+
+    def _purge(self, queue: str) -> int:
+        purged = 0
+        for shard in self._each_shard():
+            while step := shard.delete(queue, JobState.PENDING, limit=MAX_BATCH):
+                purged += step
+        return purged + int(super()._purge(queue))
+
+    def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
+        for shard in self._each_shard():
+            shard.drop(queue)
+        super()._delete(queue, *args, **kwargs)
+
+    def queue_delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
+        try:
+            super().queue_delete(queue, *args, **kwargs)
+        except self.connection_errors as error:
+            # A channel also closes because its server is gone, and must get to the end of it.
+            if not self._closing:
+                raise
+            logger.debug("queue %s stays behind: %s", queue, error)
+
+    def _unsubscribe_from(self, queue: str) -> None:
+        try:
+            super()._unsubscribe_from(queue)
+        except self.connection_errors as error:
+            logger.debug("the subscription of %s ended with its connection: %s", queue, error)
+
+    def close(self) -> None:
+        if self._intake is not None:
+            self.connection and self.connection.cycle.forget(self._intake)
+            self._intake.close()
+        super().close()
+        self.claims.flush()
+
+    def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:
+        params = {
+            "max_connections": self.max_connections,
+            "socket_timeout": self.socket_timeout,
+            "socket_connect_timeout": self.socket_connect_timeout,
+            "socket_keepalive": self.socket_keepalive,
+            "socket_keepalive_options": self.socket_keepalive_options,
+            "health_check_interval": self.health_check_interval,
+            "retry_on_timeout": self.retry_on_timeout,
+            "client_name": self.client_name,
+            "connection_class": self.connection_class,
+            "db": 0,
+            **parse_url(self.connection.redis_urls[0]),
+        }
+        conninfo = self.connection.client
+        self._process_credential_provider(conninfo.credential_provider, params)
+        if conninfo.ssl:
+            params["connection_class"] = self.connection_class_ssl
+            params.update(conninfo.ssl if isinstance(conninfo.ssl, dict) else {})
+        if params["connection_class"] is UnixDomainSocketConnection:
+            for name in ("connect_timeout", "keepalive", "keepalive_options"):
+                params.pop(f"socket_{name}")
+        if asynchronous:
+            params["connection_class"] = _told(self, params["connection_class"])
+        return params
+
+
+def _told(channel: Channel, base: type) -> type:
+    """The connection class whose end is told to the channel's poller."""
+
+    class Connection(base):
+        def disconnect(self, *args: Any, **kwargs: Any) -> None:
+            super().disconnect(*args, **kwargs)
+            if channel._registered:
+                channel._on_connection_disconnect(self)
+
+    return Connection

@@ -1,0 +1,113 @@
+"""
+A task message as a job, and back.
+
+A message with the headers `task` and `id` is a job. Its `eta` becomes the job's due time and is
+taken out of the message (`x_eta` keeps it), so an unmodified worker never holds it back itself.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from kombu.utils import json
+
+from aragog.errors import InvalidMessage
+from aragog.pinlater.models import NewJob
+
+_json: Any = json
+
+TAGGED = "pinlater"
+"""The property that marks a delivered message as a job; its value is the attempt."""
+
+
+def is_job(message: Mapping[str, Any]) -> bool:
+    """Task messages of protocol 2; the older one hides its eta in the body."""
+    headers = message.get("headers") or {}
+    return bool(headers.get("task") and headers.get("id"))
+
+
+def to_job(message: dict[str, Any], *, priority: int, now: datetime) -> NewJob:
+    """
+    The job that a task message stands for.
+
+    Args:
+        message: as kombu hands it to a transport. It stays as it is: when publishing fails, kombu
+            tries the same headers and properties again.
+        priority: 0 to 9.
+        now: the publisher's time, aware; an eta is measured against the clock that made it, so
+            that its skew cancels out.
+
+    Raises:
+        InvalidMessage: an eta that is no ISO 8601 time.
+    """
+    headers, properties = dict(message["headers"]), dict(message["properties"])
+    delay_ms = _delay_ms(headers, now)
+    # Taken out: `self.retry()` sends the headers that came, while this job still has the key.
+    in_headers = headers.pop("unique_key", None)
+    unique_key = properties.pop("unique_key", None) or in_headers or ""
+    attempts = properties.pop("max_attempts", None) or headers.get("max_attempts") or 0
+    even_when_full = bool(headers.pop("even_when_full", False))
+    return NewJob(
+        body=_json.dumps(message | {"headers": headers, "properties": properties}).encode(),
+        priority=priority,
+        delay_ms=delay_ms,
+        max_attempts=int(attempts),
+        unique_key=str(unique_key),
+        name=str(headers["task"]),
+        key=str(headers["id"]),
+        even_when_full=even_when_full,
+    )
+
+
+def _delay_ms(headers: dict[str, Any], now: datetime) -> int:
+    eta = headers.get("eta")
+    if not eta:
+        return 0
+    try:
+        at = eta if isinstance(eta, datetime) else datetime.fromisoformat(str(eta))
+    except ValueError as error:
+        raise InvalidMessage("eta", str(error)) from error
+    headers["eta"], headers["x_eta"] = None, str(eta)
+    if at.tzinfo is None:
+        at = at.replace(tzinfo=UTC)
+    return max(0, round((at - now).total_seconds() * 1000))
+
+
+def arguments(body: bytes) -> list[Any]:
+    """
+    The positional arguments of the task in a job's body, as JSON has them.
+
+    Raises:
+        InvalidMessage: the body is no task message in plain JSON.
+    """
+    try:
+        message: dict[str, Any] = _json.loads(body)
+        text: Any = message["body"]
+        if message["properties"].get("body_encoding") == "base64":
+            text = base64.b64decode(text)
+        return list(_json.loads(text)[0])
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise InvalidMessage("job body", f"{type(error).__name__}: {error}") from error
+
+
+def from_job(body: bytes, *, tag: str, attempt: int) -> dict[str, Any]:
+    """
+    The message of a claimed job, under a delivery tag of its own.
+
+    Raises:
+        InvalidMessage: the body is no message.
+    """
+    try:
+        message: dict[str, Any] = _json.loads(body)
+        properties, headers = message["properties"], message["headers"]
+        properties["delivery_tag"] = tag
+        properties[TAGGED] = attempt
+        if attempt > 1:
+            headers["redelivered"] = True
+            properties.setdefault("delivery_info", {})["redelivered"] = True
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidMessage("job body", f"{type(error).__name__}: {error}") from error
+    return message

@@ -1,0 +1,89 @@
+"""
+The kombu transport `pinlater://`.
+
+A Celery user changes the broker URL; see `aragog.pinlater.address` for its forms. The modules
+`channel`, `poller` and this one are the only ones that touch kombu below its public surface,
+which is why kombu is pinned to one minor version.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kombu.transport import redis as stock
+from redis import exceptions
+
+from aragog.errors import BrokerUnavailable
+from aragog.pinlater import address
+from aragog.pinlater.transport.channel import Channel
+from aragog.pinlater.transport.poller import Poller
+
+
+class Transport(stock.Transport):
+    """`pinlater://`; see `aragog.pinlater.address` for its URLs."""
+
+    Channel = Channel
+    can_parse_url = True
+    supports_batch_publish = True
+    # A refusal that passes ends no worker: a server that is full, or a replica for the moment.
+    connection_errors = (
+        *stock.Transport.connection_errors,
+        exceptions.OutOfMemoryError,
+        exceptions.ReadOnlyError,
+        BrokerUnavailable,
+    )
+
+    client: Any
+    cycle: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.cycle = Poller()
+        # A URL of several servers stays whole; one server is shown by its parts, as `Connection`
+        # does for other transports.
+        server = address.single(self.client.hostname or "")
+        if server is not None:
+            for name, value in server._asdict().items():
+                setattr(self.client, name, value)
+
+    @property
+    def redis_urls(self) -> tuple[str, ...]:
+        """The servers named in the broker URL."""
+        hostname = self.client.hostname or ""
+        return address.redis_urls(hostname if "://" in hostname else self._url())
+
+    def _url(self) -> str:
+        """The broker URL of the connection's parts."""
+        c = self.client
+        scheme = "pinlaters" if c.transport_cls == "pinlaters" else "pinlater"
+        password = c.password() if callable(c.password) else c.password
+        server = address.ServerAddress(
+            c.hostname or "localhost", c.port or address.DEFAULT_PORT, c.userid, password,
+            str(c.virtual_host or "/"),
+        )  # fmt: skip
+        return address.broker_url(scheme, server)
+
+    def as_uri(self, uri: str, include_password: bool = False, mask: str = "**") -> str:
+        if "://" not in uri:
+            uri = self._url()
+        elif uri.startswith("socket"):
+            # kombu has taken the first half of `pinlater+socket` off.
+            uri = f"pinlater+{uri}"
+        return uri if include_password else address.masked(uri, mask)
+
+    def register_with_event_loop(self, connection: Any, loop: Any) -> None:
+        super().register_with_event_loop(connection, loop)
+        self.cycle.attach(loop)
+        for channel in self.channels:
+            channel.claims.gathering = True
+        loop.on_tick.add(self.cycle.turn)
+
+    def close_connection(self, connection: Any) -> None:
+        for channel in self.channels:
+            if self.cycle.hub is not None:
+                channel.claims.gathering = False
+            channel.claims.flush()
+        if self.cycle.hub is not None:
+            self.cycle.hub.on_tick.discard(self.cycle.turn)
+        self.cycle.detach()
+        super().close_connection(connection)

@@ -1,0 +1,152 @@
+"""
+Turns of the event loop: kombu's own reads, and jobs.
+
+In Celery's event loop due times are its timers. A timer made while callbacks of a turn run comes
+too late for the wait that follows, whose length is fixed already; a byte in our own socket pair
+ends that wait.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from kombu.transport import redis as stock
+
+from aragog.clock import SystemClock
+from aragog.pinlater.consumer import BlockingPoller, JobConsumer
+from aragog.pinlater.shard import MAX_BATCH
+from aragog.pinlater.transport.channel import Channel
+
+_clock = SystemClock()
+
+
+class Poller(stock.MultiChannelPoller):
+    """The turns of all channels of one transport."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hub: Any = None
+        self._waiters: dict[int, tuple[Channel, BlockingPoller]] = {}
+        self._timer: Any = None
+        self._timer_at_s = float("inf")
+        self._nudge: tuple[socket.socket, socket.socket] | None = None
+
+    def attach(self, hub: Any) -> None:
+        """Work in Celery's event loop from now on."""
+        self.hub = hub
+        self._nudge = socket.socketpair()
+        for end in self._nudge:
+            end.setblocking(False)
+        hub.add_reader(self._nudge[0].fileno(), self._nudged)
+
+    def _nudged(self) -> None:
+        if self._nudge:
+            with suppress(BlockingIOError):
+                self._nudge[0].recv(64)
+
+    def turn(self) -> None:
+        """
+        One turn of the event loop.
+
+        A prefork pool hands on what it was given when its own turn comes, and the turns come in any
+        order: where its was before ours, a job would lie there until the next event, up to 1 s.
+        """
+        taken = 0
+        for channel in list(self._channels):
+            if channel.active_queues:
+                taken += channel.work(at_most=MAX_BATCH)
+        self._watch()
+        self._arm()
+        if taken:
+            self.nudge()
+
+    def _watch(self) -> None:
+        """Have the waiters' sockets watched."""
+        alive = {}
+        for channel in self._channels:
+            for waiter in channel.waiters:
+                fd = waiter.fileno
+                if waiter.sent_s is not None and fd is not None:
+                    alive[fd] = (channel, waiter)
+        for fd in self._waiters.keys() - alive.keys():
+            self._unwatch(fd)
+        for fd in alive:
+            if self.hub is not None:
+                if fd not in self._waiters or fd not in self.hub.readers:
+                    self.hub.add_reader(fd, self.on_waiter, fd)
+            elif fd not in self._waiters:
+                self.poller.register(fd, self.eventflags)
+        self._waiters = alive
+
+    def _unwatch(self, fd: int) -> None:
+        if self.hub is not None:
+            self.hub.remove(fd)
+        else:
+            with suppress(KeyError, ValueError, OSError):
+                self.poller.unregister(fd)
+
+    def forget(self, intake: JobConsumer) -> None:
+        """Its channel closes."""
+        for fd, (_, waiter) in list(self._waiters.items()):
+            if waiter in intake.waiters:
+                del self._waiters[fd]
+                self._unwatch(fd)
+
+    def on_waiter(self, fd: int) -> None:
+        """A waiter's socket is readable."""
+        channel, waiter = self._waiters.get(fd, (None, None))
+        if channel is not None and waiter is not None and waiter.sent_s is not None:
+            channel.intake.woken(waiter, room=channel.qos.room(at_most=MAX_BATCH))
+
+    def _arm(self) -> None:
+        """Have the next turn come in time."""
+        now_s = _clock.monotonic_s()
+        at_s = min((c.wants_turn_at_s for c in self._channels), default=float("inf"))
+        if self._timer is not None and not now_s < self._timer_at_s <= at_s:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None and at_s < float("inf"):
+            self._timer_at_s = at_s
+            self._timer = self.hub.call_later(max(0.0, at_s - now_s), self._ring)
+            self.nudge()
+
+    def _ring(self) -> None:
+        """The turn that was wanted is about to happen, for this timer runs in the loop."""
+        self._timer = None
+
+    def nudge(self) -> None:
+        if self._nudge:
+            with suppress(BlockingIOError):
+                self._nudge[1].send(b"\0")
+
+    # Without an event loop: kombu's drain_events
+
+    def get(self, callback: Callable[..., Any], timeout: float | None = None) -> None:
+        for channel in list(self._channels):
+            if channel.active_queues and channel.work(at_most=1):
+                return
+        self._watch()
+        at_s = min((c.wants_turn_at_s for c in self._channels), default=float("inf"))
+        wait_s = max(0.0, at_s - _clock.monotonic_s())
+        super().get(callback, wait_s if timeout is None else min(timeout, wait_s))
+
+    def handle_event(self, fileno: int, event: int) -> Any:
+        if fileno in self._waiters:
+            self.on_waiter(fileno)
+            return None
+        return super().handle_event(fileno, event)
+
+    def detach(self) -> None:
+        """The transport closes."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._nudge:
+            if self.hub is not None:
+                self.hub.remove(self._nudge[0].fileno())
+            for end in self._nudge:
+                end.close()
+            self._nudge = None

@@ -1,0 +1,64 @@
+"""`Producer.batch()` of kombu for jobs: one round trip a shard and queue for all of a batch."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any
+
+from kombu.exceptions import BatchPublishError
+from kombu.transport import redis as stock
+
+from aragog.clock import SystemClock
+from aragog.errors import BrokerUnavailable
+from aragog.pinlater import publish_receipts
+from aragog.pinlater.models import NewJob
+
+_clock = SystemClock()
+
+
+class JobBatch(stock.PublishBatch):
+    """
+    Jobs gathered until the batch ends or is full; other messages go the stock way beside them.
+
+    What was not flushed is dropped when the batch ends with an error; after a failed flush it is
+    not known what arrived.
+    """
+
+    def __init__(self, channel: Any, max_size: int) -> None:
+        super().__init__(channel, max_size)
+        self._jobs: dict[str, list[tuple[NewJob, float]]] = defaultdict(list)
+        self._count = 0
+
+    def put(self, queue: str, job: NewJob) -> None:
+        """Keep a job for the flush."""
+        self._jobs[queue].append((job, _clock.monotonic_s()))
+        self._count += 1
+
+    def publish(self, message: Any, **kwargs: Any) -> Any:
+        result = super().publish(message, **kwargs)
+        if self._count >= self.max_size:
+            self.flush()
+        return result
+
+    def flush(self) -> None:
+        super().flush()
+        jobs, self._jobs, self._count = self._jobs, defaultdict(list), 0
+        now_s = _clock.monotonic_s()
+        try:
+            for queue, gathered in jobs.items():
+                # The time in the batch is part of the delay.
+                due = [
+                    replace(job, delay_ms=max(0, job.delay_ms - round((now_s - at_s) * 1000)))
+                    for job, at_s in gathered
+                ]
+                for answer in self.channel.cluster.enqueue(queue, due):
+                    publish_receipts.note(answer)
+        except BrokerUnavailable as error:
+            self._failed = error
+            raise BatchPublishError("publish batch failed; what arrived is not known") from error
+
+    def discard(self) -> None:
+        super().discard()
+        self._jobs.clear()
+        self._count = 0

@@ -1,0 +1,142 @@
+"""
+What a Celery worker knows and its broker does not: how a task ended.
+
+Without this a job whose task raised is SUCCEEDED, for Celery acknowledges it. `follow(app)` lets
+the job be FAILED with the error, and lets tasks with `broker_retries = True` run again as their
+queue's retry policy says. That is for tasks whose results nobody waits for: Celery stores a
+failure, and fires chords, at the first attempt.
+
+Other brokers have no FAILED jobs: there a message that Celery rejects for good would vanish, and is
+kept in a queue of dead letters instead (`aragog.pinlater.dead_letters`).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from billiard.einfo import ExceptionWithTraceback
+from billiard.exceptions import WorkerLostError
+from celery import Celery, signals
+from celery.exceptions import Ignore, Reject, Retry
+from celery.worker.request import Request
+from kombu.exceptions import ContentDisallowed, DecodeError, OperationalError
+from redis.exceptions import RedisError
+
+from aragog.errors import BrokerUnavailable, InvalidMessage
+from aragog.pinlater import dead_letters
+from aragog.pinlater.claims import EndHint
+from aragog.pinlater.models import Step
+from aragog.pinlater.outages import OneLine, Outage
+from aragog.pinlater.transport import envelope
+
+UNSENT = (OperationalError, RedisError, BrokerUnavailable)
+"""With one of these as its reason, a `Reject` is Celery's word for a retry that was not sent."""
+
+
+class RunLater(Reject):
+    """
+    Raised in a task: give the job back, to run again after a delay.
+
+    On another broker than pinlater it runs again at once.
+
+    Args:
+        reason: kept with the job.
+        delay_s: None means as the queue's retry policy says.
+        counts: False: the attempt does not count, since the job is not to blame.
+    """
+
+    def __init__(self, reason: str = "", delay_s: float | None = None, counts: bool = True) -> None:
+        super().__init__(reason, requeue=True)
+        self.delay_s = delay_s
+        self.counts = counts
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.reason, self.delay_s, self.counts)
+
+
+class JobRequest(Request):
+    """A request that tells its job how the task ended, before it is acknowledged."""
+
+    _problem = "rejected"
+
+    def on_failure(
+        self,
+        exc_info: Any,
+        send_failed_event: bool = True,
+        return_ok: bool = False,
+    ) -> Any:
+        error = exc_info.exception
+        if isinstance(error, ExceptionWithTraceback):
+            error = error.exc
+        self._foretell(error)
+        return super().on_failure(
+            exc_info, send_failed_event=send_failed_event, return_ok=return_ok
+        )
+
+    def on_timeout(self, soft: bool, timeout: float) -> Any:
+        if not soft:
+            self._foretell(TimeoutError(f"hard time limit of {timeout} s exceeded"))
+        return super().on_timeout(soft, timeout)
+
+    def reject(self, requeue: bool = False) -> None:
+        if not requeue and not self.acknowledged and not _on_pinlater(self.message):
+            requeue = not dead_letters.keep(self.app, self.message, self._problem)
+        super().reject(requeue=requeue)
+
+    def _foretell(self, error: BaseException) -> None:
+        self._problem = f"{type(error).__name__}: {error}"
+        claims = getattr(self.message.channel, "book", None)
+        if claims is None or isinstance(error, Retry):
+            return
+        on_ack, on_reject = hints(error, retries=getattr(self.task, "broker_retries", False))
+        claims.hint(self.message.delivery_tag, on_ack=on_ack, on_reject=on_reject)
+
+
+def hints(error: BaseException, *, retries: bool) -> tuple[EndHint | None, EndHint | None]:
+    """
+    What an ack, and what a reject, means for a job whose task ended with `error`.
+
+    None: what it means anyway (SUCCEEDED; run again at once, or FAILED). Pure.
+    """
+    problem = f"{type(error).__name__}: {error}"
+    if isinstance(error, RunLater):
+        if error.delay_s is None:
+            return None, EndHint("policy" if error.counts else "wait", 0, str(error.reason))
+        step: Step = "again" if error.counts else "release"
+        return None, EndHint(step, round(error.delay_s * 1000), str(error.reason))
+    if isinstance(error, Reject) and isinstance(error.reason, UNSENT):
+        # `self.retry()` could not publish, to a full broker say: the message at hand is the only
+        # one, and not to blame.
+        return None, EndHint("wait", 0, f"could not be sent again: {error.reason}")
+    if isinstance(error, Reject):
+        return None, EndHint("again" if error.requeue else "fail", 0, f"rejected: {error.reason}")
+    if isinstance(error, Ignore):
+        return None, None
+    if isinstance(error, WorkerLostError):
+        # An ack means that the result had been stored before the worker was lost.
+        return None, EndHint("policy", 0, problem)
+    readable = not isinstance(error, InvalidMessage | ContentDisallowed | DecodeError)
+    end = EndHint("policy" if retries and readable else "fail", 0, problem)
+    return end, end
+
+
+def follow(app: Celery) -> None:
+    """Have `app`'s workers tell jobs how their tasks ended, and keep what would vanish."""
+    app.Task.Request = f"{__name__}:JobRequest"
+    app.conf.worker_consumer = "aragog.pinlater.transport.celery_consumer:KeepingConsumer"
+    log = logging.getLogger("celery.app.trace")
+    if not any(isinstance(one, OneLine) for one in log.filters):
+        outage = Outage()
+        log.addFilter(OneLine(outage, _is_outage))
+        signals.after_task_publish.connect(outage.over, weak=False)
+
+
+def _is_outage(error: object) -> bool:
+    if isinstance(error, RunLater):
+        return not error.counts
+    return isinstance(error, Reject) and isinstance(error.reason, UNSENT)
+
+
+def _on_pinlater(message: Any) -> bool:
+    return envelope.TAGGED in (message.properties or {})

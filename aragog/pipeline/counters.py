@@ -1,0 +1,75 @@
+"""
+How many URLs came to what: counters for progress and metrics, one Redis hash.
+
+They are counts of events, not of URLs: a batch that runs twice counts twice. What is still to be
+done is `Waiting.count`, which does not drift.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import cast
+
+import redis
+
+ENQUEUED = "enqueued"
+FETCHED = "fetched"
+NOT_MODIFIED = "not_modified"
+LATER = "later"
+RETRIED = "retried"
+REFUSED = "refused"
+FAILED = "failed"
+STORED = "stored"
+KNOWN = "known"
+ROBOTS = "robots"
+BYTES = "bytes"
+DEGRADED = "degraded"
+"""Pages of which a part could not be analyzed, and was left out."""
+UNREADABLE = "unreadable"
+"""Pages whose analysis failed, exceeded its limits or killed its process."""
+RUNS_LOST = "runs_lost"
+"""Runs of a batch of pages that ended with their process."""
+
+# A periodic task runs every five seconds: after a minute without one, beat or its worker is gone.
+TICK_KEPT_S = 60
+
+
+class Counters:
+    """Counters by name; they never fail a task: a count that cannot be kept is dropped."""
+
+    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
+        self._redis = client
+        self._key = f"{prefix}tally"
+        self._tick_key = f"{prefix}tick"
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add to the counters, in one round trip."""
+        with contextlib.suppress(redis.RedisError), self._redis.pipeline(False) as pipe:
+            for name, count in counts.items():
+                if count:
+                    pipe.hincrby(self._key, name, count)
+            pipe.execute()
+
+    def read(self) -> dict[str, int]:
+        """All counters; empty when Redis does not answer."""
+        try:
+            found = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
+        except redis.RedisError:
+            return {}
+        return {name.decode(): int(number) for name, number in found.items()}
+
+    def note_tick(self) -> None:
+        """Note that a periodic task ran now: so beat sends them, and a worker runs them."""
+        with contextlib.suppress(redis.RedisError):
+            self._redis.set(self._tick_key, b"1", ex=TICK_KEPT_S)
+
+    def tick_age_s(self) -> float | None:
+        """
+        Seconds since a periodic task last ran, by the server's clock; None: over a minute.
+
+        Raises:
+            redis.RedisError: the server does not answer.
+        """
+        left_ms = self._redis.pttl(self._tick_key)
+        return None if left_ms < 0 else TICK_KEPT_S - left_ms / 1000

@@ -1,0 +1,73 @@
+"""
+Fetch messages from anybody: one URL, a list of URLs, or a batch (`aragog.pipeline.messages`).
+
+Producers outside the pipeline spell URLs as they like. Each entry is read by itself: one that is no
+URL, or no job, is reported and the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from aragog.errors import InvalidMessage, InvalidUrl
+from aragog.pipeline.messages import FetchBatch, UrlJob
+from aragog.urls import normalize
+
+
+def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
+    """
+    The batch that a message asks for, every URL normalized, and the problems of its other entries.
+
+    Raises:
+        InvalidMessage: it is no batch at all, of another version, or none of its entries is usable.
+    """
+    jobs: list[UrlJob] = []
+    problems: list[str] = []
+    for entry in _entries(message):
+        try:
+            jobs.append(_job(entry))
+        except (InvalidMessage, InvalidUrl) as error:
+            problems.append(str(error))
+    if problems and not jobs:
+        raise InvalidMessage("fetch", "; ".join(problems))
+    return FetchBatch(tuple(jobs)), problems
+
+
+def urls_in(message: Any) -> list[str]:
+    """The normalized URLs, as they are noted to be on their way, of a message of any stage."""
+    entries = message if isinstance(message, list | tuple) else [message]
+    if isinstance(message, Mapping):
+        entries = [*_list(message, "urls"), *_list(message, "answers")]
+    found = []
+    for entry in entries:
+        job = entry.get("job", entry) if isinstance(entry, Mapping) else entry
+        url = job.get("url") if isinstance(job, Mapping) else job
+        if isinstance(url, str):
+            with suppress(InvalidUrl):
+                found.append(normalize(url))
+    return found
+
+
+def _list(message: Mapping[str, Any], name: str) -> list[Any]:
+    items = message.get(name)
+    return items if isinstance(items, list) else []
+
+
+def _entries(message: Any) -> list[Any]:
+    if isinstance(message, str):
+        return [message]
+    if isinstance(message, list | tuple):
+        return list(message)
+    return FetchBatch.entries(message)
+
+
+def _job(entry: Any) -> UrlJob:
+    job = UrlJob(url=entry) if isinstance(entry, str) else UrlJob.read(entry)
+    url = normalize(job.url)
+    target = None if job.target is None else normalize(job.target)
+    if (url, target) == (job.url, job.target):
+        return job
+    return replace(job, url=url, target=target)

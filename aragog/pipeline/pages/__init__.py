@@ -1,0 +1,1 @@
+"""From a fetched body to what is stored of its page."""

@@ -1,0 +1,158 @@
+"""
+One fetched page analyzed: document, evidence, links, Rich Pin. Pure; one parse serves them all.
+
+A part that fails leaves the others as they are: the page then has no links, or no fields, and says
+so in `PageAnalysis.problems`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from aragog.pages import document, evidence, links, richpins
+from aragog.pages.document import Document
+from aragog.pages.links import Link
+from aragog.pages.robots_meta import PageRobots
+from aragog.pipeline.messages import FetchResult
+from aragog.urls.canonical import decision
+from aragog.urls.canonical.decision import Decision, Evidence, KnownPage, Redirect
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_CAUTIOUS = PageRobots(noindex=True, nofollow=True)
+"""What holds for a page whose own wishes could not be read."""
+_MAX_LOGGED = 1_000
+_logged: set[tuple[str, str]] = set()
+"""Each kind of failure is logged once a process: a template repeats it on a million pages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageAnalysis:
+    """What a page says."""
+
+    evidence: Evidence
+    links: tuple[Link, ...]
+    fields: Mapping[str, bytes]
+    provenance: Mapping[str, str]
+    page_type: str
+    noindex: bool
+    nofollow: bool
+    whole: bool
+    """True for HTML that was read to its end, without any problem; else fields may be missing."""
+    problems: tuple[str, ...] = ()
+    """Components whose analysis failed, each with the error."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pin:
+    """The fields of a page, or none where they could not be read."""
+
+    fields: Mapping[str, bytes] = field(default_factory=dict)
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    type: str = "page"
+    whole: bool = False
+
+
+def read_page(result: FetchResult, body: bytes, *, max_links: int) -> PageAnalysis:
+    """The reading of a body; broken markup, or a part that fails, gives less, never an error."""
+    html = _is_html(result.content_type)
+    if not html:
+        body = b""  # JSON, feeds and plain text have facts, not links; their headers still speak
+    page = document.parse(body, url=result.final_url, content_type=result.content_type)
+    parts = _Parts(result.final_url)
+    robots = parts.get("robots", lambda: evidence.page_robots(page, result.headers), _CAUTIOUS)
+    pin = parts.get("rich pin", lambda: _pin(page), _Pin())
+    return PageAnalysis(
+        evidence=parts.get("evidence", lambda: _evidence(page, result), _evidence_of_fetch(result)),
+        links=parts.get("links", lambda: links.extract(page, limit=max_links), ()),
+        fields=pin.fields,
+        provenance=pin.provenance,
+        page_type=pin.type,
+        noindex=robots.noindex,
+        nofollow=robots.nofollow,
+        whole=html and result.status == 200 and not result.truncated and pin.whole,
+        problems=tuple(parts.problems),
+    )
+
+
+class _Parts:
+    """Runs the parts of an analysis, each on its own."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.problems: list[str] = []
+
+    def get(self, name: str, run: Callable[[], T], otherwise: T) -> T:
+        """What `run` returns, or `otherwise` when it raises."""
+        try:
+            return run()
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other parts are good
+            self.problems.append(f"{name}: {type(error).__name__}: {error}"[:200])
+            _log_once(name, error, self._url)
+            return otherwise
+
+
+def _log_once(name: str, error: Exception, url: str) -> None:
+    kind = (name, type(error).__name__)
+    if kind not in _logged and len(_logged) < _MAX_LOGGED:
+        _logged.add(kind)
+        log.error("left out of a page: %s; first seen at %s", name, url, exc_info=error)
+
+
+def _pin(page: Document) -> _Pin:
+    pin = richpins.extract_from(page)
+    fields, provenance = richpins.to_fields(pin)
+    return _Pin(fields, provenance, pin.type, not pin.problems)
+
+
+def _evidence(page: Document, result: FetchResult) -> Evidence:
+    return evidence.collect(
+        page,
+        url=result.job.url,
+        final_url=result.final_url,
+        status=result.status or 200,
+        redirects=redirects_of(result),
+        headers=result.headers,
+    )
+
+
+def _evidence_of_fetch(result: FetchResult) -> Evidence:
+    """What the fetch alone says."""
+    return Evidence(
+        url=result.job.url,
+        final_url=result.final_url,
+        status=result.status or 200,
+        redirects=redirects_of(result),
+    )
+
+
+def _is_html(content_type: str | None) -> bool:
+    """True for HTML, and for what does not say what it is."""
+    media = (content_type or "").partition(";")[0].strip().lower()
+    return media in ("", "text/html", "application/xhtml+xml", "application/xml", "text/xml")
+
+
+def redirects_of(result: FetchResult) -> tuple[Redirect, ...]:
+    """The hops as evidence."""
+    return tuple(Redirect(hop.url, hop.target, hop.permanent) for hop in result.hops)
+
+
+def candidates(found: Evidence) -> set[str]:
+    """URLs other than the page itself whose own story matters for the decision."""
+    named = {*found.link_header, *found.link_canonical, found.final_url}
+    named |= {found.og_url} if found.og_url else set()
+    named |= {found.meta_refresh[1]} if found.meta_refresh else set()
+    return named - {found.url}
+
+
+def decided(found: Evidence, known: Mapping[str, KnownPage]) -> Decision:
+    """The canonical URL, with what the store knows of the candidates."""
+    told = {url: known[url] for url in candidates(found) if url in known}
+    return decision.decide(replace(found, known=told))

@@ -1,0 +1,213 @@
+"""
+From what was found out about a page to what is written, and its blob in the spool between the two.
+
+The blob is JSON: a batch's pages with 185 links each take 0.5 ms to write and to read. Bodies stay
+in the spool under tokens of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from aragog.errors import InvalidMessage
+from aragog.pages.links import Link
+from aragog.pipeline.messages import FetchResult
+from aragog.pipeline.pages.analysis import PageAnalysis
+from aragog.pipeline.pages.http_freshness import fresh_s, moment_ms
+from aragog.settings import Settings
+from aragog.urls.canonical.decision import Decision
+from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
+from aragog.urlstore.schedule.refresh_policy import Seen
+
+# Of the page that is stored, not of a fetch that brought none.
+_OF_A_PAGE = ("fetched_at_ms", "bytes", "truncated", "content_type", "final_url", "redirects")
+
+
+@dataclass(frozen=True, slots=True)
+class PageUpdate:
+    """A write whose body is still in the spool."""
+
+    write: PageWrite
+    """Without content."""
+    token: str | None = None
+    """Of the body; None: there is none to keep."""
+    length_bytes: int = 0
+    meta: Mapping[str, str] = field(default_factory=dict)
+
+
+def page_write(
+    result: FetchResult, reading: PageAnalysis, decision: Decision, settings: Settings
+) -> PageUpdate:
+    """What is written of a page that was read."""
+    keep = not (reading.noindex and settings.politeness.obey_noindex)
+    write = PageWrite(
+        url=result.job.url,
+        final_url=result.final_url,
+        canonical_url=decision.canonical_url,
+        provisional=decision.provisional,
+        canonical_reasons=decision.reasons,
+        also=tuple(
+            url for url in decision.aliases if url not in (result.job.url, result.final_url)
+        ),
+        fetched_at_ms=result.fetched_at_ms,
+        fields=reading.fields,
+        provenance=reading.provenance,
+        whole=reading.whole,
+        links=list(map(_out_link, reading.links)),
+        facts={
+            **facts(result),
+            "page_type": reading.page_type,
+            "noindex": int(reading.noindex),
+            "nofollow": int(reading.nofollow),
+            **({"problems": "; ".join(reading.problems)} if reading.problems else {}),
+        },
+        seen=seen_of(result, settings, page_type=reading.page_type),
+    )
+    return (
+        PageUpdate(write, result.token, result.body_bytes, _meta(result))
+        if keep
+        else PageUpdate(write)
+    )
+
+
+def failure_write(result: FetchResult, settings: Settings) -> PageUpdate:
+    """What is written of a fetch that brought no page, or none that could be read."""
+    return PageUpdate(
+        PageWrite(
+            url=result.job.url,
+            final_url=result.final_url,
+            canonical_url=result.job.url,
+            fetched_at_ms=result.fetched_at_ms,
+            facts={n: v for n, v in facts(result).items() if n not in _OF_A_PAGE},
+            seen=seen_of(result, settings),
+            gone=result.kind == "Gone" and result.status in (404, 410),
+        )
+    )
+
+
+def facts(result: FetchResult) -> dict[str, Any]:
+    """What the fetch was like."""
+    headers = {name.lower(): value for name, value in reversed(result.headers)}
+    found: dict[str, Any] = {
+        "outcome": result.kind,
+        "status": result.status,
+        "why": result.why,
+        "fetched_at_ms": result.fetched_at_ms,
+        "latency_ms": result.total_ms,
+        "address": result.address,
+        "content_type": result.content_type,
+        "bytes": result.body_bytes,
+        "truncated": int(result.truncated),
+        "redirects": len(result.hops),
+        "final_url": result.final_url,
+        "attempts": result.job.attempt + 1,
+    }
+    if result.kind in ("Fetched", "NotModified"):
+        found |= {
+            n: headers.get(h) for n, h in (("etag", "etag"), ("last_modified", "last-modified"))
+        }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _out_link(link: Link) -> OutLink:
+    if not (link.nofollow or link.ugc or link.sponsored):
+        return OutLink(link.url, link.text)
+    rel = (("nofollow", link.nofollow), ("ugc", link.ugc), ("sponsored", link.sponsored))
+    return OutLink(link.url, link.text, " ".join(name for name, said in rel if said))
+
+
+def _meta(result: FetchResult) -> dict[str, str]:
+    """What is kept beside the body: enough to serve it and to write a WARC record of it."""
+    return {
+        "url": result.final_url,
+        "status": str(result.status),
+        "fetched_at_ms": str(result.fetched_at_ms),
+        "content_type": result.content_type or "",
+        "headers": orjson.dumps(result.headers).decode(),
+    }
+
+
+def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = None) -> Seen:
+    """What the refresh schedule makes of a fetch."""
+    headers = {name.lower(): value for name, value in reversed(result.headers)}
+    expiry_ms = None
+    if result.kind == "Refused":
+        # The same rules would refuse it again; newer ones are known by then.
+        expiry_ms = result.fetched_at_ms + int(settings.politeness.robots_fresh_s * 1000)
+    return Seen(
+        outcome=result.kind,
+        fetched_at_ms=result.fetched_at_ms,
+        page_type=page_type,
+        body_hash=result.body_hash,
+        fresh_s=fresh_s(headers, result.fetched_at_ms),
+        modified_at_ms=moment_ms(headers.get("last-modified")),
+        not_before_ms=expiry_ms,
+    )
+
+
+def to_blob(planned: Sequence[PageUpdate]) -> bytes:
+    """The writes of a batch for the spool."""
+    return orjson.dumps([_wire(one) for one in planned])
+
+
+def from_blob(blob: bytes) -> list[PageUpdate]:
+    """
+    The writes again.
+
+    Raises:
+        InvalidMessage: written by a version that this code cannot read.
+    """
+    try:
+        return [_planned(wire) for wire in orjson.loads(blob)]
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidMessage("page blob", str(error)) from error
+
+
+def with_body(planned: PageUpdate, body: bytes | None) -> PageWrite:
+    """The write with its body, as it came out of the spool."""
+    if body is None:
+        return planned.write
+    content = ContentWrite(body, length_bytes=planned.length_bytes, meta=planned.meta)
+    return replace(planned.write, content=content)
+
+
+def _wire(planned: PageUpdate) -> dict[str, Any]:
+    write = planned.write
+    return {
+        "url": write.url,
+        "final_url": write.final_url,
+        "canonical_url": write.canonical_url,
+        "provisional": write.provisional,
+        "canonical_reasons": write.canonical_reasons,
+        "also": write.also,
+        "fetched_at_ms": write.fetched_at_ms,
+        "fields": {name: value.decode() for name, value in write.fields.items()},
+        "provenance": dict(write.provenance),
+        "whole": write.whole,
+        "links": None if write.links is None else list(map(tuple, write.links)),
+        "facts": dict(write.facts),
+        "seen": None if write.seen is None else asdict(write.seen),
+        "gone": write.gone,
+        "body": [planned.token, planned.length_bytes, dict(planned.meta)],
+    }
+
+
+def _planned(wire: dict[str, Any]) -> PageUpdate:
+    token, length, meta = wire.pop("body")
+    links, seen = wire.pop("links"), wire.pop("seen")
+    fields = {name: value.encode() for name, value in wire.pop("fields").items()}
+    write = PageWrite(
+        **{
+            **wire,
+            "canonical_reasons": tuple(wire["canonical_reasons"]),
+            "also": tuple(wire["also"]),
+        },
+        fields=fields,
+        seen=None if seen is None else Seen(**seen),
+        links=None if links is None else list(map(OutLink._make, links)),
+    )
+    return PageUpdate(write, token, length, meta)

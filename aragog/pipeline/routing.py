@@ -1,0 +1,174 @@
+"""
+Which task does what, on which queue, and how a stage hands on to the next.
+
+Stages return what is to be sent; a `Sender` sends it. `CelerySender` works with any Celery app, so
+producers need nothing of the workers' code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import kombu.exceptions
+import redis
+
+from aragog.errors import BrokerFull, BrokerUnavailable
+from aragog.pinlater.shard import IS_FULL
+from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob
+
+FETCH = "aragog.fetch"
+ROBOTS = "aragog.robots"
+CANONICALIZE = "aragog.canonicalize"
+STORE = "aragog.store"
+REFRESH_DUE = "aragog.refresh.due"
+ROBOTS_EXPIRING = "aragog.robots.expiring"
+COMPACT_LINKS = "aragog.maintenance.compact_links"
+SWEEP = "aragog.maintenance.sweep"
+OVERRIDES = "aragog.maintenance.overrides"
+WATCHES = "aragog.watches"
+WEBHOOKS_DUE = "aragog.webhooks.due"
+WEBHOOK = "aragog.webhooks.deliver"
+REEXTRACT = "aragog.reextract"
+
+QUEUE_OF = {
+    FETCH: "fetch",
+    ROBOTS: "robots",
+    CANONICALIZE: "canonicalize",
+    STORE: "store",
+    REFRESH_DUE: "upkeep",
+    ROBOTS_EXPIRING: "upkeep",
+    COMPACT_LINKS: "upkeep",
+    SWEEP: "upkeep",
+    OVERRIDES: "upkeep",
+    WATCHES: "upkeep",
+    WEBHOOKS_DUE: "upkeep",
+    WEBHOOK: "webhooks",
+    REEXTRACT: "canonicalize",
+}
+# One script call of pinlater's takes so many.
+MOST_AT_ONCE = 200
+# Of a message, in Flower and the logs.
+MOST_SHOWN_URLS = 3
+MOST_SHOWN_CHARS = 500
+BROKER_ERRORS = (
+    kombu.exceptions.OperationalError,
+    kombu.exceptions.BatchPublishError,
+    redis.RedisError,
+    OSError,
+)
+QUEUES = tuple(dict.fromkeys(QUEUE_OF.values()))
+
+
+class Message(Protocol):
+    """Anything with a JSON form."""
+
+    def wire(self) -> dict[str, Any]:
+        """The JSON form."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingMessage:
+    """One message to send."""
+
+    task: str
+    message: Message
+    delay_ms: int | None = None
+    """Not before so long from now; None: at once. No instant: clocks of two machines differ."""
+    priority: int = PRIORITY_DEFAULT
+    even_when_full: bool = False
+    """On pinlater: taken although the server's memory is full. For what a stage hands on."""
+
+
+def most_urgent(jobs: Iterable[UrlJob]) -> int:
+    """The priority of a message about these jobs: that of the most urgent one. Pure."""
+    return min((job.priority for job in jobs), default=PRIORITY_DEFAULT)
+
+
+class Sender(Protocol):
+    """Where stages hand their messages."""
+
+    def send(self, what: OutgoingMessage) -> None:
+        """Enqueue it. Raises `BrokerUnavailable`; then it was not enqueued."""
+
+    def send_all(self, whats: Sequence[OutgoingMessage]) -> None:
+        """
+        Enqueue them, in one round trip where the broker can (pinlater and Redis: 200 at a time).
+
+        Raises `BrokerUnavailable`; then none of them, some, or all were enqueued.
+        """
+
+
+class CelerySender:
+    """Sends through a Celery app, by task name."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    def send(self, what: OutgoingMessage) -> None:
+        with broker_errors():
+            self._publish(what)
+
+    def send_all(self, whats: Sequence[OutgoingMessage]) -> None:
+        if len(whats) == 1:  # a batch has no retry of its own
+            self.send(whats[0])
+        elif whats:
+            with (
+                broker_errors(),
+                self._app.producer_or_acquire() as producer,
+                producer.batch(MOST_AT_ONCE),
+            ):
+                for what in whats:
+                    self._publish(what, producer=producer, retry=False)
+
+    def _publish(self, what: OutgoingMessage, **options: Any) -> None:
+        wire = what.message.wire()
+        self._app.send_task(
+            what.task,
+            args=(wire,),
+            argsrepr=f"({shown(wire)})",  # Celery's own way costs 10 us a URL
+            queue=QUEUE_OF[what.task],
+            countdown=None if what.delay_ms is None else what.delay_ms / 1000,
+            priority=what.priority,
+            ignore_result=True,
+            headers={"even_when_full": True} if what.even_when_full else None,
+            **options,
+        )
+
+
+def shown(wire: Mapping[str, Any]) -> str:
+    """A message for people: how many URLs it carries and the first of them. Pure."""
+    for name in ("urls", "answers", "origins"):
+        items = wire.get(name)
+        if items:
+            first = [_url(item) for item in items[:MOST_SHOWN_URLS]]
+            more = ["…"] if len(items) > len(first) else []
+            return f"{len(items)} {name}: {', '.join(first + more)}"[:MOST_SHOWN_CHARS]
+    return str(wire)[:MOST_SHOWN_CHARS]
+
+
+def _url(item: Any) -> str:
+    job = item.get("job", item) if isinstance(item, Mapping) else {"url": item}
+    return str(job["url"])
+
+
+@contextmanager
+def broker_errors() -> Iterator[None]:
+    """What Celery, kombu and their transports raise, as `BrokerUnavailable`."""
+    try:
+        yield
+    except BROKER_ERRORS as error:
+        if _is_full(error):
+            raise BrokerFull("broker", IS_FULL) from error
+        raise BrokerUnavailable("broker", str(error)) from error
+
+
+def _is_full(error: BaseException | None) -> bool:
+    """Celery and kombu wrap what the transport raised."""
+    while error is not None:
+        if isinstance(error, BrokerFull | redis.exceptions.OutOfMemoryError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

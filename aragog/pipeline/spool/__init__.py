@@ -1,0 +1,1 @@
+"""The spool: where bodies wait between two stages, within bounds."""

@@ -1,0 +1,129 @@
+"""
+Room in the spool, as a fetch meets it: who may fetch, and where bodies go while there is none.
+
+On `pinlater://` workers claim no fetches while the spool is closed (`claim_limit`). On other
+brokers a task waits instead (`reopened`), which holds back what is behind it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TypeVar
+
+from aragog.clock import Clock, SystemClock
+from aragog.errors import SpoolUnavailable, TransientError
+from aragog.pipeline.admission import Admission
+from aragog.pipeline.services import Services
+from aragog.pipeline.spool.spool import Spool
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+# Fetches this urgent go on while the spool is closed, until it is full.
+URGENT = 2
+ALL, NONE = 9, -1
+# Of `maxmemory`: beyond it bodies might not be taken, and would be fetched for nothing.
+NEARLY_FULL = 0.95
+# How long a task waits for room, and how often it looks.
+PATIENCE_S = 20.0
+LOOK_EVERY_S = 0.5
+# How long a worker relies on what it saw last; meanwhile it may claim a batch or two too many.
+FRESH_S = 0.1
+
+
+def claim_limit(
+    spool: Spool, memory: Admission | None = None, clock: Clock | None = None
+) -> Callable[[], int]:
+    """
+    For `aragog.pinlater.gates`: the least urgent priority that may be claimed now, -1 for none.
+
+    Asks Redis ten times a second at most. While it does not answer nothing is claimed.
+
+    Args:
+        spool: what is fetched goes there.
+        memory: of its server. While that is nearly full, what is in the spool is stored first.
+        clock: only its stopwatch is used.
+    """
+    stopwatch = clock or SystemClock()
+    seen: tuple[float, int] | None = None
+
+    def limit() -> int:
+        nonlocal seen
+        now_s = stopwatch.monotonic_s()
+        if seen is None or now_s - seen[0] > FRESH_S:
+            seen = now_s, _limit(spool, memory)
+        return seen[1]
+
+    return limit
+
+
+def _limit(spool: Spool, memory: Admission | None = None) -> int:
+    try:
+        state = spool.state()
+        share = max(memory.shares().values()) if memory else 0.0
+    except TransientError as error:
+        log.debug("nothing is claimed while the spool does not answer: %s", error)
+        return NONE
+    # With an empty spool waiting would not end.
+    if state.full or (share > NEARLY_FULL and state.used_bytes):
+        return NONE
+    return URGENT if state.closed else ALL
+
+
+def reopened(priority: int, services: Services) -> bool:
+    """Wait until a fetch of this priority may begin; False: not within `PATIENCE_S`."""
+    return bool(_patiently(lambda: priority <= _limit(services.spool) or None, services))
+
+
+@contextmanager
+def room_for(count: int, services: Services) -> Iterator[str | None]:
+    """
+    A reservation for so many bodies, given back at the end; None: no room within `PATIENCE_S`.
+
+    Raises:
+        SpoolUnavailable: Redis does not answer, or its memory is full.
+    """
+    spool = services.spool
+    reservation = _patiently(lambda: spool.reserve(count), services) if count else ""
+    try:
+        yield reservation
+    finally:
+        if reservation:
+            with suppress(SpoolUnavailable):  # the sweep finds it
+                spool.free([reservation])
+
+
+def put_when_room(blobs: Sequence[bytes], reservation: str, services: Services) -> list[str | None]:
+    """
+    Tokens of bodies, in order; None for one that found no room within `PATIENCE_S`.
+
+    Raises:
+        SpoolUnavailable: Redis does not answer, or its memory is full.
+    """
+    spool = services.spool
+    together = spool.offer_many(blobs, reservation)
+    if together is not None:
+        return list(together)
+    # Larger than bodies used to be.
+    spool.free([reservation] if reservation else [])
+    tokens: list[str | None] = []
+    for blob in blobs:
+        lost = None in tokens
+        one = spool.offer_many([blob]) if lost else _patiently(_offer(spool, blob), services)
+        tokens.append(one[0] if one else None)
+    return tokens
+
+
+def _offer(spool: Spool, blob: bytes) -> Callable[[], list[str] | None]:
+    return lambda: spool.offer_many([blob])
+
+
+def _patiently(ask: Callable[[], T | None], services: Services) -> T | None:
+    """The answer, as soon as there is one; None after `PATIENCE_S`."""
+    clock = services.clock
+    until_s = clock.monotonic_s() + PATIENCE_S
+    while (found := ask()) is None and clock.monotonic_s() < until_s:
+        clock.sleep_s(LOOK_EVERY_S)
+    return found

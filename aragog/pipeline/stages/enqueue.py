@@ -1,0 +1,216 @@
+"""
+How URLs come in: normalized, coalesced, dealt into batches, sent to `fetch`.
+
+Safe to run twice, and to be killed anywhere: a URL that waits already is answered so and is not
+sent again; one that was marked and perhaps not sent is sent by whoever asks next (see `in_flight`).
+When the broker fails half-way, the caller enqueues the same URLs again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice, zip_longest
+
+from aragog.clock import SystemClock
+from aragog.errors import BrokerUnavailable, InvalidUrl, SlowDown
+from aragog.pipeline import counters
+from aragog.pipeline.admission import Admission
+from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.lanes import Lanes, behind
+from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
+from aragog.pipeline.routing import FETCH, OutgoingMessage, Sender
+from aragog.pipeline.site_blocks import SiteBlocks
+from aragog.pipeline.site_rules import other_spelling
+from aragog.settings import PolitenessSettings
+from aragog.urls import normalize
+from aragog.urls.domain import host
+
+CHUNK = 1000
+
+
+class EnqueueStatus(StrEnum):
+    """What became of a URL that was to be enqueued."""
+
+    ACCEPTED = "accepted"
+    WAITING = "already waiting"
+    INVALID = "invalid"
+    TAKEN_DOWN = "taken down"
+    """Of a host or domain that was taken down: it is not fetched."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueResult:
+    """The answer for one URL, in the order they were given."""
+
+    input: str
+    status: EnqueueStatus
+    url: str | None = None
+    """Normalized; None when it is invalid."""
+    reason: str | None = None
+    """Why it is invalid."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnqueueOptions:
+    """How the URLs of one call are to be fetched."""
+
+    depth: int = 0
+    """Link hops to follow from each, within its registered domain."""
+    refresh: bool = False
+    """Fetch although it is stored."""
+    priority: int = PRIORITY_DEFAULT
+    """0 (most urgent) to 9."""
+    run_after_ms: int | None = None
+    """Not before this instant, ms since the epoch by the producer's clock."""
+    insist: bool = False
+    """Fetch although it has been on its way for an hour: its message may have been lost."""
+    sitemap: bool = False
+    """They are sitemaps: what they list is enqueued, `depth` levels of sitemaps with it."""
+
+
+class Enqueuer:
+    """Puts URLs on their way."""
+
+    def __init__(
+        self,
+        in_flight: InFlightSet,
+        sender: Sender,
+        counts: counters.Counters,
+        *,
+        batch_size: int,
+        qps: float = PolitenessSettings().qps,
+        admission: Admission | None = None,
+        blocks: SiteBlocks | None = None,
+    ) -> None:
+        self._blocks = blocks
+        self._admission = admission
+        self._lanes = Lanes(qps)
+        self._waiting = in_flight
+        self._sender = sender
+        self._counts = counts
+        self._bundle_size = batch_size
+
+    def enqueue(
+        self,
+        urls: Iterable[str],
+        wanted: EnqueueOptions,
+        on_wait: Callable[[SlowDown], None] | None = None,
+    ) -> Iterator[EnqueueResult]:
+        """
+        What became of each URL, in order, in constant memory: chunks of 1,000 at a time.
+
+        A chunk is sent when its first answer is taken, so consume the iterator.
+
+        Raises:
+            BrokerUnavailable: the chunk at hand was not accepted, or in part; those before it were.
+            SlowDown: there is no room for new URLs, and the chunk at hand was not accepted. With
+                `on_wait` it is not raised: that is called before each wait, and the chunk is sent
+                when there is room.
+        """
+        given = iter(urls)
+        while chunk := list(islice(given, CHUNK)):
+            self._admit(on_wait)
+            yield from self._enqueue_chunk(chunk, wanted)
+
+    def _admit(self, on_wait: Callable[[SlowDown], None] | None) -> None:
+        while self._admission and (refusal := self._admission.refusal()):
+            if on_wait is None:
+                raise refusal
+            on_wait(refusal)
+            time.sleep(refusal.retry_after_s)
+
+    def _enqueue_chunk(self, given: Sequence[str], wanted: EnqueueOptions) -> list[EnqueueResult]:
+        spelled = [_spelled(url) for url in given]
+        valid = list(dict.fromkeys(s for s in spelled if not isinstance(s, InvalidUrl)))
+        refused = self._blocks.refused(valid) if self._blocks else set()
+        valid = [url for url in valid if url not in refused]
+        marked = self._waiting.mark(valid, insist=wanted.insist)
+        new = {url for url, is_new in zip(valid, marked, strict=True) if is_new}
+        others = _other_spellings(given, spelled)
+        self._send(_dealt([url for url in valid if url in new]), wanted, others)
+        self._counts.add({counters.ENQUEUED: len(new)})
+        return [_answer(url, to, new, refused) for url, to in zip(given, spelled, strict=True)]
+
+    def _send(self, urls: Sequence[str], wanted: EnqueueOptions, others: Mapping[str, str]) -> None:
+        front, back = self._lanes.split(urls)
+        outgoing = self._sends(front, wanted, wanted.priority, others)
+        outgoing += self._sends(back, wanted, behind(wanted.priority), others)
+        try:
+            self._sender.send_all(outgoing)
+        except BrokerUnavailable:
+            with suppress(BrokerUnavailable):  # without it the notes are taken over in 3 s
+                self._waiting.clear(urls)
+            raise
+        self._waiting.confirm(urls)
+
+    def _sends(
+        self, urls: Sequence[str], wanted: EnqueueOptions, priority: int, others: Mapping[str, str]
+    ) -> list[OutgoingMessage]:
+        """Messages of this priority; the jobs keep the one that was asked for."""
+        jobs = [
+            UrlJob(
+                url=url,
+                depth=wanted.depth,
+                refresh=wanted.refresh,
+                sitemap=wanted.sitemap,
+                priority=wanted.priority,
+                given=others.get(url),
+            )
+            for url in urls
+        ]
+        delay_ms = _delay_ms(wanted.run_after_ms)
+        return [
+            OutgoingMessage(FETCH, batch, delay_ms, priority)
+            for batch in into_batches(jobs, self._bundle_size)
+        ]
+
+
+def _delay_ms(run_after_ms: int | None) -> int | None:
+    if run_after_ms is None:
+        return None
+    return max(0, run_after_ms - SystemClock().now_ms())
+
+
+def _spelled(url: str) -> str | InvalidUrl:
+    try:
+        return normalize(url)
+    except InvalidUrl as error:
+        return error
+
+
+def _other_spellings(given: Sequence[str], spelled: Sequence[str | InvalidUrl]) -> dict[str, str]:
+    """Of each normalized URL the first spelling that robots.txt must be asked about besides."""
+    others: dict[str, str] = {}
+    for url, to in zip(given, spelled, strict=True):
+        if not isinstance(to, InvalidUrl) and (other := other_spelling(url, to)):
+            others.setdefault(to, other)
+    return others
+
+
+def _answer(given: str, to: str | InvalidUrl, new: set[str], refused: set[str]) -> EnqueueResult:
+    if isinstance(to, InvalidUrl):
+        return EnqueueResult(given, EnqueueStatus.INVALID, reason=to.why)
+    if to in refused:
+        return EnqueueResult(given, EnqueueStatus.TAKEN_DOWN, to, reason="its host was taken down")
+    if to in new:
+        new.discard(to)  # a second spelling of it in the same chunk is already waiting
+        return EnqueueResult(given, EnqueueStatus.ACCEPTED, to)
+    return EnqueueResult(given, EnqueueStatus.WAITING, to)
+
+
+def _dealt(urls: Sequence[str]) -> list[str]:
+    """
+    The URLs with hosts alternating, the order within a host kept.
+
+    Lists often come sorted by host; a batch of one host would wait for its slots one by one.
+    """
+    by_host: dict[str, list[str]] = defaultdict(list)
+    for url in urls:
+        by_host[host(url)].append(url)
+    rounds = zip_longest(*by_host.values())
+    return [url for one_round in rounds for url in one_round if url is not None]

@@ -1,0 +1,144 @@
+"""
+Stored pages read again with today's extractor: fields from content, without fetching anything.
+
+Safe to run twice: a page whose fields are of today's extractor is passed over, and fields are
+written at the time their page was fetched, so that they never replace anything newer. A walk goes
+through the keys, which are even, so where it is says how much is done; where it was is kept in the
+store, and a walk that ended goes on there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Self
+
+import orjson
+
+from aragog.errors import CorruptContent, InvalidMessage, TakenDown
+from aragog.pages import richpins
+from aragog.pipeline.pages.limits import PageTooExpensive, limited
+from aragog.pipeline.pages.run_marks import MAX_RUNS_LOST, RunMarks
+from aragog.settings import PipelineSettings
+from aragog.urlstore.records import Content
+from aragog.urlstore.store import UrlStore
+
+VERSION = 1
+WALK = f"reextract {richpins.EXTRACTOR_VERSION}.{richpins.FIELDS_VERSION}"
+"""A new extractor begins a walk of its own."""
+_MARKED = "reextract"
+"""Tells its marks from those of `canonicalize`."""
+_MARK = "page.extractor_version"
+
+
+@dataclass(frozen=True, slots=True)
+class ReextractBatch:
+    """URLs whose stored pages are to be read again."""
+
+    urls: tuple[str, ...]
+
+    def wire(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"v": VERSION, "urls": list(self.urls)}
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        """The batch of its JSON; InvalidMessage when it is none."""
+        if not isinstance(wire, Mapping) or wire.get("v") != VERSION:
+            raise InvalidMessage("reextract", f"is not of version {VERSION}")
+        if not isinstance(wire.get("urls"), list):
+            raise InvalidMessage("reextract", "has no list of URLs")
+        return cls(tuple(str(url) for url in wire["urls"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a walk."""
+
+    urls: tuple[str, ...]
+    """Pages with content whose fields are of another extractor."""
+    cursor: str
+    """To go on behind it."""
+    done: float
+    """0 to 1, how much of the walk is behind; of a host it is not known, and 0."""
+
+
+def walk(store: UrlStore, cursor: str | None, *, host: str | None = None) -> Iterator[Stretch]:
+    """Every page that needs it, about 200 rows at a time."""
+    while True:
+        if host is None:
+            page = store.list_pages(cursor, 200)
+            done = int(page.cursor[:8], 16) / 2**32 if page.cursor else 1.0
+        else:
+            page, done = store.list_host(host, cursor, 200), 0.0
+        yield Stretch(tuple(_outdated(store, page.items)), page.cursor or "", done)
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def _outdated(store: UrlStore, urls: Sequence[str]) -> Iterator[str]:
+    today = orjson.dumps(richpins.EXTRACTOR_VERSION)
+    for url, record in zip(urls, store.get_many(urls, [_MARK]), strict=True):
+        if record is None or not record.content_key or record.canonical_url != url:
+            continue
+        if record.fields.get(_MARK) != today:
+            yield url
+
+
+def reextract_batch(
+    batch: ReextractBatch,
+    store: UrlStore,
+    *,
+    limits: PipelineSettings | None = None,
+    marks: RunMarks | None = None,
+) -> Counter[str]:
+    """
+    Read each page again; how many were `read`, how many `changed`, how many had no `content`, and
+    how many were `given_up`, because they exceed the `limits` of a page or, as `marks` show, lost
+    two processes before. Their fields stay as they are.
+
+    Raises:
+        StoreUnavailable, ContentUnavailable: run it again.
+    """
+    counts: Counter[str] = Counter()
+    for url in batch.urls:
+        with suppress(TakenDown):
+            counts[_marked(url, store, limits or PipelineSettings(), marks)] += 1
+    return counts
+
+
+def _marked(url: str, store: UrlStore, limits: PipelineSettings, marks: RunMarks | None) -> str:
+    if marks is None:
+        return _one(url, store, limits)
+    try:
+        lost = marks.begin([_MARKED, url])
+        return "given_up" if lost >= MAX_RUNS_LOST else _one(url, store, limits)
+    finally:
+        marks.end([_MARKED, url])
+
+
+def _one(url: str, store: UrlStore, limits: PipelineSettings) -> str:
+    try:
+        content = store.content(url)
+    except CorruptContent:
+        content = None
+    if content is None:
+        return "content"
+    try:
+        with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
+            fields, provenance = _fields(content)
+    except (PageTooExpensive, MemoryError):
+        return "given_up"
+    fetched_at_ms = int(content.facts.get("fetched_at_ms") or content.meta["fetched_at_ms"])
+    changed = store.replace_fields(content.url, fields, provenance, at_ms=fetched_at_ms)
+    return "changed" if changed - {_MARK} else "read"
+
+
+def _fields(content: Content) -> tuple[dict[str, bytes], dict[str, str]]:
+    url = content.meta.get("url") or content.url
+    final_url = str(content.facts.get("final_url") or url)
+    pin = richpins.extract(content.body, final_url, content.meta.get("content_type") or None)
+    return richpins.to_fields(pin)

@@ -1,0 +1,139 @@
+"""
+URLs that are due are fetched again: behind the new ones, inside each domain's rate, spread evenly.
+
+A tick takes what has come due since the one before. After an outage the oldest is taken first, at
+a pace that grows with how late it is, so that all is caught up with in some `refresh.smooth_s` and
+nothing comes in one go. Of one domain a tick takes `refresh.domain_share` of what its rate allows
+until the next, and a tenth of that while its slots are given away to others; which URLs those are,
+and when the others come again, is `aragog.urlstore.schedule.crawl_budget`'s to say. What is put off
+waits in the due index itself.
+
+Safe to run twice and by several beats at once: a tick is taken by check-and-put, a due row is
+claimed before it is enqueued, and a URL that waits already is not enqueued again. A run that is
+killed after the claim loses nothing: the claim runs out and the row is due once more.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aragog.pipeline.messages import PRIORITY_REFRESH
+from aragog.pipeline.services import Services
+from aragog.pipeline.stages.enqueue import EnqueueOptions
+from aragog.urls.domain import origin
+from aragog.urlstore.records import Due
+from aragog.urlstore.schedule.crawl_budget import ration
+
+# Longer than a fetch takes from queue to store on a healthy system; the row is written anew then.
+CLAIM_S = 900.0
+TICK = "refresh"
+TICK_S = 5.0
+# Beats that are a little early must not lose their tick, two beats must not get two.
+_EARLY_S = 0.8
+# What a tick may catch up with after it was long away; more would come in one go.
+_LONGEST_TICK_S = 60.0
+# Steps of `refresh.batch` in one tick, at most.
+_STEPS = 10
+# Of a domain whose slots are given away: refreshing is slow there, but it does not stop.
+_BUSY_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """What one run did."""
+
+    enqueued: int = 0
+    put_off: int = 0
+    lag_ms: int = 0
+    """How late the oldest was."""
+
+
+def enqueue_due(services: Services) -> Tick:
+    """Enqueue what is due; nothing when another beat has just done so."""
+    now_ms = services.clock.now_ms()
+    passed_s = services.store.take_tick(TICK, now_ms, TICK_S * _EARLY_S)
+    if passed_s is None:
+        return Tick()
+    passed_s = min(passed_s, _LONGEST_TICK_S)
+    oldest_ms = services.store.oldest_due_ms(now_ms)
+    if oldest_ms is None:
+        return Tick()
+    settings = services.settings.refresh
+    upto_ms = horizon_ms(oldest_ms, now_ms, tick_s=passed_s, smooth_s=settings.smooth_s)
+    due: list[Due] = []
+    for _ in range(_STEPS):
+        claimed = services.store.claim_due(now_ms, settings.batch, CLAIM_S, upto_ms=upto_ms)
+        due += claimed
+        if not claimed:
+            break
+    now, later = within_rates(due, services, now_ms=now_ms, tick_s=passed_s)
+    services.store.put_off(later)
+    wanted = EnqueueOptions(refresh=True, priority=PRIORITY_REFRESH)
+    enqueued = sum(1 for _ in services.enqueuer.enqueue([one.url for one in now], wanted))
+    return Tick(enqueued, len(later), now_ms - oldest_ms)
+
+
+def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -> int:
+    """
+    Up to which instant of the schedule a tick goes: now, unless much is late.
+
+    What is `smooth_s` late is gone through at twice the pace of time, and so on: of a backlog
+    about the same share is done in each tick, and what comes due meanwhile besides.
+    """
+    lag_ms = now_ms - oldest_ms
+    tick_ms = tick_s * 1000
+    if lag_ms <= 2 * tick_ms:
+        return now_ms
+    return min(now_ms, oldest_ms + int(tick_ms * (1 + lag_ms / (smooth_s * 1000))))
+
+
+def within_rates(
+    due: Sequence[Due], services: Services, *, now_ms: int, tick_s: float
+) -> tuple[list[Due], list[tuple[Due, int]]]:
+    """What may go now, and what is put off until when: no domain is asked more than its share."""
+    by_domain: dict[str, list[Due]] = defaultdict(list)
+    for one in due:
+        by_domain[services.limiter.key_for(one.url)].append(one)
+    rates = _rates(by_domain, services, tick_s)
+    budgets = services.store.budgets(list(by_domain))
+    now: list[Due] = []
+    later: list[tuple[Due, int]] = []
+    changed = {}
+    for key, its in by_domain.items():
+        done = ration(its, budgets[key], rate_per_s=rates[key], now_ms=now_ms, tick_s=tick_s)
+        now += done.go
+        later += done.later
+        if done.budget is not budgets[key]:
+            changed[key] = done.budget
+    services.store.keep_budgets(changed)
+    return now, later
+
+
+def _rates(
+    by_domain: Mapping[str, Sequence[Due]], services: Services, tick_s: float
+) -> dict[str, float]:
+    """Refreshes a second that each domain may be asked."""
+    limiter, share = services.limiter, services.settings.refresh.domain_share
+    reports = limiter.describe(list(by_domain)) if by_domain else {}
+    delays = _crawl_delays(by_domain, services)
+    rates = {}
+    for key, report in reports.items():
+        qps = report.qps
+        if key in delays:
+            qps = min(qps, 1e6 / (limiter.interval_us(key, delays[key]) * report.backoff_factor))
+        busy = report.backlog_ms > tick_s * 1000
+        rates[key] = max(qps * share * (_BUSY_SHARE if busy else 1.0), 1e-4)
+    return rates
+
+
+def _crawl_delays(by_domain: Mapping[str, Sequence[Due]], services: Services) -> dict[str, float]:
+    """Of domains with more than one URL, what the robots rules of the first one's origin ask."""
+    origins = {key: origin(its[0].url) for key, its in by_domain.items() if len(its) > 1}
+    found = services.robots.get_many(origins.values()) if origins else {}
+    agent = services.settings.fetch.user_agent
+    asked = {
+        key: rules.crawl_delay_s(agent) for key, of in origins.items() if (rules := found[of].rules)
+    }
+    return {key: delay_s for key, delay_s in asked.items() if delay_s}

@@ -1,0 +1,66 @@
+"""
+Watches and releases, as producers send them: the client knows the broker, not the store.
+
+Safe to run twice and in any order: each carries the time it was asked for, and of a hold and a
+release by one owner the later one counts.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from aragog.errors import BadInput, InvalidMessage
+from aragog.pipeline.services import Services
+
+log = logging.getLogger(__name__)
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class WatchBatch:
+    """URLs that one owner holds from now on, or lets go."""
+
+    urls: tuple[str, ...]
+    owner: str
+    watch: bool
+    at_ms: int
+
+    def wire(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "v": VERSION,
+            "urls": list(self.urls),
+            "owner": self.owner,
+            "hold": self.watch,
+            "at_ms": self.at_ms,
+        }
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        """The batch of its JSON; InvalidMessage when it is none."""
+        if not isinstance(wire, Mapping) or wire.get("v") != VERSION:
+            raise InvalidMessage("holds", f"is not of version {VERSION}")
+        try:
+            urls = tuple(str(url) for url in wire["urls"])
+            return cls(urls, str(wire["owner"]), bool(wire["hold"]), int(wire["at_ms"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidMessage("holds", str(error)) from error
+
+
+def apply_watches(batch: WatchBatch, services: Services) -> None:
+    """
+    Hold or release each URL; one that cannot be is logged and keeps no other from it.
+
+    Raises:
+        StoreUnavailable: some may be done; it runs again.
+    """
+    act = services.store.watch if batch.watch else services.store.unwatch
+    for url in batch.urls:
+        try:
+            act(url, batch.owner, at_ms=batch.at_ms)
+        except BadInput as error:
+            log.warning("not held: %s", error)

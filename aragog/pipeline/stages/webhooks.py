@@ -1,0 +1,127 @@
+"""
+Webhooks: changes posted to whoever asked, signed, again and again until they are taken.
+
+`deal` reads what is behind each hook's cursor, sends it as a message and moves the cursor, in that
+order: killed between the two, the same changes are sent once more, with the same delivery id.
+`deliver` posts one message. What is not taken (any answer but 2xx) comes back by ETA, later each
+time, and is dropped, with a line in the log, after `webhooks.max_attempts`.
+
+Deliveries have a queue and workers of their own, so that slow receivers delay nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from aragog.errors import InvalidMessage
+from aragog.pipeline.routing import WEBHOOK, OutgoingMessage
+from aragog.pipeline.services import Services
+from aragog.pipeline.webhooks.change_json import plain
+from aragog.pipeline.webhooks.post import post
+from aragog.pipeline.webhooks.signatures import is_signed, signature
+
+__all__ = ["Delivery", "deal", "deliver", "is_signed", "signature"]
+
+log = logging.getLogger(__name__)
+
+VERSION = 1
+TICK = "webhooks"
+_TICK_S = 1.0
+# Changes of one delivery, and deliveries of one hook and tick.
+MOST_CHANGES = 100
+_MOST_DELIVERIES = 10
+_LONGEST_WAIT_S = 6 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Changes on their way to one hook."""
+
+    webhook: str
+    """Its name."""
+    cursor: str
+    """Where the changes begin; with the hook's name it makes the delivery's id."""
+    changes: tuple[Mapping[str, Any], ...]
+    attempt: int = 0
+
+    @property
+    def id(self) -> str:
+        """The same for every attempt, and for a delivery that is made twice."""
+        return hashlib.sha256(f"{self.webhook} {self.cursor}".encode()).hexdigest()[:32]
+
+    def wire(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "v": VERSION,
+            "hook": self.webhook,
+            "cursor": self.cursor,
+            "changes": list(self.changes),
+            "attempt": self.attempt,
+        }
+
+    @classmethod
+    def read(cls, wire: Any) -> Self:
+        """The delivery of its JSON; InvalidMessage when it is none."""
+        if not isinstance(wire, Mapping) or wire.get("v") != VERSION:
+            raise InvalidMessage("delivery", f"is not of version {VERSION}")
+        try:
+            return cls(wire["hook"], wire["cursor"], tuple(wire["changes"]), int(wire["attempt"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidMessage("delivery", str(error)) from error
+
+
+def deal(services: Services) -> int:
+    """Send what hooks have not been told yet; how many deliveries. One caller at a time."""
+    store, sent = services.store, 0
+    if store.take_tick(TICK, services.clock.now_ms(), _TICK_S) is None:
+        return 0
+    for webhook, told in store.webhooks.all():
+        cursor = told
+        for _ in range(_MOST_DELIVERIES):
+            page = store.changes(cursor, MOST_CHANGES, owner=webhook.owner, host=webhook.host)
+            following = page.cursor or cursor
+            if following == cursor:
+                break
+            if page.items:
+                changes = tuple(plain(change, store.formats.to_value) for change in page.items)
+                services.sender.send(
+                    OutgoingMessage(WEBHOOK, Delivery(webhook.name, cursor, changes))
+                )
+                sent += 1
+            if not store.webhooks.move(webhook.name, cursor, following):
+                break
+            cursor = following
+    return sent
+
+
+def deliver(delivery: Delivery, services: Services) -> list[OutgoingMessage]:
+    """Post it; the message for another attempt where it was not taken. May post twice."""
+    webhook = services.store.webhooks.get(delivery.webhook)
+    if webhook is None:
+        return []
+    settings = services.settings.webhooks
+    now_ms = services.clock.now_ms()
+    # Not orjson: integers may have more than 64 bits.
+    body = json.dumps({"id": delivery.id, "changes": list(delivery.changes)}).encode()
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": services.settings.fetch.user_agent or "aragog",
+        "Aragog-Delivery": delivery.id,
+        "Aragog-Signature": signature(webhook.secret, now_ms // 1000, body),
+    }
+    why = post(webhook.url, body, headers, settings, services.fetcher.ssrf_filter)
+    if why is None:
+        return []
+    if delivery.attempt + 1 >= settings.max_attempts:
+        log.warning(
+            "webhook %s: %s; given up after %d attempts", webhook.url, why, delivery.attempt + 1
+        )
+        return []
+    wait_s = min(settings.first_retry_s * 2.0**delivery.attempt, _LONGEST_WAIT_S)
+    following = replace(delivery, attempt=delivery.attempt + 1)
+    return [OutgoingMessage(WEBHOOK, following, int(wait_s * 1000))]

@@ -1,0 +1,30 @@
+"""Changes as JSON, for the feed's readers and for webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from aragog.urlstore.feed.changes import Change
+
+Reader = Callable[[str, bytes], Any]
+"""`FieldFormats.to_json` for `orjson.dumps`, `FieldFormats.to_value` for any other use."""
+
+
+def plain(change: Change, read: Reader) -> dict[str, Any]:
+    """A change as readers get it (docs/changes.md); field values by their declared formats."""
+    return {
+        "cursor": change.cursor,
+        "kind": change.kind,
+        "url": change.url,
+        "at_ms": change.at_ms,
+        "owners": list(change.owners),
+        "fields": {
+            name: {"before": _value(read, name, before), "now": _value(read, name, now)}
+            for name, (before, now) in change.fields.items()
+        },
+    }
+
+
+def _value(read: Reader, name: str, text: str | None) -> Any:
+    return None if text is None else read(name, text.encode())

@@ -1,0 +1,1 @@
+"""Rate limits per domain: slots, permits, overrides and feedback."""

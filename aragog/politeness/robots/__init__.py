@@ -1,0 +1,1 @@
+"""robots.txt: parsing, matching and the shared cache of rules."""

@@ -1,0 +1,341 @@
+"""
+The rules of origins, shared by all workers in Redis, and kept parsed in each.
+
+What an answer to /robots.txt means is `aragog.politeness.robots.rules`; here is how long it holds
+(RFC 9309, sections 2.3.1 and 2.4):
+
+    2xx, 4xx            good: fresh for `robots_fresh_s`, usable for `robots_usable_s`
+    429, 5xx, no answer nothing may be fetched; asked for again after `robots_error_s`; older good
+                        rules stay in use while they are usable
+
+Rules that somebody uses are refreshed in the background before they expire; rules that nobody asks
+for any more expire, so memory follows the origins that are active. Instants are ms since the epoch:
+stored by the server's clock, outside by the caller's.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import cast
+
+from redis.exceptions import RedisError
+
+from aragog.clock import Clock, SystemClock
+from aragog.errors import RobotsUnavailable
+from aragog.politeness.ratelimit.node import connect
+from aragog.politeness.robots.memory import RobotsMemory
+from aragog.politeness.robots.record import (
+    HEAD,
+    RobotsRecord,
+    is_error,
+    pack_record,
+    unpack_head,
+    unpack_rules,
+)
+from aragog.politeness.robots.rules import RobotsRules, product_token, rules_for_status
+from aragog.politeness.shared_clock import SharedClock
+from aragog.settings import PolitenessSettings
+from aragog.urls.domain import registered_domain
+
+# A process answers from its own memory this long before it looks whether the rules changed.
+LOOK_AGAIN_S = 5.0
+# What a record takes in Redis beside its own bytes: key, expiry, place in the refresh index.
+RECORD_OVERHEAD_BYTES = 300
+# A refresh that has not come to an end by then may be claimed again.
+CLAIM_S = 60.0
+# A claim that waits for its slot is held no longer than this.
+MAX_HOLD_MS = 600_000
+_NO_VERSION = bytes(8)
+
+
+class RulesState(enum.Enum):
+    """What to do about an origin's rules."""
+
+    FRESH = "fresh"
+    """Use them."""
+    STALE = "stale"
+    """Use them, and have them refreshed."""
+    MISSING = "missing"
+    """There are none: fetch robots.txt first."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachedRules:
+    """What is known of one origin's rules."""
+
+    state: RulesState
+    rules: RobotsRules | None = None
+    """None when MISSING."""
+    fetched_at_ms: int | None = None
+    """When the answer came that the rules are from."""
+    status: int | None = None
+    """Of that answer; None: MISSING, or no answer."""
+    unreachable: bool = False
+    """Nothing may be fetched only because robots.txt could not be had: try after `retry_at_ms`."""
+    retry_at_ms: int | None = None
+    """When robots.txt will be asked for again after an error; None: the last answer was good."""
+
+
+_MISSING = CachedRules(RulesState.MISSING)
+
+
+class RobotsCache:
+    """
+    Rules by origin (`https://example.com`, port only when it is not the scheme's own).
+
+    Thread-safe; may be carried over a fork. Every method raises `RobotsUnavailable` when Redis does
+    not answer. Only the rules for `agent` and `*` are kept, so a cache answers for no other agent.
+
+    Args:
+        redis_url: of the shared Redis.
+        settings: how long rules hold, and what one registered domain may keep.
+        prefix: put before every key.
+        clock: for ages and for how long memory is trusted.
+        agent: the User-Agent or product token whose rules are kept.
+        memory: what this process keeps; None: one with the default bounds.
+    """
+
+    def __init__(
+        self,
+        redis_url: str,
+        settings: PolitenessSettings,
+        prefix: str = "aragog:",
+        clock: Clock | None = None,
+        agent: str = "",
+        memory: RobotsMemory | None = None,
+    ) -> None:
+        self._settings = settings
+        self._agent = product_token(agent)
+        self._prefix = prefix
+        self._clock = clock or SystemClock()
+        self._redis = connect(redis_url, setting="redis.url")
+        self._get = self._redis.register_script(_source("robots_get"))
+        self._put = self._redis.register_script(_source("robots_put"))
+        self._shared = SharedClock(self._clock, self._server_ms)
+        self._memory = memory or RobotsMemory()
+
+    def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
+        """The rules of each origin; one round trip, none for those looked at within 5 s."""
+        wanted = list(dict.fromkeys(origins))
+        looked_s = self._clock.monotonic_s()
+        ahead_ms = self._shared.ahead_ms()
+        local = {origin: self._remembered(origin, looked_s) for origin in wanted}
+        # Memory is trusted for good news alone. Rules that have just run out here may have been
+        # fetched by another process meanwhile, and saying MISSING would send its caller round.
+        unsure = [
+            origin
+            for origin in wanted
+            if self._found(local[origin], ahead_ms).state is not RulesState.FRESH
+        ]
+        if unsure:
+            local.update(self._look(unsure, looked_s))
+        return {origin: self._found(local[origin], ahead_ms) for origin in wanted}
+
+    def get(self, origin: str) -> CachedRules:
+        """The rules of one origin."""
+        return self.get_many([origin])[origin]
+
+    def _remembered(self, origin: str, looked_s: float) -> tuple[RobotsRecord, RobotsRules] | None:
+        """What this process knows well enough, without asking."""
+        known = self._memory.get(origin)
+        if known is None or looked_s - known[2] >= LOOK_AGAIN_S:
+            return None
+        return known[:2]
+
+    def _look(
+        self, origins: Sequence[str], looked_s: float
+    ) -> dict[str, tuple[RobotsRecord, RobotsRules] | None]:
+        """What Redis knows, and remember it."""
+        # Rules are held on to here, since they may fall out of memory before Redis has answered
+        # that they are the current ones.
+        known = [self._memory.get(origin) for origin in origins]
+        versions = b"".join(of[0].version if of else _NO_VERSION for of in known)
+        keys = [self._key("robots", origin) for origin in origins]
+        with _robots_errors():
+            answers = cast("list[bytes | None]", self._get(keys=keys, args=[versions, HEAD.size]))
+        found: dict[str, tuple[RobotsRecord, RobotsRules] | None] = dict.fromkeys(origins)
+        for origin, answer, held in zip(origins, answers, known, strict=True):
+            if answer is None:
+                continue
+            record = unpack_head(answer)
+            current = held[1] if held and held[0].version == record.version else None
+            rules = current if current is not None else self._parse(record, answer)
+            if rules.agent not in (None, self._agent):
+                continue  # kept for another User-Agent: ours is not known
+            self._memory.keep(origin, record, rules, looked_s)
+            found[origin] = record, rules
+        return found
+
+    def _parse(self, record: RobotsRecord, answer: bytes) -> RobotsRules:
+        rules = self._memory.rules(record.version)
+        if rules is not None:
+            return rules
+        if packed := unpack_rules(answer):
+            return RobotsRules.unpack(packed)
+        return rules_for_status(record.status if record.status > 0 else None)
+
+    def _found(self, known: tuple[RobotsRecord, RobotsRules] | None, ahead_ms: int) -> CachedRules:
+        if known is None:
+            return _MISSING
+        record, rules = known
+        now_ms = self._clock.now_ms() + ahead_ms
+        age_s = (now_ms - record.fetched_at_ms) / 1000
+        tried_ago_s = (now_ms - record.tried_at_ms) / 1000
+        lately_failed = record.failing_since_ms > 0 and tried_ago_s < self._settings.robots_error_s
+        if record.good:
+            if age_s >= self._settings.robots_usable_s:
+                return _MISSING
+            fresh = lately_failed or age_s < self._settings.robots_fresh_s
+        elif lately_failed:
+            fresh = True
+        else:
+            return _MISSING
+        retry_at_ms = record.tried_at_ms + self._settings.robots_error_s * 1000
+        return CachedRules(
+            state=RulesState.FRESH if fresh else RulesState.STALE,
+            rules=rules,
+            fetched_at_ms=int(record.fetched_at_ms) - ahead_ms,
+            status=record.status if record.status > 0 else None,
+            unreachable=not record.good,
+            retry_at_ms=int(retry_at_ms) - ahead_ms if record.failing_since_ms else None,
+        )
+
+    def put(self, origin: str, status: int | None, body: bytes, fetched_at_ms: int) -> None:
+        """
+        Keep what asking for robots.txt came to, and free the claim on its refresh.
+
+        Safe to repeat, and late: an older answer never replaces a newer one.
+
+        Args:
+            origin: as for `get_many`.
+            status: of the last answer, after redirects; None: there was none (DNS, connect,
+                timeout), or none that can be read.
+            body: its first 500 KiB count.
+            fetched_at_ms: when the answer came, or when it was given up.
+        """
+        error, settings = is_error(status), self._settings
+        fetched_at_ms += self._shared.ahead_ms()
+        held_s = settings.robots_error_s if error else settings.robots_fresh_s
+        life_s = 2 * settings.robots_error_s if error else settings.robots_usable_s
+        usable_ms = settings.robots_usable_s * 1000
+        keys = [
+            self._key("robots", origin), self._key("robots.claim", origin),
+            f"{self._prefix}robots.due", self._key("robots.domain", registered_domain(origin)),
+        ]  # fmt: skip
+        packed = b""
+        if status is not None and 200 <= status < 300:
+            packed = RobotsRules.parse(body, self._agent).packed()
+        args: list[bytes | str | float] = [
+            pack_record(status, packed, fetched_at_ms), int(error), int(life_s * 1000),
+            fetched_at_ms - usable_ms, fetched_at_ms + held_s * 1000, origin,
+            fetched_at_ms - usable_ms, self._key("robots", ""), RECORD_OVERHEAD_BYTES,
+            settings.robots_domain_max_bytes, int(settings.robots_usable_s * 1000),
+        ]  # fmt: skip
+        with _robots_errors():
+            self._put(keys=keys, args=args)
+        self._memory.drop(origin)
+
+    def claim_refresh(self, origins: Iterable[str]) -> list[str]:
+        """
+        Those of `origins` whose robots.txt the caller is to fetch now; the rest is claimed already.
+
+        One round trip. A claim ends with `put`, or after 60 s.
+        """
+        wanted = list(dict.fromkeys(origins))
+        with _robots_errors(), self._redis.pipeline(transaction=False) as pipe:
+            for origin in wanted:
+                pipe.set(self._key("robots.claim", origin), 1, nx=True, px=int(CLAIM_S * 1000))
+            claimed = pipe.execute()
+        return [origin for origin, mine in zip(wanted, claimed, strict=True) if mine]
+
+    def release_refresh(self, origins: Iterable[str]) -> None:
+        """Give claims back without an answer: the slot to ask is too far away to hold them."""
+        keys = [self._key("robots.claim", origin) for origin in origins]
+        if keys:
+            with _robots_errors():
+                self._redis.delete(*keys)
+
+    def hold_refresh(self, waits_ms: Mapping[str, int]) -> None:
+        """
+        Keep claims until the slots reserved to ask, so many ms from now, and 60 s more.
+
+        Whoever meets such a claim waits as long (`refresh_in_ms`), instead of reserving a slot of
+        its own. Claims end after 10 minutes all the same, should their message be lost.
+        """
+        if not waits_ms:
+            return
+        with _robots_errors(), self._redis.pipeline(transaction=False) as pipe:
+            for origin, wait_ms in waits_ms.items():
+                px = min(wait_ms, MAX_HOLD_MS) + int(CLAIM_S * 1000)
+                pipe.set(self._key("robots.claim", origin), 1, px=px)
+            pipe.execute()
+
+    def refresh_in_ms(self, origins: Sequence[str]) -> dict[str, int]:
+        """How long until each claimed origin is asked, in ms; 0: now, or nobody claims it."""
+        with _robots_errors(), self._redis.pipeline(transaction=False) as pipe:
+            for origin in origins:
+                pipe.pttl(self._key("robots.claim", origin))
+            left_ms = pipe.execute()
+        lasts_ms = int(CLAIM_S * 1000)
+        return {of: max(0, ms - lasts_ms) for of, ms in zip(origins, left_ms, strict=True)}
+
+    def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
+        """
+        Up to `limit` origins in use whose rules want a refresh before `before_ms`, soonest first.
+
+        Those returned are not returned again for 60 s. Rules that nobody used since they were
+        fetched are left to expire. Two round trips for each `limit` origins looked at.
+        """
+        due, found = f"{self._prefix}robots.due", list[str]()
+        before_ms += self._shared.ahead_ms()
+        with _robots_errors():
+            while len(found) < limit:
+                names = cast(
+                    "list[bytes]", self._redis.zrangebyscore(due, "-inf", before_ms, 0, limit)
+                )
+                origins = [name.decode() for name in names]
+                with self._redis.pipeline(transaction=False) as pipe:
+                    for origin in origins:
+                        pipe.getrange(self._key("robots", origin), 0, 0)
+                    used = [flag == b"\x01" for flag in pipe.execute()]
+                in_use = [origin for origin, yes in zip(origins, used, strict=True) if yes]
+                idle = [origin for origin, yes in zip(origins, used, strict=True) if not yes]
+                again_ms = max(before_ms, self._server_ms()) + int(CLAIM_S * 1000)
+                with self._redis.pipeline(transaction=False) as pipe:
+                    if idle:
+                        pipe.zrem(due, *idle)
+                    if in_use:
+                        pipe.zadd(due, dict.fromkeys(in_use, again_ms), xx=True)
+                    pipe.execute()
+                found += in_use
+                if len(origins) < limit:
+                    break
+        return found
+
+    def _server_ms(self) -> int:
+        with _robots_errors():
+            seconds, micros = self._redis.time()
+        return int(seconds * 1000 + micros // 1000)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._redis.close()
+
+    def _key(self, kind: str, origin: str) -> str:
+        return f"{self._prefix}{kind}:{origin}"
+
+
+@contextmanager
+def _robots_errors() -> Iterator[None]:
+    try:
+        yield
+    except RedisError as error:
+        raise RobotsUnavailable("robots cache", f"{type(error).__name__}: {error}") from error
+
+
+def _source(name: str) -> str:
+    return files("aragog.politeness").joinpath(f"lua/{name}.lua").read_text("utf-8")

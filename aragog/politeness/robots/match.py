@@ -1,0 +1,180 @@
+"""
+Which rule decides about a path: the longest that matches, and of two equally long the one that
+allows (RFC 9309 section 2.2.2).
+
+`*` stands for any characters and a final `$` for the end. Nothing backtracks: a pattern is its
+literal parts, each looked for once after the one before, so a match costs at most the length of
+the path times that of the pattern, as in Google's parser. Plain prefixes, which most rules are,
+are found in a dictionary by length, whatever their number. What one question may cost is bounded.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from aragog.politeness.robots.parse import Rule
+from aragog.politeness.robots.spelling import comparable_path, comparable_pattern
+
+# Up to so many rules with wildcards, trying each is faster than an index.
+FEW = 24
+
+# What one question may cost, in comparisons of two characters: about 20 ms at worst. Ordinary files
+# stay under a hundredth of it.
+MAX_WORK = 40_000_000
+# What a rule that must be tried costs beside its comparisons, and a character of the path.
+RULE_WORK, CHAR_WORK = 1_500, 100
+
+
+class TooCostly(Exception):
+    """Deciding about this path would take more than `MAX_WORK`."""
+
+
+class _Wild(NamedTuple):
+    """A rule that is more than a prefix."""
+
+    priority: int
+    allow: bool
+    needle: str
+    """Its longest literal part: without it in the path there is no match."""
+    parts: tuple[str, ...]
+    anchored: bool
+    size: int
+    """Characters of all its parts."""
+    rule: Rule
+
+
+class Matcher:
+    """
+    The rules of one agent, ready to be asked.
+
+    Args:
+        rules: in the order of the file; of two that say the same the first is named.
+    """
+
+    __slots__ = ("_by_gram", "_grams", "_lengths", "_others", "_prefixes")
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._prefixes: dict[str, Rule] = {}
+        wild: dict[tuple[bool, str, bool], _Wild] = {}
+        for rule in rules:
+            pattern, anchored = comparable_pattern(rule.pattern, allow=rule.allow)
+            if anchored or "*" in pattern:
+                key = (rule.allow, pattern, anchored)
+                if key not in wild:
+                    wild[key] = _wild(rule, pattern, anchored, len(pattern) + anchored)
+            else:
+                known = self._prefixes.setdefault(pattern, rule)
+                if rule.allow and not known.allow:
+                    self._prefixes[pattern] = rule
+            if rule.allow and (also := _index_page(rule, pattern)):
+                wild.setdefault((True, also.parts[0], True), also)
+        self._lengths = sorted({len(prefix) for prefix in self._prefixes})
+        self._index(sorted(wild.values(), key=_order))
+
+    def _index(self, wild: list[_Wild]) -> None:
+        """
+        Files with hundreds of wildcards are asked by what the path has in it: a rule can only match
+        a path that has one certain trigram of the rule's longest literal part.
+        """
+        self._by_gram: dict[str, list[_Wild]] = {}
+        self._others: list[_Wild] = wild
+        if len(wild) > FEW:
+            self._others = [w for w in wild if len(w.needle) < 3]
+            for w in wild:
+                if len(w.needle) >= 3:
+                    self._by_gram.setdefault(_rarest(w.needle, self._by_gram), []).append(w)
+        self._grams = frozenset(self._by_gram)
+
+    def best(self, path: str) -> Rule | None:
+        """
+        The rule that decides about `path` (path and query, in any spelling); None when none does.
+
+        Raises:
+            TooCostly: the path is too long for that many wildcards.
+        """
+        path = comparable_path(path)
+        found, priority = self._longest_prefix(path)
+        allow = found.allow if found else False
+        for wild in self._candidates(path):
+            if wild.priority < priority or (
+                wild.priority == priority and (allow or not wild.allow)
+            ):
+                break
+            if _matches(path, wild):
+                return wild.rule
+        return found
+
+    def _candidates(self, path: str) -> list[_Wild]:
+        """Rules with wildcards whose longest part is in the path, the one that wins first."""
+        if not self._others and not self._grams:
+            return []
+        if len(path) * CHAR_WORK > MAX_WORK:
+            raise TooCostly
+        if not self._grams:
+            _bound(path, self._others)
+            return [w for w in self._others if w.needle in path]
+        found = self._others.copy()
+        for gram in self._grams & {path[at : at + 3] for at in range(len(path) - 2)}:
+            found += self._by_gram[gram]
+        _bound(path, found)
+        return sorted([w for w in found if w.needle in path], key=_order)
+
+    def _longest_prefix(self, path: str) -> tuple[Rule | None, int]:
+        prefixes, lengths = self._prefixes, self._lengths
+        for at in range(bisect_right(lengths, len(path)) - 1, -1, -1):
+            rule = prefixes.get(path[: lengths[at]])
+            if rule is not None:
+                return rule, lengths[at]
+        return None, 0
+
+
+def _bound(path: str, rules: list[_Wild]) -> None:
+    """TooCostly when trying these rules on `path` could take too long."""
+    if len(rules) * RULE_WORK + len(path) * sum([w.size for w in rules]) > MAX_WORK:
+        raise TooCostly
+
+
+def _wild(rule: Rule, pattern: str, anchored: bool, priority: int) -> _Wild:
+    parts = tuple(pattern.split("*"))
+    # Components in the middle that are empty say nothing; the first and last hold the ends.
+    parts = (parts[0], *(p for p in parts[1:-1] if p), *parts[1:][-1:])
+    needle = max(parts, key=len)
+    return _Wild(priority, rule.allow, needle, parts, anchored, len(pattern), rule)
+
+
+def _order(wild: _Wild) -> tuple[int, bool, int]:
+    return (-wild.priority, not wild.allow, wild.rule.line)
+
+
+def _rarest(needle: str, by_gram: dict[str, list[_Wild]]) -> str:
+    """A trigram of `needle`, from its end, that the fewest rules are filed under."""
+    end = len(needle)
+    grams = [needle[at : at + 3] for at in range(max(0, end - 10), end - 2)]
+    return min(grams, key=lambda gram: len(by_gram.get(gram, ())))
+
+
+def _index_page(rule: Rule, pattern: str) -> _Wild | None:
+    """`Allow: /a/index.html` opens `/a/` as well, as in Google's parser."""
+    slash = pattern.rfind("/")
+    if slash < 0 or not pattern.startswith("/index.htm", slash):
+        return None
+    return _wild(rule, pattern[: slash + 1], anchored=True, priority=slash + 2)
+
+
+def _matches(path: str, wild: _Wild) -> bool:
+    parts = wild.parts
+    if not path.startswith(parts[0]):
+        return False
+    at = len(parts[0])
+    if len(parts) == 1:
+        return not wild.anchored or at == len(path)
+    for part in parts[1:-1]:
+        found = path.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    if wild.anchored:
+        return len(path) - at >= len(parts[-1]) and path.endswith(parts[-1])
+    return path.find(parts[-1], at) >= 0

@@ -1,0 +1,1 @@
+"""The UrlStore over HTTP and JSON."""

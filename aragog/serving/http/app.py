@@ -1,0 +1,130 @@
+"""The API as an ASGI application: which path and method is answered by what, for which scope."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from aragog.serving.auth import READ, WRITE, Tokens
+from aragog.serving.http.calls import StoreCalls
+from aragog.serving.http.changes import ChangesApi
+from aragog.serving.http.middleware import Guarded
+from aragog.serving.http.problems import Problem
+from aragog.serving.http.reads import Reads
+from aragog.serving.http.status import Status
+from aragog.serving.http.writes import Enqueue, Writes
+from aragog.settings import ServingSettings
+from aragog.urlstore.store import UrlStore
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class Api:
+    """
+    The API over one UrlStore; an ASGI application.
+
+    Args:
+        store: read and written.
+        settings: limits, deadlines, tokens.
+        enqueue: `Aragog.enqueue`; None: `POST /v1/enqueue` is answered 501.
+        metrics: the text of /metrics.
+    """
+
+    def __init__(
+        self,
+        store: UrlStore,
+        settings: ServingSettings,
+        *,
+        enqueue: Enqueue | None = None,
+        metrics: Callable[[], bytes] = bytes,
+    ) -> None:
+        self._calls = StoreCalls(store, settings)
+        self._tokens = Tokens(settings.tokens)
+        self._changes = ChangesApi(self._calls, most_readers=settings.max_in_flight)
+        self._status = Status(self._calls, metrics)
+        self._app: ASGIApp = Guarded(self._router(enqueue), settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+    def drain(self) -> None:
+        """The server stops: readiness is 503 from now on, waiting readers of the feed end."""
+        self._status.draining = self._changes.draining = True
+
+    @property
+    def running_calls(self) -> int:
+        """Store calls that still run; after a drain, those that were abandoned."""
+        return self._calls.running
+
+    def close(self) -> None:
+        """Release the threads."""
+        self._calls.close()
+
+    def _router(self, enqueue: Enqueue | None) -> Router:
+        status, reads, writes = self._status, Reads(self._calls), Writes(self._calls, enqueue)
+        return Router(
+            [
+                self._route("/v1/urls", GET=reads.url, PUT=writes.put, PATCH=writes.patch,
+                            DELETE=writes.delete),
+                self._route("/v1/urls:batchGet", POST=reads.batch_get),
+                self._route("/v1/links", GET=reads.links),
+                self._route("/v1/aliases", GET=reads.aliases),
+                self._route("/v1/history", GET=reads.history),
+                self._route("/v1/content", GET=reads.content),
+                self._route("/v1/changes", GET=self._changes.answer),
+                self._route("/v1/enqueue", POST=writes.enqueue),
+                self._route("/metrics", GET=status.metrics),
+                self._route("/", open_to_all=True, GET=status.index),
+                self._route("/docs", open_to_all=True, GET=status.docs),
+                self._route("/openapi.json", open_to_all=True, GET=status.openapi),
+                self._route("/healthz", open_to_all=True, GET=status.health),
+                self._route("/readyz", open_to_all=True, GET=status.ready),
+            ],
+            redirect_slashes=False,
+            default=_no_such_path,
+        )  # fmt: skip
+
+    def _route(self, path: str, *, open_to_all: bool = False, **methods: Endpoint) -> Route:
+        """One path; a method that it has not is answered 405."""
+        allowed = sorted({*methods, "OPTIONS", *(["HEAD"] if "GET" in methods else [])})
+
+        async def answer(request: Request) -> Response:
+            request.scope["aragog.route"] = path
+            method = "GET" if request.method == "HEAD" else request.method
+            if method == "OPTIONS":
+                return Response(None, 204, {"Allow": ", ".join(allowed)})
+            endpoint = methods.get(method)
+            if endpoint is None:
+                raise Problem(
+                    405, f"{method} is not a method of {path}", {"Allow": ", ".join(allowed)}
+                )
+            if not open_to_all:
+                self._tokens.check(request.headers.get("authorization"), _scope_of(path, method))
+            return await endpoint(request)
+
+        # Without methods, so that every method comes here.
+        return Route(path, _Endpoint(answer))
+
+
+class _Endpoint:
+    """An ASGI application of a function, whatever the method; errors are for the middleware."""
+
+    def __init__(self, answer: Endpoint) -> None:
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._answer(Request(scope, receive, send))
+        await response(scope, receive, send)
+
+
+def _scope_of(path: str, method: str) -> str:
+    reading = method == "GET" or path.endswith(":batchGet")
+    return READ if reading else WRITE
+
+
+async def _no_such_path(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    raise Problem(404, "there is no such path; see /openapi.json")

@@ -1,0 +1,119 @@
+"""What every route has: the store, its threads, the deadlines."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from aragog.serving.http.store_threads import StoreThreads
+from aragog.settings import ServingSettings
+from aragog.urlstore.store import UrlStore
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MOST_FEED_THREADS = 4
+MOST_BROKER_THREADS = 4
+
+
+class StoreCalls:
+    """
+    Calls of one UrlStore, each in a thread and within its deadline.
+
+    Each kind of call has threads of its own, so that a content store or broker that hangs delays no
+    read of metadata, and requests delay no readiness probe.
+    """
+
+    def __init__(self, store: UrlStore, settings: ServingSettings) -> None:
+        self.store = store
+        self.settings = settings
+        self.deadline_s = settings.deadline_ms / 1000
+        self._content_deadline_s = settings.content_deadline_ms / 1000
+        most = settings.max_in_flight
+        self._metadata = StoreThreads("store", settings.threads, most)
+        self._content = StoreThreads("content", settings.content_threads, most)
+        self._feed = StoreThreads("feed", MOST_FEED_THREADS, most)
+        self._broker = StoreThreads("broker", MOST_BROKER_THREADS, most)
+        self._status = StoreThreads("status", 1, 8)
+        self._metrics = StoreThreads("metrics", 1, 8)
+        self._all = (
+            self._metadata,
+            self._content,
+            self._feed,
+            self._broker,
+            self._status,
+            self._metrics,
+        )
+
+    async def metadata(
+        self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """`call(store, ...)`; raises Overloaded, TimeoutError and what the store raises."""
+        return await self._metadata.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
+
+    async def content(
+        self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """The same for page content."""
+        return await self._content.run(
+            partial(call, self.store, *args, **kwargs), self._content_deadline_s
+        )
+
+    async def feed(
+        self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """The same for the change feed."""
+        return await self._feed.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
+
+    async def broker(self, call: Callable[[], T]) -> T:
+        """A call that enqueues, within the deadline of content."""
+        return await self._broker.run(call, self._content_deadline_s)
+
+    async def metrics(self, call: Callable[[], T]) -> T:
+        """A scrape, which may take seconds while a part does not answer."""
+        return await self._metrics.run(call, self._content_deadline_s)
+
+    async def status(
+        self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """A call of the readiness probe, which must not wait behind requests."""
+        return await self._status.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
+
+    @property
+    def running(self) -> int:
+        """Calls that run or wait, abandoned ones included."""
+        return sum(threads.busy for threads in self._all)
+
+    def close(self) -> None:
+        """Release the threads; calls that run are not waited for."""
+        for threads in self._all:
+            threads.close()
+
+
+def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A value as JSON."""
+    return Response(orjson.dumps(value), status, headers, media_type="application/json")
+
+
+def tagged(request: Request, value: Any, version: str, **headers: str) -> Response:
+    """
+    A value as JSON with an ETag, or 304 where the client has it already (RFC 9110, 13.1.2).
+
+    The tag is the record's version, which `If-Match` of a write takes, and a hash of the body.
+    """
+    body = orjson.dumps(value)
+    tag = f'"{version}.{hashlib.blake2b(body, digest_size=8).hexdigest()}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache", **headers}
+    known = [
+        one.strip().removeprefix("W/")
+        for one in request.headers.get("if-none-match", "").split(",")
+    ]
+    if tag in known or "*" in known:
+        return Response(None, 304, headers)
+    return Response(body, 200, headers, media_type="application/json")

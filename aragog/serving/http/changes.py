@@ -1,0 +1,138 @@
+"""
+The change feed over HTTP: `GET /v1/changes`, by long poll or as server-sent events.
+
+A reader keeps the cursor of the last answer and gives it with the next request; with
+`Accept: text/event-stream` each event's id is its cursor, and a client that reconnects sends the
+last one by itself (Last-Event-ID). Readers that wait cost a look at the feed every half second,
+in a thread, and count against a limit of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from aragog.errors import TransientError
+from aragog.pipeline.webhooks.change_json import Reader, plain
+from aragog.serving.http.calls import StoreCalls, json_response
+from aragog.serving.http.parameters import Query
+from aragog.serving.http.problems import Overloaded, unavailable
+from aragog.urlstore.feed.changes import Change
+from aragog.urlstore.records import ListPage
+from aragog.urlstore.store import UrlStore
+
+NOW = "now"
+"""A cursor that stands for the feed's end."""
+MOST = 1000
+LONGEST_WAIT_MS = 30_000
+LOOK_S = 0.5
+HEARTBEAT_S = 15.0
+
+
+class ChangesApi:
+    """
+    Answers readers of the feed.
+
+    Args:
+        calls: of the store.
+        most_readers: waiting at once; more are answered 503.
+        sleep: waits between two looks at the feed.
+    """
+
+    def __init__(
+        self,
+        calls: StoreCalls,
+        *,
+        most_readers: int = 256,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._calls = calls
+        self._most_readers = most_readers
+        self._sleep = sleep
+        self._readers = 0
+        self.draining = False
+        """True: the server stops; polls are answered and streams end."""
+
+    async def answer(self, request: Request) -> Response:
+        """`GET /v1/changes`: at once, as soon as there is something, or event by event."""
+        asked = _Asked(request)
+        if self._readers >= self._most_readers:
+            raise unavailable("too many readers of the feed at once")
+        if "text/event-stream" in request.headers.get("accept", ""):
+            await self._page(asked, asked.cursor)  # a bad cursor is answered with a status
+            return StreamingResponse(
+                self._events(asked),
+                headers={"Cache-Control": "no-store"},
+                media_type="text/event-stream",
+            )
+        return await self._poll(asked)
+
+    async def _poll(self, asked: _Asked) -> Response:
+        self._readers += 1
+        try:
+            page = await self._page(asked, asked.cursor)
+            left_s = asked.wait_ms / 1000
+            while not page.items and left_s > 0 and not self.draining:
+                await self._sleep(min(LOOK_S, left_s))
+                left_s -= LOOK_S
+                page = await self._page(asked, page.cursor)
+        finally:
+            self._readers -= 1
+        read = self._calls.store.formats.to_json
+        told = {"changes": [plain(change, read) for change in page.items], "cursor": page.cursor}
+        return json_response(told)
+
+    async def _events(self, asked: _Asked) -> AsyncGenerator[bytes, None]:
+        self._readers += 1
+        try:
+            cursor, silent_s = asked.cursor, 0.0
+            read = self._calls.store.formats.to_json
+            while not self.draining:
+                page = await self._page(asked, cursor)
+                silent_s = 0.0 if page.items else silent_s + LOOK_S
+                if page.items:
+                    yield b"".join(_event(change, read) for change in page.items)
+                elif silent_s >= HEARTBEAT_S or cursor == asked.cursor == NOW:
+                    silent_s = 0.0
+                    yield b": still here\n\n"
+                cursor = page.cursor
+                if len(page.items) < asked.limit:
+                    await self._sleep(LOOK_S)
+        except (TransientError, TimeoutError, Overloaded):
+            return  # the stream ends; the reader connects again with its cursor
+        finally:
+            self._readers -= 1
+
+    async def _page(self, asked: _Asked, cursor: str | None) -> ListPage[Change]:
+        return await self._calls.feed(_read, asked, cursor)
+
+
+def _read(store: UrlStore, asked: _Asked, cursor: str | None) -> ListPage[Change]:
+    if cursor == NOW:
+        cursor = store.changes_end()
+    return store.changes(cursor, asked.limit, owner=asked.owner, host=asked.host)
+
+
+class _Asked:
+    """What a request asks for; BadInput where it cannot be read."""
+
+    def __init__(self, request: Request) -> None:
+        query = Query(request)
+        self.cursor = request.headers.get("last-event-id") or query.get("cursor")
+        self.owner = query.get("owner")
+        self.host = query.get("host")
+        self.limit = query.number("limit", 100, least=1, most=MOST)
+        self.wait_ms = query.number("wait_ms", 0, least=0, most=LONGEST_WAIT_MS)
+
+
+def _event(change: Change, read: Reader) -> bytes:
+    told = orjson.dumps(plain(change, read))
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (
+        change.cursor.encode(),
+        change.kind.encode(),
+        told,
+    )

@@ -1,0 +1,169 @@
+"""
+What happens to every request before a route sees it, and to every error after.
+
+The Host header, the size and the pace of the body, errors as problem details, request metrics.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from prometheus_client import Counter, Gauge, Histogram
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from aragog.serving.http.problems import Problem, problem_of, unavailable
+from aragog.settings import ServingSettings
+from aragog.settings.allowed_hosts import is_allowed_host
+
+log = logging.getLogger(__name__)
+
+MOST_BUFFERED_BODIES = 16
+"""Bodies of full length that all requests together may hold in memory."""
+
+REQUESTS = Counter(
+    "aragog_http_requests", "Requests by route and status.", ["method", "route", "status"]
+)
+SECONDS = Histogram(
+    "aragog_http_request_seconds",
+    "Until the response begins.",
+    ["route"],
+    buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
+)
+IN_FLIGHT = Gauge("aragog_http_requests_in_flight", "Requests that are being answered.")
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class Guarded:
+    """The outermost ASGI middleware of the API."""
+
+    def __init__(self, app: ASGIApp, settings: ServingSettings) -> None:
+        self._app = app
+        self._settings = settings
+        self._hosts = (*settings.allowed_hosts, settings.host)
+        self._buffered_bytes = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        exchange = _Exchange(scope, send)
+        IN_FLIGHT.inc()
+        try:
+            self._check_host(scope)
+            body = await self._body(scope, receive, exchange)
+            self._buffered_bytes += len(body)
+            try:
+                await self._app(scope, _replay(body, receive), exchange.send)
+            finally:
+                self._buffered_bytes -= len(body)
+        except Exception as error:  # noqa: BLE001 - the last line of defense: no request without answer
+            await exchange.fail(error)
+        finally:
+            IN_FLIGHT.dec()
+            exchange.count()
+
+    def _check_host(self, scope: Scope) -> None:
+        found = [value for name, value in scope["headers"] if name == b"host"]
+        if len(found) > 1 or (not found and scope["http_version"] != "1.0"):
+            raise Problem(400, "exactly one Host header is required")
+        if found and not is_allowed_host(found[0].decode("latin-1"), self._hosts):
+            raise Problem(
+                421, "this server does not answer for that Host; see serving.allowed_hosts"
+            )
+
+    async def _body(self, scope: Scope, receive: Receive, exchange: _Exchange) -> bytes:
+        """The whole body, within its limits of size and time."""
+        most = self._settings.max_body_bytes
+        length = next((v for n, v in scope["headers"] if n == b"content-length"), b"")
+        chunked = any(name == b"transfer-encoding" for name, _ in scope["headers"])
+        if not chunked and (not length or length == b"0"):
+            return b""
+        exchange.unread = True  # until it is read: the connection cannot go on after an error
+        if length.isdigit() and int(length) > most:
+            raise _too_large(most)
+        pieces: list[bytes] = []
+        total = 0
+        try:
+            async with asyncio.timeout(self._settings.head_timeout_s):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Problem(400, "the body ends early")
+                    piece = message.get("body", b"")
+                    total += len(piece)
+                    if total > most:
+                        raise _too_large(most)
+                    if self._buffered_bytes + total > most * MOST_BUFFERED_BODIES:
+                        raise unavailable("too many large requests at once")
+                    pieces.append(piece)
+                    if not message.get("more_body"):
+                        break
+        except TimeoutError as error:
+            raise Problem(408, "the body did not arrive in time") from error
+        exchange.unread = False
+        return b"".join(pieces)
+
+
+class _Exchange:
+    """One request and its response."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._scope = scope
+        self._send = send
+        self._began_s = time.perf_counter()
+        self._status = 0
+        self.unread = False
+
+    async def send(self, message: Message) -> None:
+        """Hand a message on to the server."""
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            SECONDS.labels(self._route).observe(time.perf_counter() - self._began_s)
+            if self.unread:
+                message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
+        await self._send(message)
+
+    async def fail(self, error: Exception) -> None:
+        """Answer with the problem that the error is; where a response has begun, end it."""
+        problem = problem_of(error)
+        if problem.status == 500:
+            log.error("%s %s failed", self._scope["method"], self._scope["path"], exc_info=error)
+        if self._status:
+            raise error  # the server closes the connection: the client sees a short response
+        await problem.response()(self._scope, _nothing, self.send)
+
+    def count(self) -> None:
+        """Into the metrics."""
+        method = self._scope["method"]
+        REQUESTS.labels(
+            method if method in _METHODS else "other", self._route, str(self._status)
+        ).inc()
+
+    @property
+    def _route(self) -> str:
+        """The path of the route, one of few; never a path that a client made up."""
+        return str(self._scope.get("aragog.route", "none"))
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """The body once, then what the server reports: a disconnect."""
+    given = False
+
+    async def replayed() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replayed
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}
+
+
+def _too_large(most: int) -> Problem:
+    return Problem(413, f"the body is longer than {most} bytes (serving.max_body_bytes)")

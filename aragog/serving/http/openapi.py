@@ -1,0 +1,217 @@
+"""The API's OpenAPI 3.1 document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aragog.serving.http.schemas import SCHEMAS
+
+Operation = dict[str, Any]
+
+
+def _parameter(name: str, text: str, *, required: bool = False, **schema: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "query",
+        "required": required,
+        "description": text,
+        "schema": schema or {"type": "string"},
+    }
+
+
+def _header(name: str, text: str) -> dict[str, Any]:
+    return {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
+
+
+def _ref(schema: str) -> dict[str, Any]:
+    return {"schema": {"$ref": f"#/components/schemas/{schema}"}}
+
+
+def _json(text: str, schema: str) -> dict[str, Any]:
+    return {"description": text, "content": {"application/json": _ref(schema)}}
+
+
+def _problem(text: str) -> dict[str, Any]:
+    return {"description": text, "content": {"application/problem+json": _ref("Problem")}}
+
+
+def _body(text: str) -> dict[str, Any]:
+    return {"description": text, "content": {"*/*": {"schema": {}}}}
+
+
+_PROBLEMS = {
+    "400": _problem("The request cannot be read; `detail` says why."),
+    "401": _problem("No bearer token, or an unknown one."),
+    "403": _problem("The token has not the scope, or the URL was taken down."),
+    "404": _problem("Nothing is known of the URL."),
+    "412": _problem("The record has another version than `If-Match`."),
+    "413": _problem("The body is longer than serving.max_body_bytes."),
+    "415": _problem("The body is not declared to be JSON."),
+    "416": _problem("The range begins behind the end of the content."),
+    "421": _problem("The server does not answer for this Host."),
+    "500": _problem("An error of the server, which is in its log."),
+    "501": _problem("This server does not enqueue."),
+    "503": _problem("Too many requests at once, or the store does not answer."),
+    "504": _problem("Not answered within the deadline."),
+}
+_URL = _parameter("url", "Any spelling or alias of the URL, percent-encoded.", required=True)
+_FIELDS = _parameter("fields", "Names, separated by commas; all when missing.")
+_READ, _WRITE = [{"bearer": ["read"]}, {}], [{"bearer": ["write"]}, {}]
+
+
+def _operation(
+    name: str,
+    summary: str,
+    *parameters: dict[str, Any],
+    answers: dict[str, Any],
+    problems: str = "400 401 403 421 500 503 504",
+    security: list[dict[str, list[str]]] | None = None,
+    body: str | None = None,
+) -> Operation:
+    made: Operation = {"operationId": name, "summary": summary}
+    if parameters:
+        made["parameters"] = list(parameters)
+    if body is not None:
+        made["requestBody"] = {"required": True, "content": {"application/json": _ref(body)}}
+    made["responses"] = {**answers, **{code: _PROBLEMS[code] for code in problems.split()}}
+    made["security"] = [] if security is None else security
+    return made
+
+
+def _read(name: str, summary: str, *parameters: dict[str, Any], schema: str) -> Operation:
+    return _operation(
+        name, summary, _URL, *parameters,
+        answers={"200": _json("Found.", schema)}, security=_READ,
+        problems="400 401 403 404 421 500 503 504",
+    )  # fmt: skip
+
+
+_MATCH = _header("If-Match", "The ETag of the record that the write is meant for.")
+_CHANGED = "400 401 403 412 413 415 421 500 503 504"
+_VERSION = {"200": _json("Written.", "Version")}
+
+
+def _records() -> dict[str, Operation]:
+    read = _read(
+        "getUrl",
+        "Fields and facts of a URL, its aliases and the number of its inlinks",
+        _FIELDS,
+        _parameter("include", "`aliases,inlinks` (default), or empty for neither: cheaper."),
+        _header("If-None-Match", "ETags that the client has; answered 304 where one is current."),
+        schema="FullRecord",
+    )
+    read["responses"]["304"] = {"description": "The client has it already."}
+    return {
+        "get": read,
+        "put": _operation(
+            "putUrl", "Write fields; those that are not named are deleted", _URL, _MATCH,
+            body="Fields", answers=_VERSION, security=_WRITE, problems=_CHANGED,
+        ),
+        "patch": _operation(
+            "patchUrl", "Write fields, delete those that are null; others stay", _URL, _MATCH,
+            body="Fields", answers=_VERSION, security=_WRITE, problems=_CHANGED,
+        ),
+        "delete": _operation(
+            "deleteUrl", "Delete some fields, or the record", _URL,
+            _parameter("fields", "Names, separated by commas; the record when missing."),
+            answers={"204": {"description": "Deleted."}}, security=_WRITE,
+        ),
+    }  # fmt: skip
+
+
+def _public(name: str, summary: str, answer: dict[str, Any], problems: str = "421") -> Operation:
+    return _operation(name, summary, answers={"200": answer}, problems=problems)
+
+
+_WHOLE: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}
+
+DOCUMENT: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "info": {
+        "title": "aragog",
+        "version": "1",
+        "description": (
+            "The UrlStore over HTTP: metadata, links and content of URLs, by any spelling and "
+            "through any alias. Errors are problem details (RFC 9457)."
+        ),
+        "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+    },
+    "paths": {
+        "/v1/urls": _records(),
+        "/v1/urls:batchGet": {
+            "post": _operation(
+                "batchGetUrls", "Up to 1,000 records, with a result for each URL",
+                body="BatchGet", answers={"200": _json("A result for each URL.", "BatchResults")},
+                security=_READ, problems="400 401 403 413 415 421 500 503 504",
+            )
+        },
+        "/v1/links": {
+            "get": _read(
+                "getLinks", "Links from a URL, or to it; the Link header names the next page",
+                _parameter("direction", "out (default) or in.", type="string",
+                           enum=["out", "in"], default="out"),
+                _parameter("limit", "Links of one page.", **_WHOLE),
+                _parameter("cursor", "As the page before gave it."),
+                schema="Links",
+            )
+        },
+        "/v1/aliases": {
+            "get": _read("getAliases", "URLs that lead to the same page", schema="Aliases")
+        },
+        "/v1/history": {
+            "get": _read(
+                "getHistory", "Earlier values of a field, newest first",
+                _parameter("field", "Its name.", required=True), schema="History",
+            )
+        },
+        "/v1/content": {
+            "get": _operation(
+                "getContent", "The page's content as it was fetched", _URL,
+                _header("Range", "One range of bytes."),
+                answers={"200": _body("The body, of the type that its origin declared."),
+                         "206": _body("The range of it.")},
+                security=_READ, problems="400 401 403 404 416 421 500 503 504",
+            )
+        },
+        "/v1/changes": {
+            "get": _operation(
+                "getChanges", "What changed on pages fetched again; also as server-sent events",
+                _parameter("cursor", "As the answer before gave it; `now`: the feed's end."),
+                _parameter("owner", "Only pages that this owner holds."),
+                _parameter("host", "Only pages of this host."),
+                _parameter("limit", "Changes of one answer.", **_WHOLE),
+                _parameter("wait_ms", "How long to wait for a change.", type="integer",
+                           minimum=0, maximum=30_000, default=0),
+                answers={"200": {"description": "Changes behind the cursor.", "content": {
+                    "application/json": _ref("Changes"),
+                    "text/event-stream": {"schema": {"type": "string"}},
+                }}},
+                security=_READ,
+            )
+        },
+        "/v1/enqueue": {
+            "post": _operation(
+                "enqueue", "Send up to 1,000 URLs to be fetched, with a result for each",
+                body="Enqueue", answers={"202": _json("A result for each URL.", "Enqueued")},
+                security=_WRITE, problems="400 401 403 413 415 421 500 501 503 504",
+            )
+        },
+        "/metrics": {
+            "get": _operation(
+                "getMetrics", "Metrics for Prometheus",
+                answers={"200": {"description": "Text format 0.0.4.", "content": {
+                    "text/plain": {"schema": {"type": "string"}}}}},
+                security=_READ, problems="401 403 421 500 503 504",
+            )
+        },
+        "/healthz": {"get": _public("health", "The process answers", _json("Alive.", "State"))},
+        "/readyz": {
+            "get": _public("ready", "The server takes requests and its store answers",
+                           _json("Ready.", "State"), problems="421 503")
+        },
+    },
+    "components": {
+        "schemas": SCHEMAS,
+        "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+    },
+}  # fmt: skip

@@ -1,0 +1,177 @@
+"""
+uvicorn's HTTP/1.1 protocol with the limits that it leaves to a proxy in front of it.
+
+uvicorn bounds bodies by flow control and idle connections by a timeout. Added here: the size of a
+request's head, the time until it is complete, the number of pipelined requests, the number of
+connections, and the time that a client may take to read nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import TimerHandle
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from aragog.serving.http.problems import MEDIA_TYPE, Problem
+from aragog.settings import ServingSettings
+
+MOST_PIPELINED = 32
+"""Requests of one connection that wait for the response before them."""
+
+
+class _Refused(Exception):
+    """Raised in a parser's callback: stops the parser."""
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """One connection; `limited` makes the class for given settings."""
+
+    limits = ServingSettings()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._head_timer = _Timer(self.loop, self.limits.head_timeout_s, self._head_is_late)
+        self._write_timer = _Timer(self.loop, self.limits.send_timeout_s, self._abort)
+        self._head_bytes = 0
+        self._in_head = True
+        self._refusal: Problem | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.max_connections:
+            self._refuse(Problem(503, "too many connections", {"Retry-After": "1"}))
+            return
+        self._head_timer.start()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._head_timer.stop()
+        self._write_timer.stop()
+        self._unset_keepalive_if_required()
+        self.pipeline.clear()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        if self._in_head:
+            self._head_bytes += len(data)
+            self._head_timer.start()
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._in_head and self._head_bytes > self.limits.max_header_bytes:
+            self._refuse(_too_long(self.limits.max_header_bytes))
+
+    def on_message_begin(self) -> None:
+        self._in_head, self._head_bytes = True, 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        length = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        self._in_head, self._head_bytes = False, 0
+        self._head_timer.stop()
+        if length > self.limits.max_header_bytes:
+            self._refusal = _too_long(self.limits.max_header_bytes)
+        elif len(self.pipeline) >= MOST_PIPELINED:
+            self._refusal = Problem(429, f"more than {MOST_PIPELINED} pipelined requests")
+        elif self.parser.get_method() == b"CONNECT":
+            self._refusal = Problem(501, "this server is no proxy")
+        if self._refusal is not None:
+            raise _Refused
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._in_head = True
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's text
+        self._refuse(self._refusal or Problem(400, "this is no HTTP/1.1 request"))
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._write_timer.start()
+
+    def resume_writing(self) -> None:
+        self._write_timer.stop()
+        super().resume_writing()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """An upgrade that is not offered: answered as HTTP/1.1 (RFC 9110, 7.8), then closed."""
+        self.cycle.keep_alive = False
+
+    def _head_is_late(self) -> None:
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            self._head_timer.start()  # reading may be paused for the response before it
+        elif not self.transport.is_closing():
+            self._refuse(Problem(408, "the request did not arrive in time"))
+
+    def _abort(self) -> None:
+        self.transport.abort()
+
+    def _refuse(self, problem: Problem) -> None:
+        """Answer, unless another response has begun, and close."""
+        self._head_timer.stop()
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is None or cycle.response_complete or not cycle.response_started:
+            self.transport.write(_response(problem))
+        if cycle is not None:
+            cycle.disconnected = True  # what its application still sends goes nowhere
+            cycle.message_event.set()
+        self.pipeline.clear()
+        self.transport.close()
+        self._write_timer.start()  # a peer that does not read keeps a closed transport alive
+
+
+class _Timer:
+    """Calls `then` once, some seconds after `start`, unless stopped before."""
+
+    __slots__ = ("_handle", "_loop", "_seconds", "_then")
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, seconds: float, then: Callable[[], None]
+    ) -> None:
+        self._loop = loop
+        self._seconds = seconds
+        self._then = then
+        self._handle: TimerHandle | None = None
+
+    def start(self) -> None:
+        """From now on, unless it runs already."""
+        if self._handle is None:
+            self._handle = self._loop.call_later(self._seconds, self._fire)
+
+    def stop(self) -> None:
+        """Do not call."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def _fire(self) -> None:
+        self._handle = None
+        self._then()
+
+
+def limited(settings: ServingSettings) -> type[LimitedProtocol]:
+    """The protocol with the limits of these settings."""
+    return type("LimitedProtocol", (LimitedProtocol,), {"limits": settings})
+
+
+def _too_long(most: int) -> Problem:
+    return Problem(431, f"the request's head is longer than {most} bytes")
+
+
+def _response(problem: Problem) -> bytes:
+    body = orjson.dumps(problem.as_dict())
+    more = "".join(f"{name}: {value}\r\n" for name, value in problem.headers.items())
+    head = (
+        f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n"
+        f"content-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n"
+        f"{more}connection: close\r\n\r\n"
+    )
+    return head.encode("latin-1") + body

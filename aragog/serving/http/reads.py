@@ -1,0 +1,144 @@
+"""Routes that read: records, links, aliases, history, content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from aragog.errors import BadInput
+from aragog.serving.http import views
+from aragog.serving.http.calls import StoreCalls, json_response, tagged
+from aragog.serving.http.parameters import MOST_URLS, Query, json_object, optional_strings, strings
+from aragog.serving.http.problems import Overloaded, Problem
+from aragog.serving.http.ranges import byte_range
+from aragog.urlstore.store import UrlStore
+
+MOST_FIELDS = 1000
+MOST_CONTENTS = 32
+"""Page contents that are read or sent at once: each is in memory whole."""
+
+# A stranger's HTML under our origin: a browser must never run it as a page of this server.
+_SANDBOX = {
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Reads:
+    """The read routes over one UrlStore."""
+
+    def __init__(self, calls: StoreCalls) -> None:
+        self._calls = calls
+        self._contents = 0
+
+    async def url(self, request: Request) -> Response:
+        """`GET /v1/urls`: one record, with its aliases and the number of its inlinks."""
+        query = Query(request)
+        url, fields = query.required("url"), query.names("fields")
+        include = query.names("include")
+        if include is not None and set(include) - {"aliases", "inlinks"}:
+            raise BadInput("include: must be aliases,inlinks or empty")
+        more = include is None or bool(include)
+        found = await self._calls.metadata(views.read_url, url, fields, more=more)
+        if found is None:
+            raise _unknown()
+        return tagged(request, found, found["version"])
+
+    async def batch_get(self, request: Request) -> Response:
+        """`POST /v1/urls:batchGet`: up to 1,000 records, an error of its own for each URL."""
+        body = await json_object(request)
+        urls = strings(body, "urls", MOST_URLS)
+        fields = optional_strings(body, "fields", MOST_FIELDS)
+        return json_response({"results": await self._calls.metadata(views.read_urls, urls, fields)})
+
+    async def links(self, request: Request) -> Response:
+        """`GET /v1/links`: a page of links, with a Link header to the next page (RFC 8288)."""
+        query = Query(request)
+        url = query.required("url")
+        direction = query.get("direction", "out") or "out"
+        if direction not in ("in", "out"):
+            raise BadInput("direction: must be in or out")
+        limit = query.number("limit", 100, least=1, most=views.MOST_LINKS)
+        found = await self._calls.metadata(
+            views.read_links, url, direction, limit, query.get("cursor")
+        )
+        headers = {}
+        if found["cursor"]:
+            following = {
+                "url": url,
+                "direction": direction,
+                "limit": limit,
+                "cursor": found["cursor"],
+            }
+            headers["Link"] = f'</v1/links?{urlencode(following)}>; rel="next"'
+        return json_response(found, headers=headers)
+
+    async def aliases(self, request: Request) -> Response:
+        """`GET /v1/aliases`: URLs that lead to the same page."""
+        found = await self._calls.metadata(UrlStore.aliases, Query(request).required("url"))
+        return json_response({"aliases": found})
+
+    async def history(self, request: Request) -> Response:
+        """`GET /v1/history`: earlier values of a field, newest first."""
+        query = Query(request)
+        url, field = query.required("url"), query.required("field")
+        formats = self._calls.store.formats
+        values = await self._calls.metadata(UrlStore.history, url, field)
+        return json_response(
+            {
+                "history": [
+                    {"value": formats.to_json(field, value), "at_ms": at_ms}
+                    for value, at_ms in values
+                ]
+            }
+        )
+
+    async def content(self, request: Request) -> Response:
+        """`GET /v1/content`: the page's body as it was fetched."""
+        url = Query(request).required("url")
+        if self._contents >= MOST_CONTENTS:
+            raise Overloaded
+        self._contents += 1
+        try:
+            found = await self._calls.content(UrlStore.content, url)
+            if found is None:
+                raise _unknown()
+            part = byte_range(request.headers.get("range"), len(found.body))
+        except BaseException:
+            self._sent()
+            raise
+        kind = found.meta.get("content_type") or "application/octet-stream"
+        clean = "".join(c for c in kind if c.isprintable() and c.isascii())
+        headers = {**_SANDBOX, "Content-Type": clean, "Accept-Ranges": "bytes"}
+        if part is None:
+            return _Counted(found.body, 200, headers, self._sent)
+        begin, end = part
+        headers["Content-Range"] = f"bytes {begin}-{end - 1}/{len(found.body)}"
+        return _Counted(found.body[begin:end], 206, headers, self._sent)
+
+    def _sent(self) -> None:
+        self._contents -= 1
+
+
+class _Counted(Response):
+    """A response that reports when it was sent, or could not be."""
+
+    def __init__(
+        self, body: bytes, status: int, headers: dict[str, str], sent: Callable[[], None]
+    ) -> None:
+        super().__init__(body, status, headers)
+        self._report = sent
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._report()
+
+
+def _unknown() -> Problem:
+    return Problem(404, "nothing is known of this URL")

@@ -1,0 +1,129 @@
+"""Routes that write: fields of a record, the record itself, URLs to be fetched."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from aragog.errors import BadInput
+from aragog.pipeline.stages.enqueue import EnqueueResult
+from aragog.serving.http.calls import StoreCalls, json_response
+from aragog.serving.http.parameters import MOST_URLS, Query, json_object, strings
+from aragog.serving.http.problems import Problem
+from aragog.urlstore.store import UrlStore
+
+Enqueue = Callable[..., Iterable[EnqueueResult]]
+"""`aragog.client.Aragog.enqueue`."""
+
+MOST_DEPTH = 100
+
+
+class Writes:
+    """
+    The write routes over one UrlStore.
+
+    Args:
+        calls: of the store.
+        enqueue: sends URLs to be fetched; None: this server does not, and answers 501.
+    """
+
+    def __init__(self, calls: StoreCalls, enqueue: Enqueue | None = None) -> None:
+        self._calls = calls
+        self._enqueue = enqueue
+
+    async def put(self, request: Request) -> Response:
+        """`PUT /v1/urls`: these fields and no others."""
+        return await self._write(request, replace=True)
+
+    async def patch(self, request: Request) -> Response:
+        """`PATCH /v1/urls`: these fields are set, those that are null deleted, others stay."""
+        return await self._write(request, replace=False)
+
+    async def _write(self, request: Request, *, replace: bool) -> Response:
+        url, version = Query(request).required("url"), _expected_version(request)
+        body = await json_object(request, exact=True)
+        given = body.get("fields")
+        if not isinstance(given, dict) or body.keys() != {"fields"}:
+            raise BadInput('the body must be {"fields": {name: value}}')
+        formats = self._calls.store.formats
+        fields = {n: formats.from_json(n, v) for n, v in given.items() if v is not None}
+        deleted = [name for name, value in given.items() if value is None]
+        made = await self._calls.metadata(
+            _write, url, fields, deleted, replace=replace, if_version=version
+        )
+        return json_response({"version": made})
+
+    async def delete(self, request: Request) -> Response:
+        """`DELETE /v1/urls`: some fields, or the whole record, which a later fetch brings back."""
+        query = Query(request)
+        url, names = query.required("url"), query.names("fields")
+        if names is None:
+            await self._calls.metadata(UrlStore.remove, url)
+        elif names:
+            await self._calls.metadata(UrlStore.delete_fields, url, names)
+        else:
+            raise BadInput("fields: name one at least, or leave it out to delete the record")
+        return Response(None, 204)
+
+    async def enqueue(self, request: Request) -> Response:
+        """`POST /v1/enqueue`: up to 1,000 URLs to be fetched, a result for each."""
+        body = await json_object(request)
+        if self._enqueue is None:
+            raise Problem(501, "this server does not enqueue")
+        send, options = self._enqueue, _enqueue_options(body)
+        urls = strings(body, "urls", MOST_URLS)
+        results = await self._calls.broker(lambda: list(send(urls, **options)))
+        shown = [
+            {"input": one["given"], "status": one["fate"], "url": one["url"], "reason": one["why"]}
+            for one in map(dataclasses.asdict, results)
+        ]
+        return json_response({"results": shown}, 202)
+
+
+def _write(
+    store: UrlStore,
+    url: str,
+    fields: Mapping[str, bytes],
+    deleted: Iterable[str],
+    *,
+    replace: bool,
+    if_version: str | None,
+) -> str:
+    """Put first, so that a refused write deletes nothing."""
+    version = store.put(url, fields, if_version=if_version)
+    gone = list(deleted)
+    if replace:
+        found = store.get(url)
+        gone = [name for name in (found.fields if found else ()) if name not in fields]
+    return store.delete_fields(url, gone) if gone else version
+
+
+def _expected_version(request: Request) -> str | None:
+    """The version of If-Match, "" for `If-None-Match: *`, None where neither is sent."""
+    if request.headers.get("if-none-match", "").strip() == "*":
+        return ""
+    tag = request.headers.get("if-match", "").strip()
+    if not tag or tag == "*":
+        return None
+    if not (tag.startswith('"') and tag.endswith('"') and len(tag) > 2):
+        raise BadInput("If-Match: must be one ETag as this server sent it")
+    return tag.strip('"').partition(".")[0]
+
+
+def _enqueue_options(body: dict[str, Any]) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for name, most in (("priority", 9), ("depth", MOST_DEPTH), ("run_after", 2**53)):
+        if (value := body.get(name)) is not None:
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+                raise BadInput(f"{name}: must be a whole number from 0 to {most}")
+            options[name] = value
+    for name in ("refresh", "sitemap"):
+        if (value := body.get(name)) is not None:
+            if not isinstance(value, bool):
+                raise BadInput(f"{name}: must be true or false")
+            options[name] = value
+    return options

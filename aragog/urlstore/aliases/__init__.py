@@ -1,0 +1,1 @@
+"""Aliases: which URLs stand for another."""

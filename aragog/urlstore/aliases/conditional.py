@@ -1,0 +1,52 @@
+"""
+Conditional writes: one at a time a node, by a lock cell that runs out.
+
+HBase compares one cell and puts one cell, so the version is compared under a lock. A writer that
+writes without a condition meanwhile is not held up; the version that it sets is noticed up to the
+moment of the comparison.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from aragog.clock import Clock
+from aragog.errors import VersionConflict
+from aragog.urlstore.pages import nodes
+from aragog.urlstore.pages.nodes import FREE, node_id, text
+from aragog.zen.tables import Put, Tables
+
+LOCK_MS = 10_000
+
+
+class Conditional:
+    """Writes if the version is as expected."""
+
+    def __init__(self, tables: Tables, clock: Clock) -> None:
+        self._tables = tables
+        self._table = tables["n"]
+        self._clock = clock
+
+    def write(self, url: str, expected: str, puts: Sequence[Put]) -> None:
+        """
+        Write `puts` if the node of `url` has the version `expected`; "" means none.
+
+        Raises:
+            VersionConflict: it has another, or is being written; nothing changed.
+        """
+        row = node_id(url)
+        cell = self._table.get(row, [nodes.LOCK]).get(nodes.LOCK)
+        held = cell.value if cell else None
+        now_ms = self._clock.now_ms()
+        lock = (now_ms + LOCK_MS).to_bytes(8) + os.urandom(8)
+        busy = held and int.from_bytes(held[:8]) > now_ms
+        if busy or not self._table.check_and_put(row, nodes.LOCK, held, lock):
+            raise VersionConflict(url, expected, "one that is being written")
+        try:
+            found = text(self._table.get(row, [nodes.VERSION]), nodes.VERSION) or ""
+            if found != expected:
+                raise VersionConflict(url, expected, found)
+            self._tables.write(puts)
+        finally:
+            self._table.check_and_put(row, nodes.LOCK, lock, FREE)

@@ -1,0 +1,210 @@
+"""
+The change feed: what became other on pages that were fetched again, for as long as it is kept.
+
+A batch of pages that brought any change writes one row, keyed by time, before the nodes it tells
+of; a batch without changes writes nothing. Killed between the two, the batch is written again and
+told twice; it is never not told. Rows become visible to readers a moment after they were stamped,
+so that writers whose rows come a little late are not passed by; a cursor is the key of the last
+change that was read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from heapq import merge
+from itertools import islice
+
+import orjson
+
+from aragog.clock import Clock
+from aragog.errors import BadInput, CorruptRow
+from aragog.urls.domain import host as host_of
+from aragog.urlstore.records import ListPage
+from aragog.zen.codec import BUCKETS, journal_key
+from aragog.zen.tables import Put, Row, Tables, open_bucket
+
+SETTLE_MS = 2000
+"""How long after its stamp a row is first read."""
+MAX_VALUE_BYTES = 4096
+"""Longer values are left out of the feed; they are in the record."""
+
+_COLUMN = b"l:v"
+_MOST_TRIES = 3
+_DELETE_ROWS = 1000
+_CURSOR_BYTES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one fetch saw to be other than before."""
+
+    url: str
+    """The canonical one."""
+    at_ms: int
+    """When it was fetched."""
+    kind: str
+    """`new` (a held page's first fetch), `changed`, or `gone` (given up)."""
+    fields: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    """Name to its values before and now, as stored; None: there was none, or it is too long."""
+    owners: tuple[str, ...] = ()
+    """Who held the page then."""
+    cursor: str = ""
+    """To go on behind it."""
+
+
+def changes_put(tables: Tables, changes: Sequence[Change], now_ms: int) -> Put:
+    """The row of a batch's changes."""
+    told = [(c.url, c.at_ms, c.kind, c.fields, c.owners) for c in changes]
+    nonce = os.urandom(8)
+    return (
+        "f",
+        journal_key(open_bucket(tables, nonce[0], BUCKETS), now_ms, nonce),
+        {_COLUMN: orjson.dumps(told)},
+        now_ms,
+    )
+
+
+def publish(tables: Tables, changes: Sequence[Change], clock: Clock) -> None:
+    """
+    Write the row of a batch's changes.
+
+    Where that took so long that readers may have passed its stamp, it is written once more.
+    """
+    for _ in range(_MOST_TRIES):
+        now_ms = clock.now_ms()
+        tables.write([changes_put(tables, changes, now_ms)])
+        if clock.now_ms() - now_ms < SETTLE_MS / 2:
+            return
+
+
+def shown(value: bytes | None) -> str | None:
+    """A field's value for the feed."""
+    if value is None or len(value) > MAX_VALUE_BYTES:
+        return None
+    return value.decode("utf-8", "replace")
+
+
+class Changes:
+    """Reads the feed, in the order of its rows, and lets go of what is old."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._table = tables["f"]
+
+    def end(self, now_ms: int) -> str:
+        """The cursor behind all that can be read now."""
+        return (now_ms - SETTLE_MS + 1).to_bytes(8).hex() + "00" * (_CURSOR_BYTES - 8)
+
+    def page(
+        self,
+        cursor: str | None,
+        now_ms: int,
+        limit: int,
+        *,
+        owner: str | None = None,
+        host: str | None = None,
+    ) -> ListPage[Change]:
+        """
+        Up to `limit` changes behind the cursor (None: from the oldest kept), and the next cursor.
+
+        That one is never None: the feed goes on. With an owner or a host 10,000 changes are looked
+        at in one call at most, so a page may be empty and still have a new cursor.
+
+        Raises:
+            BadInput: the cursor is none of ours.
+        """
+        found: list[Change] = []
+        last = cursor or "00" * _CURSOR_BYTES
+        for looked, change in enumerate(self._after(_opened(last), now_ms)):
+            if len(found) == limit or looked == 10_000:
+                break
+            last = change.cursor
+            if owner is not None and owner not in change.owners:
+                continue
+            if host is not None and host_of(change.url) != host:
+                continue
+            found.append(change)
+        return ListPage(found, last)
+
+    def _after(self, beyond: bytes, now_ms: int) -> Iterator[Change]:
+        stop = now_ms - SETTLE_MS + 1
+        lists = [self._bucket(bucket, beyond, stop) for bucket in range(BUCKETS)]
+        try:
+            for at, row in merge(*lists, key=lambda item: item[0]):
+                for change in _unpacked(at, row):
+                    if bytes.fromhex(change.cursor) > beyond:
+                        yield change
+        finally:
+            for rows in lists:
+                rows.close()
+
+    def _bucket(
+        self, bucket: int, beyond: bytes, stop: int
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        """(time and nonce, row) of one bucket, in order."""
+        low, high = bytes([bucket]) + beyond[:16], bytes([bucket]) + max(stop, 0).to_bytes(8)
+        if low < high:
+            with closing(self._table.scan(low, high)) as rows:
+                for key, row in rows:
+                    yield key[1:], row
+
+    def purge(self, gone: Callable[[str], bool]) -> int:
+        """
+        Forget the changes of URLs for which `gone` is true; how many.
+
+        Those behind them in their row keep their cursors.
+        """
+        count = 0
+        for bucket in range(BUCKETS):
+            if not self._tables.serves(bucket):
+                continue
+            with closing(self._table.scan(bytes([bucket]), bytes([bucket + 1]))) as rows:
+                for key, row in rows:
+                    told = orjson.loads(row[_COLUMN].value)
+                    kept = [one if one and not gone(one[0]) else None for one in told]
+                    if kept != told:
+                        count += sum(map(bool, told)) - sum(map(bool, kept))
+                        cells = {_COLUMN: orjson.dumps(kept)}
+                        self._table.put(key, cells, at_ms=row[_COLUMN].at_ms)
+        return count
+
+    def sweep(self, before_ms: int) -> int:
+        """Let go of rows older than that; how many. At most 1,000 a bucket and call."""
+        gone = 0
+        for bucket in range(BUCKETS):
+            low, high = bytes([bucket]), bytes([bucket]) + max(before_ms, 0).to_bytes(8)
+            if not self._tables.serves(bucket):
+                continue
+            with closing(self._table.scan(low, high)) as rows:
+                keys = [(key, None, row[_COLUMN].at_ms) for key, row in islice(rows, _DELETE_ROWS)]
+            if keys:
+                self._table.delete_many(keys)
+                gone += len(keys)
+        return gone
+
+
+def _opened(cursor: str) -> bytes:
+    try:
+        opened = bytes.fromhex(cursor)
+    except ValueError as error:
+        raise BadInput(f"cursor: {cursor[:80]!r} is none of the change feed") from error
+    if len(opened) != _CURSOR_BYTES:
+        raise BadInput(f"cursor: {cursor[:80]!r} is none of the change feed")
+    return opened
+
+
+def _unpacked(at: bytes, row: Row) -> Iterable[Change]:
+    try:
+        told = orjson.loads(row[_COLUMN].value)
+        for number, one in enumerate(told):
+            if one is None:  # was taken down
+                continue
+            url, at_ms, kind, fields, owners = one
+            both = {name: (before, now) for name, (before, now) in fields.items()}
+            cursor = (at + number.to_bytes(4)).hex()
+            yield Change(url, at_ms, kind, both, tuple(owners), cursor)
+    except (KeyError, ValueError, TypeError) as error:
+        raise CorruptRow("f", at.hex(), f"cannot be read: {error}") from error

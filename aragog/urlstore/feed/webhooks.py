@@ -1,0 +1,104 @@
+"""
+Webhooks: who is to be told of changes, and up to where each was told.
+
+What a hook is is written once; up to where it was told is a cell of its own, moved on by
+check-and-put, so that two deliverers never both move it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+
+import orjson
+
+from aragog.errors import CorruptRow
+from aragog.zen.codec import after
+from aragog.zen.tables import Row, Tables
+
+# Beside the pacing cells: no property of a graph has a name that begins so.
+_PREFIX = b"\0hook\0"
+_HOOK = b"i:v"
+_CURSOR = b"i:c"
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """One address that is told."""
+
+    name: str
+    """Made from the others; the same hook added twice is one."""
+    url: str
+    secret: str
+    """The key of its signatures."""
+    owner: str | None = None
+    """Only changes of pages that this owner holds; None: whoever's."""
+    host: str | None = None
+    """Only changes of this host; None: of any."""
+
+    def __repr__(self) -> str:
+        return f"Hook({self.name}, {self.url}, owner={self.owner}, host={self.host})"
+
+
+def hook_name(url: str, owner: str | None, host: str | None) -> str:
+    """Twelve hex digits."""
+    return hashlib.sha256(orjson.dumps([url, owner, host])).hexdigest()[:12]
+
+
+class WebhookRegistry:
+    """Adds, lists and removes hooks."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._table = tables["u"]
+
+    def add(
+        self,
+        url: str,
+        secret: str,
+        *,
+        owner: str | None,
+        host: str | None,
+        cursor: str,
+        now_ms: int,
+    ) -> Webhook:
+        """Tell this address of what is behind the cursor; added again, it keeps its place."""
+        webhook = Webhook(hook_name(url, owner, host), url, secret, owner, host)
+        row = _PREFIX + webhook.name.encode()
+        self._table.check_and_put(row, _CURSOR, None, cursor.encode())
+        self._table.put(row, {_HOOK: orjson.dumps(asdict(webhook))}, at_ms=now_ms)
+        return webhook
+
+    def remove(self, name: str, now_ms: int) -> bool:
+        """Tell it no more; was there such a hook?"""
+        row = _PREFIX + name.encode()
+        found = self._table.get(row)
+        if found:
+            self._table.delete(row, at_ms=max(now_ms, *(cell.at_ms for cell in found.values())))
+        return _HOOK in found
+
+    def get(self, name: str) -> Webhook | None:
+        """The hook of that name."""
+        row = self._table.get(_PREFIX + name.encode())
+        return _hook(row) if _HOOK in row else None
+
+    def all(self) -> Iterator[tuple[Webhook, str]]:
+        """Each hook and its cursor."""
+        with closing(self._table.scan(_PREFIX, after(_PREFIX))) as rows:
+            found = [row for _, row in rows]
+        for row in found:
+            if _HOOK in row and _CURSOR in row:
+                yield _hook(row), row[_CURSOR].value.decode()
+
+    def move(self, name: str, cursor: str, to: str) -> bool:
+        """It was told up to `to`; False: somebody else moved it."""
+        row = _PREFIX + name.encode()
+        return self._table.check_and_put(row, _CURSOR, cursor.encode(), to.encode())
+
+
+def _hook(row: Row) -> Webhook:
+    try:
+        return Webhook(**orjson.loads(row[_HOOK].value))
+    except (ValueError, TypeError) as error:
+        raise CorruptRow("u", "hook", str(error)) from error

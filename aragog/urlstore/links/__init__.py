@@ -1,0 +1,1 @@
+"""Outlinks and inlinks of pages, packed and compacted."""

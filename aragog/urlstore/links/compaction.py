@@ -1,0 +1,273 @@
+"""
+Folding the link journal into the inlinks' posting lists.
+
+One fold at a time: a lock that runs out. A fold writes down which journal rows it takes before it
+touches a list (its plan, with a number); then it writes a piece named by that number to each
+target, then deletes the journal rows, then the plan. Killed anywhere and run again, by this
+process or another, it finds the plan and writes the same pieces again; where a journal row of the
+plan is gone already, all pieces were written. So each change is folded once and only once, and
+the pieces' nets add up to the exact count.
+
+| row of `l` | cells |
+|---|---|
+| target | `l:p<number>` a piece a fold; `l:h` the head: what of the list lies elsewhere |
+| target, 1, number, source | `l:v` a chunk of a segment: sorted lines from that source on |
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import NamedTuple
+
+import orjson
+
+from aragog.clock import Clock
+from aragog.urlstore.links import journal
+from aragog.urlstore.links.journal import Entry, lines_of
+from aragog.urlstore.links.outlink_writer import CELL, oldest_row_ms
+from aragog.urlstore.links.outlinks import unpack
+from aragog.urlstore.links.postings import CAME, STAYED, WENT, pack
+from aragog.urlstore.links.segments import LARGE_LINES, Segments, delta_column
+from aragog.urlstore.pages.nodes import FREE, id_of, node_id
+from aragog.urlstore.records import CompactionReport
+from aragog.zen.codec import BUCKETS
+from aragog.zen.tables import Tables, newest_ms
+
+GRACE_MS = 600_000
+"""How long an entry may wait for its page's cell to be written; then its writer is dead."""
+LOCK_MS = 300_000
+"""Longer than any fold takes; a killed one's lock is taken over after this."""
+_CHECK_EVERY = 8
+"""A target's pieces are looked at, and merged where many, every so many folds."""
+
+_STATE = b"\xfffold"
+_LOCK = b"l:lock"
+_PLAN = b"l:plan"
+_PUT_ROWS = 4096
+
+
+class _Candidate(NamedTuple):
+    """A journal row that may be folded."""
+
+    key: bytes
+    sources: set[str]
+    dead: list[str] | None
+    """Names of its changes that never came true; None: one of them may still."""
+
+
+class Compactor:
+    """Folds; any number of processes may hold one."""
+
+    def __init__(self, tables: Tables, clock: Clock) -> None:
+        self._journal = tables["j"]
+        self._outlinks = tables["o"]
+        self._inlinks = tables["l"]
+        self._segments = Segments(tables)
+        self._clock = clock
+
+    def fold(self, limit: int) -> CompactionReport:
+        """
+        Fold journal rows of about `limit` pages, oldest first in each bucket.
+
+        Memory is about 30 KB a page. Returns an empty report when another process is folding.
+
+        Raises:
+            StoreUnavailable: run it again; nothing is lost or counted twice.
+        """
+        lock = self._take_lock()
+        if lock is None:
+            return CompactionReport(left=True)
+        try:
+            report = CompactionReport()
+            plan = self._plan()
+            if not plan["rows"]:
+                plan = self._make_plan(plan, limit)
+            if plan["rows"]:
+                report = self._execute(plan)
+            return report
+        finally:
+            self._journal.check_and_put(_STATE, _LOCK, lock, FREE)
+
+    def lag_ms(self) -> int:
+        """Age of the oldest journal row; 0 when there is none. One short scan a bucket."""
+        oldest_ms = oldest_row_ms(self._journal)
+        return 0 if oldest_ms is None else max(0, self._clock.now_ms() - oldest_ms)
+
+    def mend_lists(self, step: Callable[[], None]) -> Iterator[str]:
+        """Walk all posting lists, make counts and rows agree; tell each thing that was wrong."""
+        for target in self._segments.targets(step):
+            problem = self._segments.problem(target)
+            lock = self._take_lock() if problem else None
+            if problem and lock:
+                try:
+                    plan = self._plan()
+                    if plan["rows"]:
+                        # Its pieces must all be there before a list can say that it holds them.
+                        self._execute(plan)
+                    self._segments.rebuild(target, plan["number"], self._clock.now_ms())
+                finally:
+                    self._journal.check_and_put(_STATE, _LOCK, lock, FREE)
+                yield problem
+
+    def purge(self, targets: Iterable[bytes]) -> None:
+        """
+        Write the posting lists of these targets anew, without a trace of links that went.
+
+        Fold before. Lists that another process is folding are left to their next merge.
+        """
+        lock = self._take_lock()
+        if lock is None:
+            return
+        try:
+            plan = self._plan()
+            if plan["rows"]:
+                self._execute(plan)
+            number = self._plan()["number"]
+            for target in targets:
+                if self._inlinks.get(target):
+                    self._segments.rebuild(target, number, self._clock.now_ms())
+        finally:
+            self._journal.check_and_put(_STATE, _LOCK, lock, FREE)
+
+    def _take_lock(self) -> bytes | None:
+        now_ms = self._clock.now_ms()
+        cell = self._journal.get(_STATE, [_LOCK]).get(_LOCK)
+        held = cell.value if cell else None
+        if held and int.from_bytes(held[:8]) > now_ms:
+            return None
+        lock = (now_ms + LOCK_MS).to_bytes(8) + os.urandom(8)
+        return lock if self._journal.check_and_put(_STATE, _LOCK, held, lock) else None
+
+    def _plan(self) -> dict:  # type: ignore[type-arg]
+        cell = self._journal.get(_STATE, [_PLAN]).get(_PLAN)
+        return orjson.loads(cell.value) if cell else {"number": 0, "rows": []}
+
+    def _make_plan(self, last: Mapping, limit: int) -> dict:  # type: ignore[type-arg]
+        """
+        Which journal rows come next, and which of their entries never came true.
+
+        Changes of one page are folded in the order in which they were made: a list forgets that a
+        link went once it is merged, so an older addition must not arrive after that. A row that
+        must wait holds back all later rows that share a page with it.
+        """
+        candidates, left = self._oldest_rows(limit)
+        rows = []
+        postponed: set[str] = set()
+        for key, sources, dead in candidates:
+            if dead is None or sources & postponed:
+                postponed |= sources
+            else:
+                rows.append([key.hex(), dead])
+        if not rows:
+            return {"number": last["number"], "rows": []}
+        plan = {"number": last["number"] + 1, "rows": rows, "left": left}
+        return plan if self._replace_plan(last, plan) else {"number": 0, "rows": []}
+
+    def _oldest_rows(self, limit: int) -> tuple[list[_Candidate], bool]:
+        """
+        Rows of about `limit` pages, oldest first over all buckets; True when there are more.
+
+        No row is returned that is as new as one that was left unread. Only where all rows are of
+        the same millisecond are they returned in any order, so that there is progress.
+        """
+        found: list[_Candidate] = []
+        unread_ms = []
+        pages = 0
+        for bucket in range(BUCKETS):
+            share = max(1, (limit - pages) // (BUCKETS - bucket))
+            taken = 0
+            with closing(self._journal.scan(bytes([bucket]), bytes([bucket + 1]))) as rows:
+                for key, row in rows:
+                    if taken >= share:
+                        unread_ms.append(_written_at_ms(key))
+                        break
+                    entries = list(journal.unpack(row[journal.COLUMN].value))
+                    dead = self._dead(entries, _written_at_ms(key))
+                    found.append(_Candidate(key, {entry.source for entry in entries}, dead))
+                    taken += 0 if dead is None else len(entries)
+            pages += taken
+        found.sort(key=lambda row: row.key[1:])
+        if unread_ms:
+            cut_ms = min(unread_ms)
+            older = [row for row in found if _written_at_ms(row.key) < cut_ms]
+            found = older or [row for row in found if _written_at_ms(row.key) == cut_ms]
+        return found, bool(unread_ms)
+
+    def _dead(self, entries: Sequence[Entry], written_at_ms: int) -> list[str] | None:
+        """Names of the entries that never came true; None while one may still come true."""
+        pages = self._outlinks.get_many([node_id(e.source) for e in entries], [CELL])
+        dead = []
+        for entry in entries:
+            row = pages.get(node_id(entry.source))
+            if row is None or entry.change not in unpack(row[CELL].value).changes:
+                dead.append(entry.change.hex())
+        if dead and self._clock.now_ms() < written_at_ms + GRACE_MS:
+            return None
+        return dead
+
+    def _replace_plan(self, old: Mapping, new: Mapping) -> bool:  # type: ignore[type-arg]
+        cell = self._journal.get(_STATE, [_PLAN]).get(_PLAN)
+        if cell and orjson.loads(cell.value) != old:
+            return False
+        expected = cell.value if cell else None
+        return self._journal.check_and_put(_STATE, _PLAN, expected, orjson.dumps(new))
+
+    def _execute(self, plan: Mapping) -> CompactionReport:  # type: ignore[type-arg]
+        keys = [bytes.fromhex(key) for key, _ in plan["rows"]]
+        found = self._journal.get_many(keys, [journal.COLUMN])
+        report = CompactionReport(journal_rows=len(keys), left=plan["left"])
+        if len(found) == len(keys):
+            entries = []
+            for key, (_, dead) in zip(keys, plan["rows"], strict=True):
+                parts = journal.unpack(found[key][journal.COLUMN].value)
+                entries += [entry for entry in parts if entry.change.hex() not in dead]
+            deltas, nets = by_target(entries)
+            merged = self._write_pieces(plan["number"], deltas, nets)
+            links = sum(map(len, deltas.values()))
+            report = CompactionReport(len(keys), links, len(deltas), merged, 0, plan["left"])
+        self._journal.delete_many([(key, None, newest_ms(row)) for key, row in found.items()])
+        self._replace_plan(plan, {"number": plan["number"], "rows": []})
+        return report
+
+    def _write_pieces(
+        self, number: int, deltas: Mapping[bytes, list[bytes]], nets: Mapping[bytes, int]
+    ) -> int:
+        column, now_ms = delta_column(number), self._clock.now_ms()
+        rows = sorted(zip(map(id_of, deltas), deltas, strict=True))
+        puts = [(key, {column: pack(nets[t], deltas[t])}, now_ms) for key, t in rows]
+        for at in range(0, len(puts), _PUT_ROWS):
+            self._inlinks.put_many(puts[at : at + _PUT_ROWS])
+        turn = number % _CHECK_EVERY
+        look = [k for k, t in rows if k[1] % _CHECK_EVERY == turn or len(deltas[t]) > LARGE_LINES]
+        return self._segments.tidy(look, number, now_ms)
+
+
+def _written_at_ms(key: bytes) -> int:
+    """When a journal row was written, from its key."""
+    return int.from_bytes(key[1:9])
+
+
+def by_target(entries: Sequence[Entry]) -> tuple[dict[bytes, list[bytes]], dict[bytes, int]]:
+    """Posting lines and their net by target. The hot loop: 0.3 µs a link."""
+    deltas: dict[bytes, list[bytes]] = defaultdict(list)
+    others: dict[bytes, int] = defaultdict(int)
+    for entry in entries:
+        # Additions are nearly all there is: they are counted at the end, by the lines' number.
+        start = b"%s\t%013d\t" % (entry.source.encode(), entry.at_ms)
+        came = start + CAME + b"\t"
+        for line in lines_of(entry.added):
+            target, _, rest = line.partition(b"\t")
+            deltas[target].append(came + rest)
+        stayed = start + STAYED + b"\t"
+        for line in lines_of(entry.changed):
+            target, _, rest = line.partition(b"\t")
+            deltas[target].append(stayed + rest)
+            others[target] += 1
+        went = start + WENT + b"\t\t"
+        for target in lines_of(entry.removed):
+            deltas[target].append(went)
+            others[target] += 2
+    return deltas, {target: len(lines) - others.get(target, 0) for target, lines in deltas.items()}

@@ -1,0 +1,119 @@
+"""
+Reading links from both ends.
+
+An inlink is a pair: the page that links, and the URL that it links, which may be an alias. So the
+inlinks of a page are its own list and those of its aliases, one after the other, and merging or
+undoing an alias moves none of them.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+
+import orjson
+
+from aragog.errors import BadInput
+from aragog.urlstore.aliases.aliases import Aliases
+from aragog.urlstore.links.outlink_writer import OutlinkWriter
+from aragog.urlstore.links.outlinks import from_lines
+from aragog.urlstore.links.postings import record
+from aragog.urlstore.links.segments import Segments
+from aragog.urlstore.pages.nodes import node_id
+from aragog.urlstore.records import LinkRecord, ListPage
+from aragog.zen.tables import Tables
+
+MAX_LIMIT = 6000
+
+
+class LinkReader:
+    """Outlinks and inlinks of canonical URLs, page by page."""
+
+    def __init__(self, tables: Tables, linking: OutlinkWriter, aliases: Aliases) -> None:
+        self._segments = Segments(tables)
+        self._outlinks = linking
+        self._aliases = aliases
+
+    def outlinks(self, url: str, limit: int, cursor: str | None) -> ListPage[LinkRecord]:
+        """In the order of the page; the cursor is a number and survives no rewriting."""
+        cell = self._outlinks.read([url])[url]
+        start = _position(cursor) if cursor else 0
+        links = list(from_lines(cell.lines))
+        stop = start + min(limit, MAX_LIMIT)
+        items = [LinkRecord(u, text, rel, cell.at_ms) for u, text, rel in links[start:stop]]
+        return ListPage(items, _encoded([stop]) if stop < len(links) else None)
+
+    def inlinks(
+        self, url: str, limit: int, cursor: str | None, *, aliased: bool
+    ) -> ListPage[LinkRecord]:
+        """
+        By linked URL, `url` itself first, and of each by source; constant memory.
+
+        `aliased` is False where the node of `url` says that it has no aliases: three round trips
+        less.
+        """
+        limit = min(limit, MAX_LIMIT)
+        found: list[LinkRecord] = []
+        for target, line in self._postings(url, cursor, aliased=aliased):
+            if len(found) == limit:
+                last = found[-1]
+                return ListPage(found, _encoded([last.target, last.url]))
+            found.append(record(line, target))
+        return ListPage(found)
+
+    def count_inlinks(self, url: str, *, aliased: bool) -> int:
+        """Exact, as far as the journal was folded; one read an alias."""
+        total, batch = 0, []
+        for member in self._members(url, aliased=aliased):
+            batch.append(node_id(member))
+            if len(batch) == 500:
+                total += self._segments.count(batch)
+                batch = []
+        return total + self._segments.count(batch)
+
+    def _postings(
+        self, url: str, cursor: str | None, *, aliased: bool
+    ) -> Iterator[tuple[str, bytes]]:
+        target, source = _decoded(cursor, 2) if cursor else (url, "")
+        reached = False
+        for member in self._members(url, aliased=aliased):
+            if member == target:
+                reached = True
+                beyond = source.encode()
+            elif reached:
+                beyond = b""
+            else:
+                continue
+            for line in self._segments.lines(node_id(member), beyond):
+                yield member, line
+
+    def _members(self, url: str, *, aliased: bool) -> Iterator[str]:
+        yield url
+        if aliased:
+            yield from self._aliases.of(url)
+
+
+def _encoded(place: list[str | int]) -> str:
+    return base64.urlsafe_b64encode(orjson.dumps(place)).decode()
+
+
+def _position(cursor: str) -> int:
+    (position,) = _decoded(cursor, 1)
+    if not (position.isascii() and position.isdecimal() and len(position) < 10):
+        raise _unknown(cursor)
+    return int(position)
+
+
+def _decoded(cursor: str, parts: int) -> list[str]:
+    try:
+        place = orjson.loads(base64.urlsafe_b64decode(cursor))
+        found = [str(part) for part in place]
+    except (ValueError, TypeError) as error:
+        raise _unknown(cursor) from error
+    if len(found) != parts:
+        raise _unknown(cursor)
+    return found
+
+
+def _unknown(cursor: str) -> BadInput:
+    return BadInput(f"cursor {cursor[:80]!r}: is not one that was given out")

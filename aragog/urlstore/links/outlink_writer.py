@@ -1,0 +1,226 @@
+"""
+Writing outlinks: the cell of the page, and the journal row that tells what changed.
+
+The journal comes first, then the cell, by check-and-put against the cell that the difference was
+taken from: so the changes of a page form one chain, whoever writes. An entry whose check failed,
+or whose writer was killed, never gets its name into the cell, and the fold drops it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from aragog.clock import Clock
+from aragog.errors import StoreDamaged, StoreUnavailable
+from aragog.urls.domain import registered_domain
+from aragog.urlstore.links import journal
+from aragog.urlstore.links.journal import Entry, squeezed
+from aragog.urlstore.links.outlinks import (
+    MANY_CHANGES,
+    MAX_CHANGES,
+    Difference,
+    Outlinks,
+    change_name,
+    compress_links,
+    difference,
+    pack,
+    target_of,
+    unpack,
+)
+from aragog.urlstore.pages.nodes import node_id
+from aragog.zen.codec import BUCKETS, journal_key
+from aragog.zen.tables import CellTable, Tables, open_bucket
+
+CELL = b"l:v"
+_ATTEMPTS = 30
+_PAUSE_S = 0.02
+"""At most, before the next attempt; at random, so that two do not meet again."""
+
+Lines = Callable[[bytes], bytes]
+"""From the lines that a page has to those that it shall have."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinksWrite:
+    """The links of one page."""
+
+    source: str
+    at_ms: int
+    lines: bytes | Lines
+    """The lines, or a function of the old ones, which is called again when another came between."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinksWritten:
+    """How many links came and went; nothing for a write that something newer had overtaken."""
+
+    added: int = 0
+    removed: int = 0
+    stale: bool = False
+
+
+class OutlinkWriter:
+    """Writes the outlinks of pages."""
+
+    def __init__(
+        self, tables: Tables, inlinks: Literal["all", "external", "none"], clock: Clock
+    ) -> None:
+        self._clock = clock
+        self._tables = tables
+        self._outlinks = tables["o"]
+        self._journal = tables["j"]
+        self._keep = inlinks
+
+    def read(self, urls: Sequence[str]) -> dict[str, Outlinks]:
+        """The outlinks of pages; empty ones for a page that has none."""
+        rows = self._outlinks.get_many([node_id(url) for url in urls], [CELL])
+        empty = Outlinks()
+        return {
+            url: unpack(row[CELL].value) if (row := rows.get(node_id(url))) else empty
+            for url in urls
+        }
+
+    def write(self, writes: Sequence[LinksWrite], now_ms: int) -> dict[str, LinksWritten]:
+        """
+        Write each page's links, all sources different; two round trips when nobody interferes.
+
+        Safe to run twice: a page that has these links already is left alone. Links of an older
+        fetch never replace those of a newer one.
+
+        Raises:
+            StoreUnavailable: others changed the same pages again and again meanwhile.
+        """
+        done: dict[str, LinksWritten] = {}
+        left = list(writes)
+        for _ in range(_ATTEMPTS):
+            left = self._attempt(left, done, now_ms)
+            if not left:
+                return done
+            self._clock.sleep_s(random.uniform(0, _PAUSE_S))
+        raise StoreUnavailable("outlinks", f"{left[0].source} is being written by many at once")
+
+    def _attempt(
+        self, writes: Sequence[LinksWrite], done: dict[str, LinksWritten], now_ms: int
+    ) -> list[LinksWrite]:
+        rows = self._outlinks.get_many([node_id(w.source) for w in writes], [CELL])
+        entries: list[Entry] = []
+        checks: list[tuple[bytes, bytes, bytes | None, bytes]] = []
+        pending: list[tuple[LinksWrite, LinksWritten]] = []
+        for write in writes:
+            row = rows.get(node_id(write.source))
+            cell = row[CELL].value if row else None
+            old = unpack(cell) if cell else Outlinks()
+            before = old.lines
+            edits = callable(write.lines)
+            after = write.lines(before) if callable(write.lines) else write.lines
+            if after == before:
+                done[write.source] = LinksWritten()
+                continue
+            if write.at_ms <= old.at_ms and not edits:
+                done[write.source] = LinksWritten(stale=True)
+                continue
+            # An edit is later than what it edits, whatever the clocks say.
+            at_ms = max(write.at_ms, old.at_ms + 1)
+            change, body = change_name(now_ms, os.urandom(6)), compress_links(after)
+            differs = difference(before, after)
+            entry = self._entry(write.source, at_ms, change, differs, body if not before else None)
+            if entry:
+                entries.append(entry)
+            new = self._pruned(write.source, old).after(change, at_ms, body)
+            checks.append((node_id(write.source), CELL, cell, pack(new)))
+            pending.append((write, LinksWritten(len(differs.added), len(differs.removed))))
+        nonce = os.urandom(8)
+        bucket = open_bucket(self._tables, nonce[0], BUCKETS)
+        key = journal_key(bucket, now_ms, nonce)
+        if entries:
+            self._journal.put(key, {journal.COLUMN: journal.pack(entries)}, at_ms=now_ms)
+        came_true = self._outlinks.check_and_put_many(checks) if checks else []
+        if not all(came_true):
+            overtaken = {w.source for (w, _), ok in zip(pending, came_true, strict=True) if not ok}
+            self._take_back(key, [e for e in entries if e.source not in overtaken], now_ms)
+        done.update({w.source: out for (w, out), ok in zip(pending, came_true, strict=True) if ok})
+        return [w for (w, _), ok in zip(pending, came_true, strict=True) if not ok]
+
+    def _take_back(self, key: bytes, left: Sequence[Entry], now_ms: int) -> None:
+        """Leave in a journal row what came true; else the fold would wait for the rest."""
+        if left:
+            self._journal.put(key, {journal.COLUMN: journal.pack(left)}, at_ms=now_ms)
+        else:
+            self._journal.delete(key, at_ms=now_ms)
+
+    def _pruned(self, source: str, links: Outlinks) -> Outlinks:
+        """Without the names that no journal row has any more; sixteen short scans, seldom."""
+        if len(links.changes) < MANY_CHANGES:
+            return links
+        kept = links
+        with suppress(StoreDamaged):  # a row of a damaged file may yet ask for any of the names
+            oldest_ms = oldest_row_ms(self._journal)
+            kept = replace(links, changes=()) if oldest_ms is None else links.since(oldest_ms)
+        if len(kept.changes) >= MAX_CHANGES:
+            raise StoreUnavailable(
+                "link journal",
+                f"{source} changed {MAX_CHANGES} times since the last fold; fold first",
+            )
+        return kept
+
+    def _entry(
+        self, source: str, at_ms: int, change: bytes, differs: Difference, whole: bytes | None
+    ) -> Entry | None:
+        """The journal's entry; `whole` is the compressed list where all of it is new."""
+        if self._keep == "none" or not differs:
+            return None
+        if self._keep == "external":
+            differs, whole = _external(source, differs), None
+        return Entry(
+            source,
+            at_ms,
+            change,
+            squeezed(differs.added) if whole is None else whole,
+            squeezed(differs.changed),
+            squeezed(differs.removed),
+        )
+
+
+def oldest_row_ms(table: CellTable) -> int | None:
+    """When the oldest row of the journal was written; None when it is empty."""
+    oldest = []
+    for bucket in range(BUCKETS):
+        with closing(table.scan(bytes([bucket]), bytes([bucket + 1]), limit=1)) as rows:
+            oldest += [int.from_bytes(key[1:9]) for key, _ in rows]
+    return min(oldest, default=None)
+
+
+def _external(source: str, differs: Difference) -> Difference:
+    canonical = registered_domain(source)
+
+    def outside(lines: Sequence[bytes]) -> list[bytes]:
+        return [line for line in lines if registered_domain(target_of(line).decode()) != canonical]
+
+    return Difference(outside(differs.added), outside(differs.changed), outside(differs.removed))
+
+
+def without(targets: Mapping[str, object] | set[str]) -> Lines:
+    """Lines without links to `targets`."""
+    gone = {target.encode() for target in targets}
+
+    def edit(lines: bytes) -> bytes:
+        kept = [line for line in lines.split(b"\n") if line and target_of(line) not in gone]
+        return b"\n".join(kept)
+
+    return edit
+
+
+def with_links(more: bytes) -> Lines:
+    """Lines with those of `more`, which replace links to the same targets."""
+    fresh = {target_of(line): line for line in more.split(b"\n") if line}
+
+    def edit(lines: bytes) -> bytes:
+        there = {target_of(line): line for line in lines.split(b"\n") if line}
+        return b"\n".join((there | fresh).values())
+
+    return edit

@@ -1,0 +1,172 @@
+r"""
+The outlinks of a page in one cell, and what changed between two of them. Pure.
+
+    1 byte    form, 1
+    2 bytes   how many changes are named
+    8 bytes   fetched_at_ms of the page that held these links
+    12 bytes  a name for each of the last changes, oldest first
+    rest      zstd of lines `target \t rel \t text`, in the order of the page
+
+A change is named so that the fold can tell which journal entries came true: an entry whose name
+stands in its page's cell did; one that was overtaken, or whose writer died, did not. A name begins
+with the time of its journal row, and goes when all rows of that time have been folded.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import zstandard
+
+from aragog.errors import CorruptRow
+from aragog.urlstore.records import OutLink
+
+MAX_TEXT_CHARS = 200
+MANY_CHANGES = 16
+"""Names from which on it is worth to look which may go."""
+MAX_CHANGES = 4096
+"""More changes of one page than this cannot wait for a fold."""
+CHANGE_BYTES = 12
+_TIME_BYTES = 6
+
+_FORM = 1
+_HEAD_BYTES = 11
+
+
+class _Codecs(threading.local):
+    def __init__(self) -> None:
+        # Level 1: 15 KB in 35 µs; links of one page are alike, so higher levels gain little.
+        self.compressor = zstandard.ZstdCompressor(level=1)
+        self.decompressor = zstandard.ZstdDecompressor()
+
+
+_codecs = _Codecs()
+
+
+def compress_links(lines: bytes) -> bytes:
+    """Lines compressed."""
+    return _codecs.compressor.compress(lines)
+
+
+def decompress_links(data: bytes) -> bytes:
+    """What `compress_links` was given."""
+    try:
+        return _codecs.decompressor.decompress(data)
+    except zstandard.ZstdError as error:
+        raise CorruptRow("links", "", str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Outlinks:
+    """A page's outlinks cell."""
+
+    at_ms: int = 0
+    """When the page was fetched."""
+    changes: tuple[bytes, ...] = ()
+    """Names of the last changes."""
+    squeezed: bytes = b""
+    """The lines, compressed; empty for none."""
+
+    @property
+    def lines(self) -> bytes:
+        """The lines, joined; empty for none."""
+        return decompress_links(self.squeezed) if self.squeezed else b""
+
+    def after(self, change: bytes, at_ms: int, squeezed: bytes) -> Outlinks:
+        """The cell that replaces this one."""
+        return Outlinks(at_ms, (*self.changes, change), squeezed)
+
+    def since(self, oldest_ms: int) -> Outlinks:
+        """The same without the names of changes before the oldest journal row there is."""
+        start = change_name(oldest_ms, b"")
+        return replace(self, changes=tuple(c for c in self.changes if c >= start))
+
+
+def change_name(now_ms: int, nonce: bytes) -> bytes:
+    """A name for a change whose journal row is written at `now_ms`."""
+    return now_ms.to_bytes(_TIME_BYTES) + nonce
+
+
+def pack(links: Outlinks) -> bytes:
+    """The cell."""
+    head = bytes([_FORM]) + len(links.changes).to_bytes(2) + links.at_ms.to_bytes(8)
+    return b"".join([head, *links.changes, links.squeezed])
+
+
+def unpack(data: bytes) -> Outlinks:
+    """
+    What `pack` was given.
+
+    Raises:
+        CorruptRow: not in this form.
+    """
+    if len(data) < _HEAD_BYTES or data[0] != _FORM:
+        raise CorruptRow("o", "", f"form {data[:1].hex() or 'missing'}")
+    count = int.from_bytes(data[1:3])
+    body = _HEAD_BYTES + CHANGE_BYTES * count
+    changes = tuple(data[i : i + CHANGE_BYTES] for i in range(_HEAD_BYTES, body, CHANGE_BYTES))
+    return Outlinks(int.from_bytes(data[3:11]), changes, data[body:])
+
+
+def to_lines(links: Sequence[tuple[str, str, str]]) -> bytes:
+    """(target, text, rel) each, joined; the first of several links to one target stays."""
+    seen: dict[str, str] = {}
+    for url, text, rel in links:
+        if url not in seen:
+            seen[url] = f"{url}\t{rel}\t{text[:MAX_TEXT_CHARS]}"
+    joined = "\n".join(seen.values())
+    if joined.count("\t") != 2 * len(seen) or joined.count("\n") != max(0, len(seen) - 1):
+        # Somebody's text holds a separator: clean each, which costs ten times more.
+        clean = (
+            (url, _clean(text), _clean(rel))
+            for url, text, rel in links
+            if "\t" not in url and "\n" not in url
+        )
+        return to_lines(list(clean))
+    return joined.encode("utf-8", "replace")
+
+
+def _clean(text: str) -> str:
+    return " ".join(text.split())
+
+
+def from_lines(lines: bytes) -> Iterator[OutLink]:
+    """The links of joined lines."""
+    if lines:
+        for line in lines.decode().split("\n"):
+            url, rel, text = line.split("\t")
+            yield OutLink(url, text, rel)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Lines of links that came, and that stayed with another text or rel; targets that went."""
+
+    added: Sequence[bytes]
+    changed: Sequence[bytes]
+    removed: Sequence[bytes]
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+
+def difference(old: bytes, new: bytes) -> Difference:
+    """What leads from the lines `old` to the lines `new`; their order does not count."""
+    if old == new:
+        return Difference((), (), ())
+    before = set(old.split(b"\n")) if old else set()
+    after = new.split(b"\n") if new else []
+    came = [line for line in after if line not in before]
+    if not before:
+        return Difference(came, (), ())
+    went = {target_of(line) for line in before.difference(after)}
+    added = [line for line in came if target_of(line) not in went]
+    changed = [line for line in came if target_of(line) in went]
+    return Difference(added, changed, sorted(went.difference(map(target_of, changed))))
+
+
+def target_of(line: bytes) -> bytes:
+    """The target of a line."""
+    return line.partition(b"\t")[0]

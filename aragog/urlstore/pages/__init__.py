@@ -1,0 +1,1 @@
+"""Pages of the UrlStore: reading and writing nodes, fields and facts."""

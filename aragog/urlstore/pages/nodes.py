@@ -1,0 +1,177 @@
+"""
+The cells of a URL's node, and reading nodes through their aliases.
+
+| cell | holds |
+|---|---|
+| `m:<field>` | a field; `m:_` is there as long as the node has anything to show |
+| `s:url` | the URL; checked, so that two URLs of one key could not be mixed up |
+| `s:canonical_url` | the URL that stands for this one; itself, or absent: it stands for itself |
+| `s:provisional`, `s:reasons` | of that decision |
+| `s:own` | JSON of what a fetch of this very URL told, for decisions about others |
+| `s:facts` | JSON of the last fetch |
+| `s:provenance` | JSON, field to where the pipeline found it |
+| `s:from:<field>` | where the writer of one `put` had it from |
+| `s:ckey`, `s:chash`, `s:clen`, `s:cenc` | content: key, hash as stored, length, encoding |
+| `s:due` | when to fetch again, ms; empty: never |
+| `s:refresh` | JSON of what is remembered between fetches: `refresh.State` |
+| `s:held` | `1`: somebody holds the URL; `0`: the last one let go; absent: nobody ever did |
+| `s:version` | a random word, new with each write |
+| `s:removed` | `removed` or `taken down`; its timestamp says when |
+| `s:was:<field>` | JSON of the last values of a field that has a history |
+| `s:aliased` | `1`: URLs stand for this one, or once did; absent: its edges need no look |
+| `s:leaving` | the home that an alias is being taken from; empty: none |
+| `s:moved` | how old what was moved away from here may be; what comes back is newer |
+| `s:lock` | of a conditional write; written by check_and_put alone |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+import orjson
+
+from aragog.errors import CorruptRow
+from aragog.urls.keys import url_key
+from aragog.urlstore.records import Fact
+from aragog.zen.tables import Row, Tables
+
+SENTINEL = b"m:_"
+URL = b"s:url"
+CANONICAL = b"s:canonical_url"
+PROVISIONAL = b"s:provisional"
+REASONS = b"s:reasons"
+OWN = b"s:own"
+FACTS = b"s:facts"
+PROVENANCE = b"s:provenance"
+CONTENT_KEY = b"s:ckey"
+CONTENT_HASH = b"s:chash"
+CONTENT_LENGTH = b"s:clen"
+CONTENT_ENCODING = b"s:cenc"
+DUE = b"s:due"
+REFRESH = b"s:refresh"
+HELD = b"s:held"
+VERSION = b"s:version"
+REMOVED = b"s:removed"
+ALIASED = b"s:aliased"
+LEAVING = b"s:leaving"
+MOVED = b"s:moved"
+LOCK = b"s:lock"
+
+CONTENT = (CONTENT_KEY, CONTENT_HASH, CONTENT_LENGTH, CONTENT_ENCODING)
+TAKEN_DOWN = b"taken down"
+
+FREE = b"\0"
+"""A lock that nobody holds: it ran out at the beginning of time."""
+
+MAX_HOPS = 4
+"""Aliases of aliases followed; writing flattens them, so more than one is a race's leftover."""
+
+node_id = lru_cache(maxsize=65_536)(url_key)
+"""The key of a normalized URL's node. Cached: the links of a site repeat."""
+
+
+def id_of(url: bytes) -> bytes:
+    """`node_id` of a URL in bytes, not cached: for those that are seen once."""
+    return url_key(url.decode())
+
+
+@lru_cache(maxsize=4096)
+def field_column(field: str) -> bytes:
+    """The cell of a field."""
+    return b"m:" + field.encode()
+
+
+def history_column(field: str) -> bytes:
+    """The cell of a field's last values."""
+    return b"s:was:" + field.encode()
+
+
+def from_column(field: str) -> bytes:
+    """The cell of where a field's writer has it from."""
+    return b"s:from:" + field.encode()
+
+
+def text(row: Row, column: bytes) -> str | None:
+    """A cell as text; None when it is absent or empty."""
+    cell = row.get(column)
+    return cell.value.decode() if cell and cell.value else None
+
+
+def is_taken_down(row: Row) -> bool:
+    """Whether the node's URL must not be stored again."""
+    cell = row.get(REMOVED)
+    return cell is not None and cell.value == TAKEN_DOWN
+
+
+def facts_of(row: Row, column: bytes = FACTS) -> dict[str, Fact]:
+    """A cell of JSON; empty when it is absent."""
+    cell = row.get(column)
+    return orjson.loads(cell.value) if cell else {}
+
+
+def alias_of(row: Row, url: str) -> str | None:
+    """The URL that stands for `url`, by its node; None when it stands for itself."""
+    target = text(row, CANONICAL)
+    return None if target is None or target == url else target
+
+
+def check_url(row: Row, url: str) -> None:
+    """
+    Return if the node is that of `url`.
+
+    Raises:
+        CorruptRow: two URLs have one key.
+    """
+    cell = row.get(URL)
+    if cell and cell.value != url.encode():
+        raise CorruptRow("n", node_id(url).hex(), f"holds {cell.value!r}, not {url!r}")
+
+
+class Nodes:
+    """Reads nodes; one multi-get for those of a batch, and one more for each hop of aliases."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._table = tables["n"]
+
+    def read(self, urls: Iterable[str], columns: Sequence[bytes] | None) -> dict[str, Row]:
+        """The node of each URL; an empty one for a URL that has none."""
+        ids = {url: node_id(url) for url in urls}
+        found = self._table.get_many(list(ids.values()), columns)
+        return {url: found.get(key, {}) for url, key in ids.items()}
+
+    def follow(
+        self,
+        urls: Sequence[str],
+        columns: Sequence[bytes] | None,
+        known: dict[str, Row] | None = None,
+    ) -> dict[str, tuple[str, Row]]:
+        """
+        For each URL the one that stands for it, and that one's node.
+
+        Of URLs that point at each other in a circle the one of the smallest key stands for all.
+        `columns` must hold `CANONICAL`, and `URL` where the key is to be checked. `known` are nodes
+        that were read with them already.
+        """
+        if known is None:
+            known = self.read(dict.fromkeys(urls), columns)
+        for _ in range(MAX_HOPS):
+            targets = {alias_of(row, url) for url, row in known.items()}
+            missing = [t for t in targets if t is not None and t not in known]
+            if not missing:
+                break
+            known |= self.read(missing, columns)
+        return {url: (canonical := end_of(url, known), known.get(canonical, {})) for url in urls}
+
+
+def end_of(url: str, known: dict[str, Row]) -> str:
+    """Where the aliases from `url` lead, through the nodes in `known`."""
+    way = [url]
+    for _ in range(MAX_HOPS):
+        target = alias_of(known.get(way[-1], {}), way[-1])
+        if target is None:
+            break
+        if target in way:
+            return min(way[way.index(target) :], key=node_id)
+        way.append(target)
+    return way[-1]

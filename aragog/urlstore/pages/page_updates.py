@@ -1,0 +1,206 @@
+"""
+One fetched page on its way into the store: where it goes, and what it makes other there.
+
+Pure: nodes that were read come in, cells to be written go out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import orjson
+
+from aragog.urlstore.content.compression import content_hash
+from aragog.urlstore.content.keys import content_key
+from aragog.urlstore.content.ports import ContentPut
+from aragog.urlstore.feed.changes import Change
+from aragog.urlstore.pages import nodes
+from aragog.urlstore.pages.nodes import alias_of, end_of, facts_of
+from aragog.urlstore.records import ContentWrite, PageWrite, Written
+from aragog.urlstore.schedule.next_fetch import HELD
+from aragog.zen.tables import Row
+
+
+@dataclass(slots=True)
+class PageWritePlan:
+    """One page on its way: where it goes, and what is there already."""
+
+    page: PageWrite
+    canonical: str
+    """The URL whose node gets it."""
+    row: Row
+    """That node."""
+    stale: bool
+    """Something newer is there."""
+    refused: bool
+    """The node was removed after this fetch, or taken down."""
+    cells: dict[bytes, bytes] = field(default_factory=dict)
+    """For the home's node, at the time of the fetch."""
+    aliases: list[str] = field(default_factory=list)
+    """URLs that shall point at the home."""
+    changed: list[str] = field(default_factory=list)
+    """Fields whose values are other than the stored ones."""
+    missing: frozenset[str] = frozenset()
+    """Names of fields that the pipeline had found before this fetch and that it did not bring."""
+    gone: frozenset[str] = frozenset()
+    """Those of them that are stored, as the pipeline's: they go."""
+    body: ContentPut | None = None
+    """To be put before anything points to it."""
+    due_at_ms: int | None = None
+    told: Change | None = None
+    """For the change feed."""
+
+    @property
+    def whole(self) -> bool:
+        """True when the fetch tells all fields of the home; through an alias it may not."""
+        return self.page.whole and self.canonical in (self.page.url, self.page.final_url)
+
+
+def is_failed_fetch(page: PageWrite) -> bool:
+    """True for a fetch that brought no page: it says nothing of identity, fields and links."""
+    return not page.fields and page.links is None and page.content is None
+
+
+def refuted(plan: PageWritePlan) -> list[str]:
+    """URLs of the fetch that turned out to stand for no page; aliases may have trusted them."""
+    page = plan.page
+    if is_failed_fetch(page) and not page.gone:
+        return []
+    asked = dict.fromkeys((page.url, page.final_url))
+    # A page that stands for itself behind a temporary redirect says nothing about the URL it was
+    # redirected to.
+    return [url for url in asked if page.gone or plan.canonical not in (url, page.url)]
+
+
+def content_cells(plan: PageWritePlan, content: ContentWrite) -> dict[bytes, bytes]:
+    """The cells that point to the body, which is to be put unless these very bytes are there."""
+    key, digest = content_key(plan.canonical), content_hash(content.body)
+    there = plan.row.get(nodes.CONTENT_HASH)
+    if there is None or there.value != digest.encode():
+        meta = {**content.meta, "url": plan.canonical, "encoding": content.encoding}
+        plan.body = ContentPut(key, content.body, meta)
+    return {
+        nodes.CONTENT_KEY: key.encode(),
+        nodes.CONTENT_HASH: digest.encode(),
+        nodes.CONTENT_LENGTH: b"%d" % content.length_bytes,
+        nodes.CONTENT_ENCODING: content.encoding.encode(),
+    }
+
+
+def urls_of(page: PageWrite) -> tuple[str, ...]:
+    """Every URL that the fetch says something of."""
+    return (page.url, page.final_url, page.canonical_url, *page.also)
+
+
+def identity_of(page: PageWrite) -> tuple[str, ...]:
+    """The URLs that the fetched page itself goes by."""
+    return (page.url, page.final_url, page.canonical_url)
+
+
+def canonicals_of(page: PageWrite, known: dict[str, Row]) -> list[str]:
+    """Where the URLs of a fetch lead by what is stored."""
+    return [end_of(url, known) for url in urls_of(page)]
+
+
+def leaving(page: PageWrite, canonical: str, known: dict[str, Row]) -> list[str]:
+    """URLs of the fetch whose home it does not name any more, where that was never fetched."""
+    found = []
+    for url in () if is_failed_fetch(page) else dict.fromkeys((page.url, page.final_url)):
+        row = known.get(url, {})
+        before = alias_of(row, url)
+        if nodes.text(row, nodes.LEAVING):
+            found.append(url)
+        elif before not in (None, canonical) and row[nodes.CANONICAL].at_ms < page.fetched_at_ms:
+            there = known.get(before, {})
+            if nodes.OWN not in there and nodes.CANONICAL not in there:
+                found.append(url)
+    return found
+
+
+def has_own(row: Row) -> bool:
+    """Is there anything at a new alias that must move to its home?"""
+    held = nodes.text(row, nodes.HELD) == HELD.decode()
+    return nodes.SENTINEL in row or held or bool(nodes.text(row, nodes.DUE))
+
+
+def targets_of(known: Mapping[str, Row]) -> list[str]:
+    """Where the pointers of these nodes lead, unless that is among them."""
+    targets = {alias_of(row, url) for url, row in known.items()}
+    return [target for target in targets if target is not None and target not in known]
+
+
+def canonical_of(page: PageWrite, known: dict[str, Row]) -> str:
+    """The URL that gets the page."""
+    if is_failed_fetch(page):
+        return end_of(page.url, known)
+    canonical = page.canonical_url
+    row = known.get(canonical, {})
+    pointer = row.get(nodes.CANONICAL)
+    itself = canonical in (page.url, page.final_url)
+    if itself and (pointer is None or pointer.at_ms <= page.fetched_at_ms):
+        return canonical
+    return end_of(canonical, known)
+
+
+def has_newer_pointer(row: Row, page: PageWrite) -> bool:
+    """Something later than this fetch has said what the URL stands for."""
+    cell = row.get(nodes.CANONICAL)
+    return cell is not None and cell.at_ms > page.fetched_at_ms
+
+
+def refuses(row: Row, page: PageWrite) -> bool:
+    """The node was removed after this fetch, or taken down."""
+    cell = row.get(nodes.REMOVED)
+    if cell is None:
+        return False
+    return cell.value == nodes.TAKEN_DOWN or cell.at_ms >= page.fetched_at_ms
+
+
+def seen_at_ms(row: Row, *, failed: bool) -> int:
+    """When what the node holds was fetched; for a failure attempts count too."""
+    facts = facts_of(row)
+    fetched = facts.get("fetched_at_ms") or 0
+    tried = facts.get("attempted_at_ms") or 0 if failed else 0
+    return max(int(fetched), int(tried))
+
+
+def own_cell(page: PageWrite, url: str, canonical: str) -> bytes:
+    """What this fetch told of `url` itself."""
+    moved = url != page.final_url
+    return orjson.dumps(
+        {
+            "status": None if moved else page.facts.get("status"),
+            "canonical_url": None if moved else canonical,
+            "redirects_to": page.final_url if moved else None,
+            "gone": page.gone,
+        }
+    )
+
+
+def pointer_cells(plan: PageWritePlan, alias: str) -> dict[bytes, bytes]:
+    """An alias's cells."""
+    page = plan.page
+    cells = {
+        nodes.URL: alias.encode(),
+        nodes.CANONICAL: plan.canonical.encode(),
+        nodes.PROVISIONAL: b"1" if page.provisional else b"",
+        nodes.REASONS: orjson.dumps(page.canonical_reasons),
+    }
+    if alias in (page.url, page.final_url, *page.also):
+        cells[nodes.OWN] = own_cell(page, alias, plan.canonical)
+    return cells
+
+
+def provenance_cell(plan: PageWritePlan) -> bytes:
+    """Where the pipeline found its fields, those of before and those of this fetch."""
+    old = facts_of(plan.row, nodes.PROVENANCE)
+    kept = {name: at for name, at in old.items() if name not in plan.missing or name in plan.gone}
+    return orjson.dumps({**kept, **plan.page.provenance})
+
+
+def written(plan: PageWritePlan, links: Mapping[str, tuple[int, int]]) -> Written:
+    """The answer to the caller; `links` are (added, removed) by source."""
+    added, removed = links.get(plan.canonical, (0, 0))
+    stale = plan.stale or plan.refused
+    return Written(plan.page.url, plan.canonical, stale, *((0, 0) if stale else (added, removed)))

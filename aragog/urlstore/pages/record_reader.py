@@ -1,0 +1,94 @@
+"""From a node's cells to a record. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import orjson
+
+from aragog.urlstore.pages import nodes
+from aragog.urlstore.pages.nodes import field_column, from_column, text
+from aragog.urlstore.records import FieldInfo, Record
+from aragog.zen.tables import Row
+
+BASE = (
+    nodes.OWN,
+    nodes.SENTINEL,
+    nodes.URL,
+    nodes.CANONICAL,
+    nodes.PROVISIONAL,
+    nodes.FACTS,
+    nodes.VERSION,
+    nodes.CONTENT_KEY,
+    nodes.CONTENT_HASH,
+    nodes.CONTENT_LENGTH,
+    nodes.DUE,
+    nodes.REMOVED,
+)
+"""What every read asks for."""
+
+
+def columns_of(fields: Sequence[str] | None, *, info: bool) -> tuple[bytes, ...] | None:
+    """The cells to read for a record; None means all."""
+    return None if fields is None else _columns(tuple(fields), info)
+
+
+@lru_cache(maxsize=1024)
+def _columns(fields: tuple[str, ...], info: bool) -> tuple[bytes, ...]:
+    columns = [*BASE, *[b"m:" + field.encode() for field in fields]]
+    if info:
+        columns += [nodes.PROVENANCE, *map(from_column, fields)]
+    return tuple(columns)
+
+
+def record_of(
+    asked: str,
+    canonical: str,
+    row: Row,
+    fields: Sequence[str] | None,
+    *,
+    info: bool,
+    alias: Row | None = None,
+) -> Record | None:
+    """The record in a node; None when the node has nothing to show."""
+    if nodes.SENTINEL not in row:
+        return None
+    nodes.check_url(row, canonical)
+    if fields is None:
+        found = {
+            column[2:].decode(): cell.value
+            for column, cell in row.items()
+            if column.startswith(b"m:") and column != nodes.SENTINEL
+        }
+    else:
+        found = {f: cell.value for f in fields if (cell := row.get(field_column(f)))}
+    get = row.get
+    version, key, digest = get(nodes.VERSION), get(nodes.CONTENT_KEY), get(nodes.CONTENT_HASH)
+    facts, length, due = get(nodes.FACTS), get(nodes.CONTENT_LENGTH), get(nodes.DUE)
+    return Record(
+        asked,
+        canonical,
+        found,
+        orjson.loads(facts[0]) if facts else {},
+        version[0].decode() if version else "",
+        key[0].decode() if key else None,
+        digest[0].decode() if digest else None,
+        int(length[0]) if length else None,
+        int(due[0]) if due and due[0] else None,
+        _info(row, found) if info else {},
+        alias is not None and bool(text(alias, nodes.PROVISIONAL)) and nodes.OWN not in row,
+    )
+
+
+def _info(row: Row, found: dict[str, bytes]) -> dict[str, FieldInfo]:
+    told = nodes.facts_of(row, nodes.PROVENANCE)
+    result = {}
+    for name in found:
+        cell, own = row[field_column(name)], row.get(from_column(name))
+        if own is not None and own.at_ms == cell.at_ms:
+            result[name] = FieldInfo(cell.at_ms, own.value.decode() or None)
+        else:
+            source = told.get(name)
+            result[name] = FieldInfo(cell.at_ms, None if source is None else str(source))
+    return result

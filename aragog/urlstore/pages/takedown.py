@@ -1,0 +1,145 @@
+"""
+Removing what is stored of URLs.
+
+`remove` forgets a page: a later fetch brings it back. A takedown forgets it for good: a stub stays
+that refuses every later write, until it is lifted; a host or domain has a tombstone besides, which
+refuses URLs that were never seen. Either way the marker is written first, so that a fetch which is
+under way cannot bring back what was there; then all else goes: fields, history, content, holds, and
+what the change feed, the link journal and the inlinks of other pages tell of it. Safe to repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from aragog.urlstore.aliases.aliases import ALIAS, Aliases
+from aragog.urlstore.content.ports import ContentStore
+from aragog.urlstore.feed.changes import Changes
+from aragog.urlstore.links.compaction import Compactor
+from aragog.urlstore.links.outlink_writer import LinksWrite, OutlinkWriter
+from aragog.urlstore.links.outlinks import target_of
+from aragog.urlstore.pages import nodes
+from aragog.urlstore.pages.hosts import Hosts, host_put
+from aragog.urlstore.pages.nodes import alias_of, id_of, node_id, text
+from aragog.urlstore.pages.tombstones import HOST, Tombstones
+from aragog.urlstore.schedule.watches import Watches
+from aragog.zen.codec import IN, due_key, edge_key
+from aragog.zen.tables import Row, Tables
+
+_STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK)
+_PURGED_AT_ONCE = 500
+
+
+class Takedown:
+    """Removes pages, whole hosts and whole domains."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        content: ContentStore,
+        linking: OutlinkWriter,
+        aliases: Aliases,
+        hosts: Hosts,
+        folder: Compactor,
+        tombstones: Tombstones,
+    ) -> None:
+        self._tables = tables
+        self._table = tables["n"]
+        self._due = tables["d"]
+        self._edges = tables["e"]
+        self._host_index = tables["h"]
+        self._content = content
+        self._outlinks = linking
+        self._aliases = aliases
+        self._hosts = hosts
+        self._watches = Watches(tables)
+        self._changes = Changes(tables)
+        self._folder = folder
+        self._tombstones = tombstones
+
+    def remove(self, canonical: str, now_ms: int) -> None:
+        """Forget a page: fields, facts, content, outlinks, due row; its aliases stay aliases."""
+        self._empty(canonical, b"removed", now_ms)
+
+    def of_urls(self, urls: Iterable[str], now_ms: int) -> int:
+        """Each page with its aliases, for good; how many URLs that were."""
+        members = {each for canonical in urls for each in (canonical, *self._aliases.of(canonical))}
+        return self._all(members, now_ms, members.__contains__)
+
+    def of_site(self, kind: str, name: str, now_ms: int) -> int:
+        """
+        All URLs of a host or domain, and from now on every other; how many there were.
+
+        An alias of a page elsewhere loses only itself.
+        """
+        self._tombstones.add(kind, name, now_ms)
+        self._tombstones.current()
+        found = self._hosts.of_host(name) if kind == HOST else self._hosts.of_domain(name)
+        members: set[str] = set()
+        for url in found:
+            members.add(url)
+            if alias_of(self._table.get(node_id(url), [nodes.CANONICAL]), url) is None:
+                members.update(self._aliases.of(url))
+        refuses = self._tombstones.refuses
+        return self._all(members, now_ms, lambda url: url in members or refuses(url))
+
+    def _all(self, members: set[str], now_ms: int, gone: Callable[[str], bool]) -> int:
+        targets: set[bytes] = set()
+        for url in sorted(members):
+            lines = self._outlinks.read([url])[url].lines
+            targets.update(id_of(target_of(line)) for line in lines.split(b"\n") if line)
+            self._take_down_one(url, now_ms)
+        self._tombstones.changed()
+        self._changes.purge(gone)
+        self._purge_links(sorted(targets))
+        self._tables.scrub()
+        return len(members)
+
+    def _purge_links(self, targets: Sequence[bytes]) -> None:
+        """Have the journal and the inlinks of other pages forget what these pages linked."""
+        report = self._folder.fold(_PURGED_AT_ONCE)
+        while report.left and report.journal_rows:
+            report = self._folder.fold(_PURGED_AT_ONCE)
+        for at in range(0, len(targets), _PURGED_AT_ONCE):
+            self._folder.purge(targets[at : at + _PURGED_AT_ONCE])
+
+    def lift(self, url: str, now_ms: int) -> None:
+        """Let a URL be stored again."""
+        self._table.delete(node_id(url), [nodes.REMOVED], at_ms=now_ms)
+        self._tombstones.changed()
+
+    def lift_site(self, kind: str, name: str, now_ms: int) -> bool:
+        """Accept URLs of a site again, those that it had too; False: it was not refused."""
+        return self._tombstones.remove(kind, name, now_ms)
+
+    def _take_down_one(self, url: str, now_ms: int) -> None:
+        row = self._empty(url, nodes.TAKEN_DOWN, now_ms)
+        self._watches.purge(url, now_ms)
+        self._table.delete(node_id(url), [nodes.HELD], at_ms=_last_ms(row, nodes.HELD, now_ms))
+        canonical = alias_of(row, url)
+        if canonical is not None:
+            key = edge_key(node_id(canonical), IN, ALIAS, 0, node_id(url))
+            self._edges.delete(key, at_ms=now_ms)
+
+    def _empty(self, url: str, marker: bytes, now_ms: int) -> Row:
+        row = self._table.get(node_id(url))
+        cells = {nodes.URL: url.encode(), nodes.REMOVED: marker}
+        self._table.put(node_id(url), cells, at_ms=now_ms)
+        gone = [column for column in row if column not in (*_STAY, nodes.HELD)]
+        if gone:
+            # Fields may have been put with a time to come.
+            at_ms = max(now_ms, *(row[column].at_ms for column in gone))
+            self._table.delete(node_id(url), gone, at_ms=at_ms)
+        if alias_of(row, url) is None or marker == nodes.TAKEN_DOWN:
+            self._host_index.delete(host_put(url, now_ms)[1], at_ms=now_ms)
+        due, key = text(row, nodes.DUE), text(row, nodes.CONTENT_KEY)
+        if due:
+            self._due.delete(due_key(node_id(url), int(due)), at_ms=now_ms)
+        if key:
+            self._content.delete(key)
+        self._outlinks.write([LinksWrite(url, now_ms, lambda _: b"")], now_ms)
+        return row
+
+
+def _last_ms(row: Row, column: bytes, now_ms: int) -> int:
+    return max(now_ms, row[column].at_ms if column in row else 0)

@@ -1,0 +1,384 @@
+"""
+The store stage: a batch of pages in a few batches.
+
+Order: content, then outlinks (journal first), then index rows, then nodes, then what is no longer
+true is removed. Killed between any two, the batch is written again as a whole: all of it are puts
+of the same values at the same timestamps, or checks that find their work done.
+
+Pages of a batch that have a URL in common are written one after the other, so a batch leaves
+what its pages would leave if each came alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+import orjson
+
+from aragog.clock import Clock, SystemClock
+from aragog.settings import RefreshSettings, StoreSettings
+from aragog.urlstore.aliases.aliases import Aliases, alias_puts
+from aragog.urlstore.content.ports import ContentStore
+from aragog.urlstore.feed.changes import Change, publish, shown
+from aragog.urlstore.links.outlink_writer import LinksWrite, OutlinkWriter
+from aragog.urlstore.links.outlinks import to_lines
+from aragog.urlstore.pages import history, nodes, page_updates
+from aragog.urlstore.pages.field_rules import FieldRules
+from aragog.urlstore.pages.hosts import host_put
+from aragog.urlstore.pages.nodes import Nodes, facts_of, node_id
+from aragog.urlstore.pages.page_updates import PageWritePlan, is_failed_fetch
+from aragog.urlstore.records import OutLink, PageWrite, Written
+from aragog.urlstore.schedule.due_index import due_cell, due_put
+from aragog.urlstore.schedule.next_fetch import HELD, Next, gone, planned
+from aragog.urlstore.schedule.refresh_policy import IGNORED_FIELDS
+from aragog.urlstore.schedule.watches import Watches
+from aragog.zen.codec import due_key
+from aragog.zen.tables import Cell, Put, Row, Tables
+
+_COLUMNS = (
+    nodes.SENTINEL,
+    nodes.URL,
+    nodes.CANONICAL,
+    nodes.OWN,
+    nodes.FACTS,
+    nodes.PROVENANCE,
+    nodes.CONTENT_HASH,
+    nodes.DUE,
+    nodes.REMOVED,
+    nodes.REFRESH,
+    nodes.HELD,
+    nodes.LEAVING,
+)
+
+
+class PageWriter:
+    """Writes pages; safe to run twice, late, and by several processes at once."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        content: ContentStore,
+        settings: StoreSettings,
+        linking: OutlinkWriter,
+        aliases: Aliases,
+        refresh: RefreshSettings | None = None,
+        clock: Clock | None = None,
+        *,
+        refuses: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        self._refuses = refuses
+        self._tables = tables
+        self._clock = clock or SystemClock()
+        self._refresh = refresh or RefreshSettings()
+        self._nodes = Nodes(tables)
+        self._watches = Watches(tables)
+        self._content = content
+        self._outlinks = linking
+        self._aliases = aliases
+        self._rules = FieldRules(settings)
+        self._history = settings.history
+        self._history_length = settings.history_length
+        past = [(nodes.field_column(f), nodes.history_column(f)) for f in settings.history]
+        self._columns = (*_COLUMNS, *(column for pair in past for column in pair))
+        self._fields = frozenset(settings.history)
+
+    def write(
+        self, pages: Sequence[PageWrite], now_ms: int
+    ) -> tuple[dict[int, Written], list[PageWrite]]:
+        """
+        Write the pages that have no URL in common with an older one among them.
+
+        Answers by the `id` of each page, and the pages that are left: write them next, at a later
+        `now_ms`, for what was deleted now hides what is put at the same instant.
+
+        Raises:
+            InvalidField: a field of some page cannot be stored; nothing was written.
+            StoreUnavailable, ContentUnavailable: write the batch again.
+        """
+        for page in pages:
+            self._rules.check(page.fields)
+            if not self._fields.issuperset(page.fields):
+                self._know(page.fields)
+        plans, known, left = self._plan(sorted(pages, key=lambda page: page.fetched_at_ms), now_ms)
+        current = {p.canonical: p for p in plans if not p.stale and not p.refused}
+        for plan in plans:
+            if not plan.refused:
+                self._fill(plan, newest=not plan.stale)
+        self._content.put_many([plan.body for plan in plans if plan.body])
+        links = self._write_links(current, now_ms)
+        self._write_rows(plans, current, now_ms)
+        self._afterwards(plans, current, known, now_ms)
+        return {id(plan.page): page_updates.written(plan, links) for plan in plans}, left
+
+    def _know(self, fields: Iterable[str]) -> None:
+        """
+        Read these fields too, from now on: what is there already is not written again.
+
+        A process soon knows all that pages bring, so the columns to read are nearly always the
+        same, and what the application put beside them is never read.
+        """
+        self._columns = (*self._columns, *map(nodes.field_column, set(fields) - self._fields))
+        self._fields = self._fields.union(fields)
+
+    def _plan(
+        self, pages: Sequence[PageWrite], now_ms: int
+    ) -> tuple[list[PageWritePlan], dict[str, Row], list[PageWrite]]:
+        """Plans, the nodes they were made from, and the pages that must wait until these are."""
+        urls = {url for page in pages for url in page_updates.urls_of(page)}
+        known = self._nodes.read(urls, self._columns)
+        while missing := page_updates.targets_of(known):
+            known |= self._nodes.read(missing, self._columns)
+        plans = []
+        later = []
+        touched: set[str] = set()
+        for page in pages:
+            canonical = page_updates.canonical_of(page, known)
+            its = {canonical, *page_updates.urls_of(page), *page_updates.canonicals_of(page, known)}
+            waits = not touched.isdisjoint(its)
+            touched |= its  # of one that waits, too: what has to do with it comes after it
+            if waits or self._leave(page, canonical, known, now_ms):
+                later.append(page)
+                continue
+            row = known.get(canonical, {})
+            nodes.check_url(row, canonical)
+            before = page_updates.seen_at_ms(row, failed=is_failed_fetch(page))
+            refused = any(
+                page_updates.refuses(known[url], page)
+                for url in {page.url, canonical}
+                if url in known
+            ) or any(map(partial(self._taken_down, known), page_updates.identity_of(page)))
+            plans.append(PageWritePlan(page, canonical, row, page.fetched_at_ms < before, refused))
+        for plan in plans:
+            self._point(plan, known)
+        self._look_for_gone(plans)
+        return plans, known, later
+
+    def _leave(self, page: PageWrite, canonical: str, known: dict[str, Row], now_ms: int) -> bool:
+        """
+        Take the fetched URLs from homes that this fetch does not name any more; True if any were.
+
+        Only from a home that was never fetched itself: all it shows is what they brought there. A
+        home of its own keeps what it has until it is fetched again.
+        """
+        leaving = page_updates.leaving(page, canonical, known)
+        for url in leaving:
+            self._aliases.undo(url, now_ms, at_ms=known[url][nodes.CANONICAL].at_ms + 1)
+        return bool(leaving)
+
+    def _look_for_gone(self, plans: Sequence[PageWritePlan]) -> None:
+        """
+        Read what pages had and have no more, one multi-get; most pages have what they had.
+
+        Names stay among the pipeline's until their cells are seen to be gone, so that a batch
+        which was killed before it removed them does so the next time.
+        """
+        for plan in plans:
+            if plan.whole and not plan.stale:
+                told = facts_of(plan.row, nodes.PROVENANCE)
+                plan.missing = frozenset(told.keys() - plan.page.fields.keys())
+        names = sorted(frozenset[str]().union(*(plan.missing for plan in plans)))
+        if not names:
+            return
+        columns = [of(name) for name in names for of in (nodes.field_column, nodes.from_column)]
+        found = self._nodes.read({plan.canonical for plan in plans if plan.missing}, columns)
+        for plan in plans:
+            if plan.missing:
+                plan.row = {**plan.row, **found[plan.canonical]}
+                plan.gone = gone(plan.row, (), plan.missing, plan.page.fetched_at_ms)
+
+    def _point(self, plan: PageWritePlan, known: Mapping[str, Row]) -> None:
+        """Which URLs become aliases of the home; known is of before this write."""
+        page = plan.page
+        if not is_failed_fetch(page) and not plan.refused:
+            members = dict.fromkeys(page_updates.urls_of(page))
+            members.pop(plan.canonical, None)
+            if page.canonical_url == page.url:
+                # A temporary redirect: where it leads stands for itself.
+                members.pop(page.final_url, None)
+            plan.aliases = [
+                url
+                for url in members
+                if not page_updates.has_newer_pointer(known[url], page)
+                and not self._taken_down(known, url)
+            ]
+
+    def _taken_down(self, known: Mapping[str, Row], url: str) -> bool:
+        return self._refuses(url) or nodes.is_taken_down(known.get(url, {}))
+
+    def _fill(self, plan: PageWritePlan, *, newest: bool) -> None:
+        page, cells = plan.page, plan.cells
+        failed = is_failed_fetch(page)
+        if failed and plan.canonical != page.url:
+            return
+        cells[nodes.URL] = plan.canonical.encode()
+        cells[nodes.SENTINEL] = b"1"
+        told: dict[str, object] = {"url": page.url, "final_url": page.final_url}
+        if failed:
+            told = {**told, **facts_of(plan.row), **page.facts}
+            told["attempted_at_ms"] = page.fetched_at_ms
+        else:
+            told = {**told, **page.facts, "fetched_at_ms": page.fetched_at_ms}
+            told["whole"] = int(plan.whole)
+        cells[nodes.FACTS] = orjson.dumps(told)
+        if plan.canonical in (page.url, page.final_url) and not failed:
+            # It was asked itself, so it stands for itself, whatever it was taken for before.
+            cells[nodes.CANONICAL] = plan.canonical.encode()
+        if plan.canonical in (page.url, page.final_url) and (page.gone or not failed):
+            cells[nodes.OWN] = page_updates.own_cell(page, plan.canonical, plan.canonical)
+        self._fill_fields(plan, newest=newest)
+        if newest:
+            self._plan_next(plan)
+        self._remember(plan)
+        if page.content is not None and newest:
+            cells |= page_updates.content_cells(plan, page.content)
+
+    def _fill_fields(self, plan: PageWritePlan, *, newest: bool) -> None:
+        """
+        The fields that are other than the stored ones; of an older fetch, those that are missing,
+        unless the newer one told all there are.
+
+        Where a page was fetched through another URL all are written: should that turn out to be
+        no alias, what its fetch had brought is known by its timestamp.
+        """
+        page, row = plan.page, plan.row
+        alone = plan.canonical == page.url == page.final_url
+        # An older fetch has nothing to add to one that told all there was.
+        fills = not (plan.stale and facts_of(row).get("whole"))
+        for name, value in page.fields.items():
+            there = row.get(column := nodes.field_column(name))
+            same = there is not None and there.value == value
+            if newest and not same:
+                plan.changed.append(name)
+            if (there is None and fills) or (newest and not (same and alone)):
+                plan.cells[column] = value
+        if newest:
+            plan.changed += sorted(plan.gone)
+        if page.provenance:
+            told = page_updates.provenance_cell(plan)
+            if told != (row[nodes.PROVENANCE].value if nodes.PROVENANCE in row else None):
+                plan.cells[nodes.PROVENANCE] = told
+
+    def _plan_next(self, plan: PageWritePlan) -> None:
+        seen = plan.page.seen
+        if seen is None:
+            plan.due_at_ms = plan.page.due_at_ms
+        else:
+            following = planned(
+                plan.row, plan.page, seen, plan.changed, self._refresh, canonical=plan.canonical
+            )
+            plan.cells[nodes.REFRESH] = following.cell
+            plan.due_at_ms = following.due_at_ms
+            self._tell(plan, following)
+
+    def _tell(self, plan: PageWritePlan, following: Next) -> None:
+        """What the change feed says of the page; only holders are told of pages that are new."""
+        changed = [name for name in plan.changed if name not in IGNORED_FIELDS]
+        held = nodes.text(plan.row, nodes.HELD) == HELD.decode()
+        if following.given_up:
+            kind = "gone"
+        elif changed and (held or not following.first):
+            kind = "new" if following.first else "changed"
+        else:
+            return
+        both = {}
+        for name in changed:
+            there = plan.row.get(nodes.field_column(name))
+            both[name] = (shown(there and there.value), shown(plan.page.fields.get(name)))
+        owners = tuple(self._watches.owners(plan.canonical)) if held else ()
+        plan.told = Change(plan.canonical, plan.page.fetched_at_ms, kind, both, owners)
+
+    def _remember(self, plan: PageWritePlan) -> None:
+        for name in self._history:
+            value = plan.page.fields.get(name)
+            if name in plan.gone:
+                past = history.begun(plan.row, name)
+                plan.cells |= {nodes.history_column(name): past.value} if past else {}
+            if value is not None:
+                column = nodes.history_column(name)
+                past = history.begun(plan.row, name)
+                at_ms = plan.page.fetched_at_ms
+                new = history.extended(past, value, at_ms, self._history_length)
+                if new is not None:
+                    plan.cells[column] = new
+                    plan.row = {**plan.row, column: Cell(new, at_ms)}
+
+    def _write_links(
+        self, current: Mapping[str, PageWritePlan], now_ms: int
+    ) -> dict[str, tuple[int, int]]:
+        writes = [
+            LinksWrite(plan.canonical, plan.page.fetched_at_ms, to_lines(self._linkable(links)))
+            for plan in current.values()
+            if (links := plan.page.links) is not None
+        ]
+        done = self._outlinks.write(writes, now_ms) if writes else {}
+        return {source: (links.added, links.removed) for source, links in done.items()}
+
+    def _linkable(self, links: Sequence[OutLink]) -> list[OutLink]:
+        """Links without those to taken down sites."""
+        return [link for link in links if not self._refuses(link.url)]
+
+    def _write_rows(
+        self, plans: Sequence[PageWritePlan], current: Mapping[str, PageWritePlan], now_ms: int
+    ) -> None:
+        indexes: list[Put] = []
+        edges: list[Put] = []
+        rows: list[Put] = []
+        for plan in plans:
+            at_ms = plan.page.fetched_at_ms
+            if plan.cells:
+                if nodes.SENTINEL not in plan.row:
+                    indexes.append(host_put(plan.canonical, now_ms))
+                rows.append(("n", node_id(plan.canonical), plan.cells, at_ms))
+            for alias in plan.aliases:
+                edges += alias_puts(alias, plan.canonical, now_ms)
+                indexes.append(host_put(alias, now_ms))
+                rows.append(("n", node_id(alias), page_updates.pointer_cells(plan, alias), at_ms))
+        for plan in current.values():
+            if plan.cells:
+                due_at_ms = plan.due_at_ms
+                if due_at_ms is not None:
+                    indexes.append(due_put(plan.canonical, due_at_ms, now_ms))
+                stamped = {nodes.VERSION: os.urandom(8).hex().encode()}
+                stamped[nodes.DUE] = due_cell(due_at_ms)
+                rows.append(("n", node_id(plan.canonical), stamped, now_ms))
+        told = [plan.told for plan in current.values() if plan.told]
+        if told:
+            # Before the nodes: told twice, if need be, but never not told.
+            publish(self._tables, told, self._clock)
+        if edges:
+            # An alias's edge lies with its home, so it must be there before its pointer is.
+            self._tables.write(edges)
+        self._tables.write([*indexes, *rows])
+
+    def _afterwards(
+        self,
+        plans: Sequence[PageWritePlan],
+        current: Mapping[str, PageWritePlan],
+        known: Mapping[str, Row],
+        now_ms: int,
+    ) -> None:
+        """What the new state has made untrue."""
+        outdated = []
+        for canonical, plan in current.items():
+            old = nodes.text(known.get(canonical, {}), nodes.DUE)
+            if plan.cells and old and old != str(plan.due_at_ms):
+                outdated.append((due_key(node_id(canonical), int(old)), None, now_ms))
+        if outdated:
+            self._tables["d"].delete_many(outdated)
+        vanished = [
+            (node_id(canonical), list(map(nodes.field_column, sorted(plan.gone))), at_ms)
+            for canonical, plan in current.items()
+            if plan.gone
+            for at_ms in [plan.page.fetched_at_ms]
+        ]
+        if vanished:
+            self._tables["n"].delete_many(vanished)
+        trusted = [url for plan in current.values() for url in page_updates.refuted(plan)]
+        if trusted:
+            self._aliases.disappoint(trusted, now_ms)
+        for plan in plans:
+            for alias in plan.aliases:
+                if page_updates.has_own(known.get(alias, {})):
+                    self._aliases.settle(alias, now_ms)

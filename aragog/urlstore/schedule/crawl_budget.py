@@ -1,0 +1,209 @@
+"""
+Which refreshes of a domain go, when its rate does not allow all that are due. Pure.
+
+Of a domain that cannot be followed each page waits its turn, and whoever serves the turns in order
+gives all pages the same interval: those that change too fast to be kept fresh get as much as those
+that could be. So fetches have a price, in seconds of freshness that one must buy. A page of rate λ
+that was compared T seconds ago buys (1 - (1+λT)exp(-λT))/λ, at most 1/λ; the price is the one at
+which as many pages ask as the domain's share of its rate allows, and then what is had is the best
+allocation of Cho and Garcia-Molina (see `refresh`), whatever the rates are.
+
+The price is found by a controller: it rises while more pages are worth it than may go, or while
+those that were put off wait too long, and falls while fewer are; by a factor e in about a quarter
+of the domain's usual interval, so that an hour's rush leaves no trace in it. What may go is never
+left unused: where few pages are worth the price the best of the others go.
+
+Nobody is forgotten. A page that is not worth the price is looked at again when it is, when its age
+has doubled, or after `LONGEST_WAIT_S`; and at `HOPELESS_AGES` times the domain's usual interval it
+goes, whatever it buys.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from aragog.urlstore.records import Due
+from aragog.urlstore.schedule.refresh_policy import DAY_S, RefreshState, ratio
+
+LEAST_PRICE_S = 60.0
+"""Below it a fetch is free."""
+MOST_PRICE_S = 30 * DAY_S
+HOPELESS_AGES = 6
+_HOPELESS_PRICES = 200
+LONGEST_WAIT_S = 30 * DAY_S
+
+# Those that were put off may wait this share of the domain's usual interval.
+_QUEUE_SHARE = 0.02
+# They are booked this share of it ahead at most: the price rises meanwhile, for them, too.
+_BOOKED_SHARE = 0.1
+# The price changes by a factor e in this share of the domain's usual interval, at most.
+_PACE_SHARE = 0.25
+_LARGEST_STEP = 0.5
+# Of the usual interval each page that goes makes up this share.
+_AGE_WEIGHT = 0.01
+# A page that looked otherwise at each look so often is taken for one that always will.
+_PATIENCE_LOOKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What is remembered of a domain's refreshes from tick to tick."""
+
+    booked_ms: int = 0
+    """Up to when refreshes were put off, one after another."""
+    free_ms: int = 0
+    """When the next one may go; only where the rate is the limit."""
+    price_s: float = 0.0
+    """Seconds of freshness that a fetch must buy; 0: all that is due goes."""
+    age_s: float = 0.0
+    """How long ago what goes was compared last: a moving mean; 0: nothing went yet."""
+    at_ms: int = 0
+    """When this was written."""
+
+    @property
+    def hopeless_s(self) -> float:
+        """At this age a page goes, whatever that buys."""
+        return min(_HOPELESS_PRICES * self.price_s, HOPELESS_AGES * self.age_s or math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Rationed:
+    """What becomes of a domain's due URLs."""
+
+    go: list[Due]
+    """Best first."""
+    later: list[tuple[Due, int]]
+    """With the instant each is put off to."""
+    budget: Budget
+    """The same object where nothing is to be remembered."""
+
+
+def ration(
+    due: Sequence[Due], budget: Budget, *, rate_per_s: float, now_ms: int, tick_s: float
+) -> Rationed:
+    """
+    Share out what a domain may be asked until the next tick.
+
+    Args:
+        due: its URLs whose time has come, each with its refresh state where it has one.
+        budget: as the last tick left it.
+        rate_per_s: of refreshes, above 0.
+        now_ms: since the epoch.
+        tick_s: until the next tick.
+    """
+    step_ms = 1000 / rate_per_s
+    free_ms = max(float(budget.free_ms), float(now_ms))
+    most = max(math.ceil((now_ms + tick_s * 1000 - free_ms) / step_ms), 0)
+    if len(due) <= most and not budget.price_s:
+        # The usual case: all of it goes, and only a rate below a fetch a tick must be remembered.
+        slow = bool(due) and step_ms > tick_s * 1000
+        taken = replace(budget, free_ms=int(free_ms + len(due) * step_ms), at_ms=now_ms)
+        return Rationed(list(due), [], taken if slow else budget)
+    ranked = sorted(
+        ((marginal_freshness_s(one.state, budget, now_ms), one) for one in due), key=lambda w: -w[0]
+    )
+    go, rest = ranked[:most], ranked[most:]
+    later: list[tuple[Due, int]] = []
+    start_ms = _from_ms(budget, now_ms, tick_s)
+    booked = 0
+    for worth, one in rest:
+        if worth >= budget.price_s:
+            later.append((one, int(start_ms + booked * step_ms)))
+            booked += 1
+        else:
+            wait_s = max(_until_worth_s(one.state, budget, now_ms), tick_s)
+            later.append((one, now_ms + int(wait_s * 1000)))
+    after = replace(
+        budget,
+        booked_ms=int(start_ms + booked * step_ms) if booked else budget.booked_ms,
+        free_ms=int(free_ms + len(go) * step_ms),
+        age_s=_usual_age_s(budget.age_s, [one for _, one in go], now_ms),
+        at_ms=now_ms,
+    )
+    ready = sum(1 for worth, _ in ranked if worth >= budget.price_s)
+    allowed = max(rate_per_s * tick_s, 1.0)
+    price_s = _price_s(budget, after, (ready - allowed) / allowed, tick_s)
+    return Rationed([one for _, one in go], later, replace(after, price_s=price_s))
+
+
+def _from_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
+    """Where the booking goes on; it begins anew where it is so far ahead that nobody would come."""
+    first_ms = now_ms + tick_s * 1000
+    if not budget.age_s:
+        return max(first_ms, float(budget.booked_ms))
+    last_ms = now_ms + max(_BOOKED_SHARE * budget.age_s, 4 * tick_s) * 1000
+    return float(budget.booked_ms) if first_ms < budget.booked_ms < last_ms else first_ms
+
+
+def marginal_freshness_s(state: RefreshState | None, budget: Budget, now_ms: int) -> float:
+    """
+    Seconds of freshness that fetching a page now buys.
+
+    One that was never compared, or that fails, is worth its fetch: its waits are long already.
+    """
+    if state is None or not state.compared_at_ms or state.gone or state.failures:
+        return 2 * budget.price_s
+    age_s = _age_s(state, now_ms)
+    rate = hopeful_rate(state)
+    steps = rate * age_s
+    # The series where the difference would be lost in rounding.
+    bought_s = (1 - (1 + steps) * math.exp(-steps)) / rate if steps > 1e-4 else rate * age_s**2 / 2
+    if budget.price_s and age_s >= budget.hopeless_s:
+        return max(bought_s, budget.price_s * age_s / budget.hopeless_s)
+    return bought_s
+
+
+def hopeful_rate(state: RefreshState) -> float:
+    """
+    Changes a second, in doubt fewer rather than more, until looks have told.
+
+    A page that is taken for too fast is hardly looked at, and would never prove the contrary; so
+    what is not known well counts for the page. One that was another at each of many looks has had
+    its chances: each further look counts against it.
+    """
+    rate = state.rate_per_s * math.exp(-1 / math.sqrt(state.a)) if state.a else 1.0
+    always = state.checks - state.changes < 0.5
+    return rate * (1 + max(state.checks - _PATIENCE_LOOKS, 0)) if always else rate
+
+
+def _age_s(state: RefreshState, now_ms: int) -> float:
+    return max(now_ms - state.compared_at_ms, 0) / 1000
+
+
+def _until_worth_s(state: RefreshState | None, budget: Budget, now_ms: int) -> float:
+    """How long to put off a page that is not worth the price now."""
+    if state is None:
+        return 0.0
+    age_s, rate = _age_s(state, now_ms), hopeful_rate(state)
+    gain = rate * budget.price_s
+    worth_at_s = ratio(gain) / rate if gain < 0.99 else math.inf
+    at_s = min(worth_at_s, budget.hopeless_s, 2 * age_s, age_s + LONGEST_WAIT_S)
+    return at_s - age_s
+
+
+def _usual_age_s(age_s: float, gone: Sequence[Due], now_ms: int) -> float:
+    for one in gone:
+        if one.state is not None and one.state.compared_at_ms:
+            its_s = _age_s(one.state, now_ms)
+            age_s += (its_s - age_s) * _AGE_WEIGHT if age_s else its_s
+    return age_s
+
+
+def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> float:
+    """The price from now on, `excess` being how many too many were ready, as a share."""
+    if not after.age_s:
+        return before.price_s
+    waiting_s = (after.booked_ms - after.at_ms) / 1000 - tick_s
+    if waiting_s > 0 and excess >= 0:
+        allowed_s = max(_QUEUE_SHARE * after.age_s, 2 * tick_s)
+        excess = (waiting_s - allowed_s) / allowed_s
+    excess = min(max(excess, -1.0), 1.0)
+    # Nothing was due between two ticks that saw the domain: then its share was not used.
+    passed_s = tick_s
+    if excess < 0 and before.at_ms:
+        passed_s = max((after.at_ms - before.at_ms) / 1000, tick_s)
+    step = excess * min(passed_s / (_PACE_SHARE * after.age_s), _LARGEST_STEP)
+    price_s = max(before.price_s, LEAST_PRICE_S if excess > 0 else 0.0) * math.exp(step)
+    return min(price_s, MOST_PRICE_S) if price_s >= LEAST_PRICE_S else 0.0

@@ -1,0 +1,110 @@
+"""The next fetch of a page that is being written: from its node and the fetch. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from typing import NamedTuple
+
+import orjson
+
+from aragog.settings import RefreshSettings
+from aragog.urlstore.pages import nodes
+from aragog.urlstore.pages.nodes import node_id
+from aragog.urlstore.records import PageWrite
+from aragog.urlstore.schedule.refresh_policy import RefreshState, Seen, decide
+from aragog.zen.tables import Row
+
+STATE_VERSION = 1
+HELD, RELEASED = b"1", b"0"
+
+
+class Next(NamedTuple):
+    """What is planned for a page."""
+
+    cell: bytes
+    """For the node: the state."""
+    due_at_ms: int | None
+    """When to fetch again; None: never, or nobody wants it."""
+    first: bool
+    """There was nothing to compare this fetch with."""
+    given_up: bool
+    """By this very fetch."""
+
+
+def state_of(row: Row) -> RefreshState | None:
+    """What was remembered of the page; None: nothing, or by a version that this one cannot read."""
+    cell = row.get(nodes.REFRESH)
+    if cell is None or not cell.value:
+        return None
+    version, *values = orjson.loads(cell.value)
+    known = version == STATE_VERSION and len(values) == len(RefreshState._fields)
+    return RefreshState(*values) if known else None
+
+
+def state_cell(state: RefreshState) -> bytes:
+    """The node's cell."""
+    return orjson.dumps((STATE_VERSION, *state))
+
+
+def is_wanted(row: Row, settings: RefreshSettings) -> bool:
+    """Whether anybody wants the page to be refreshed."""
+    cell = row.get(nodes.HELD)
+    return settings.unwatched if cell is None or not cell.value else cell.value == HELD
+
+
+def planned(
+    row: Row,
+    page: PageWrite,
+    seen: Seen,
+    changed: Iterable[str],
+    settings: RefreshSettings,
+    *,
+    canonical: str,
+) -> Next:
+    """The next fetch of the page at `canonical`, whose node holds `row`."""
+    before = state_of(row)
+    spread = _spread(node_id(canonical), seen.fetched_at_ms)
+    state, due_at_ms = decide(before, seen, changed, page.fields, settings, spread=spread)
+    return Next(
+        state_cell(state),
+        due_at_ms if is_wanted(row, settings) else None,
+        first=before is None or not before.compared_at_ms,
+        given_up=due_at_ms is None and before is not None and before.due_at_ms is not None,
+    )
+
+
+def renewed(
+    row: Row, fields: Mapping[str, bytes], before: Mapping[str, object], at_ms: int
+) -> tuple[dict[bytes, bytes], frozenset[str], set[str]]:
+    """
+    A page's fields read anew as of `at_ms`: cells to write, names to remove, names that changed.
+
+    `before` names what the pipeline had found.
+    """
+    vanished = gone(row, fields, before, at_ms)
+    cells: dict[bytes, bytes] = {}
+    changed: set[str] = set()
+    for name, value in fields.items():
+        there = row.get(column := nodes.field_column(name))
+        if there is None or (there.value != value and there.at_ms <= at_ms):
+            cells[column] = value
+            changed.add(name)
+    return cells, vanished, changed
+
+
+def gone(row: Row, fields: Container[str], before: Iterable[str], at_ms: int) -> frozenset[str]:
+    """Of what the pipeline had found `before`: names that a page read as of `at_ms` has no more."""
+    return frozenset(
+        name
+        for name in before
+        if name not in fields
+        and (there := row.get(nodes.field_column(name))) is not None
+        and there.at_ms <= at_ms
+        and nodes.from_column(name) not in row
+    )
+
+
+def _spread(its_id: bytes, at_ms: int) -> float:
+    """0 to 1, even over pages and over the fetches of one; the same when it is repeated."""
+    mixed = (int.from_bytes(its_id[8:12]) ^ at_ms * 2_654_435_761) & 0xFFFF_FFFF
+    return mixed / 2**32

@@ -1,0 +1,366 @@
+"""
+When a page is fetched again. Pure: what was seen, the state so far, and the time are arguments.
+
+Of each page a belief about its rate of change λ is kept, as a Gamma distribution of two numbers
+(shape `a`, rate `b_s` in seconds), so that checks at irregular intervals need no history. No change
+within T seconds makes it Gamma(a, b+T), which is exact; a change within T (one at least, nobody
+knows how many) has the likelihood 1 - exp(-λT), and the Gamma of the same mean and variance takes
+the place of that mixture. With equal intervals and no prior the mean of it behaves as the
+bias-reduced estimator of Cho and Garcia-Molina (Estimating Frequency of Change, 2003), which needs
+equal intervals.
+
+The interval then is that of the same authors' best allocation (Effective Page Refresh Policies for
+Web Crawlers, 2003): fetches go where one more buys most freshness. A page of rate λ fetched every
+T = r/λ seconds gains (1 - (1+r)exp(-r))/λ seconds of freshness by one fetch more; at the optimum
+that is the same for all pages of a kind: `marginal_freshness_s`. So pages that change often are
+fetched more often, by the square root of their rate and down to the kind's shortest interval; and
+pages that change faster than any fetch can follow get four times the usual one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from aragog.settings import RefreshSettings, duration_s
+
+HOUR_S = 3600.0
+DAY_S = 86_400.0
+
+USUAL_S = {
+    "product": 3 * DAY_S,
+    "article": DAY_S,
+    "app": 3 * DAY_S,
+    "place": 7 * DAY_S,
+    "movie": 7 * DAY_S,
+    "video": 7 * DAY_S,
+    "recipe": 14 * DAY_S,
+    "book": 14 * DAY_S,
+    "page": 7 * DAY_S,
+    "product.price": 6 * HOUR_S,
+    "product.price_high": 6 * HOUR_S,
+    "product.list_price": 6 * HOUR_S,
+    "product.availability": 6 * HOUR_S,
+    "product.offer_count": 2 * DAY_S,
+    "product.rating": 7 * DAY_S,
+    "app.price": DAY_S,
+    "app.version": 3 * DAY_S,
+    "app.rating": 14 * DAY_S,
+    "place.opening_hours": 3 * DAY_S,
+    "video.views": 30 * DAY_S,
+    "body": 7 * DAY_S,
+}
+"""By type, for each field of it, and where a field moves at a pace of its own; see docs/refresh.md.
+
+`body` is the page's bytes, which count for a page without a type alone: on others advertisements
+and tokens would pass for news.
+"""
+
+_PACED = {
+    page_type: tuple(name for name in USUAL_S if name.startswith(page_type + "."))
+    for page_type in USUAL_S
+}
+
+IGNORED_FIELDS = frozenset({"page.extractor_version"})
+"""They change with our code, not with the page."""
+
+FLOOR_SHARE = 1 / 8
+"""The shortest interval of a page, as a share of its usual one."""
+
+GONE_WAITS_S = (DAY_S, 3 * DAY_S, 7 * DAY_S)
+"""After the first, second, and each further 404 or 410, until it is believed."""
+GONE_SPACING_S = 0.5 * DAY_S
+"""Answers closer than this are one confirmation; or than half of `refresh.max_interval_s`."""
+FAILED_WAIT_S = DAY_S
+"""After a fetch that brought nothing; doubled each further time, up to `LONGEST_FAILED_WAIT_S`."""
+LONGEST_FAILED_WAIT_S = 30 * DAY_S
+
+JITTER = 0.1
+"""Intervals are spread over ±10 %, so that what was fetched together comes back apart."""
+
+# λ of a kind of pages: a Gamma of this shape is wide (its deviation is 1.4 times its mean).
+_PRIOR_SHAPE = 0.5
+# Each change lets older evidence count that much less: about seven changes are remembered.
+_FORGET = 0.85
+# And so does each check without one, down to the prior's weight: pages grow quiet, too.
+_FADE = 0.97
+# Where the interval of the best allocation is shortest: at r = 1.793, T = 3.350 worth_s.
+_SHORTEST_GAIN = 0.5351
+_SHORTEST_WORTHS = 3.350
+_HOPELESS_GAIN = 0.99
+_HOPELESS_USUALS = 4
+# A Last-Modified as young as this is the time of the answer, not of the page.
+_YOUNG_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a fetch saw."""
+
+    outcome: str
+    """The class of the outcome: Fetched, NotModified, Gone, …"""
+    fetched_at_ms: int
+    page_type: str | None = None
+    """Of a Rich Pin; None: no page was read."""
+    body_hash: str | None = None
+    """Of the body before compression."""
+    fresh_s: float | None = None
+    """What Cache-Control or Expires leave of the answer's freshness; None: they say nothing."""
+    modified_at_ms: int | None = None
+    """Last-Modified, or a sitemap's lastmod."""
+    not_before_ms: int | None = None
+    """When asking again makes sense at the earliest: the robots rules' expiry, Retry-After."""
+
+
+class RefreshState(NamedTuple):
+    """What is remembered of a page between its fetches. A tuple: copied at every fetch."""
+
+    a: float = 0.0
+    """Shape of the belief about its rate of change; 0: none yet."""
+    b_s: float = 0.0
+    """Its other parameter; a / b_s is the rate expected, in changes a second."""
+    usual_s: float = 0.0
+    """Of a page with such fields, before anything is known of its own pace."""
+    interval_s: float = 0.0
+    """Planned last, without jitter and hints."""
+    checks: int = 0
+    """Fetches that could be compared with one before."""
+    changes: float = 0.0
+    """Of them, those that saw a change; a slow field's counts less than one."""
+    checked_at_ms: int = 0
+    """The last fetch of any outcome."""
+    compared_at_ms: int = 0
+    """The last one that brought the page, or said that it is as before."""
+    changed_at_ms: int = 0
+    """The last of them that saw a change; 0: none did."""
+    gone: int = 0
+    """404 and 410 in a row, spaced ones."""
+    gone_at_ms: int = 0
+    failures: int = 0
+    """Other failures in a row."""
+    due_at_ms: int | None = None
+    """Planned then; None: given up."""
+    body_hash: str = ""
+    """First 16 digits."""
+    page_type: str = "page"
+
+    @property
+    def rate_per_s(self) -> float:
+        """Changes a second, expected."""
+        return self.a / self.b_s if self.b_s else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How pages of one kind are refreshed, nothing else being known of them."""
+
+    usual_s: float
+    floor_s: float
+    marginal_freshness_s: float
+    """Seconds of freshness that a fetch must buy."""
+    prior_rate: float
+    """Changes a second that make `usual_s` the best interval."""
+    hopeless_s: float
+    """The interval of pages that no fetch could keep fresh; they are still looked after."""
+
+
+def decide(
+    state: RefreshState | None,
+    seen: Seen,
+    changed: Iterable[str],
+    present: Container[str],
+    settings: RefreshSettings,
+    *,
+    spread: float = 0.5,
+) -> tuple[RefreshState, int | None]:
+    """
+    The state after a fetch, and when to fetch next (ms since the epoch; None: given up).
+
+    Told twice of one fetch it answers as the first time, so a batch may be stored twice.
+
+    Args:
+        state: before; None: this is the first fetch.
+        seen: the fetch.
+        changed: fields whose values are other than before; of a first fetch nothing.
+        present: all fields of the page.
+        settings: bounds and effort.
+        spread: 0 to 1, where within the jitter this page comes.
+    """
+    before = state or RefreshState()
+    if before.checked_at_ms >= seen.fetched_at_ms:
+        return before, before.due_at_ms
+    if seen.outcome in ("Fetched", "NotModified"):
+        after = _compared(before, seen, tuple(changed), present, settings)
+        wait_s = _hinted_s(after, seen)
+    elif seen.outcome == "Gone":
+        after = _gone(before, seen, settings)
+        wait_s = GONE_WAITS_S[min(after.gone, len(GONE_WAITS_S)) - 1]
+    else:
+        after = before._replace(failures=before.failures + 1)
+        doubled = FAILED_WAIT_S * 2.0 ** min(before.failures, 10)
+        wait_s = min(max(doubled, after.interval_s), LONGEST_FAILED_WAIT_S)
+    due_at_ms: int | None = _due(seen, wait_s, settings, spread)
+    if after.gone >= settings.gone_confirmations:
+        due_at_ms = None
+    after = after._replace(checked_at_ms=seen.fetched_at_ms, due_at_ms=due_at_ms)
+    return after, due_at_ms
+
+
+def _due(seen: Seen, wait_s: float, settings: RefreshSettings, spread: float) -> int:
+    wait_s *= 1 - JITTER + 2 * JITTER * spread
+    wait_s = min(max(wait_s, settings.min_interval_s), settings.max_interval_s)
+    return max(seen.fetched_at_ms + int(wait_s * 1000), seen.not_before_ms or 0)
+
+
+def _gone(before: RefreshState, seen: Seen, settings: RefreshSettings) -> RefreshState:
+    spacing_s = min(GONE_SPACING_S, settings.max_interval_s / 2)
+    spaced = seen.fetched_at_ms - before.gone_at_ms >= spacing_s * 1000
+    if not spaced and before.gone:
+        return before
+    gone = min(before.gone + 1, settings.gone_confirmations)
+    return before._replace(gone=gone, gone_at_ms=seen.fetched_at_ms)
+
+
+def _compared(
+    before: RefreshState,
+    seen: Seen,
+    changed: tuple[str, ...],
+    present: Container[str],
+    settings: RefreshSettings,
+) -> RefreshState:
+    page_type = seen.page_type or before.page_type
+    read = seen.outcome == "Fetched" or not before.usual_s
+    usual = _usual_of(present, page_type, settings) if read else before.usual_s
+    kind = kind_of(usual, settings.effort)
+    body = (seen.body_hash or "")[:16] or before.body_hash
+    state = before
+    if not before.a:
+        state = before._replace(a=_PRIOR_SHAPE, b_s=_PRIOR_SHAPE / kind.prior_rate)
+    weight = 0.0
+    if before.compared_at_ms:
+        if page_type == "page" and body != before.body_hash:
+            changed = (*changed, "body")
+        weight = _weight(page_type, changed, usual, settings)
+        passed_s = (seen.fetched_at_ms - before.compared_at_ms) / 1000
+        state = _learned(state, passed_s, weight)
+        state = state._replace(checks=state.checks + 1, changes=state.changes + weight)
+    elif seen.modified_at_ms is not None:
+        # Nothing changed from then on; a page that is ten usual intervals old is merely slow.
+        still_s = (seen.fetched_at_ms - seen.modified_at_ms) / 1000
+        if still_s > _YOUNG_S:
+            state = state._replace(b_s=state.b_s + min(still_s, 10 * usual))
+    return state._replace(
+        usual_s=usual,
+        interval_s=interval_s(state.rate_per_s, kind),
+        compared_at_ms=seen.fetched_at_ms,
+        changed_at_ms=seen.fetched_at_ms if weight else before.changed_at_ms,
+        gone=0,
+        gone_at_ms=0,
+        failures=0,
+        body_hash=body,
+        page_type=page_type,
+    )
+
+
+def _usual_of(present: Container[str], page_type: str, settings: RefreshSettings) -> float:
+    """The usual interval of the page's fastest field."""
+    own = page_type + "."
+    paced = (*_PACED.get(page_type, ()), *settings.intervals)
+    paces = [usual_s(f, settings) for f in paced if f in present and f.startswith(own)]
+    return min([*paces, usual_s(page_type, settings)])
+
+
+def usual_s(name: str, settings: RefreshSettings) -> float:
+    """The usual interval of a type or a field, by the settings or by the table here."""
+    given = settings.intervals.get(name)
+    if given is not None:
+        return duration_s(given)
+    if name in USUAL_S:
+        return USUAL_S[name]
+    of_type, _, field = name.partition(".")
+    return usual_s(of_type, settings) if field else USUAL_S["page"]
+
+
+def _weight(
+    page_type: str, changed: tuple[str, ...], page_s: float, settings: RefreshSettings
+) -> float:
+    """
+    How much of a change this is, 0 to 1: the field that matters most tells.
+
+    A rating that moves with each visitor is no reason to ask for prices every hour.
+    """
+    paces = [
+        usual_s(page_type if name.startswith("page.") else name, settings)
+        for name in changed
+        if name not in IGNORED_FIELDS
+    ]
+    return max((min(1.0, page_s / pace) for pace in paces), default=0.0)
+
+
+def _learned(state: RefreshState, passed_s: float, weight: float) -> RefreshState:
+    """The belief after a check `passed_s` after the last one."""
+    if passed_s <= 0:
+        return state
+    a, b = state.a, state.b_s
+    if not weight:
+        fade = max(_FADE, _PRIOR_SHAPE / a) if a > _PRIOR_SHAPE else 1.0
+        return state._replace(a=a * fade, b_s=b * fade + passed_s)
+    a, b = a * _FORGET, b * _FORGET
+    none = (b / (b + passed_s)) ** a
+    mean = (a / b - none * a / (b + passed_s)) / (1 - none)
+    square = a * (a + 1) * (1 / b**2 - none / (b + passed_s) ** 2) / (1 - none)
+    variance = max(square - mean**2, mean**2 * 1e-6)
+    seen_b = mean / variance
+    seen_a = mean * seen_b
+    return state._replace(
+        a=weight * seen_a + (1 - weight) * state.a,
+        b_s=weight * seen_b + (1 - weight) * (state.b_s + passed_s),
+    )
+
+
+def interval_s(rate_per_s: float, kind: Kind) -> float:
+    """The best interval of a page that changes so often."""
+    gain = rate_per_s * kind.marginal_freshness_s
+    if gain <= 0:
+        return math.inf
+    if gain >= _SHORTEST_GAIN:
+        # Faster than can be followed: the faster, the less a fetch is worth.
+        best_s = math.inf if gain >= _HOPELESS_GAIN else ratio(gain) / rate_per_s
+        return min(max(best_s, kind.floor_s), kind.hopeless_s)
+    return max(ratio(gain) / rate_per_s, kind.floor_s)
+
+
+@lru_cache(maxsize=256)
+def kind_of(usual_s: float, effort: float = 1.0) -> Kind:
+    """The kind of pages of a usual interval; more effort makes all intervals shorter."""
+    floor_s = usual_s * FLOOR_SHARE / effort
+    marginal_freshness_s = floor_s / _SHORTEST_WORTHS
+    # r of the usual interval solves 1 - (1+r)exp(-r) = r·worth/usual; small r: about 2·worth/usual.
+    k = marginal_freshness_s * effort / usual_s
+    r = 2 * k
+    for _ in range(50):
+        r = ratio(k * r)
+    hopeless_s = _HOPELESS_USUALS * usual_s / math.sqrt(effort)
+    return Kind(usual_s, floor_s, marginal_freshness_s, r / usual_s, hopeless_s)
+
+
+def ratio(gain: float) -> float:
+    """Solve 1 - (1+r)exp(-r) = gain for r, where gain is 0 to 0.99; Newton's method, 2 µs."""
+    r = math.sqrt(2 * gain) * (1 + gain)
+    for _ in range(8):
+        e = math.exp(-r)
+        step = (1 - (1 + r) * e - gain) / (r * e)
+        r = max(r - step, r / 4)
+        if abs(step) < 1e-6 * r:
+            break
+    return r
+
+
+def _hinted_s(state: RefreshState, seen: Seen) -> float:
+    """Not before the answer's own freshness ends; of that the usual interval is believed."""
+    if not seen.fresh_s:
+        return state.interval_s
+    return max(state.interval_s, min(seen.fresh_s, state.usual_s))

@@ -1,0 +1,172 @@
+"""
+Writing what a file says of many URLs: a batch is one multi-get and a few batched writes.
+
+Each record does what `UrlStore.put` does: its fields go to the URL that stands for it, with their
+own times, so that importing twice, or again after a stop, changes nothing. Records that are
+aliases, or have links, take further calls, one record at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from aragog.clock import Clock, SystemClock
+from aragog.errors import BadInput
+from aragog.settings import StoreSettings
+from aragog.urls.normalize import normalize
+from aragog.urlstore.pages import history, nodes
+from aragog.urlstore.pages.field_rules import FieldRules
+from aragog.urlstore.pages.hosts import host_put
+from aragog.urlstore.pages.nodes import (
+    Nodes,
+    field_column,
+    from_column,
+    history_column,
+    node_id,
+    text,
+)
+from aragog.urlstore.pages.record_reader import BASE
+from aragog.urlstore.schedule.due_index import due_cell, due_put
+from aragog.urlstore.store import UrlStore
+from aragog.urlstore.transfer.records import UrlRecord
+from aragog.zen.codec import due_key
+from aragog.zen.tables import Cell, Put, Row, Tables
+
+OnProblem = Callable[[int, str], None]
+Numbered = tuple[int, UrlRecord]
+
+
+class BulkWriter:
+    """Writes batches of records; safe to repeat, and beside any other writer."""
+
+    def __init__(
+        self, store: UrlStore, tables: Tables, settings: StoreSettings, clock: Clock | None = None
+    ) -> None:
+        self._store = store
+        self._tables = tables
+        self._nodes = Nodes(tables)
+        self._rules = FieldRules(settings)
+        self._histories = settings.history
+        self._history_length = settings.history_length
+        self._clock = clock or SystemClock()
+        past = [(field_column(name), history_column(name)) for name in settings.history]
+        self._columns = [*BASE, *(column for pair in past for column in pair)]
+
+    def write(self, records: Sequence[Numbered], on_problem: OnProblem) -> int:
+        """
+        Write what can be written, tell the others by number; how many were written.
+
+        Raises:
+            StoreUnavailable: part of it may be written; write it again.
+        """
+        now_ms = self._clock.now_ms()
+        before = self._store.takedown_count()
+        sound = [
+            (number, asked, record)
+            for number, record in records
+            if (asked := self._checked(number, record, on_problem)) is not None
+        ]
+        plain = [each for each in sound if each[2].canonical_url is None]
+        written = self._write_plain(plain, now_ms, on_problem)
+        for number, asked, record in sound:
+            written += self._write_rest(number, asked, record, on_problem)
+        self._store.look_again([asked for _, asked, _ in sound], before)
+        return written
+
+    def _checked(self, number: int, record: UrlRecord, on_problem: OnProblem) -> str | None:
+        """The normalized URL; None for a record that was told as a problem."""
+        try:
+            self._rules.check(record.fields)
+            for link in record.links or ():
+                normalize(link.url)
+            if record.canonical_url is not None:
+                normalize(record.canonical_url)
+            return normalize(record.url)
+        except BadInput as error:
+            on_problem(number, str(error))
+            return None
+
+    def _write_plain(
+        self, plain: Sequence[tuple[int, str, UrlRecord]], now_ms: int, on_problem: OnProblem
+    ) -> int:
+        found = self._nodes.follow([asked for _, asked, _ in plain], self._columns)
+        rows: dict[str, Row] = {}
+        index: list[Put] = []
+        puts: list[Put] = []
+        overtaken: list[tuple[bytes, None, int]] = []
+        written = 0
+        for number, asked, record in plain:
+            canonical, row = found[asked]
+            row = rows.setdefault(canonical, row)
+            if nodes.is_taken_down(row) or self._store.site_refused(asked, canonical):
+                on_problem(number, f"{canonical} was taken down")
+                continue
+            if nodes.URL not in row:
+                index.append(host_put(canonical, now_ms))
+            puts += self._puts(canonical, rows, record, now_ms)
+            if record.due_at_ms is not None:
+                old = text(row, nodes.DUE)
+                if old and int(old) != record.due_at_ms:
+                    overtaken.append((due_key(node_id(canonical), int(old)), None, now_ms))
+                index.append(due_put(canonical, record.due_at_ms, now_ms))
+            written += 1
+        # Index rows before the nodes that make them true, what is no longer true at the end.
+        self._tables.write(index)
+        self._tables.write(puts)
+        if overtaken:
+            self._tables["d"].delete_many(overtaken)
+        return written
+
+    def _puts(
+        self, canonical: str, rows: dict[str, Row], record: UrlRecord, now_ms: int
+    ) -> list[Put]:
+        by_time: dict[int, dict[bytes, bytes]] = {}
+        for name, value in record.fields.items():
+            at_ms = record.at_ms.get(name, now_ms)
+            cells = by_time.setdefault(at_ms, {})
+            cells[field_column(name)] = value
+            cells[from_column(name)] = record.provenance.get(name, "").encode()
+            cells |= self._remembered(canonical, rows, name, value, at_ms)
+        for cells in by_time.values() or [by_time.setdefault(now_ms, {})]:
+            cells |= {nodes.URL: canonical.encode(), nodes.SENTINEL: b"1"}
+        state = {nodes.VERSION: os.urandom(8).hex().encode()}
+        if record.due_at_ms is not None:
+            state[nodes.DUE] = due_cell(record.due_at_ms)
+        key = node_id(canonical)
+        return [*(("n", key, cells, at_ms) for at_ms, cells in by_time.items()),
+                ("n", key, state, now_ms)]  # fmt: skip
+
+    def _remembered(
+        self, canonical: str, rows: dict[str, Row], name: str, value: bytes, at_ms: int
+    ) -> dict[bytes, bytes]:
+        """The history cell of a field that has one; a home may come twice in a batch."""
+        if name not in self._histories:
+            return {}
+        past = history.begun(rows[canonical], name)
+        new = history.extended(past, value, at_ms, self._history_length)
+        if new is None:
+            return {}
+        rows[canonical] = {**rows[canonical], history_column(name): Cell(new, at_ms)}
+        return {history_column(name): new}
+
+    def _write_rest(self, number: int, asked: str, record: UrlRecord, on_problem: OnProblem) -> int:
+        """Aliases and links; 1 for an alias, which nothing has counted so far."""
+        try:
+            if record.links:
+                self._store.add_links(asked, record.links)
+            if record.canonical_url is None:
+                return 0
+            self._store.merge_alias(
+                asked,
+                record.canonical_url,
+                at_ms=record.canonical_at_ms,
+                provisional=record.provisional,
+                reasons=("imported",),
+            )
+            if record.fields:
+                self._write_plain([(number, asked, record)], self._clock.now_ms(), on_problem)
+        except BadInput as error:
+            on_problem(number, str(error))
+            return 0
+        return 1

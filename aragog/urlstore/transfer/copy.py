@@ -1,0 +1,103 @@
+"""
+A whole UrlStore from one engine to another: from SQLite and a folder to HBase and S3, or back.
+
+Cells are copied as they are, with their timestamps, and objects as they are, so copying again
+changes nothing and may go on from where it stopped. Nothing should write to the source meanwhile;
+what does is copied or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+from aragog.urlstore.content.ports import ContentStore
+from aragog.zen.tables import TABLES, CellTable, Row, Tables
+
+BATCH_BYTES = 1 << 20
+BATCH_ROWS = 1000
+
+OnCopied = Callable[[str, str, int], None]
+"""Called after each batch with the table's name, the last key in hex, and how many rows so far."""
+
+
+def copy_tables(
+    source: Tables,
+    target: Tables,
+    *,
+    on_progress: OnCopied = lambda *_: None,
+    after: tuple[str, str] | None = None,
+) -> int:
+    """
+    Put every row of every table of `source` into `target`, whose tables are there; how many.
+
+    `after` is the (table, key) that `on_progress` told last, to go on there.
+
+    Raises:
+        StoreUnavailable: what was told is copied.
+    """
+    names = list(TABLES)
+    copied = 0
+    if after is not None:
+        names = names[names.index(after[0]) :]
+    for name in names:
+        start = bytes.fromhex(after[1]) + b"\0" if after and name == after[0] else b""
+        for key, rows in _copy_table(source[name], target[name], start):
+            copied += rows
+            on_progress(name, key, copied)
+    return copied
+
+
+def copy_content(
+    source: ContentStore,
+    target: ContentStore,
+    *,
+    on_progress: Callable[[str, int], None] = lambda *_: None,
+    after: str = "",
+) -> int:
+    """
+    Put every object of `source` into `target`; how many.
+
+    `after` is the key that `on_progress` told last.
+
+    Raises:
+        ContentUnavailable: what was told is copied.
+        CorruptContent: an object of the source is damaged.
+    """
+    copied = 0
+    for key in source.keys(""):
+        if key <= after:
+            continue
+        found = source.get(key)
+        if found is not None:
+            target.put(key, *found)
+            copied += 1
+            on_progress(key, copied)
+    return copied
+
+
+def _copy_table(source: CellTable, target: CellTable, start: bytes) -> Iterator[tuple[str, int]]:
+    """(last key, rows) of each batch that was put."""
+    items: list[tuple[bytes, dict[bytes, bytes], int]] = []
+    size = rows = 0
+    key = start
+    with closing(source.scan(start, None)) as found:
+        for key, row in found:
+            for at_ms, cells in _by_time(row).items():
+                items.append((key, cells, at_ms))
+                size += sum(map(len, cells.values()))
+            rows += 1
+            if rows == BATCH_ROWS or size > BATCH_BYTES:
+                target.put_many(items)
+                yield key.hex(), rows
+                items, size, rows = [], 0, 0
+    if items:
+        target.put_many(items)
+        yield key.hex(), rows
+
+
+def _by_time(row: Row) -> dict[int, dict[bytes, bytes]]:
+    by_time: dict[int, dict[bytes, bytes]] = {}
+    for column, cell in row.items():
+        by_time.setdefault(cell.at_ms, {})[column] = cell.value
+    return by_time

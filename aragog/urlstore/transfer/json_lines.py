@@ -1,0 +1,320 @@
+"""
+The UrlStore into a file and back, in constant memory: JSON Lines and Parquet.
+
+An import tells bad lines by number and goes on; it may be stopped anywhere and begun again, from
+the start or from the line it told last, since what is older never replaces what is newer. An
+export goes through the nodes in key order and gives a cursor to go on from. For page content see
+`transfer_warc`, for moving to another engine `transfer_copy`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import itertools
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO, Protocol, cast
+
+import zstandard
+
+from aragog.errors import ConfigError
+from aragog.urlstore.pages.nodes import (
+    CANONICAL,
+    PROVISIONAL,
+    SENTINEL,
+    URL,
+    Nodes,
+    alias_of,
+    node_id,
+    text,
+)
+from aragog.urlstore.pages.record_reader import record_of
+from aragog.urlstore.records import OutLink
+from aragog.urlstore.store import UrlStore
+from aragog.urlstore.transfer.bulk_writer import BulkWriter, Numbered, OnProblem
+from aragog.urlstore.transfer.records import BadRecord, UrlRecord, from_json, to_json
+from aragog.zen.tables import Row, Tables
+
+MAX_LINE_BYTES = 64 << 20
+BATCH = 500
+BATCH_BYTES = 4 << 20
+"""Of field values; a batch of large ones ends sooner."""
+MAX_LINKS = 6000
+
+OnProgress = Callable[[int], None]
+"""Called after each batch with the number of the last line or row that is done."""
+
+Read = tuple[int, UrlRecord | BadRecord]
+"""The number of a line or row, from 1, and what it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import did."""
+
+    last_number: int
+    """Of the last line or row that was read; going on begins after it."""
+    written: int
+    problems: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What an export did."""
+
+    records: int
+    cursor: str | None
+    """Where to go on; None: it came to the end."""
+
+
+class Sink(Protocol):
+    """Where an export goes."""
+
+    def write(self, records: Sequence[UrlRecord]) -> None:
+        """Add records, in order."""
+
+    def close(self) -> None:
+        """Finish the file."""
+
+
+def import_urls(
+    source: Iterable[Read],
+    writer: BulkWriter,
+    *,
+    on_problem: OnProblem,
+    on_progress: OnProgress = lambda _: None,
+    batch: int = BATCH,
+) -> ImportReport:
+    """
+    Write what `source` gives (`read_json_lines`, `read_parquet`); bad records are told and left.
+
+    Raises:
+        StoreUnavailable: the last number that `on_progress` got is done; go on after it.
+    """
+    last = written = problems = 0
+    for some in _batches(source, batch):
+        told = [(number, str(found)) for number, found in some if isinstance(found, BadRecord)]
+        good = [each for each in some if not isinstance(each[1], BadRecord)]
+        written += writer.write(
+            cast("list[Numbered]", good), lambda *each, to=told: to.append(each)
+        )
+        for number, why in sorted(told):
+            on_problem(number, why)
+        problems += len(told)
+        last = some[-1][0]
+        on_progress(last)
+    return ImportReport(last, written, problems)
+
+
+def export_urls(
+    tables: Tables,
+    sink: Sink,
+    *,
+    urls: Iterable[str] | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+    fields: Sequence[str] | None = None,
+    aliases: bool = True,
+    links_of: UrlStore | None = None,
+    on_progress: OnProgress = lambda _: None,
+) -> ExportReport:
+    """
+    Give every URL that has something to show to `sink`, aliases too; `sink` is left open.
+
+    No snapshot: what is written meanwhile may be in it or not.
+
+    `urls` (normalized) asks for those alone, such as those of a host, and knows no cursor; `fields`
+    names those to give, None means all; `links_of` is the store to read outlinks from, at most
+    6,000 a page; `limit` bounds the records.
+
+    Raises:
+        StoreUnavailable: the sink has whole batches.
+    """
+    found = nodes_of(tables, urls, cursor)
+    count, last = 0, cursor
+    batch: list[UrlRecord] = []
+    weight = 0
+    with closing(found):
+        for key, row in found:
+            if limit is not None and count == limit:
+                break
+            last = key.hex()
+            record = _record(row, fields, aliases=aliases)
+            if record is None:
+                continue
+            batch.append(_with_links(record, links_of) if links_of else record)
+            count += 1
+            weight += batch[-1].weight_bytes
+            if len(batch) == BATCH or weight > BATCH_BYTES:
+                sink.write(batch)
+                batch, weight = [], 0
+                on_progress(count)
+        else:
+            last = None
+    if batch:
+        sink.write(batch)
+        on_progress(count)
+    return ExportReport(count, last)
+
+
+def nodes_of(
+    tables: Tables,
+    urls: Iterable[str] | None,
+    cursor: str | None = None,
+    columns: Sequence[bytes] | None = None,
+) -> Generator[tuple[bytes, Row], None, None]:
+    """Keys and nodes of `urls` (normalized), in their order; None: of all, in key order."""
+    if urls is None:
+        start = b"" if cursor is None else bytes.fromhex(cursor) + b"\0"
+        yield from tables["n"].scan(start, None, columns=columns)
+        return
+    nodes, left = Nodes(tables), iter(urls)
+    while some := list(itertools.islice(left, BATCH)):
+        for url, row in nodes.read(some, columns).items():
+            yield node_id(url), row
+
+
+def read_json_lines(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
+    """
+    Each line of a stream that is not empty, but for the first `after`; the last needs no newline.
+
+    A line over 64 MiB is a bad one and does not stay in memory.
+    """
+    for number in itertools.count(1):
+        line = stream.readline(MAX_LINE_BYTES)
+        if not line:
+            return
+        too_long = len(line) == MAX_LINE_BYTES and not line.endswith(b"\n")
+        rest = line
+        while rest and not rest.endswith(b"\n"):
+            rest = stream.readline(MAX_LINE_BYTES)
+        if number <= after or not line.strip():
+            continue
+        if too_long:
+            yield number, BadRecord(f"is longer than {MAX_LINE_BYTES >> 20} MiB")
+            continue
+        try:
+            yield number, from_json(line)
+        except BadRecord as error:
+            yield number, error
+
+
+class JsonLinesSink:
+    """A line of JSON a record, into a stream."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def write(self, records: Sequence[UrlRecord]) -> None:
+        self._stream.write(b"".join(map(to_json, records)))
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def open_to_read(path: Path) -> BinaryIO:
+    """
+    A file to read; `.gz` and `.zst` are unpacked on the way.
+
+    Raises:
+        ConfigError: it cannot be opened.
+    """
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    if path.suffix == ".gz":
+        return cast("BinaryIO", gzip.GzipFile(fileobj=file))
+    if path.suffix == ".zst":
+        reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+        return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", reader)))
+    return file
+
+
+def open_to_write(path: Path, *, append: bool = False) -> BinaryIO:
+    """
+    A file to write, packed when it ends in `.gz` or `.zst`; `append` goes on where it ends.
+
+    Raises:
+        ConfigError: it cannot be opened.
+    """
+    try:
+        file = path.open("ab" if append else "wb")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
+    if path.suffix == ".gz":
+        return cast("BinaryIO", _Packed(gzip.GzipFile(fileobj=file, mode="wb"), file))
+    if path.suffix == ".zst":
+        return cast("BinaryIO", zstandard.ZstdCompressor().stream_writer(file))
+    return file
+
+
+class _Packed:
+    """A GzipFile leaves the file under it open; this closes both."""
+
+    def __init__(self, packed: gzip.GzipFile, file: BinaryIO) -> None:
+        self._packed = packed
+        self._file = file
+
+    def write(self, data: bytes) -> int:
+        return self._packed.write(data)
+
+    def close(self) -> None:
+        self._packed.close()
+        self._file.close()
+
+
+def _batches(source: Iterable[Read], size: int) -> Iterator[list[Read]]:
+    batch: list[Read] = []
+    weight = 0
+    for number, found in source:
+        batch.append((number, found))
+        weight += 0 if isinstance(found, BadRecord) else found.weight_bytes
+        if len(batch) == size or weight > BATCH_BYTES:
+            yield batch
+            batch, weight = [], 0
+    if batch:
+        yield batch
+
+
+def _record(row: Row, fields: Sequence[str] | None, *, aliases: bool) -> UrlRecord | None:
+    url = text(row, URL)
+    if url is None:
+        return None
+    canonical = alias_of(row, url)
+    if canonical is not None:
+        if not aliases:
+            return None
+        return UrlRecord(
+            url=url,
+            canonical_url=canonical,
+            canonical_at_ms=row[CANONICAL].at_ms,
+            provisional=bool(text(row, PROVISIONAL)),
+        )
+    if SENTINEL not in row:
+        return None
+    found = record_of(url, url, row, fields, info=True)
+    if found is None:
+        return None
+    return UrlRecord(
+        url=url,
+        fields=found.fields,
+        at_ms={name: info.at_ms for name, info in found.info.items()},
+        provenance={name: info.provenance for name, info in found.info.items() if info.provenance},
+        due_at_ms=found.due_at_ms,
+        facts=found.facts,
+        content_key=found.content_key,
+        content_hash=found.content_hash,
+        content_bytes=found.content_bytes,
+    )
+
+
+def _with_links(record: UrlRecord, store: UrlStore) -> UrlRecord:
+    if record.canonical_url is not None:
+        return record
+    page = store.outlinks(record.url, MAX_LINKS)
+    links = tuple(OutLink(link.url, link.text, link.rel) for link in page.items)
+    return replace(record, links=links) if links else record

@@ -1,0 +1,155 @@
+"""
+Records as Parquet, by pyarrow (the `parquet` extra).
+
+An export has maps (`fields`: name to bytes). An import takes those, or plain columns: whatever is
+no column of an export is then a field of that name, text as UTF-8, numbers and truth as JSON would
+write them, null as nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from aragog.errors import ConfigError
+from aragog.urlstore.transfer.json_lines import Read
+from aragog.urlstore.transfer.records import BadRecord, UrlRecord, from_mapping
+
+BATCH_ROWS = 500
+GROUP_ROWS = 5000
+
+_PLAIN = ("canonical_at_ms", "due_at_ms", "content_bytes")
+_TEXTS = ("canonical_url", "content_key", "content_hash")
+_MAPS = ("fields", "at_ms", "provenance")
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow.parquet  # noqa: PLC0415 - an extra, and 0.2 s
+    except ImportError as error:
+        raise ConfigError("Parquet needs pyarrow: pip install 'aragog[parquet]'") from error
+    return pyarrow
+
+
+def read_parquet(path: Path, *, after: int = 0) -> Iterator[Read]:
+    """
+    Each row of a file but the first `after`.
+
+    Raises:
+        ConfigError: pyarrow is missing, or the file is no Parquet file or has no column `url`.
+    """
+    arrow = _arrow()
+    try:
+        file = arrow.parquet.ParquetFile(path)
+    except (arrow.ArrowException, OSError) as error:
+        raise ConfigError(f"{path}: cannot be read as Parquet: {error}") from error
+    with file:
+        if "url" not in file.schema_arrow.names:
+            raise ConfigError(f"{path}: has no column url")
+        number = 0
+        for batch in file.iter_batches(BATCH_ROWS):
+            if number + batch.num_rows <= after:
+                number += batch.num_rows
+                continue
+            for row in batch.to_pylist(maps_as_pydicts="lossy"):
+                number += 1
+                if number > after:
+                    yield number, _record(row)
+
+
+def _record(row: dict[str, Any]) -> UrlRecord | BadRecord:
+    known = UrlRecord.__dataclass_fields__
+    told = {name: value for name, value in row.items() if name in known and value is not None}
+    try:
+        if isinstance(told.get("facts"), str):
+            told["facts"] = orjson.loads(told["facts"])
+        told["links"] = _links(told.get("links"))
+        others = {name: value for name, value in row.items() if name not in known}
+        fields = dict(told.get("fields") or {})
+        fields |= {n: _field(n, value) for n, value in others.items() if value is not None}
+        return from_mapping({**told, "fields": fields})
+    except BadRecord as error:
+        return error
+    except (orjson.JSONDecodeError, TypeError, ValueError) as error:
+        return BadRecord(str(error))
+
+
+def _links(told: Any) -> list[Any] | None:
+    if told is None:
+        return None
+    return [
+        [link["url"], link.get("text") or "", link.get("rel") or ""]
+        if isinstance(link, dict)
+        else link
+        for link in told
+    ]
+
+
+def _field(name: str, value: object) -> bytes | str:
+    if isinstance(value, bytes | str):
+        return value
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        raise BadRecord(f"{name}: a {type(value).__name__} cannot be a field") from None
+
+
+class ParquetSink:
+    """
+    Writes records into a Parquet file, zstd, 5,000 rows a group; it is whole once closed.
+
+    Raises:
+        ConfigError: pyarrow is missing, or the file cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._arrow = _arrow()
+        self._schema = _schema(self._arrow)
+        self._rows: list[Mapping[str, Any]] = []
+        try:
+            self._writer = self._arrow.parquet.ParquetWriter(path, self._schema, compression="zstd")
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be written: {error}") from error
+
+    def write(self, records: Sequence[UrlRecord]) -> None:
+        self._rows += map(_row, records)
+        if len(self._rows) >= GROUP_ROWS:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        rows, self._rows = self._rows, []
+        if rows:
+            self._writer.write_table(self._arrow.Table.from_pylist(rows, schema=self._schema))
+
+
+def _schema(arrow: Any) -> Any:
+    text, number = arrow.string(), arrow.int64()
+    link = arrow.struct([("url", text), ("text", text), ("rel", text)])
+    return arrow.schema(
+        [
+            ("url", text),
+            ("fields", arrow.map_(text, arrow.binary())),
+            ("at_ms", arrow.map_(text, number)),
+            ("provenance", arrow.map_(text, text)),
+            *((name, text) for name in _TEXTS),
+            *((name, number) for name in _PLAIN),
+            ("provisional", arrow.bool_()),
+            ("facts", text),
+            ("links", arrow.list_(link)),
+        ]
+    )
+
+
+def _row(record: UrlRecord) -> dict[str, Any]:
+    row = {name: getattr(record, name) for name in ("url", "provisional", *_TEXTS, *_PLAIN)}
+    row |= {name: list(getattr(record, name).items()) for name in _MAPS}
+    row["facts"] = orjson.dumps(dict(record.facts)).decode() if record.facts else None
+    row["links"] = None if record.links is None else [link._asdict() for link in record.links]
+    return row
