@@ -171,7 +171,7 @@ def canonicalize_alone(client, admin, server, port: int) -> float:
     took_s = until(lambda: not (queue("canonicalize").running + queue("canonicalize").pending))
     for name in ("fetch", "robots", "store"):
         admin.resume(name)
-    until(lambda: not client.waiting())
+    until(lambda: not client.in_flight())
     return pages / took_s
 
 
@@ -188,7 +188,7 @@ def main(options: argparse.Namespace) -> None:
         admin = Admin.connect(broker.url, broker.shards)
         with Aragog(settings) as client:
             client.enqueue(urls(port, 200, 100, "warm"))
-            until(lambda: not client.waiting())
+            until(lambda: not client.in_flight())
             alone = canonicalize_alone(client, admin, server, port)
             before = client.counters()
             server.config_resetstat()
@@ -198,7 +198,7 @@ def main(options: argparse.Namespace) -> None:
             spool_most = closings = 0
             closed = False
             most_memory = 0
-            while client.waiting():
+            while client.in_flight():
                 time.sleep(0.25)
                 used, flag = server.hmget("aragog:spool", "bytes", "closed")
                 closings += bool(flag) and not closed

@@ -37,7 +37,7 @@ def before(here):
     here.clock.advance_ms(100_000)
 
 
-def write_a_bundle(here):
+def write_a_batch(here):
     at = NOW_MS + 50_000
     here.store.write_pages(
         [
@@ -97,7 +97,7 @@ def leave(here):
     )
 
 
-STEPS = (write_a_bundle, merge, undo, remove, edit, leave)
+STEPS = (write_a_batch, merge, undo, remove, edit, leave)
 
 
 def shown(here):
@@ -178,7 +178,7 @@ def test_killed_anywhere_and_never_run_again_repair_leaves_nothing_wrong(step):
 
 @pytest.mark.parametrize("step", [fold_them, mend])
 def test_upkeep_killed_anywhere_and_run_again_ends_the_same(step):
-    expected = settled(unharmed(before, write_a_bundle, step))
+    expected = settled(unharmed(before, write_a_batch, step))
 
-    for point, here in every_kill_point(before, write_a_bundle, step=step):
+    for point, here in every_kill_point(before, write_a_batch, step=step):
         assert settled(here) == expected, f"killed before write {point}"
