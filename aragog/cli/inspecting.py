@@ -46,7 +46,7 @@ def status(*, as_json: bool) -> None:
     """What is on its way and what became of the rest."""
     settings = load_settings()
     with Aragog(settings) as client:
-        found = {"waiting": client.in_flight(), **client.counters()}
+        found = {"in_flight": client.in_flight(), **client.counters()}
     fresh = _freshness(settings)
     if as_json:
         told = {of: asdict(one) for of, one in fresh.items()}

@@ -58,9 +58,9 @@ class Explanation:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
-            "given": self.given,
+            "input": self.given,
             "url": self.url,
-            "chapters": [
+            "sections": [
                 {
                     "title": c.title,
                     "lines": [line._asdict() for line in c.lines],

@@ -40,7 +40,7 @@ class Counters:
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
-        self._key = f"{prefix}tally"
+        self._key = f"{prefix}counters"
         self._tick_key = f"{prefix}tick"
 
     def add(self, counts: Mapping[str, int]) -> None:

@@ -40,7 +40,7 @@ def urls_in(message: Any) -> list[str]:
     """The normalized URLs, as they are noted to be on their way, of a message of any stage."""
     entries = message if isinstance(message, list | tuple) else [message]
     if isinstance(message, Mapping):
-        entries = [*_list(message, "urls"), *_list(message, "answers")]
+        entries = [*_list(message, "urls"), *_list(message, "results")]
     found = []
     for entry in entries:
         job = entry.get("job", entry) if isinstance(entry, Mapping) else entry

@@ -191,7 +191,7 @@ class FetchResult:
             given["headers"] = tuple((k, v) for k, v in given.pop("headers", ()))
             return cls(**given)
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidMessage("answer", str(error)) from error
+            raise InvalidMessage("fetch result", str(error)) from error
 
 
 _ANSWER_DEFAULTS = {
@@ -208,11 +208,11 @@ class ResultBatch:
     results: tuple[FetchResult, ...]
 
     def wire(self) -> dict[str, Any]:
-        return {"v": VERSION, "answers": [a.wire() for a in self.results]}
+        return {"v": VERSION, "results": [a.wire() for a in self.results]}
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        return cls(tuple(FetchResult.read(a) for a in _opened(wire, "answers")))
+        return cls(tuple(FetchResult.read(a) for a in _opened(wire, "results")))
 
 
 @dataclass(frozen=True, slots=True)

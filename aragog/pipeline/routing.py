@@ -140,7 +140,7 @@ class CelerySender:
 
 def shown(wire: Mapping[str, Any]) -> str:
     """A message for people: how many URLs it carries and the first of them. Pure."""
-    for name in ("urls", "answers", "origins"):
+    for name in ("urls", "results", "origins"):
         items = wire.get(name)
         if items:
             first = [_url(item) for item in items[:MOST_SHOWN_URLS]]

@@ -51,7 +51,7 @@ COMMANDS = [
     ["show", HOSTILE],
     ["explain", HOSTILE],
     ["enqueue", f"http://{HOSTILE}"],
-    ["hold", HOSTILE, "--owner", "o"],
+    ["watch", HOSTILE, "--owner", "o"],
     ["store", "lift-takedown", HOSTILE],
 ]
 

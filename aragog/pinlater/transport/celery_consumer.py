@@ -35,7 +35,7 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
         super().on_unknown_message(body, message)
 
     def _keep(self, message: Any, problem: str) -> None:
-        claims = getattr(message.channel, "book", None)
+        claims = getattr(message.channel, "claims", None)
         if claims is not None and message.delivery_tag in claims:
             refused = EndHint("fail", 0, problem)
             claims.hint(message.delivery_tag, on_ack=refused, on_reject=refused)

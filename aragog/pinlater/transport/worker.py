@@ -86,7 +86,7 @@ class JobRequest(Request):
 
     def _foretell(self, error: BaseException) -> None:
         self._problem = f"{type(error).__name__}: {error}"
-        claims = getattr(self.message.channel, "book", None)
+        claims = getattr(self.message.channel, "claims", None)
         if claims is None or isinstance(error, Retry):
             return
         on_ack, on_reject = hints(error, retries=getattr(self.task, "broker_retries", False))

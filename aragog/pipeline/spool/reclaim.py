@@ -71,7 +71,7 @@ def _tokens(message: Any) -> Iterator[str]:
     named: Iterable[Any] = [
         message.get("token"),
         *message.get("bodies", ()),
-        *(result.get("token") for result in message.get("answers", ())),
+        *(result.get("token") for result in message.get("results", ())),
     ]
     yield from (token for token in named if token)
 

@@ -35,7 +35,7 @@ class WatchBatch:
             "v": VERSION,
             "urls": list(self.urls),
             "owner": self.owner,
-            "hold": self.watch,
+            "watch": self.watch,
             "at_ms": self.at_ms,
         }
 
@@ -43,17 +43,17 @@ class WatchBatch:
     def read(cls, wire: Any) -> Self:
         """The batch of its JSON; InvalidMessage when it is none."""
         if not isinstance(wire, Mapping) or wire.get("v") != VERSION:
-            raise InvalidMessage("holds", f"is not of version {VERSION}")
+            raise InvalidMessage("watches", f"is not of version {VERSION}")
         try:
             urls = tuple(str(url) for url in wire["urls"])
-            return cls(urls, str(wire["owner"]), bool(wire["hold"]), int(wire["at_ms"]))
+            return cls(urls, str(wire["owner"]), bool(wire["watch"]), int(wire["at_ms"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidMessage("holds", str(error)) from error
+            raise InvalidMessage("watches", str(error)) from error
 
 
 def apply_watches(batch: WatchBatch, services: Services) -> None:
     """
-    Hold or release each URL; one that cannot be is logged and keeps no other from it.
+    Watch or unwatch each URL; one that cannot be is logged and keeps no other from it.
 
     Raises:
         StoreUnavailable: some may be done; it runs again.

@@ -58,7 +58,7 @@ class Delivery:
         """As JSON."""
         return {
             "v": VERSION,
-            "hook": self.webhook,
+            "webhook": self.webhook,
             "cursor": self.cursor,
             "changes": list(self.changes),
             "attempt": self.attempt,
@@ -70,7 +70,9 @@ class Delivery:
         if not isinstance(wire, Mapping) or wire.get("v") != VERSION:
             raise InvalidMessage("delivery", f"is not of version {VERSION}")
         try:
-            return cls(wire["hook"], wire["cursor"], tuple(wire["changes"]), int(wire["attempt"]))
+            return cls(
+                wire["webhook"], wire["cursor"], tuple(wire["changes"]), int(wire["attempt"])
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidMessage("delivery", str(error)) from error
 

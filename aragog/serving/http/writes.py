@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -78,8 +77,8 @@ class Writes:
         urls = strings(body, "urls", MOST_URLS)
         results = await self._calls.broker(lambda: list(send(urls, **options)))
         shown = [
-            {"input": one["given"], "status": one["fate"], "url": one["url"], "reason": one["why"]}
-            for one in map(dataclasses.asdict, results)
+            {"input": one.input, "status": one.status, "url": one.url, "reason": one.reason}
+            for one in results
         ]
         return json_response({"results": shown}, 202)
 

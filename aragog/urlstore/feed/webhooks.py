@@ -101,4 +101,4 @@ def _hook(row: Row) -> Webhook:
     try:
         return Webhook(**orjson.loads(row[_HOOK].value))
     except (ValueError, TypeError) as error:
-        raise CorruptRow("u", "hook", str(error)) from error
+        raise CorruptRow("u", "webhook", str(error)) from error

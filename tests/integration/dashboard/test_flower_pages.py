@@ -230,9 +230,9 @@ def test_explain_tells_the_same_story(browser, system, monkeypatch):
     shown = browser.json("/aragog/url.json", url=PAGE)
 
     for story in (told, shown):
-        assert [c["title"] for c in story["chapters"]][-2:] == ["fields", "links"]
-        assert not [c for c in story["chapters"] if c["problem"]]
-    assert told["chapters"][0] == shown["chapters"][0]
+        assert [c["title"] for c in story["sections"]][-2:] == ["fields", "links"]
+        assert not [c for c in story["sections"] if c["problem"]]
+    assert told["sections"][0] == shown["sections"][0]
     assert "from html title" in " ".join(plain.stdout.split())
 
 

@@ -87,7 +87,7 @@ def test_the_story_is_json(here):
     explanation = explain_url(PAGE, here).as_dict()
 
     assert explanation["url"] == PAGE
-    assert explanation["chapters"][0]["lines"][0] == {
+    assert explanation["sections"][0]["lines"][0] == {
         "name": "normalized",
         "text": PAGE,
         "note": "",

@@ -28,7 +28,7 @@ JOBS = tuple(UrlJob(url=f"https://example.org/{name}") for name in "abcd")
             ResultBatch(
                 (FetchResult(job=JOBS[1], kind="Gone", final_url="https://example.org/z"),)
             ),
-            "1 answers: https://example.org/b",
+            "1 results: https://example.org/b",
         ),
         (RobotsBatch(("https://example.org",)), "1 origins: https://example.org"),
         (RobotsBatch(("https://example.org",), JOBS[:1]), "1 urls: https://example.org/a"),
