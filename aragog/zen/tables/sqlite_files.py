@@ -26,7 +26,8 @@ BUSY_TIMEOUT_S = 30.0
 CHECKPOINT_EVERY_S = 1.0
 CHECKPOINT_PAST_BYTES = 4 * 1024 * 1024
 RESTART_PAST_BYTES = 256 * 1024 * 1024
-_CACHE_KIB = 8 * 1024
+_CACHE_KIB = 1024
+"""For one connection: eight threads of a worker hold 128, so 8 MiB each took a gigabyte."""
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _GENERATIONS = 256
 _REOPEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
