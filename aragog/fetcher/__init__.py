@@ -1,1 +1,1 @@
-"""One polite GET, and everything it can come to."""
+"""The HTTP client of the crawler: one polite GET per URL, returned as an outcome."""

@@ -1,10 +1,9 @@
 """
-The engine under requests: an adapter that speaks HTTP/1.1 over connections pinned by the guard.
+A requests adapter that sends HTTP/1.1 over connections pinned to addresses the SSRF filter allows.
 
-Mounted on a `requests.Session` it makes any request of that session safe: the host is resolved
-once, every address vetted, and the socket opened to a vetted one. `Fetcher` calls `exchange` with
-a `PoliteRequest`, which also carries the fetch's pace and the moments at which its gate wants to
-be asked.
+Any `requests.Session` can mount it. The adapter resolves the host once, checks every address, and
+opens the socket to one of those addresses. `Fetcher` calls `exchange` with a `PoliteRequest`, which
+also carries the deadline of the fetch and the callbacks that acquire and release its send permit.
 """
 
 from __future__ import annotations
@@ -27,26 +26,27 @@ from aragog.fetcher.http1.proxy import Proxy
 from aragog.fetcher.http1.response import HttpResponse
 from aragog.fetcher.http1.tls import tls_context
 from aragog.fetcher.request import PoliteRequest, Target
-from aragog.fetcher.requests_errors import as_requests_says
+from aragog.fetcher.requests_errors import faults_as_requests_errors
 from aragog.fetcher.ssrf.filter import Denied, Unresolved, Vetted
 from aragog.fetcher.ssrf.ports import AddressPolicy
 from aragog.fetcher.user_agent import has_contact, is_loopback, missing_contact
 from aragog.settings import FetchSettings
 
 METHODS = ("GET", "HEAD", "POST")
-"""What is sent; a body only with POST, and in memory whole."""
+"""Supported methods. Only POST may have a body, and the body must be bytes in memory."""
 
 
 class PinnedAdapter(BaseAdapter):
     """
-    One process's connections to the web; safe to use from many threads, not across a fork.
+    The HTTP connections of one process. Thread-safe; must not be used across a fork.
 
     Args:
-        settings: caps, timeouts, proxy.
-        guard: vets each target.
-        clock: for timeouts and idle times.
-        tls: None: a context that trusts certifi's roots, the system's and `SSL_CERT_FILE`.
-        needs_contact: refuse to send without a contact in the User-Agent, as a crawler must.
+        settings: size limits, timeouts, proxy.
+        ssrf_filter: checks each URL and address.
+        clock: measures timeouts and idle times.
+        tls: context for HTTPS; None: trust certifi's roots, the system's and `SSL_CERT_FILE`.
+        needs_contact: raise ConfigError when the User-Agent has no contact and the host is not on
+            loopback, as a crawler must.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class PinnedAdapter(BaseAdapter):
     ) -> None:
         super().__init__()
         self._settings = settings
-        self._guard = ssrf_filter
+        self._ssrf_filter = ssrf_filter
         self._clock = clock or SystemClock()
         self._tls = tls
         self._bounds = Bounds(settings.max_wire_bytes, settings.max_body_bytes)
-        self._anonymous = needs_contact and not has_contact(settings)
+        self._lacks_contact = needs_contact and not has_contact(settings)
         self._proxy = Proxy(settings.proxy) if settings.proxy else None
         self._pool = Pool(self._clock, max_idle=4 * settings.concurrency)
 
@@ -78,13 +78,13 @@ class PinnedAdapter(BaseAdapter):
         proxies: Any = None,  # noqa: ARG002 - `proxy` decides
     ) -> requests.Response:
         """
-        The answer to `request`, its body unread when `stream`.
+        Return the response to `request`; with `stream` its body is not read yet.
 
         Raises:
-            requests.RequestException: no answer, or none that is allowed.
+            requests.RequestException: the request failed or its target is not allowed.
         """
-        with as_requests_says(request):
-            why = self._guard.vet_url(request.url or "")
+        with faults_as_requests_errors(request):
+            why = self._ssrf_filter.vet_url(request.url or "")
             if why is not None:
                 raise TargetBlocked(why)
             polite = request if isinstance(request, PoliteRequest) else self._polite(request)
@@ -98,13 +98,16 @@ class PinnedAdapter(BaseAdapter):
         body: object = request.body or b""
         body = body.encode() if isinstance(body, str) else body
         if method not in METHODS or not isinstance(body, bytes) or (body and method != "POST"):
-            raise TransportError("protocol", f"not sent: {method} with such a body; see METHODS")
+            raise TransportError(
+                "protocol",
+                f"cannot send {method} with this body; use GET, HEAD, or POST with bytes",
+            )
         return PoliteRequest(
             request.url or "", request.headers, self.deadline(), method=method, body=body
         )
 
     def deadline(self) -> Deadline:
-        """A stopwatch for one fetch, started now."""
+        """Start the deadline of one fetch, with the timeouts of the settings."""
         settings = self._settings
         return Deadline(
             self._clock,
@@ -116,68 +119,68 @@ class PinnedAdapter(BaseAdapter):
 
     def exchange(self, request: PoliteRequest) -> HttpResponse:
         """
-        Send `request`, read the head of its answer.
+        Send `request` and read the head of the response.
 
-        A kept connection that the other end closed meanwhile is replaced once by a new one; a POST
-        begins on a new one, because it must not be sent twice.
+        If the server has closed an idle connection, the request is sent once more on a new one. A
+        POST always uses a new connection, because it must not be sent twice.
 
         Raises:
-            Fault: no answer, and why.
+            Fault: the request failed; its class and `why` state the reason.
         """
         target = Target(request.url or "")
         peer = Peer(target.scheme, target.host, target.port, self._settings.proxy)
         connection = None if request.method == "POST" else self._pool.take(peer)
         if connection is not None:
-            with contextlib.suppress(_Stale):
-                return self._over(connection, request, target, dns_ms=None, kept=True)
+            with contextlib.suppress(_StaleConnection):
+                return self._exchange_on(connection, request, target, dns_ms=None, reused=True)
         connection, dns_ms = self._connect(peer, target, request.deadline)
-        return self._over(connection, request, target, dns_ms=dns_ms, kept=False)
+        return self._exchange_on(connection, request, target, dns_ms=dns_ms, reused=False)
 
-    def _over(
+    def _exchange_on(
         self,
         connection: HttpConnection,
         request: PoliteRequest,
         target: Target,
         *,
         dns_ms: float | None,
-        kept: bool,
+        reused: bool,
     ) -> HttpResponse:
         deadline = request.deadline
         try:
-            connection.timed_by(deadline)
-            asked_s = deadline.now_s()
+            connection.set_deadline(deadline)
+            waiting_since_s = deadline.now_s()
             later = request.acquire_permit()
             sent_s = deadline.now_s()
-            deadline.excuse(sent_s - asked_s)
+            deadline.extend(sent_s - waiting_since_s)
             if later is not None:
                 raise Deferred(later.retry_at_ms, later.why)
             connection.send(self._bytes(request, target))
             request.release_permit()
             head = connection.reader.head(self._settings.max_header_bytes)
-        except TransportError as broken:
+        except TransportError as error:
             connection.close()
-            if kept and broken.kind == "reset":
-                raise _Stale from broken
+            if reused and error.kind == "reset":
+                raise _StaleConnection from error
             raise
         except BaseException:
             connection.close()
             raise
-        answer = HttpResponse(connection, head, deadline, self._pool.give)
-        answer.bodiless = request.method == "HEAD"
-        answer.dns_ms = dns_ms
-        answer.connect_ms = None if kept else connection.connect_ms
-        answer.first_byte_ms = (deadline.now_s() - sent_s) * 1000
-        return answer
+        response = HttpResponse(connection, head, deadline, self._pool.give)
+        response.bodiless = request.method == "HEAD"
+        response.dns_ms = dns_ms
+        response.connect_ms = None if reused else connection.connect_ms
+        response.first_byte_ms = (deadline.now_s() - sent_s) * 1000
+        return response
 
     def _connect(
         self, peer: Peer, target: Target, deadline: Deadline
     ) -> tuple[HttpConnection, float]:
-        """A new connection, and how many milliseconds the name took."""
-        before_s = deadline.now_s()
-        addresses = vetted(self._guard, target.host, target.port)
-        if self._anonymous and not all(is_loopback(ip) for ip, _ in addresses):
+        """Open a new connection; also return the milliseconds that DNS took."""
+        started_s = deadline.now_s()
+        addresses = vetted_addresses(self._ssrf_filter, target.host, target.port)
+        if self._lacks_contact and not all(is_loopback(ip) for ip, _ in addresses):
             raise missing_contact(self._settings)
-        dns_ms = (deadline.now_s() - before_s) * 1000
+        dns_ms = (deadline.now_s() - started_s) * 1000
         tls = self._context() if target.scheme == "https" else None
         if self._proxy is not None:
             return self._tunnel(self._proxy, peer, addresses, deadline, tls), dns_ms
@@ -191,22 +194,22 @@ class PinnedAdapter(BaseAdapter):
         deadline: Deadline,
         tls: ssl.SSLContext | None,
     ) -> HttpConnection:
-        """A connection through the proxy to the first vetted address that it reaches."""
-        fault: TransportError | None = None
+        """Connect through the proxy to the first allowed address that it reaches."""
+        last_error: TransportError | None = None
         to_proxy = proxy.addresses()
         for address in addresses[:MAX_ADDRESSES]:
             try:
-                found = connect(
+                connection = connect(
                     peer, to_proxy, deadline, tls=tls, tunnel=proxy.connect_request(address)
                 )
-            except TransportError as broken:
-                if broken.kind != "connect":
+            except TransportError as error:
+                if error.kind != "connect":
                     raise
-                fault = broken
+                last_error = error
             else:
-                found.address = address[0]
-                return found
-        raise fault or TransportError("dns", "no address")
+                connection.address = address[0]
+                return connection
+        raise last_error or TransportError("dns", "the host has no address")
 
     def _context(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -214,25 +217,25 @@ class PinnedAdapter(BaseAdapter):
         return self._tls
 
     def _bytes(self, request: PoliteRequest, target: Target) -> bytes:
-        """The request as it goes over the wire."""
+        """Return the request as sent over the connection."""
         lines = [f"{request.method} {target.path} HTTP/1.1", f"Host: {target.host_header}"]
         lines += [f"{name}: {value}" for name, value in request.headers.items()]
         body = request.body if isinstance(request.body, bytes) else b""
         return "\r\n".join((*lines, "", "")).encode("latin-1", "replace") + body
 
     def close(self) -> None:
-        """Close all kept connections."""
+        """Close all idle connections."""
         self._pool.close()
 
 
-class _Stale(Exception):
-    """A kept connection was closed before it answered: asking again is safe for GET and HEAD."""
+class _StaleConnection(Exception):
+    """The server closed an idle connection; GET and HEAD can safely be sent again."""
 
 
-def vetted(ssrf_filter: AddressPolicy, host: str, port: int) -> Sequence[Address]:
-    """Where a connection to `host` may go; TargetBlocked or TransportError when nowhere."""
-    found = ssrf_filter.resolve(host, port)
-    match found:
+def vetted_addresses(ssrf_filter: AddressPolicy, host: str, port: int) -> Sequence[Address]:
+    """Return the allowed addresses of `host`; raise TargetBlocked or TransportError if none."""
+    resolution = ssrf_filter.resolve(host, port)
+    match resolution:
         case Vetted(addresses=addresses):
             return addresses
         case Denied(why=why):
@@ -240,4 +243,4 @@ def vetted(ssrf_filter: AddressPolicy, host: str, port: int) -> Sequence[Address
         case Unresolved(why=why):
             raise TransportError("dns", why)
         case _:
-            assert_never(found)
+            assert_never(resolution)

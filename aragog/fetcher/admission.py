@@ -1,9 +1,9 @@
 """
-What a fetch asks before each request: may this redirect target be asked, and may it be asked now?
-And what it reports at once: an origin that wants to be left alone.
+The port through which a fetch asks for admission of redirect targets and for send permits.
 
-The first URL of a fetch was admitted by whoever started it; redirect targets are found on the way,
-so they are asked for here. Politeness implements `Gate`; the fetcher only knows this port.
+The caller of a fetch has admitted its first URL. The fetch asks the gate for each redirect target
+and for a permit before each request, and reports 429 and 503 responses to it. The fetcher knows
+only this port; `aragog.pipeline.polite_gate` implements it with robots rules and the rate limiter.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """The target may be asked; `acquire_permit` will be called when its connection is open."""
+    """The target may be requested, after `acquire_permit` on the open connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """The target must not be asked: the fetch ends as Refused."""
+    """The target must not be requested: the fetch ends as Refused."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """The target may be asked later: the fetch ends as Redirected, with the way so far."""
+    """The target must be requested later: the fetch ends as Redirected, with the hops so far."""
 
     retry_at_ms: int | None
-    """The slot reserved for it; None when it waits for something else, such as robots rules."""
+    """The slot reserved for it; None when it waits for something else, such as robots.txt."""
     why: str
 
 
@@ -37,40 +37,41 @@ Admission = Go | Deny | Later
 
 
 class Gate(Protocol):
-    """Asked from the thread that fetches; raises only for our own infrastructure."""
+    """Called from the fetching thread; raises only when our own infrastructure fails."""
 
     def admit(self, url: str, given: str) -> Admission:
         """
-        Whether the redirect target `url`, normalized and vetted, may be asked.
+        Decide whether the redirect target `url`, normalized and allowed by the SSRF filter, may be
+        requested.
 
-        `given` is the target as the origin spelled it, absolute: robots.txt counts for both.
+        `given` is the absolute target as the origin spelled it; robots.txt must allow both.
 
-        May wait for a slot that is near; that time is not taken from the fetch's deadline.
+        May wait for a slot that is near. That time does not count against the fetch's deadline.
         """
 
     def acquire_permit(self, url: str) -> Later | None:
         """
-        Called on the open connection (TCP and TLS), right before the request's bytes are written.
+        Acquire the permit to send; called on the open connection (TCP and TLS) before sending.
 
-        None: write them. Later: its slot has passed; the fetch ends as Redirected to `url` itself.
+        None: send now. Later: its slot has passed; the fetch ends as Redirected to `url` itself.
 
-        May wait, as `admit`. Called again when a request is repeated because a kept connection
-        turned out closed.
+        May wait, like `admit`. Called again when a request is repeated because the server had
+        closed the idle connection.
         """
 
     def release_permit(self, url: str) -> None:
-        """Called right after the request's bytes were handed to the kernel."""
+        """Release the permit; called right after the kernel has accepted the request's bytes."""
 
     def busy(self, url: str, wait_s: float | None) -> None:
         """
-        Called as soon as the headers of a 429 or 503 from `url` have arrived.
+        Report a 429 or 503 from `url`; called when its headers have arrived.
 
-        `wait_s` is the wait that Retry-After asks for; None when it names none.
+        `wait_s` is the delay in seconds from Retry-After; None without a usable Retry-After.
         """
 
 
 class OpenGate:
-    """A gate that lets everything through at once."""
+    """A gate that allows every request immediately."""
 
     def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
         return Go()

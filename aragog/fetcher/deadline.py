@@ -1,4 +1,4 @@
-"""How long a fetch may still wait: its deadline, the time between two reads, the least rate."""
+"""The time limits of one fetch: its deadline, connect and read timeouts, and minimum rate."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from collections.abc import Iterator
 from aragog.clock import Clock
 from aragog.fetcher.faults import TransportError
 
-# A slow start is no slow body: the rate counts after this long.
+# The minimum rate applies after this long, so that a slow start is tolerated.
 RATE_AFTER_S = 5.0
 
 
 class Deadline:
     """
-    The stopwatch of one fetch, redirects included.
+    The time limits of one fetch, including its redirects. Starts when created.
 
     Args:
         clock: only its `monotonic_s` is used.
-        deadline_s: for all of it.
-        connect_timeout_s: for opening one connection.
-        read_timeout_s: between two reads.
-        min_bytes_per_s: of a body, after its first 5 s.
+        deadline_s: limit for the whole fetch, in seconds.
+        connect_timeout_s: limit for opening one connection.
+        read_timeout_s: limit between two reads.
+        min_bytes_per_s: minimum rate of a body after its first 5 s; 0: none.
     """
 
     __slots__ = (
         "_body_bytes",
-        "_body_from_s",
+        "_body_started_s",
         "_clock",
         "_connect_s",
         "_deadline_s",
         "_ends_s",
-        "_least",
+        "_min_bytes_per_s",
         "_read_s",
     )
 
@@ -49,21 +49,21 @@ class Deadline:
         self._ends_s = clock.monotonic_s() + deadline_s
         self._connect_s = connect_timeout_s
         self._read_s = read_timeout_s
-        self._least = min_bytes_per_s
-        self._body_from_s: float | None = None
+        self._min_bytes_per_s = min_bytes_per_s
+        self._body_started_s: float | None = None
         self._body_bytes = 0
 
     def now_s(self) -> float:
-        """The stopwatch."""
+        """Return the clock's monotonic time in seconds."""
         return self._clock.monotonic_s()
 
-    def excuse(self, seconds: float) -> None:
-        """Time that was spent waiting for our own permission does not count."""
+    def extend(self, seconds: float) -> None:
+        """Move the deadline by time that was spent waiting for a send permit."""
         self._ends_s += seconds
 
     @contextlib.contextmanager
-    def hurried(self, seconds: float) -> Iterator[None]:
-        """Inside, the deadline is `seconds` away at most."""
+    def shortened(self, seconds: float) -> Iterator[None]:
+        """Limit the code inside to `seconds`, or to the deadline if that is earlier."""
         ends_s = self._ends_s
         self._ends_s = min(ends_s, self._clock.monotonic_s() + seconds)
         try:
@@ -71,33 +71,34 @@ class Deadline:
         finally:
             self._ends_s = ends_s
 
-    def to_connect_s(self) -> float:
-        """Seconds for the next connection attempt; raises TransportError when none are left."""
+    def connect_timeout_s(self) -> float:
+        """Return the seconds for the next connect; raise TransportError past the deadline."""
         return min(self._connect_s, self._left_s())
 
-    def to_read_s(self) -> float:
-        """Seconds the next read may take; raises TransportError when it may not."""
+    def read_timeout_s(self) -> float:
+        """Return the seconds for the next read; raise TransportError past any of the limits."""
         left_s = self._left_s()
-        if self._body_from_s is not None:
-            passed_s = self._clock.monotonic_s() - self._body_from_s
-            if passed_s > RATE_AFTER_S and self._body_bytes < self._least * passed_s:
-                raise TransportError("timeout", f"slower than {self._least} bytes/s")
+        if self._body_started_s is not None:
+            elapsed_s = self._clock.monotonic_s() - self._body_started_s
+            required_bytes = self._min_bytes_per_s * elapsed_s
+            if elapsed_s > RATE_AFTER_S and self._body_bytes < required_bytes:
+                raise TransportError("timeout", f"slower than {self._min_bytes_per_s} bytes/s")
         return min(self._read_s, left_s)
 
-    def body_begins(self) -> None:
-        """From here on the rate counts."""
-        self._body_from_s, self._body_bytes = self._clock.monotonic_s(), 0
+    def start_body(self) -> None:
+        """Start to measure the rate of a body."""
+        self._body_started_s, self._body_bytes = self._clock.monotonic_s(), 0
 
-    def body_ends(self) -> None:
-        """Until the next body no rate counts."""
-        self._body_from_s = None
+    def end_body(self) -> None:
+        """Stop measuring the rate."""
+        self._body_started_s = None
 
     def received(self, number: int) -> None:
-        """`number` bytes came in."""
+        """Count `number` bytes of the body."""
         self._body_bytes += number
 
     def _left_s(self) -> float:
         left_s = self._ends_s - self._clock.monotonic_s()
         if left_s <= 0:
-            raise TransportError("timeout", f"not done after {self._deadline_s:g} s")
+            raise TransportError("timeout", f"the fetch took longer than {self._deadline_s:g} s")
         return left_s

@@ -1,14 +1,15 @@
 """
-What ends a fetch early, inside the fetcher only: `Fetcher.fetch` turns each into its outcome.
+Exceptions that end a fetch early. They are internal to the fetcher.
 
-For users of a plain `requests.Session` the adapter turns them into requests' own exceptions.
+`Fetcher.fetch` converts each into an outcome. For a plain `requests.Session` the adapter converts
+them into the exceptions of requests.
 """
 
 from __future__ import annotations
 
 
 class Fault(Exception):
-    """The root; `why` is one line for people."""
+    """The base class; `why` is one line that states the reason."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -16,7 +17,7 @@ class Fault(Exception):
 
 
 class TransportError(Fault):
-    """No usable answer. `kind` is one of those of `outcome.Unreachable`."""
+    """There is no usable response. `kind` is one of the kinds of `outcome.Unreachable`."""
 
     def __init__(self, kind: str, why: str) -> None:
         super().__init__(why)
@@ -24,19 +25,19 @@ class TransportError(Fault):
 
 
 class LimitExceeded(Fault):
-    """Past a cap before anything useful was read."""
+    """A size limit was exceeded before any usable content was read."""
 
 
 class UnsupportedContent(Fault):
-    """An answer that gives no page: its type, its encoding."""
+    """The response is no page: its content type or its encoding is not supported."""
 
 
 class TargetBlocked(Fault):
-    """The guard said no."""
+    """The SSRF filter denied the target."""
 
 
 class Deferred(Fault):
-    """The gate said later, with the connection already open."""
+    """The gate deferred the request after the connection was opened."""
 
     def __init__(self, retry_at_ms: int | None, why: str) -> None:
         super().__init__(why)

@@ -1,10 +1,10 @@
 """
-One polite GET: a URL in, an outcome out, whatever the web does.
+`Fetcher`: fetch one URL and return an outcome, whatever the origin does.
 
-`Fetcher` is built on requests, with an adapter of our own under it (`adapter`). It follows
-redirects by hand: each target is normalized, vetted by the guard, admitted by the gate and kept in
-the chain. All limits are those of `FetchSettings`. The only things it raises are ours: a URL that
-is none, a User-Agent without contact, and what the gate raises.
+`Fetcher` uses requests with its own adapter (`adapter.PinnedAdapter`). It follows redirects itself:
+it normalizes each target, checks it with the SSRF filter, asks the gate to admit it and records it
+as a hop. All limits come from `FetchSettings`. It raises only for an invalid URL, a User-Agent
+without contact, and failures of the gate.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from aragog.urls import normalize
 
 class Fetcher:
     """
-    Fetches many URLs, keeping connections; safe to use from many threads, not across a fork.
+    Fetches URLs and reuses connections. Thread-safe; must not be used across a fork.
 
     Args:
-        settings: all limits, proxy, headers.
-        guard: what may be connected to; None: `aragog.fetcher.ssrf_filter.SsrfFilter(settings)`.
-        clock: for timing and Retry-After.
-        tls: how certificates are judged; None: by the system's and certifi's roots.
+        settings: limits, proxy, headers.
+        ssrf_filter: decides which addresses are allowed; None: `SsrfFilter(settings)`.
+        clock: measures time and interprets Retry-After.
+        tls: context for HTTPS; None: trust the system's and certifi's roots.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Fetcher:
         self.ssrf_filter: ports.AddressPolicy = ssrf_filter or SsrfFilter(settings)
         self.clock = clock or SystemClock()
         self.adapter = PinnedAdapter(settings, self.ssrf_filter, clock=self.clock, tls=tls)
-        self._plan = RequestDefaults(settings, self.ssrf_filter, self.adapter, self.clock)
+        self._defaults = RequestDefaults(settings, self.ssrf_filter, self.adapter, self.clock)
 
     def fetch(
         self,
@@ -64,28 +64,27 @@ class Fetcher:
         hops: Sequence[Hop] = (),
     ) -> Outcome:
         """
-        What came of fetching `url`.
-
-        Safe to run twice: a GET changes nothing.
+        Fetch `url` and return its outcome. Idempotent.
 
         Args:
             url: is normalized first.
-            gate: asked for each redirect target and before each request; None lets all through.
-            etag: of the copy we have; with it an unchanged page comes to NotModified.
-            last_modified: the same, as the origin sent it.
-            validators_url: the URL that copy came from, and the only one that is told; None: `url`.
-            hops: a chain to go on from, whose last target is `url`.
+            gate: admits redirect targets and grants send permits; None: allow everything.
+            etag: ETag of the stored copy; an unchanged page then returns NotModified.
+            last_modified: Last-Modified of the stored copy, as the origin sent it.
+            validators_url: the URL of the stored copy; only requests to it carry the validators.
+                None: `url`.
+            hops: redirects that led to `url`, when an earlier fetch stopped at one of them.
 
         Raises:
-            InvalidUrl: `url` is none.
-            ConfigError: no contact in the User-Agent, and the host is not on loopback.
+            InvalidUrl: `url` is not an http(s) URL.
+            ConfigError: the User-Agent has no contact, and the host is not on loopback.
         """
-        attempt = FetchAttempt(self._plan, normalize(url), gate or _OPEN, tuple(hops))
-        attempt.remember(etag, last_modified, validators_url)
+        attempt = FetchAttempt(self._defaults, normalize(url), gate or _OPEN, tuple(hops))
+        attempt.set_validators(etag, last_modified, validators_url)
         return attempt.run()
 
     def session(self) -> requests.Session:
-        """A `requests.Session` over the same adapter: guarded, bounded, GET only."""
+        """Return a `requests.Session` with the same adapter, SSRF filter and limits."""
         session = requests.Session()
         session.trust_env = False
         session.headers["User-Agent"] = user_agent(self.settings)
@@ -94,7 +93,7 @@ class Fetcher:
         return session
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self.adapter.close()
 
     def __enter__(self) -> Self:
@@ -119,9 +118,9 @@ def fetch(
     tls: ssl.SSLContext | None = None,
 ) -> Outcome:
     """
-    What came of fetching `url` once, on connections of its own; see `Fetcher.fetch`.
+    Fetch `url` once on new connections and return its outcome; see `Fetcher.fetch`.
 
-    `conditional` is the ETag and the Last-Modified of the copy we have; all else as there.
+    `conditional` holds the ETag and the Last-Modified of the stored copy.
     """
     etag, last_modified = conditional or (None, None)
     with Fetcher(settings or FetchSettings(), ssrf_filter, clock=clock, tls=tls) as fetcher:

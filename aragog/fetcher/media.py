@@ -1,10 +1,10 @@
-"""Which answers are pages: the media type they claim, and what their first bytes say. Pure."""
+"""Content types: decide from the header and the first bytes whether a body is a page. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-# Types whose body is never text, by their first bytes (WHATWG MIME Sniffing sections 6 and 7).
+# Signatures of binary formats (WHATWG MIME Sniffing sections 6 and 7).
 _MAGIC = (
     (b"%PDF-", "application/pdf"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -26,7 +26,7 @@ _MAGIC = (
     (b"BM", "image/bmp"),
 )
 
-# Bytes that no text in any ASCII-compatible encoding holds (MIME Sniffing section 3).
+# Bytes that never occur in text of an ASCII-compatible encoding (MIME Sniffing section 3).
 _BINARY = (
     frozenset(range(0x09)) | {0x0B} | frozenset(range(0x0E, 0x1B)) | frozenset(range(0x1C, 0x20))
 )
@@ -36,19 +36,19 @@ _TEXT_BOMS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 
 
 def content_type_of(values: Sequence[str]) -> str | None:
-    """The Content-Type that counts: the last that names a type (Fetch, "extract a MIME type")."""
-    said = (part.strip(" \t") for value in values for part in value.split(","))
-    usable = [part for part in said if "/" in media_type(part) and media_type(part) != "*/*"]
+    """Return the effective Content-Type: the last valid one (Fetch, "extract a MIME type")."""
+    parts = (part.strip(" \t") for value in values for part in value.split(","))
+    usable = [part for part in parts if "/" in media_type(part) and media_type(part) != "*/*"]
     return usable[-1] if usable else None
 
 
 def media_type(content_type: str) -> str:
-    """`type/subtype` in lower case, without parameters."""
+    """Return `type/subtype` in lower case, without parameters."""
     return content_type.partition(";")[0].strip(" \t").lower()
 
 
 def refused_by_type(content_type: str | None, allowed: Sequence[str]) -> str | None:
-    """Why a body of that type is not read; None when it is, or when the type is not given."""
+    """Return why a body of that type is not read; None if it is, or without a type."""
     if content_type is None:
         return None
     name = media_type(content_type)
@@ -58,27 +58,29 @@ def refused_by_type(content_type: str | None, allowed: Sequence[str]) -> str | N
     return f"content type {name[:100]}"
 
 
-def refused_by_look(first: bytes, content_type: str | None, allowed: Sequence[str]) -> str | None:
+def refused_by_content(
+    first: bytes, content_type: str | None, allowed: Sequence[str]
+) -> str | None:
     """
-    Why these first bytes are no page; None when they may be one.
+    Return why a body with these first bytes is no page; None when it may be one.
 
-    A declared text type is refused only for what is certainly something else: a known format, or
-    many bytes that no text holds. A missing type, or `text/plain`, what servers say when they do
-    not know, is refused for any such byte.
+    With a declared text type the body is refused only for the signature of another format or for
+    many binary bytes. Without a type, or with `text/plain` (the default of many servers for unknown
+    files), one binary byte is enough.
     """
     if "*/*" in allowed or first.startswith(_TEXT_BOMS):
         return None
-    found = next((name for magic, name in _MAGIC if first.startswith(magic)), None)
-    if found == "image/bmp" and not _has_binary(first):
-        found = None  # a text that begins with "BM"
-    if found is not None and refused_by_type(found, allowed):
-        claimed = f" although it claims {media_type(content_type)}" if content_type else ""
-        return f"the content is {found}{claimed}"
+    detected = next((name for magic, name in _MAGIC if first.startswith(magic)), None)
+    if detected == "image/bmp" and not _has_binary(first):
+        detected = None  # a text that begins with "BM"
+    if detected is not None and refused_by_type(detected, allowed):
+        declared = f", declared as {media_type(content_type)}" if content_type else ""
+        return f"the content is {detected}{declared}"
     name = media_type(content_type or "")
     if name in ("", "text/plain") and _has_binary(first) and not _may_be_utf16(first):
-        return "the content is binary, and no type says what it is"
+        return "the content is binary and has no specific content type"
     if _is_mostly_binary(first):
-        return f"the content is binary although it claims {name}"
+        return f"the content is binary, declared as {name}"
     return None
 
 
@@ -88,14 +90,14 @@ def _has_binary(first: bytes) -> bool:
 
 def _is_mostly_binary(first: bytes) -> bool:
     """
-    Compressed data holds a tenth of such bytes, text none, a damaged page a few.
+    Report more than 5 % binary bytes: compressed data has 10 %, text none, a damaged page a few.
 
-    Zeros say nothing: UTF-16 is full of them.
+    Zeros do not count, because UTF-16 contains many.
     """
     return 20 * len(first.translate(None, _NOT_BINARY + b"\0")) > len(first)
 
 
 def _may_be_utf16(first: bytes) -> bool:
-    """Latin text in UTF-16 without a BOM: every other byte is zero, and only those."""
+    """Detect Latin text in UTF-16 without a BOM: only every other byte is zero."""
     zeros = first.count(0)
     return 10 * zeros > 3 * len(first) and zeros in (first[::2].count(0), first[1::2].count(0))

@@ -1,16 +1,16 @@
 """
-Everything one fetch can come to, as frozen values. The web's misbehaviour ends here, not in raises.
+The outcomes of a fetch, as frozen dataclasses. Failures of the web are values, not exceptions.
 
-    Fetched       a body, whole or marked as truncated
+    Fetched       a body, complete or marked as truncated
     NotModified   304 to a conditional request
-    Redirected    stopped at a redirect: its target must wait for rules or for a later slot
-    Refused       robots.txt says no
-    Blocked     the guard says no: an address, port or name that must not be reached
-    Gone          404, 410 and the other answers that say there is no page (4xx)
-    Busy          429, 503 and the like: come back at `retry_at_ms`
-    Unreachable   DNS, connect, TLS, timeout, reset, broken HTTP, other 5xx
-    TooLarge      past a byte cap before anything useful was read
-    Unreadable    a content type, encoding or emptiness that gives no page
+    Redirected    stopped at a redirect whose target must wait for robots.txt or for a later slot
+    Refused       robots.txt disallows the URL
+    Blocked       the SSRF filter denies the address, port or name
+    Gone          404, 410 and the other 4xx that mean there is no page
+    Busy          429 or 503: try again at `retry_at_ms`
+    Unreachable   DNS, connect, TLS, timeout, reset, invalid HTTP, other 5xx
+    TooLarge      a size limit was exceeded before any usable content was read
+    Unreadable    a content type or encoding that is not supported
 
 Times are milliseconds; `…_at_ms` since the epoch.
 """
@@ -27,10 +27,10 @@ class Hop:
     """One redirect that was followed."""
 
     url: str
-    """Where the redirect came from, normalized."""
+    """The URL that redirected, normalized."""
     status: int
     target: str
-    """Where it led, normalized."""
+    """The redirect target, normalized."""
     headers: Headers = ()
 
     @property
@@ -41,7 +41,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Milliseconds of the last hop's parts; `total_ms` is the whole fetch. None: not measured."""
+    """Milliseconds for the last request; `total_ms` for the whole fetch. None: not measured."""
 
     dns_ms: float | None = None
     connect_ms: float | None = None
@@ -51,94 +51,98 @@ class Timing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseOutcome:
-    """What every outcome tells."""
+    """The fields of every outcome."""
 
     url: str
-    """The URL that was asked for, normalized."""
+    """The requested URL, normalized."""
     final_url: str = ""
-    """The URL that gave the answer, normalized; `url` when nothing redirected."""
+    """The URL of the last response, normalized; `url` without redirects."""
     hops: tuple[Hop, ...] = ()
     fetched_at_ms: int = 0
     status: int | None = None
-    """Of the last answer; None when there was none, or it broke off before it could be used."""
+    """Of the last response; None without a usable response."""
     headers: Headers = ()
-    """Of the last answer, names as sent, in order."""
+    """Of the last response, in order, names as sent."""
     address: str | None = None
-    """The IP address that answered."""
+    """The IP address of the server."""
     tls: str | None = None
-    """Protocol version, None for plain HTTP."""
+    """TLS version; None for plain HTTP."""
     timing: Timing = field(default_factory=Timing)
 
     def header(self, name: str) -> str | None:
-        """The first header of that name, whatever its case."""
+        """Return the first header of that name, ignoring case; None if there is none."""
         low = name.lower()
         return next((v for k, v in self.headers if k.lower() == low), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched(BaseOutcome):
-    """A body."""
+    """The response has a body."""
 
     body: bytes
-    """Decoded from its content encodings; at most `max_body_bytes`."""
+    """Decoded; at most `max_body_bytes`."""
     content_type: str | None = None
     """The header as sent."""
     truncated: bool = False
-    """True when the body ended early: a cap, a short Content-Length, a broken chunk or stream."""
+    """True when the body is incomplete: a size limit, a short body, an invalid chunk or stream."""
     truncated_why: str | None = None
     wire_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotModified(BaseOutcome):
-    """The page is as it was."""
+    """The page has not changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirected(BaseOutcome):
-    """Stopped before `target`, which must be asked later; `hops` holds the way so far."""
+    """Stopped before `target`, which must be requested later; `hops` leads to it."""
 
     target: str
     given: str | None = None
-    """The target as the origin spelled it, absolute."""
+    """The absolute target as the origin spelled it."""
     retry_at_ms: int | None = None
-    """The slot reserved for the target, None when it waits for something else."""
+    """The slot reserved for the target; None when it waits for something else."""
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused(BaseOutcome):
-    """robots.txt says no."""
+    """robots.txt disallows the URL."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocked(BaseOutcome):
-    """The guard says no."""
+    """The SSRF filter denies the URL or its address."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone(BaseOutcome):
-    """There is no such page, says the origin."""
+    """The origin states that there is no such page."""
 
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Busy(BaseOutcome):
-    """The origin asks for patience."""
+    """The origin asks clients to come back later."""
 
     retry_at_ms: int | None = None
-    """From Retry-After, in either form; None when it said nothing usable."""
+    """From Retry-After, in either form; None without a usable value."""
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreachable(BaseOutcome):
-    """No usable answer. `kind`: dns, connect, tls, timeout, reset, protocol, redirect or status."""
+    """
+    There is no usable response.
+
+    `kind` is dns, connect, tls, timeout, reset, protocol, redirect or status.
+    """
 
     kind: str
     why: str
@@ -146,14 +150,14 @@ class Unreachable(BaseOutcome):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TooLarge(BaseOutcome):
-    """Past a cap: too many header bytes, a declared length over the limit, a bomb."""
+    """A size limit was exceeded: headers, Content-Length, or a decompression bomb."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable(BaseOutcome):
-    """An answer without a page: a type that is not read, an unknown encoding."""
+    """The response is no page: its content type or encoding is not supported."""
 
     why: str
 

@@ -1,4 +1,4 @@
-"""Where an answer redirects to. Pure."""
+"""Redirect targets: read Location headers and resolve them. Pure."""
 
 from __future__ import annotations
 
@@ -9,43 +9,45 @@ from aragog.fetcher.faults import TransportError
 from aragog.fetcher.http1.head import ResponseHead
 from aragog.urls import normalize
 
-# 304 is an answer to a condition, 305 and 306 are withdrawn (RFC 9110 section 15.4).
+# 304 answers a conditional request; 305 and 306 are deprecated (RFC 9110 section 15.4).
 FOLLOWED = frozenset({300, 301, 302, 303, 307, 308})
 
 
 def location_of(head: ResponseHead) -> str | None:
     """
-    The Location as sent; None when the answer stands for itself: not a redirect, or one to nowhere.
+    Return the Location as sent; None for a response that does not redirect.
 
     Raises:
-        TransportError: several that differ, so that two readers could go two ways.
+        TransportError: several Location headers differ, so the target is ambiguous.
     """
-    found = {value for value in head.values("location") if value}
-    if len(found) > 1:
+    locations = {value for value in head.values("location") if value}
+    if len(locations) > 1:
         raise TransportError("redirect", "several Location headers that differ")
-    return found.pop() if found and head.status in FOLLOWED else None
+    return locations.pop() if locations and head.status in FOLLOWED else None
 
 
 def target_of(location: str, base: str) -> str:
     """
-    `location`, relative to `base`, normalized.
+    Resolve `location` against `base` and normalize it.
 
     Raises:
-        TransportError: it is no http(s) URL.
+        TransportError: the result is not an http(s) URL.
     """
     try:
         return normalize(location, base)
     except InvalidUrl as error:
-        raise TransportError("redirect", f"redirects to what is no http(s) URL: {error}") from error
+        raise TransportError(
+            "redirect", f"the redirect target is not an http(s) URL: {error}"
+        ) from error
 
 
 def as_sent(location: str, base: str) -> str:
-    """`location`, relative to `base`, in the origin's own spelling; without fragment and login."""
+    """Resolve `location` as the origin spelled it; drop the fragment and credentials."""
     try:
         url = can_ada.parse(base) + location
     except ValueError as error:
         raise TransportError(
-            "redirect", f"redirects to what is no URL: {location[:200]!r}"
+            "redirect", f"the redirect target is not a URL: {location[:200]!r}"
         ) from error
     url.hash = url.username = url.password = ""
     href: str = url.href

@@ -1,4 +1,4 @@
-"""What is sent: a request in requests' own form, with the pace and the gate of its fetch."""
+"""`PoliteRequest`: a prepared request with the deadline and the permit callbacks of its fetch."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.faults import TransportError
 
 
-def _nothing() -> None:
+def _no_op() -> None:
     pass
 
 
 class PoliteRequest(requests.PreparedRequest):
-    """A prepared request, with its pace and what is called right before and after it is sent."""
+    """A prepared request with its deadline, and callbacks for right before and after sending."""
 
     def __init__(
         self,
@@ -26,8 +26,8 @@ class PoliteRequest(requests.PreparedRequest):
         headers: Mapping[str, str],
         deadline: Deadline,
         *,
-        acquire_permit: Callable[[], Later | None] = _nothing,
-        release_permit: Callable[[], None] = _nothing,
+        acquire_permit: Callable[[], Later | None] = _no_op,
+        release_permit: Callable[[], None] = _no_op,
         method: str = "GET",
         body: bytes = b"",
     ) -> None:
@@ -43,10 +43,10 @@ class PoliteRequest(requests.PreparedRequest):
 
 class Target:
     """
-    What a URL says to a connection.
+    The parts of a URL that a connection and a request line need.
 
     Args:
-        url: absolute and well-formed, as `aragog.urls.normalize` and requests leave it.
+        url: absolute and well-formed, as `aragog.urls.normalize` and requests return it.
     """
 
     __slots__ = ("authority", "host", "host_header", "path", "port", "scheme")
@@ -54,7 +54,7 @@ class Target:
     def __init__(self, url: str) -> None:
         self.scheme, _, rest = url.partition("://")
         if self.scheme not in ("http", "https"):
-            raise TransportError("protocol", f"no http(s) URL: {url[:100]!r}")
+            raise TransportError("protocol", f"not an http(s) URL: {url[:100]!r}")
         rest = rest.partition("#")[0]
         end = min((i for c in "/?" if (i := rest.find(c)) >= 0), default=len(rest))
         self.host_header = rest[:end].rpartition("@")[2]
@@ -69,6 +69,6 @@ class Target:
         self.authority = f"{self.host}:{self.port}"
 
 
-def basic(user: str, password: str) -> str:
-    """The value of an Authorization header (RFC 7617)."""
+def basic_auth_header(user: str, password: str) -> str:
+    """Return the value of an Authorization header for basic authentication (RFC 7617)."""
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()

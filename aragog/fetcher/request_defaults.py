@@ -1,4 +1,4 @@
-"""What all fetches of one Fetcher have in common: its parts, its bounds, its request headers."""
+"""The parts, limits and request headers that all fetches of one `Fetcher` share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aragog.errors import ConfigError
 from aragog.fetcher.adapter import PinnedAdapter
 from aragog.fetcher.http1.body import Bounds
 from aragog.fetcher.http1.decoders import ACCEPT_ENCODING
-from aragog.fetcher.request import basic
+from aragog.fetcher.request import basic_auth_header
 from aragog.fetcher.ssrf.ports import AddressPolicy
 from aragog.fetcher.user_agent import user_agent
 from aragog.settings import FetchSettings
@@ -21,7 +21,12 @@ ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 
 class RequestDefaults:
-    """See the module; raises ConfigError for headers that cannot be sent."""
+    """
+    The shared parts of all fetches of one `Fetcher`.
+
+    Raises:
+        ConfigError: a configured header or credential cannot be sent; names the setting.
+    """
 
     def __init__(
         self,
@@ -40,42 +45,44 @@ class RequestDefaults:
             "Accept": ACCEPT,
             "Accept-Encoding": ACCEPT_ENCODING,
         }
-        problems = [
-            *credential_problems(settings.headers, settings.basic_auth, settings.origin_headers)
-        ]
+        problems = list(
+            credential_problems(settings.headers, settings.basic_auth, settings.origin_headers)
+        )
         if not self.headers["User-Agent"].isprintable():
-            problems.append("fetch.user_agent: holds a control character; remove it")
+            problems.append("fetch.user_agent: contains a control character; remove it")
         if problems:
             raise ConfigError(*problems)
-        own = {name.lower() for name in settings.headers}
-        self.headers = {k: v for k, v in self.headers.items() if k.lower() not in own}
+        replaced = {name.lower() for name in settings.headers}
+        self.headers = {k: v for k, v in self.headers.items() if k.lower() not in replaced}
         self.headers.update(settings.headers)
         self._credentials = _by_origin(settings)
 
-    def headers_for(self, url: str, asked: Iterable[str] = ()) -> dict[str, str]:
+    def headers_for(self, url: str, earlier: Iterable[str] = ()) -> dict[str, str]:
         """
-        Everything but Host that goes to `url`.
+        Return all request headers for `url` except Host.
 
-        Credentials go to the origin they are bound to, and only where every URL `asked` before in
-        this chain is of that origin too: another site must not choose what is asked with them.
+        Credentials are sent only to their own origin, and only if every `earlier` URL of this
+        redirect chain has that origin: another site must not choose the URL they are sent to.
         """
         if not self._credentials:
             return dict(self.headers)
-        home = origin(url)
-        own = self._credentials.get(home)
-        if not own or any(origin(other) != home for other in asked):
+        target = origin(url)
+        credentials = self._credentials.get(target)
+        if not credentials or any(origin(other) != target for other in earlier):
             return dict(self.headers)
-        replaced = {name.lower() for name in own}
+        replaced = {name.lower() for name in credentials}
         headers = {k: v for k, v in self.headers.items() if k.lower() not in replaced}
-        return headers | own
+        return headers | credentials
 
 
 def _by_origin(settings: FetchSettings) -> dict[str, dict[str, str]]:
-    """The headers bound to each origin."""
-    found: dict[str, dict[str, str]] = {}
+    """Return the headers bound to each origin."""
+    headers: dict[str, dict[str, str]] = {}
     for key, login in settings.basic_auth.items():
         user, _, password = reveal(login).partition(":")
-        found.setdefault(origin_of(key) or "", {})["Authorization"] = basic(user, password)
+        headers.setdefault(origin_of(key) or "", {})["Authorization"] = basic_auth_header(
+            user, password
+        )
     for key, lines in settings.origin_headers.items():
-        found.setdefault(origin_of(key) or "", {}).update(header_lines(lines))
-    return found
+        headers.setdefault(origin_of(key) or "", {}).update(header_lines(lines))
+    return headers

@@ -1,4 +1,4 @@
-"""Faults as the exceptions that users of requests expect."""
+"""Conversion of faults into the exceptions of requests."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from aragog.fetcher.faults import (
 
 
 @contextlib.contextmanager
-def as_requests_says(request: requests.PreparedRequest | None) -> Iterator[None]:
-    """Inside, a `Fault` becomes the exception that tells most of it."""
+def faults_as_requests_errors(request: requests.PreparedRequest | None) -> Iterator[None]:
+    """Convert a `Fault` raised inside into the closest exception of requests."""
     try:
         yield
     except Fault as fault:
-        raise _their_error(fault)(fault.why, request=request) from fault
+        raise _requests_error(fault)(fault.why, request=request) from fault
 
 
-def _their_error(fault: Fault) -> type[requests.RequestException]:
+def _requests_error(fault: Fault) -> type[requests.RequestException]:
     if isinstance(fault, TargetBlocked):
         return requests.exceptions.InvalidURL
     if isinstance(fault, LimitExceeded):

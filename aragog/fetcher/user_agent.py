@@ -1,4 +1,4 @@
-"""Who we say we are: a crawler that nobody can reach is a nuisance, so a contact is required."""
+"""The User-Agent header, which must name a contact so that site owners can reach the operator."""
 
 from __future__ import annotations
 
@@ -13,30 +13,32 @@ _CONTACT = re.compile(r"https?://[^\s/)]+\.[^\s)]+|[^\s@(<+;]+@[^\s@]+\.[a-z]{2,
 
 
 def user_agent(settings: FetchSettings) -> str:
-    """The User-Agent of every request."""
+    """Return the User-Agent of every request."""
     return settings.user_agent or f"aragog/{importlib.metadata.version('aragog')}"
 
 
 def has_contact(settings: FetchSettings) -> bool:
-    """True when the User-Agent holds a web page or a mail address to complain to."""
+    """Report whether the User-Agent contains a URL or a mail address as contact."""
     return bool(_CONTACT.search(settings.user_agent))
 
 
 def check_user_agent(settings: FetchSettings, url: str) -> None:
     """
-    Refuse to fetch `url` anonymously, unless it is on loopback by its text or by `host_map`.
+    Check that `url` may be fetched with this User-Agent.
 
     Raises:
-        ConfigError: the User-Agent has no contact and `url` is not on loopback.
+        ConfigError: the User-Agent has no contact, and `url` is not on loopback, neither by its
+            text nor by `host_map`.
     """
     if not has_contact(settings) and not _is_loopback(settings, url):
         raise missing_contact(settings)
 
 
 def missing_contact(settings: FetchSettings) -> ConfigError:
-    """The error that names the remedy."""
+    """Return the error for a User-Agent without a contact."""
     return ConfigError(
-        f"fetch.user_agent: must hold a contact URL or mail address, got {settings.user_agent!r}; "
+        f"fetch.user_agent: must contain a contact URL or mail address, got "
+        f"{settings.user_agent!r}; "
         'set it to something like "examplebot/1.0 (+https://example.com/bot)"'
     )
 
@@ -58,7 +60,7 @@ def _is_loopback(settings: FetchSettings, url: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """True for an IP address of this machine."""
+    """Report whether `address` is a loopback IP address."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

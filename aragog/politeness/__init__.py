@@ -1,1 +1,1 @@
-"""How fast a domain may be asked, and what its robots.txt allows."""
+"""Politeness: rate limits per domain, and robots.txt rules per origin."""

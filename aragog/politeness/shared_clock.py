@@ -1,8 +1,8 @@
 """
-Instants that several workers share, by the clock of the server that keeps them.
+The offset between a server's clock and the local one, for instants that several workers share.
 
-Workers' wall clocks differ, by hours on a badly kept machine. What one writes and another compares
-with "now" is therefore translated to the server's clock on the way in, and back on the way out.
+Wall clocks of workers may differ by hours. An instant that one worker writes and another one reads
+is therefore converted to the server's clock when written, and back when read.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Callable
 
 from aragog.clock import Clock
 
-# Our wall clock was set, or the machine slept: the difference is measured anew.
+# A larger step of the local wall clock (set by hand, suspend) makes the offset be measured again.
 STEP_MS = 1000
 
 
 class SharedClock:
     """
-    The difference between a server's clock and ours. Thread-safe.
+    The offset of a server's clock. Thread-safe.
 
     Args:
-        clock: ours.
-        server_ms: asks the server's time, in ms since the epoch; raises what it raises.
+        clock: the local clock.
+        server_ms: queries the server's time in ms since the epoch; its exceptions propagate.
     """
 
     def __init__(self, clock: Clock, server_ms: Callable[[], int]) -> None:
@@ -30,13 +30,13 @@ class SharedClock:
         self._server_ms = server_ms
         self._lock = threading.Lock()
         self._ahead_ms: int | None = None
-        self._pace_ms = 0.0
+        self._boot_ms = 0.0
 
     def ahead_ms(self) -> int:
-        """By how much the server's clock is ahead of ours. One round trip at first, then none."""
-        pace_ms = self._clock.now_ms() - self._clock.monotonic_s() * 1000
+        """Return how far the server's clock is ahead, in ms. Only the first call queries it."""
+        boot_ms = self._clock.now_ms() - self._clock.monotonic_s() * 1000
         with self._lock:
-            if self._ahead_ms is None or abs(pace_ms - self._pace_ms) > STEP_MS:
+            if self._ahead_ms is None or abs(boot_ms - self._boot_ms) > STEP_MS:
                 self._ahead_ms = self._server_ms() - self._clock.now_ms()
-                self._pace_ms = pace_ms
+                self._boot_ms = boot_ms
             return self._ahead_ms

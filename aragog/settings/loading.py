@@ -56,7 +56,7 @@ def _read_file(
     except (OSError, UnicodeDecodeError) as error:
         problems.append(f"{file}: cannot be read: {error}")
     except tomllib.TOMLDecodeError as error:
-        problems.append(f"{file}: is not TOML: {error}")
+        problems.append(f"{file}: is not valid TOML: {error}")
     return {}
 
 

@@ -22,7 +22,7 @@ from aragog.fetcher.http1.body import Bounds, collect
 from aragog.fetcher.http1.decoders import decoders_for
 from aragog.fetcher.http1.framing import framing_of
 from aragog.fetcher.http1.reader import content
-from aragog.fetcher.media import content_type_of, refused_by_look
+from aragog.fetcher.media import content_type_of, refused_by_content
 from aragog.fetcher.redirects import location_of, target_of
 from aragog.fetcher.retry_after import retry_at_ms
 from tests.fuzz.engine import fuzz
@@ -70,7 +70,7 @@ def one_input(data: bytes) -> None:
             content(reader, framing),
             decoders,
             Bounds(MAX_BODY_BYTES, MAX_BODY_BYTES),
-            lambda first: refused_by_look(first, kind, ("text/html",)) and None,
+            lambda first: refused_by_content(first, kind, ("text/html",)) and None,
         )
         assert len(body.data) <= MAX_BODY_BYTES
         assert body.wire_bytes <= len(data)

@@ -89,7 +89,7 @@ def test_every_problem_of_a_settings_file_is_told_at_once(up, tmp_path):
     ("text", "told"),
     [
         ('["example.com"]\nqps = "x"\n', "['example.com'].qps: must be a number"),
-        ("no toml", "is not TOML"),
+        ("no toml", "is not valid TOML"),
         (None, "cannot be read"),
     ],
 )

@@ -1,7 +1,7 @@
 """
-The body of one answer: pieces from the wire in, decoded bytes out, within bounds.
+Response bodies: collect and decode the received pieces, within size limits.
 
-What arrived stands: a body that ended early is kept and marked, unless nothing of it arrived.
+An incomplete body is kept and marked as truncated, unless nothing of it arrived.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from dataclasses import dataclass
 from aragog.fetcher.faults import LimitExceeded, TransportError
 from aragog.fetcher.http1.decoders import Decoder
 
-# HTML rarely shrinks below a thirtieth; more than this is made to hurt.
+# HTML rarely compresses better than 30:1; a higher ratio is an attack.
 BOMB_RATIO = 100
 
-# As much as a look at the content needs (the WHATWG's MIME sniffing reads 1445 bytes at most).
+# The most that MIME sniffing reads (WHATWG MIME Sniffing section 5).
 PEEK_BYTES = 1445
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What became of a body."""
+    """A received body."""
 
     data: bytes
     truncated_why: str | None
-    """None when it is whole."""
+    """None when the body is complete."""
     wire_bytes: int
-    """As sent, without chunk framing."""
+    """Bytes received, without chunk framing."""
     drained: bool
-    """True when the wire's body was read to its end, so that its connection may be used again."""
+    """True when it was read to its end, so that the connection may be reused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Caps of one body."""
+    """Size limits of one body."""
 
     max_wire_bytes: int
     max_body_bytes: int
@@ -44,33 +44,33 @@ def collect(
     pieces: Iterable[bytes],
     decoders: Sequence[Decoder],
     bounds: Bounds,
-    look: Callable[[bytes], None] = lambda _: None,
+    sniff: Callable[[bytes], None] = lambda _: None,
 ) -> Body:
     """
-    All of `pieces`, decoded.
+    Decode all of `pieces` and return the body.
 
     Args:
-        pieces: of the wire; may raise TransportError.
+        pieces: the received bytes; may raise TransportError.
         decoders: in the order of application.
-        bounds: beyond them the body is cut, and marked so.
-        look: called once with the first decoded bytes (1445, or all there are); may raise
-        UnsupportedContent.
+        bounds: limits at which the body is truncated.
+        sniff: called once with the first 1445 decoded bytes, or all if fewer; may raise
+            UnsupportedContent.
 
     Raises:
-        TransportError: it ended before anything arrived, or took too long.
-        Excess: a bomb.
-        UnsupportedContent: data that does not decode; what `look` raises.
+        TransportError: the body ended before anything arrived, or took too long.
+        LimitExceeded: a decompression bomb.
+        UnsupportedContent: the data cannot be decoded, or `sniff` raised it.
     """
-    return _Collector(decoders, bounds, look).collect(pieces)
+    return _Collector(decoders, bounds, sniff).collect(pieces)
 
 
 class _Collector:
     def __init__(
-        self, decoders: Sequence[Decoder], bounds: Bounds, look: Callable[[bytes], None]
+        self, decoders: Sequence[Decoder], bounds: Bounds, sniff: Callable[[bytes], None]
     ) -> None:
         self._decoders = decoders
         self._bounds = bounds
-        self._look: Callable[[bytes], None] | None = look
+        self._sniff: Callable[[bytes], None] | None = sniff
         self._out: list[bytes] = []
         self._size = 0
         self._wire = 0
@@ -84,10 +84,10 @@ class _Collector:
                     break
             else:
                 drained = True
-        except TransportError as broken:
-            if broken.kind == "timeout" or not self._wire:
+        except TransportError as error:
+            if error.kind == "timeout" or not self._wire:
                 raise
-            why = broken.why
+            why = error.why
         self._peek(final=True)
         if why is None:
             why = next((m for d in reversed(self._decoders) if (m := d.missing())), None)
@@ -95,7 +95,7 @@ class _Collector:
         return Body(data, why, self._wire, drained)
 
     def _take(self, piece: bytes) -> str | None:
-        """Keeps what `piece` decodes to; a reason when the body ends here."""
+        """Decode and keep `piece`; return the reason if the body is truncated here."""
         room = self._bounds.max_wire_bytes - self._wire
         cut = len(piece) > room
         piece = piece[:room] if cut else piece
@@ -107,9 +107,9 @@ class _Collector:
         room = self._bounds.max_body_bytes - self._size
         if len(piece) > room:
             self._keep(piece[:room])
-            return f"cut at {self._bounds.max_body_bytes} bytes"
+            return f"truncated at {self._bounds.max_body_bytes} bytes"
         self._keep(piece)
-        return f"cut at {self._bounds.max_wire_bytes} bytes on the wire" if cut else None
+        return f"truncated at {self._bounds.max_wire_bytes} bytes on the wire" if cut else None
 
     def _keep(self, piece: bytes) -> None:
         if piece:
@@ -118,15 +118,17 @@ class _Collector:
             self._peek(final=False)
 
     def _peek(self, *, final: bool) -> None:
-        if self._look is not None and (final or self._size >= PEEK_BYTES):
-            look, self._look = self._look, None
+        if self._sniff is not None and (final or self._size >= PEEK_BYTES):
+            sniff, self._sniff = self._sniff, None
             first = self._out[0] if self._out else b""
-            look((first if len(first) >= PEEK_BYTES else b"".join(self._out))[:PEEK_BYTES])
+            sniff((first if len(first) >= PEEK_BYTES else b"".join(self._out))[:PEEK_BYTES])
 
     def _overflow(self, piece: bytes, *, inner: bool) -> str:
-        """Past the cap in one coding; `inner` when another one is still to be undone."""
+        """Handle output above the limit; `inner`: in a coding that is not the last to decode."""
         limit = self._bounds.max_body_bytes
         if inner or limit > BOMB_RATIO * self._wire:
-            raise LimitExceeded(f"a bomb: {self._wire} bytes decode to more than {limit}")
+            raise LimitExceeded(
+                f"decompression bomb: {self._wire} bytes decode to more than {limit}"
+            )
         self._keep(piece)
-        return f"cut at {limit} bytes"
+        return f"truncated at {limit} bytes"

@@ -1,8 +1,9 @@
 """
-One connection to a vetted address: TCP, a proxy's tunnel, TLS. The name is only for SNI and Host.
+One connection to an allowed address: TCP, a proxy's tunnel, TLS.
 
-Nothing is resolved here: the address was vetted by the guard and the socket is opened to exactly
-that address, so a name that changes its mind in between (DNS rebinding) gains nothing.
+This module resolves no names. The SSRF filter has checked the address, and the socket is opened to
+exactly that address, so that DNS rebinding has no effect. The name is used for SNI, the certificate
+and the Host header only.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from aragog.fetcher.http1.reader import ResponseReader
 
 READ_BYTES = 65_536
 
-# Further addresses of a host rarely help when three did not.
+# If three addresses of a host fail, further ones rarely work.
 MAX_ADDRESSES = 3
 
 Address = tuple[str, int]
@@ -28,7 +29,7 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who a connection may be shared between: one origin, through one proxy or none."""
+    """The key of the connection pool: one origin, through one proxy or none."""
 
     scheme: str
     host: str
@@ -38,17 +39,17 @@ class Peer:
 
 class HttpConnection:
     """
-    An open connection and the reader on it; one request at a time, one thread at a time.
+    An open connection and its reader. Carries one request at a time; not thread-safe.
 
     Attributes:
         address: the IP address of the origin, also behind a proxy.
-        tls: protocol version, None for plain TCP.
-        used: requests written on it so far.
+        tls: TLS version; None for plain TCP.
+        used: number of requests sent on it.
     """
 
     def __init__(self, sock: socket.socket, peer: Peer, address: str, connect_ms: float) -> None:
         self._sock = sock
-        self._pace: Deadline | None = None
+        self._deadline: Deadline | None = None
         self._timeout_s = -1.0
         self.peer = peer
         self.address = address
@@ -60,45 +61,45 @@ class HttpConnection:
         self._poll = select.poll()
         self._poll.register(sock, select.POLLIN)
 
-    def timed_by(self, deadline: Deadline) -> None:
-        """Reads and writes from here on obey `deadline`."""
-        self._pace = deadline
+    def set_deadline(self, deadline: Deadline) -> None:
+        """Apply the limits of `deadline` to the following reads and writes."""
+        self._deadline = deadline
 
     def send(self, request: bytes) -> None:
         """
-        Hand the request to the kernel.
+        Send the request; returns when the kernel has accepted all of it.
 
         Raises:
-            TransportError: the connection is gone.
+            TransportError: the connection is closed, or sending took too long.
         """
-        with _our_faults("sending the request"):
-            self._wait_at_most()
+        with _socket_errors("sending the request"):
+            self._set_timeout()
             self.used += 1
             self._sock.sendall(request)
 
     @property
     def stale(self) -> bool:
-        """True when the other end closed it, or said something nobody asked for."""
+        """True when the server has closed it or sent unexpected data."""
         return self.reader.pending or bool(self._poll.poll(0))
 
     def close(self) -> None:
-        """Close it; never raises."""
+        """Close the connection; never raises."""
         with contextlib.suppress(OSError):
             self._sock.close()
 
     def _receive(self) -> bytes:
-        with _our_faults("reading the answer"):
-            self._wait_at_most()
+        with _socket_errors("reading the response"):
+            self._set_timeout()
             data = self._sock.recv(READ_BYTES)
-        if self._pace is not None:
-            self._pace.received(len(data))
+        if self._deadline is not None:
+            self._deadline.received(len(data))
         return data
 
-    def _wait_at_most(self) -> None:
-        """The socket's timeout costs a system call, so it is set only when it changes much."""
-        if self._pace is None:
+    def _set_timeout(self) -> None:
+        """Set the socket's timeout; skipped when unchanged, because it costs a system call."""
+        if self._deadline is None:
             return
-        seconds = self._pace.to_read_s()
+        seconds = self._deadline.read_timeout_s()
         if seconds != self._timeout_s:
             self._sock.settimeout(seconds)
             self._timeout_s = seconds
@@ -113,17 +114,17 @@ def connect(
     tunnel: bytes = b"",
 ) -> HttpConnection:
     """
-    The first of `addresses` that answers, ready for a request.
+    Connect to the first of `addresses` that accepts, and perform the TLS handshake.
 
     Args:
         peer: the origin; its host is the name in SNI and in the certificate.
-        addresses: vetted; of the proxy where there is one.
-        deadline: bounds every step.
+        addresses: allowed addresses of the origin, or the addresses of the proxy.
+        deadline: limits every step.
         tls: None for plain HTTP.
-        tunnel: the proxy's CONNECT request; b"" for none.
+        tunnel: the CONNECT request for the proxy; b"" without a proxy.
 
     Raises:
-        TransportError: kinds `connect`, `tls`, `timeout`.
+        TransportError: kind `connect`, `tls`, `timeout` or `reset`.
     """
     started_s = deadline.now_s()
     sock, address = _first_open(addresses, deadline)
@@ -140,32 +141,32 @@ def connect(
 
 
 def _first_open(addresses: Sequence[Address], deadline: Deadline) -> tuple[socket.socket, str]:
-    fault: TransportError | None = None
+    last_error: TransportError | None = None
     tried = addresses[:MAX_ADDRESSES]
     for ip, port in tried:
         family = socket.AF_INET6 if ":" in ip else socket.AF_INET
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
-            sock.settimeout(max(deadline.to_connect_s() / len(tried), 0.001))
+            sock.settimeout(max(deadline.connect_timeout_s() / len(tried), 0.001))
             sock.connect((ip, port))
         except TimeoutError:
             sock.close()
-            fault = TransportError("connect", f"{ip} port {port} did not answer")
+            last_error = TransportError("connect", f"{ip} port {port} did not answer")
         except OSError as error:
             sock.close()
-            fault = TransportError("connect", f"{ip} port {port}: {error.strerror or error}")
+            last_error = TransportError("connect", f"{ip} port {port}: {error.strerror or error}")
         except BaseException:
             sock.close()
             raise
         else:
             return sock, ip
-    raise fault or TransportError("dns", "no address")
+    raise last_error or TransportError("dns", "the host has no address")
 
 
 def _wrapped(
     sock: socket.socket, host: str, tls: ssl.SSLContext, deadline: Deadline
 ) -> ssl.SSLSocket:
-    sock.settimeout(deadline.to_connect_s())
+    sock.settimeout(deadline.connect_timeout_s())
     try:
         return tls.wrap_socket(sock, server_hostname=host.strip("[]"))
     except ssl.SSLCertVerificationError as error:
@@ -182,29 +183,29 @@ def _wrapped(
 
 def _tunnel(sock: socket.socket, request: bytes, deadline: Deadline) -> None:
     def receive() -> bytes:
-        # One byte at a time: what follows the proxy's answer belongs to TLS.
-        sock.settimeout(deadline.to_connect_s())
+        # Read single bytes: the data after the proxy's response belongs to TLS.
+        sock.settimeout(deadline.connect_timeout_s())
         return sock.recv(1)
 
-    with _our_faults("asking the proxy"):
-        sock.settimeout(deadline.to_connect_s())
+    with _socket_errors("connecting through the proxy"):
+        sock.settimeout(deadline.connect_timeout_s())
         sock.sendall(request)
         status = ResponseReader(receive).head(16_384).status
     if not 200 <= status < 300:
         raise TransportError(
             "connect",
-            f"the proxy answered {status} to CONNECT; it must allow CONNECT to the URL's port",
+            f"the proxy answered CONNECT with {status}; allow CONNECT to the URL's port there",
         )
 
 
 @contextlib.contextmanager
-def _our_faults(doing: str) -> Iterator[None]:
-    """Socket errors as `TransportError`."""
+def _socket_errors(action: str) -> Iterator[None]:
+    """Convert socket errors into `TransportError`."""
     try:
         yield
     except TimeoutError as error:
-        raise TransportError("timeout", f"{doing}: nothing came in time") from error
+        raise TransportError("timeout", f"{action}: timed out") from error
     except ssl.SSLError as error:
-        raise TransportError("reset", f"{doing}: {error.reason or error}") from error
+        raise TransportError("reset", f"{action}: {error.reason or error}") from error
     except OSError as error:
-        raise TransportError("reset", f"{doing}: {error.strerror or error}") from error
+        raise TransportError("reset", f"{action}: {error.strerror or error}") from error

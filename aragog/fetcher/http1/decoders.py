@@ -1,9 +1,8 @@
 """
-Content and transfer codings undone piece by piece, never more than asked for.
+Incremental decoders for content and transfer codings, with limited output.
 
-Each `Decoder` takes bytes and gives at most about `room` bytes back, so that a few kilobytes of
-bomb cannot fill memory: when there would be more than `room`, `overflowed` is set and the rest is
-dropped.
+Each `Decoder` returns at most `room` bytes per call, so that a decompression bomb cannot fill
+memory. When the output would exceed `room`, it sets `overflowed` and drops the rest.
 """
 
 from __future__ import annotations
@@ -20,55 +19,55 @@ from aragog.fetcher.http1.framing import MAX_CODINGS
 
 GZIP_MAGIC = b"\x1f\x8b"
 
-# RFC 9659: a zstd content coding must not need a window above 8 MB.
+# RFC 9659 limits the window of the zstd content coding to 8 MB.
 ZSTD_WINDOW_BYTES = 8 << 20
 
-# Four bytes of zstd can stand for 128 KiB, and its binding has no output limit: feed it little.
+# Four bytes of zstd can decode to 128 KiB, and the binding has no output limit: use small chunks.
 ZSTD_PIECE_BYTES = 512
 
-# Components of one stream: bgzip makes one for each 64 KB, an attacker one for each 20 bytes.
+# Members or frames of one stream: bgzip writes one per 64 KB, an attacker one per 20 bytes.
 MAX_PARTS = 1000
 
 
 class Decoder(Protocol):
-    """One coding."""
+    """The decoder of one coding."""
 
     overflowed: bool
-    """True once there was more output than room; feed nothing after that."""
+    """True once the output exceeded `room`; do not call `feed` after that."""
 
     def feed(self, data: bytes, room: int) -> bytes:
-        """`data` decoded, at most `room` bytes; raises UnsupportedContent for broken data."""
+        """Decode `data` to at most `room` bytes; raise UnsupportedContent for invalid data."""
 
     def missing(self) -> str | None:
-        """Asked at the end of the input: what is missing, None when the stream is whole."""
+        """At the end of the input: return what is missing; None when the stream is complete."""
 
 
 class _Gzip:
-    """Any number of members; junk after the last one and a missing trailer are allowed for."""
+    """Any number of gzip members; tolerates a missing trailer and data after the last member."""
 
     name = "gzip"
 
     def __init__(self) -> None:
         self.overflowed = False
         self._inflate = zlib.decompressobj(wbits=31)
-        self._held = b""
+        self._carry = b""
         self._members = 1
-        self._begun = False
-        """True once the member under way has brought something."""
+        self._has_output = False
+        """True once the current member has produced output."""
 
     def feed(self, data: bytes, room: int) -> bytes:
         out: list[bytes] = []
-        data, self._held = self._held + data, b""
+        data, self._carry = self._carry + data, b""
         while data:
             if self._inflate.eof and not self._next_member(data):
                 break
             try:
                 piece = self._inflate.decompress(data, room + 1)
             except zlib.error as error:
-                if self._members > 1 and not self._begun:
+                if self._members > 1 and not self._has_output:
                     break
                 raise UnsupportedContent(f"{self.name}: {error}") from error
-            self._begun = self._begun or bool(piece) or self._members == 1
+            self._has_output = self._has_output or bool(piece) or self._members == 1
             out.append(piece[:room])
             if len(piece) > room:
                 self.overflowed = True
@@ -78,30 +77,30 @@ class _Gzip:
         return out[0] if len(out) == 1 else b"".join(out)
 
     def _next_member(self, data: bytes) -> bool:
-        """False where what follows is no member: browsers and gzip(1) skip such junk, too."""
+        """Start the next member; False for other data, which browsers and gzip(1) skip as well."""
         if len(data) == 1 and data == GZIP_MAGIC[:1]:
-            self._held = data
+            self._carry = data
             return False
         if not data.startswith(GZIP_MAGIC):
             return False
         self._members += 1
         if self._members > MAX_PARTS:
             raise UnsupportedContent(f"more than {MAX_PARTS} gzip members")
-        self._inflate, self._begun = zlib.decompressobj(wbits=31), False
+        self._inflate, self._has_output = zlib.decompressobj(wbits=31), False
         return True
 
     def missing(self) -> str | None:
-        if self._inflate.eof or not self._begun or _only_trailer_missing(self._inflate):
+        if self._inflate.eof or not self._has_output or _only_trailer_missing(self._inflate):
             return None
         return f"{self.name} stream ended early"
 
 
 def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
     """
-    True when all that the stream lacks is its checksum.
+    Report whether only the checksum is missing.
 
-    In that state zero bytes are read as the checksum, and refused as one (or complete it, when
-    only its zeros were cut); in the middle of the compressed data they are something else.
+    In that state zlib reads zero bytes as the checksum and rejects them (or accepts them, if only
+    zeros were cut off). Elsewhere it reads them as compressed data.
     """
     completed = inflate.copy()
     try:
@@ -112,7 +111,7 @@ def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
 
 
 class _Deflate:
-    """`deflate`: zlib-wrapped as the RFC says, or raw as some servers send it; the data decides."""
+    """`deflate`: zlib-wrapped (RFC 9110), or raw as some servers send it."""
 
     name = "deflate"
 
@@ -121,7 +120,7 @@ class _Deflate:
         self._inflate: zlib._Decompress | None = None
         self._wrapped = False
         self._first = b""
-        self._got = False
+        self._has_output = False
 
     def feed(self, data: bytes, room: int) -> bytes:
         if self._inflate is None:
@@ -136,16 +135,16 @@ class _Deflate:
         try:
             piece = self._inflate.decompress(data, room + 1)
         except zlib.error as error:
-            if self._got or self._first != data:
+            if self._has_output or self._first != data:
                 raise UnsupportedContent(f"{self.name}: {error}") from error
             piece = self._raw(data, room)
-        self._got = self._got or bool(piece)
+        self._has_output = self._has_output or bool(piece)
         if len(piece) > room:
             self.overflowed = True
         return piece[:room]
 
     def _raw(self, data: bytes, room: int) -> bytes:
-        """Two bytes of a raw stream may look like a zlib header by chance."""
+        """Decode as a raw stream, whose first two bytes can look like a zlib header."""
         self._inflate, self._wrapped = zlib.decompressobj(wbits=-15), False
         try:
             return self._inflate.decompress(data, room + 1)
@@ -173,15 +172,15 @@ class _Brotli:
             return b""
         self._started = True
         out: list[bytes] = []
-        got = 0
+        size = 0
         while True:
             try:
-                piece = self._decompress.process(data, output_buffer_limit=room + 1 - got)
+                piece = self._decompress.process(data, output_buffer_limit=room + 1 - size)
             except brotli.error as error:
                 raise UnsupportedContent(f"{self.name}: {error}") from error
             out.append(piece)
-            got += len(piece)
-            if got > room:
+            size += len(piece)
+            if size > room:
                 self.overflowed = True
                 return b"".join(out)[:room]
             if self._decompress.can_accept_more_data() or self._decompress.is_finished():
@@ -242,7 +241,7 @@ _DECODERS: dict[str, Callable[[], Decoder]] = {
     "zstd": _Zstd,
 }
 
-# "none" is no coding of any RFC, but what some servers say for identity.
+# Some servers send "none", which no RFC defines, for identity.
 _NO_CODING = frozenset({"identity", "none"})
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
@@ -250,15 +249,17 @@ ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
 def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]) -> list[Decoder]:
     """
-    The decoders in the order in which they are to be applied to the wire's bytes.
+    Return the decoders in the order in which they apply to the received bytes.
 
     Raises:
-        UnsupportedContent: a coding nobody knows.
-        TransportError: more than five of them.
+        UnsupportedContent: an unknown coding.
+        TransportError: more than five codings.
     """
     names = [name for name in (*content_codings, *transfer_codings) if name not in _NO_CODING]
     if unknown := [name for name in names if name not in _DECODERS]:
         raise UnsupportedContent(f"unknown content coding {unknown[0][:60]!r}")
     if len(names) > MAX_CODINGS:
-        raise TransportError("protocol", f"{len(names)} content codings on top of each other")
+        raise TransportError(
+            "protocol", f"{len(names)} nested content codings; {MAX_CODINGS} are supported"
+        )
     return [_DECODERS[name]() for name in reversed(names)]

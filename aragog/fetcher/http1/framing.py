@@ -1,4 +1,4 @@
-"""Where a response's body ends: RFC 9112 section 6.3, decided from its head. Pure."""
+"""The framing of a response body, computed from its head (RFC 9112 section 6.3). Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Literal
 from aragog.fetcher.faults import TransportError, UnsupportedContent
 from aragog.fetcher.http1.head import ResponseHead
 
-# More layers than this are an attack, not a page (curl allows five, too).
+# The same limit as curl; more layers are an attack.
 MAX_CODINGS = 5
 
 TRANSFER_CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
 
-# A length that nobody can mean says nothing: the body ends with the connection, or at a cap.
+# A larger length is ignored: the body then ends with the connection or at a size limit.
 NO_LENGTH = 1 << 63
 
 
@@ -25,18 +25,18 @@ class Framing:
     length: int = 0
     """Bytes, where `kind` is `length`."""
     codings: tuple[str, ...] = ()
-    """Transfer codings under the chunks, in the order they were applied."""
+    """Transfer codings inside the chunks, in the order they were applied."""
     persistent: bool = False
     """True when the connection may carry another request after this body."""
 
 
 def framing_of(head: ResponseHead) -> Framing:
     """
-    The framing of a final answer to GET.
+    Return the framing of a final response to GET.
 
     Raises:
-        TransportError: lengths that contradict each other or are no numbers, `chunked` not last.
-        UnsupportedContent: a transfer coding nobody knows.
+        TransportError: the lengths differ or are not numbers, or `chunked` is not the last coding.
+        UnsupportedContent: an unknown transfer coding.
     """
     persistent = _persistent(head)
     if head.status in (204, 304):
@@ -47,7 +47,7 @@ def framing_of(head: ResponseHead) -> Framing:
         _length(part) for value in head.values("content-length") for part in value.split(",")
     }
     if len(lengths) > 1:
-        raise TransportError("protocol", "Content-Length headers that contradict each other")
+        raise TransportError("protocol", "several Content-Length headers that differ")
     length = lengths.pop() if lengths else NO_LENGTH
     if length >= NO_LENGTH:
         return Framing("close")
@@ -58,7 +58,7 @@ def _transferred(codings: list[str], *, persistent: bool) -> Framing:
     """Transfer-Encoding wins over Content-Length (RFC 9112 section 6.3, rule 3)."""
     names = [coding.partition(";")[0].strip() for coding in codings]
     while names[-2:] == ["chunked", "chunked"]:
-        names.pop()  # said twice, done once: what curl and browsers make of it
+        names.pop()  # curl and browsers treat a repeated `chunked` as one
     if "chunked" in names[:-1]:
         raise TransportError("protocol", "Transfer-Encoding: chunked is not the last coding")
     chunked = names[-1] == "chunked"
@@ -66,7 +66,9 @@ def _transferred(codings: list[str], *, persistent: bool) -> Framing:
     if unknown := [name for name in under if name not in TRANSFER_CODINGS]:
         raise UnsupportedContent(f"unknown transfer coding {unknown[0][:60]!r}")
     if len(under) > MAX_CODINGS:
-        raise TransportError("protocol", f"{len(under)} transfer codings on top of each other")
+        raise TransportError(
+            "protocol", f"{len(under)} nested transfer codings; {MAX_CODINGS} are supported"
+        )
     if chunked:
         return Framing("chunked", codings=tuple(under), persistent=persistent)
     return Framing("close", codings=tuple(under))
@@ -75,13 +77,13 @@ def _transferred(codings: list[str], *, persistent: bool) -> Framing:
 def _length(text: str) -> int:
     digits = text.strip(" \t")
     if not (digits.isascii() and digits.isdigit()):
-        raise TransportError("protocol", f"Content-Length is no number: {text[:40]!r}")
+        raise TransportError("protocol", f"Content-Length is not a number: {text[:40]!r}")
     digits = digits.lstrip("0") or "0"
     return int(digits) if len(digits) < 20 else NO_LENGTH
 
 
 def _persistent(head: ResponseHead) -> bool:
-    """RFC 9112 section 9.3; HTTP/1.0 keeps a connection only when it says so."""
+    """RFC 9112 section 9.3: HTTP/1.0 connections persist only with `keep-alive`."""
     options = head.tokens("connection")
     if "close" in options:
         return False

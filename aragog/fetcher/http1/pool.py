@@ -1,4 +1,4 @@
-"""Kept connections: few, young, and none whose other end has closed."""
+"""The pool of idle connections, limited by number and age."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import threading
 from aragog.clock import Clock
 from aragog.fetcher.http1.connection import HttpConnection, Peer
 
-# Servers close idle connections after 5 s (Apache) to 75 s (nginx); a domain that is being fetched
-# is asked again within a second.
+# Servers close idle connections after 5 s (Apache) to 75 s (nginx). A domain with work is requested
+# again within a second.
 IDLE_S = 20.0
 
 
 class Pool:
     """
-    Idle connections by peer; safe to use from many threads, not across a fork.
+    Idle connections by peer. Thread-safe; must not be used across a fork.
 
     Args:
-        clock: its stopwatch tells how long a connection was idle.
-        max_idle: over all peers; the longest idle goes first.
-        max_idle_per_peer: more are closed at once.
+        clock: measures how long a connection was idle.
+        max_idle: limit over all peers; the least recently used connection is closed first.
+        max_idle_per_peer: limit per peer; further connections are closed.
     """
 
     def __init__(self, clock: Clock, *, max_idle: int = 64, max_idle_per_peer: int = 4) -> None:
@@ -32,7 +32,7 @@ class Pool:
         self._closed = False
 
     def take(self, peer: Peer) -> HttpConnection | None:
-        """An idle connection to `peer` that seems alive; the caller owns it."""
+        """Take an open idle connection to `peer`, which the caller then owns; None without one."""
         while True:
             with self._lock:
                 kept = self._idle.get(peer)
@@ -48,14 +48,14 @@ class Pool:
             connection.close()
 
     def give(self, connection: HttpConnection) -> None:
-        """Keep a connection on which nothing is under way."""
+        """Return a connection without an active request to the pool."""
         connection.idle_since_s = self._clock.monotonic_s()
         surplus = self._keep(connection)
         if surplus is not None:
             surplus.close()
 
     def _keep(self, connection: HttpConnection) -> HttpConnection | None:
-        """The connection that has to go for it, if any."""
+        """Store the connection; return the one to close in exchange, if any."""
         with self._lock:
             kept = self._idle.pop(connection.peer, [])
             if self._closed or len(kept) >= self._max_per_peer:
@@ -66,7 +66,7 @@ class Pool:
             self._number += 1
             if self._number <= self._max_idle:
                 return None
-            # The peer that was given to least recently stands first.
+            # Peers are in the order in which connections were returned.
             peer, oldest = next(iter(self._idle.items()))
             surplus = oldest.pop(0)
             self._number -= 1
@@ -75,7 +75,7 @@ class Pool:
             return surplus
 
     def close(self) -> None:
-        """Close all of them, and those still under way when they come back."""
+        """Close all idle connections, and active ones when they are returned."""
         with self._lock:
             self._closed = True
             idle, self._idle, self._number = self._idle, {}, 0

@@ -1,8 +1,8 @@
 """
-The operator's proxy. The guard vets what is behind it, not the proxy itself.
+The operator's forward proxy, used through CONNECT tunnels.
 
-Everything goes through a tunnel to an address that the guard has vetted, plain HTTP too: a proxy
-that were given the name would look it up again, and could be led elsewhere (DNS rebinding).
+The SSRF filter checks the target, not the proxy. Plain HTTP uses a tunnel as well: a proxy that
+received the name would resolve it again and could reach another address (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from aragog.errors import ConfigError
 from aragog.fetcher.faults import TransportError
 from aragog.fetcher.http1.connection import Address
-from aragog.fetcher.request import basic
+from aragog.fetcher.request import basic_auth_header
 from aragog.settings.secret import reveal, without_password
 
 
@@ -33,20 +33,24 @@ class Proxy:
             )
         self._host, self._port = parts.hostname, port
         self.authorization = ""
-        """The value of Proxy-Authorization; it is sent to the proxy alone."""
+        """The value of Proxy-Authorization, which is sent to the proxy only."""
         if parts.username is not None:
-            self.authorization = basic(unquote(parts.username), unquote(parts.password or ""))
+            self.authorization = basic_auth_header(
+                unquote(parts.username), unquote(parts.password or "")
+            )
 
     def addresses(self) -> list[Address]:
-        """The proxy is the operator's own choice: it is resolved, not vetted."""
+        """Resolve the proxy. The operator chose it, so the SSRF filter does not check it."""
         try:
-            found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+            infos = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
         except OSError as error:
-            raise TransportError("connect", f"the proxy {self._host}: {error.strerror}") from error
-        return [(str(where[0]), self._port) for *_, where in found]
+            raise TransportError(
+                "connect", f"cannot resolve the proxy {self._host}: {error.strerror}"
+            ) from error
+        return [(str(address[0]), self._port) for *_, address in infos]
 
     def connect_request(self, address: Address) -> bytes:
-        """The request for a tunnel to a vetted address (RFC 9110, 9.3.6)."""
+        """Return the request for a tunnel to an allowed address (RFC 9110 section 9.3.6)."""
         ip, port = address
         authority = f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
         lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}"]

@@ -1,7 +1,8 @@
 """
-Reading HTTP/1 from a stream of bytes: heads, lines, bodies. Knows no socket, only `receive`.
+Reader for HTTP/1 responses: heads, lines and bodies from a stream of bytes.
 
-`receive()` returns the next bytes, b"" at the end of the stream, and may raise `TransportError`.
+It uses no socket, only a function `receive`, which returns the next bytes, b"" at the end of the
+stream, and may raise `TransportError`.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from aragog.fetcher.faults import LimitExceeded, TransportError
 from aragog.fetcher.http1.framing import Framing
 from aragog.fetcher.http1.head import ResponseHead, parse_head
 
-# Interim answers (1xx) before the final one; more are a way to keep us waiting.
+# Interim responses (1xx) before the final one; more would only delay the fetch.
 MAX_INTERIM = 16
 
 # A chunk-size line: 16 hex digits and room for extensions, which are skipped.
 MAX_CHUNK_LINE_BYTES = 4096
 
-# Each chunk costs us some 3 µs; ten thousand that hold next to nothing are meant to.
+# Each chunk costs about 3 µs; ten thousand nearly empty ones are an attack.
 MANY_CHUNKS = 10_000
-LEAST_MEAN_CHUNK_BYTES = 32
+MIN_MEAN_CHUNK_BYTES = 32
 
 
 class ResponseReader:
@@ -40,16 +41,16 @@ class ResponseReader:
 
     @property
     def pending(self) -> bool:
-        """True when bytes were received that nobody has asked for."""
+        """True when there are received bytes that were not read yet."""
         return self._at < len(self._buffer)
 
     def head(self, max_bytes: int) -> ResponseHead:
         """
-        The head of the final answer; interim ones (100, 103, …) are passed over.
+        Read the head of the final response; interim ones (100, 103, …) are skipped.
 
         Raises:
-            TransportError: no HTTP, or the end before the empty line.
-            Excess: more than `max_bytes` of headers, all heads together.
+            TransportError: the data is not HTTP/1, or ends before the empty line.
+            LimitExceeded: all heads together exceed `max_bytes`.
         """
         room = max_bytes
         for _ in range(MAX_INTERIM):
@@ -58,17 +59,17 @@ class ResponseReader:
             if head.status >= 200:
                 return head
             if head.status == 101:
-                raise TransportError("protocol", "101 Switching Protocols, which nobody asked for")
+                raise TransportError("protocol", "unexpected 101 Switching Protocols")
             room -= len(block)
-        raise TransportError("protocol", f"more than {MAX_INTERIM} interim answers")
+        raise TransportError("protocol", f"more than {MAX_INTERIM} interim responses")
 
     def _block(self, max_bytes: int) -> bytes:
-        """Everything up to the next empty line, which is consumed."""
+        """Read up to the next empty line, which is consumed."""
         buffer, searched = self._buffer[self._at :], 0
         while True:
             if not b"HTTP/1."[: len(buffer)] == buffer[:7]:
                 raise TransportError(
-                    "protocol", f"not HTTP/1: the answer begins with {buffer[:40]!r}"
+                    "protocol", f"not HTTP/1: the response begins with {buffer[:40]!r}"
                 )
             end, after = _empty_line(buffer, searched)
             if max(end, 0 if after else len(buffer)) > max_bytes:
@@ -79,11 +80,11 @@ class ResponseReader:
             searched = max(0, len(buffer) - 3)
             more = self._receive()
             if not more:
-                raise _early(bool(buffer))
+                raise _closed_early(bool(buffer))
             buffer += more
 
     def line(self, max_bytes: int) -> bytes | None:
-        """The next line without its end; None when the stream ends before it does."""
+        """Read the next line, without its end; None when the stream ends first."""
         while (end := self._buffer.find(b"\n", self._at)) < 0:
             if len(self._buffer) - self._at > max_bytes:
                 raise TransportError(
@@ -98,12 +99,12 @@ class ResponseReader:
         return line.removesuffix(b"\r")
 
     def some(self, most: int) -> bytes:
-        """Between 1 and `most` of the next bytes; b"" at the end of the stream."""
+        """Read between 1 and `most` bytes; b"" at the end of the stream."""
         if self._at >= len(self._buffer):
             self._buffer, self._at = self._receive(), 0
         buffer, at = self._buffer, self._at
         if len(buffer) - at <= most:
-            # Let go of it: kept connections should not keep 64 KB each.
+            # Free the buffer: idle connections should not hold 64 KB each.
             self._buffer, self._at = b"", 0
             return buffer[at:] if at else buffer
         self._at = at + most
@@ -111,7 +112,7 @@ class ResponseReader:
 
 
 def _empty_line(buffer: bytes, start: int) -> tuple[int, int]:
-    """Where the head ends and where the body begins; the second is 0 when not there yet."""
+    """Return where the head ends and the body begins; the latter is 0 if not received yet."""
     crlf = buffer.find(b"\n\r\n", start)
     bare = buffer.find(b"\n\n", start, crlf if crlf >= 0 else None)
     if bare >= 0:
@@ -119,21 +120,21 @@ def _empty_line(buffer: bytes, start: int) -> tuple[int, int]:
     return (crlf, crlf + 3) if crlf >= 0 else (-1, 0)
 
 
-def _early(begun: bool) -> TransportError:
-    if begun:
+def _closed_early(started: bool) -> TransportError:
+    if started:
         return TransportError("protocol", "the connection was closed inside the headers")
-    return TransportError("reset", "the connection was closed without an answer")
+    return TransportError("reset", "the connection was closed without a response")
 
 
 def content(reader: ResponseReader, framing: Framing) -> Iterator[bytes]:
     """
-    The pieces of one body, without chunk framing; returns when it is whole.
+    Yield the pieces of one body, without chunk framing, until it is complete.
 
     Raises:
-        TransportError: the body ended early or its chunks are wrong; what was yielded stands.
+        TransportError: the body ended early or has invalid chunks; the pieces so far are valid.
     """
     if framing.kind == "length":
-        yield from _exactly(reader, framing.length, "Content-Length promised")
+        yield from _exactly(reader, framing.length, "Content-Length declares")
     elif framing.kind == "chunked":
         yield from _chunks(reader)
     elif framing.kind == "close":
@@ -155,13 +156,13 @@ def _chunks(reader: ResponseReader) -> Iterator[bytes]:
     number = total = 0
     while size := _chunk_size(reader):
         number, total = number + 1, total + size
-        if number > MANY_CHUNKS and total < number * LEAST_MEAN_CHUNK_BYTES:
+        if number > MANY_CHUNKS and total < number * MIN_MEAN_CHUNK_BYTES:
             raise TransportError(
                 "protocol", f"{number} chunks of {total / number:.0f} bytes on average"
             )
-        yield from _exactly(reader, size, "a chunk promised")
+        yield from _exactly(reader, size, "a chunk declares")
         if reader.line(2) != b"":
-            raise TransportError("protocol", "a chunk that does not end where it should")
+            raise TransportError("protocol", "a chunk is not followed by CRLF")
     _trailers(reader)
 
 
@@ -171,16 +172,16 @@ def _chunk_size(reader: ResponseReader) -> int:
         raise TransportError("reset", "closed before the last chunk")
     digits = line.partition(b";")[0].strip(b" \t")
     if not digits or len(digits.lstrip(b"0")) > 15 or digits.strip(b"0123456789abcdefABCDEF"):
-        raise TransportError("protocol", f"no chunk size: {line[:40]!r}")
+        raise TransportError("protocol", f"not a chunk size: {line[:40]!r}")
     return int(digits, 16)
 
 
 def _trailers(reader: ResponseReader, max_bytes: int = 16_384) -> None:
-    """Trailers are skipped; after the last chunk the body is whole (RFC 9112 section 8)."""
+    """Skip the trailers; after the last chunk the body is complete (RFC 9112 section 8)."""
     room = max_bytes
     while (line := reader.line(room)) is not None and line:
         if b"\0" in line:
-            raise TransportError("protocol", "a NUL in the trailers")
+            raise TransportError("protocol", "NUL byte in the trailers")
         room -= len(line)
         if room < 0:
             raise TransportError("protocol", f"more than {max_bytes} bytes of trailers")

@@ -1,4 +1,4 @@
-"""One answer: its head, its body not yet read, the connection that goes back when it is done."""
+"""A response whose body is not read yet; it returns its connection to the pool when done."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ from aragog.fetcher.http1.decoders import decoders_for
 from aragog.fetcher.http1.framing import Framing, framing_of
 from aragog.fetcher.http1.head import ResponseHead
 from aragog.fetcher.http1.reader import content
-from aragog.fetcher.requests_errors import as_requests_says
+from aragog.fetcher.requests_errors import faults_as_requests_errors
 
-# The body of an answer that is not wanted is read to its end when it is this short, because that
-# is cheaper than a new connection.
+# A short body that is not needed is read to its end, because that is cheaper than a new connection.
 DRAIN_BYTES = 16_384
 DRAIN_S = 0.25
 
 
 class HttpResponse:
     """
-    What `requests.Response.raw` is here. Either `read_body` or `discard` ends it.
+    One response, the `raw` of a `requests.Response`. Call `read_body` or `discard` once.
 
     Attributes:
-        dns_ms: None when nothing was resolved.
-        connect_ms: None on a kept connection.
-        first_byte_ms: from the request to the end of the head.
-        bodiless: the response to a HEAD request: no body, whatever its head says.
+        dns_ms: None if no name was resolved.
+        connect_ms: None on a reused connection.
+        first_byte_ms: from sending the request to the end of the head.
+        bodiless: True for the response to a HEAD request, which has no body.
     """
 
     dns_ms: float | None = None
@@ -50,7 +49,7 @@ class HttpResponse:
         self.address = connection.address
         self.tls = connection.tls
         self._connection: HttpConnection | None = connection
-        self._pace = deadline
+        self._deadline = deadline
         self._give_back = give_back
         self._framing: Framing | None = None
         self._request: requests.PreparedRequest | None = None
@@ -58,36 +57,38 @@ class HttpResponse:
 
     @property
     def framing(self) -> Framing:
-        """Where the body ends; raises TransportError or UnsupportedContent, see `framing_of`."""
+        """How the body ends; raises TransportError or UnsupportedContent, see `framing_of`."""
         if self._framing is None:
-            found = framing_of(self.head)
-            self._framing = Framing("none", persistent=found.persistent) if self.bodiless else found
+            framing = framing_of(self.head)
+            if self.bodiless:
+                framing = Framing("none", persistent=framing.persistent)
+            self._framing = framing
         return self._framing
 
-    def read_body(self, bounds: Bounds, look: Callable[[bytes], None] = lambda _: None) -> Body:
+    def read_body(self, bounds: Bounds, sniff: Callable[[bytes], None] = lambda _: None) -> Body:
         """
-        The decoded body; the connection is let go whatever happens.
+        Read and decode the body; the connection is released in any case.
 
         Raises:
             Fault: see `body.collect`.
         """
         connection = self._connection
         if connection is None:
-            raise TransportError("protocol", "the body was read before")
+            raise TransportError("protocol", "the body was already read")
         reusable = False
         try:
             framing = self.framing
             decoders = decoders_for(self.head.tokens("content-encoding"), framing.codings)
-            self._pace.body_begins()
-            body = collect(content(connection.reader, framing), decoders, bounds, look)
+            self._deadline.start_body()
+            body = collect(content(connection.reader, framing), decoders, bounds, sniff)
             reusable = body.drained and framing.persistent
             return body
         finally:
-            self._pace.body_ends()
-            self._let_go(reusable=reusable)
+            self._deadline.end_body()
+            self._release(reusable=reusable)
 
     def discard(self) -> None:
-        """Let the body go unread, unless it is short; never raises Fault."""
+        """Skip the body: read it if it is short, else close the connection. Never raises Fault."""
         connection = self._connection
         if connection is None:
             return
@@ -96,7 +97,7 @@ class HttpResponse:
             framing = self.framing
             if framing.persistent and framing.length <= DRAIN_BYTES:
                 left = DRAIN_BYTES
-                with self._pace.hurried(DRAIN_S):
+                with self._deadline.shortened(DRAIN_S):
                     for piece in content(connection.reader, framing):
                         left -= len(piece)
                         if left < 0:
@@ -105,20 +106,20 @@ class HttpResponse:
         except Fault:
             pass
         finally:
-            self._let_go(reusable=reusable)
+            self._release(reusable=reusable)
 
-    def _let_go(self, *, reusable: bool) -> None:
+    def _release(self, *, reusable: bool) -> None:
         connection, self._connection = self._connection, None
         if connection is None:
             return
-        # More than the answer is an answer to nothing: such a connection is not to be trusted.
+        # Data after the response belongs to no request: do not reuse such a connection.
         if reusable and not connection.reader.pending:
             self._give_back(connection)
         else:
             connection.close()
 
     def as_response(self, request: requests.PreparedRequest, bounds: Bounds) -> requests.Response:
-        """The same as requests' own value; a body beyond `bounds`, or cut, raises when read."""
+        """Return a `requests.Response`; reading a truncated body raises."""
         response = requests.Response()
         response.status_code = self.head.status
         response.reason = self.head.reason
@@ -131,20 +132,20 @@ class HttpResponse:
         )
         return response
 
-    # What requests.Response calls on its `raw`.
+    # The methods that requests.Response calls on its `raw`.
 
     def stream(self, amt: int = 65_536, decode_content: bool | None = None) -> Iterator[bytes]:
-        """The decoded body in one piece, for `Response.content` and `iter_content`."""
+        """Yield the decoded body in one piece, for `Response.content` and `iter_content`."""
         del amt, decode_content
         if self._connection is not None:
-            with as_requests_says(self._request):
+            with faults_as_requests_errors(self._request):
                 body = self.read_body(self._bounds)
                 if body.truncated_why:
                     raise TransportError("reset", body.truncated_why)
             yield body.data
 
     def close(self) -> None:
-        self._let_go(reusable=False)
+        self._release(reusable=False)
 
     def release_conn(self) -> None:
-        self._let_go(reusable=False)
+        self._release(reusable=False)

@@ -1,4 +1,4 @@
-"""How certificates are judged."""
+"""The TLS context for outgoing connections."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import certifi
 @functools.cache
 def tls_context(*, verify: bool = True) -> ssl.SSLContext:
     """
-    A client context; trusts certifi's roots, the system's, and OpenSSL's `SSL_CERT_FILE`.
+    Return a client context that trusts certifi's roots, the system's and `SSL_CERT_FILE`.
 
-    Loading them takes some 30 ms, so there is one for the whole process.
+    Loading the roots takes about 30 ms, so each process has one context.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_alpn_protocols(["http/1.1"])

@@ -1,1 +1,1 @@
-"""The SSRF filter: which names and addresses may be connected to."""
+"""The SSRF filter: which URLs and addresses the fetcher may connect to."""

@@ -1,10 +1,11 @@
 """
-What may be connected to: the rule asked for every URL, every redirect target, every connection.
+The SSRF filter: which URLs may be fetched and which addresses a connection may use.
 
-A crawler fetches what strangers name, from inside a network where much trusts its neighbours. So
-only http(s) to the ports of an allow list, without credentials, to addresses of the public
-internet, in whatever spelling; and the address that was vetted is the one that is connected to.
-docs/safety.md lists what is refused and how to allow a network.
+A crawler fetches URLs from strangers, inside a network whose hosts may trust each other. The filter
+therefore allows only http(s) on allowed ports, without credentials, to globally reachable
+addresses, whatever their spelling; and the connection uses exactly the address that was checked. It
+applies to every URL, every redirect target and every connection. docs/safety.md lists what is
+denied and how to allow a network.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import can_ada
 from aragog.clock import Clock, SystemClock
 from aragog.errors import ConfigError, InvalidUrl
 from aragog.fetcher.ssrf.dns import Lookup, Resolver, system_lookup
-from aragog.fetcher.ssrf.names import carried_addresses, loops_back, why_local, why_metadata
-from aragog.fetcher.ssrf.ranges import IP, METADATA, Network, carried_ipv4, why_not_global
+from aragog.fetcher.ssrf.names import embedded_addresses, loopback_service, why_local, why_metadata
+from aragog.fetcher.ssrf.ranges import IP, METADATA, Network, embedded_ipv4, why_not_global
 from aragog.settings import FetchSettings
 
 Address = tuple[str, int]
@@ -30,27 +31,27 @@ Address = tuple[str, int]
 
 _DEFAULT_PORTS = {"http:": 80, "https:": 443}
 
-# Text in which parsers are known to see different hosts.
+# Characters that make parsers disagree about the host.
 _AMBIGUOUS = re.compile(r"[\\@\s\x00-\x1f]")
 
 
 @dataclass(frozen=True, slots=True)
 class Vetted:
-    """Where a connection may go: vetted addresses, in the order to try them; never empty."""
+    """The addresses that a connection may use, in the order to try them; never empty."""
 
     addresses: tuple[Address, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The guard says no, and why: outcome Blocked."""
+    """The target is denied; the fetch ends as Blocked."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unresolved:
-    """The name has no address, or DNS did not answer in time: outcome Unreachable, kind dns."""
+    """DNS has no address, or did not respond in time: the fetch ends as Unreachable, kind dns."""
 
     why: str
 
@@ -60,15 +61,15 @@ Resolution = Vetted | Denied | Unresolved
 
 class SsrfFilter:
     """
-    The rule, with one operator's exceptions; safe to use from many threads and across forks.
+    The filter with the operator's exceptions. Thread-safe; may be used across forks.
 
     Args:
         settings: `allowed_ports`, `allowed_networks`, `host_map`, `connect_timeout_s`.
-        clock: its stopwatch ages what DNS said.
-        lookup: asks DNS.
+        clock: measures the age of DNS results.
+        lookup: performs DNS lookups.
 
     Raises:
-        ConfigError: an entry of `allowed_networks` or `host_map` that cannot be read.
+        ConfigError: an entry of `allowed_networks` or `host_map` is invalid.
     """
 
     def __init__(
@@ -85,15 +86,15 @@ class SsrfFilter:
         self._resolver = Resolver(
             lookup, clock or SystemClock(), timeout_s=settings.connect_timeout_s
         )
-        # What a text means does not change; the pages of a batch share few hosts.
+        # The result depends on the text only, and the pages of a batch share few hosts.
         self._vet_ip = lru_cache(maxsize=8192)(self._vet_ip_text)
         self._vet_host = lru_cache(maxsize=8192)(self._vet_host_text)
 
     def vet_url(self, url: str) -> str | None:
         """
-        Why `url` must not be fetched, by its text alone; None when nothing speaks against it.
+        Return why the text of `url` forbids a fetch; None if it does not.
 
-        Asks no DNS; `resolve` does, once a connection is wanted.
+        Uses no DNS; `resolve` does, when a connection is opened.
         """
         try:
             parts = _parse(url)
@@ -103,14 +104,14 @@ class SsrfFilter:
 
     def resolve(self, host: str, port: int) -> Resolution:
         """
-        Where a connection to `host` may go.
+        Resolve `host` and return the addresses that a connection may use.
 
-        DNS is asked once and every address vetted: one that is refused refuses the name, since a
-        client could be led to it. Connect to an address of the answer, never to the name again.
+        Every address of the name is checked; if one is denied, the name is denied. Connect to one
+        of the returned addresses and never resolve the name again.
 
         Args:
             host: name or IP address, IPv6 with or without brackets.
-            port: the URL's; that of a mapped host is replaced.
+            port: port of the URL; an entry of `host_map` may replace it.
         """
         host = _plain(host)
         if (mapped := self._mapped(host)) is not None:
@@ -121,22 +122,22 @@ class SsrfFilter:
             return Denied(why)
         if _ip(host) is not None:
             return Vetted(((host, port),))
-        found = self._resolver.find(host)
-        if not found.addresses:
-            return Unresolved(f"{host}: {found.why}")
-        for address in found.addresses:
+        resolution = self._resolver.find(host)
+        if not resolution.addresses:
+            return Unresolved(f"{host}: {resolution.why}")
+        for address in resolution.addresses:
             if why := self.vet_address(address):
-                return Denied(f"{host} leads to {why}")
-        return Vetted(tuple((address, port) for address in found.addresses))
+                return Denied(f"{host} resolves to {why}")
+        return Vetted(tuple((address, port) for address in resolution.addresses))
 
     def vet_address(self, address: str) -> str | None:
-        """Why the IP address `address` must not be connected to; None when it may be."""
+        """Return why connections to the IP address `address` are denied; None if allowed."""
         return self._vet_ip(address)
 
     def _vet_ip_text(self, address: str) -> str | None:
         ip = _ip(address)
         if ip is None:
-            return f"{address} is no plain IP address"
+            return f"{address} is not a plain IP address"
         why = why_not_global(ip)
         if why is None or self._is_allowed(ip):
             return None
@@ -144,7 +145,7 @@ class SsrfFilter:
 
     def is_forbidden(self, url: str) -> bool:
         """
-        Whether `url` must not be fetched; asks DNS. A name without an address is not forbidden.
+        Report whether a fetch of `url` would be denied; see the function `is_forbidden`.
 
         Raises:
             InvalidUrl: `url` cannot be parsed.
@@ -170,7 +171,7 @@ class SsrfFilter:
         return None if port in self._ports else _port_why(port)
 
     def _vet_host_text(self, host: str) -> str | None:
-        """Why a host that is not mapped is refused by its text."""
+        """Return why the text of a host without a mapping is denied; None if it is not."""
         if not host:
             return "no host"
         if ":" in host or host[-1].isdigit():
@@ -180,22 +181,22 @@ class SsrfFilter:
         if why := why_metadata(host):
             return f"{host}: {why}"
         if self._networks:
-            # Then private names are judged by the addresses they lead to.
+            # With allowed networks, local names are checked by the addresses they resolve to.
             return None
         if why := why_local(host):
             return f"{host}: {why}"
-        if service := loops_back(host):
-            return f"{host}: names under {service} lead to local addresses"
-        for ip in carried_addresses(host):
+        if service := loopback_service(host):
+            return f"{host}: names under {service} resolve to local addresses"
+        for ip in embedded_addresses(host):
             if why := self.vet_address(str(ip)):
-                return f"{host} stands for {why}"
+                return f"{host} resolves to {why}"
         return None
 
     def _vet_other_reading(self, url: str, host: str) -> str | None:
         """
-        The same text read by RFC 3986 may name another host: refused when that one would be.
+        Check the host that an RFC 3986 parser reads from the same text, if it is another one.
 
-        What is fetched is the WHATWG reading, so this is for URLs that were made to deceive.
+        The fetch uses the WHATWG parser, so only deceptive URLs are denied here.
         """
         try:
             other = urlsplit(url).hostname
@@ -205,7 +206,7 @@ class SsrfFilter:
         except ValueError:
             return None
         why = self._vet_host(_plain(parts.hostname))
-        return f"the URL can be read in two ways; one leads to {other}" if why else None
+        return f"the URL is ambiguous: other parsers read the host {other}" if why else None
 
     def _mapped(self, host: str) -> tuple[IP, int | None] | None:
         if not self._map:
@@ -220,40 +221,40 @@ class SsrfFilter:
         return None
 
     def _vet_mapped(self, to: tuple[IP, int | None], port: int) -> Resolution:
-        """A mapping says where, `allowed_networks` says whether: one setting grants, not two."""
         """
-        The operator named host and address together: that is the permission, for this host alone.
+        Return the mapped address, which is allowed for this host alone.
 
-        Were a network to be allowed for it as well, every URL could lead there.
+        The mapping itself is the permission. An entry in `allowed_networks` would allow the address
+        for every host.
         """
         address, mapped_port = to
         return Vetted(((str(address), mapped_port or port),))
 
     def _is_allowed(self, ip: IP) -> bool:
-        """By a network of the settings; a metadata address only by its very own."""
-        for one in (ip, *carried_ipv4(ip)):
-            if one in METADATA:
+        """Report whether `allowed_networks` has `ip`; a metadata address needs its own entry."""
+        for address in (ip, *embedded_ipv4(ip)):
+            if address in METADATA:
                 return any(
                     network.num_addresses == 1 and network.network_address == ip
                     for network in self._networks
                 )
         mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
         return any(
-            one is not None and one.version == network.version and one in network
-            for one in (ip, mapped)
+            address is not None and address.version == network.version and address in network
+            for address in (ip, mapped)
             for network in self._networks
         )
 
 
 def is_forbidden(url: str) -> bool:
     """
-    Whether a fetch with the default settings would refuse to connect to `url`.
+    Report whether a fetch of `url` with the default settings would be denied.
 
-    Asks DNS (the answer is kept for a minute). A name without an address is not forbidden: it
-    cannot be reached, and a connection vets it again.
+    Uses DNS; results are cached for 60 s. A name without an address is not forbidden: it cannot be
+    reached, and a later connection checks it again.
 
     Raises:
-        InvalidUrl: `url` cannot be parsed; nothing else is raised.
+        InvalidUrl: `url` cannot be parsed.
     """
     return _default().is_forbidden(url)
 
@@ -271,12 +272,12 @@ def _parse(url: str) -> can_ada.URL:
 
 
 def _plain(host: str) -> str:
-    """`host` in lower case without brackets or final dots."""
+    """Return `host` in lower case, without brackets and trailing dots."""
     return host.lower().strip("[]").rstrip(".")
 
 
 def _ip(text: str) -> IP | None:
-    """The address that `text` is; None for names, and for addresses with a zone."""
+    """Parse an IP address; None for names and for addresses with a zone."""
     if "%" in text:
         return None
     try:
@@ -302,7 +303,7 @@ def _networks(texts: Iterable[str]) -> tuple[Network, ...]:
 
 
 def _host_map(entries: Mapping[str, str]) -> dict[str, tuple[IP, int | None]]:
-    found: dict[str, tuple[IP, int | None]] = {}
+    mapping: dict[str, tuple[IP, int | None]] = {}
     problems = []
     for name, target in entries.items():
         host, colon, port = target.rpartition(":")
@@ -310,10 +311,10 @@ def _host_map(entries: Mapping[str, str]) -> dict[str, tuple[IP, int | None]]:
         whole = _ip(_plain(target)) is not None
         if ip is None or not (whole or (port.isdecimal() and 0 < int(port) < 65536)):
             problems.append(
-                f"fetch.host_map: {name} leads to {target!r}; write address:port, [v6]:port"
+                f"fetch.host_map: {name} has the value {target!r}; write address:port or [v6]:port"
             )
             continue
-        found[_plain(name)] = (ip, None if whole else int(port))
+        mapping[_plain(name)] = (ip, None if whole else int(port))
     if problems:
         raise ConfigError(*problems)
-    return found
+    return mapping

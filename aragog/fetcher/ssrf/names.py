@@ -1,8 +1,8 @@
 """
-Host names that no crawler should ask, whatever they resolve to. Pure: nothing is resolved here.
+Host names that are denied without DNS: local names, metadata services, wildcard DNS services. Pure.
 
-A name that leads to a local address is refused when it resolves anyway; this list refuses it
-before, where a resolver could answer differently twice or the machine's own files answer.
+A name that resolves to a local address is denied in any case. This list denies such names earlier,
+because a resolver may change its answer between two lookups and local files may answer for it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 import ipaddress
 import re
 
-# Cloud metadata services by name. Refused even when networks are allowed.
+# Cloud metadata services by name. Denied even when networks are allowed.
 _METADATA = frozenset(
     (
         "metadata",
@@ -31,7 +31,7 @@ _METADATA = frozenset(
     )
 )
 
-# Names that are local by standard or by agreement, with all names under them.
+# Names that are local by standard or convention, with all names below them.
 _LOCAL = {
     "localhost": "loopback, RFC 6761",
     "localdomain": "a customary local domain",
@@ -48,8 +48,8 @@ _LOCAL = {
     "consul": "services of a Consul cluster",
 }
 
-# Public names whose every subdomain leads to loopback, or that change their answer between two
-# questions (rebinding). Kept because they need no resolver to be known.
+# Public names whose subdomains all resolve to loopback, or change their answer between two lookups
+# (DNS rebinding).
 _LOOPBACK_SERVICES = frozenset(
     (
         "1u.ms", "bugbounty.dod.network", "fuf.me", "lacolhost.com", "lcl.host", "localh.st",
@@ -59,7 +59,7 @@ _LOOPBACK_SERVICES = frozenset(
     )
 )  # fmt: skip
 
-# Names under these resolve to the address that they carry.
+# Names below these resolve to the address that they contain.
 _WILDCARD_SERVICES = frozenset(
     ("nip.io", "sslip.io", "backname.io", "ipq.co", "xip.lhjmmc.cn", "ip.addr.tools")
 )
@@ -70,51 +70,51 @@ _COLONS = re.compile(r"[0-9a-f]*(?:-[0-9a-f]*){2,7}")
 
 
 def why_metadata(host: str) -> str | None:
-    """Why `host` is a metadata service by its name; None when it is not."""
+    """Return why the name `host` is a metadata service; None if it is not."""
     return "the name of a cloud's metadata service" if host in _METADATA else None
 
 
 def why_local(host: str) -> str | None:
     """
-    Why `host` names something in a private network; None when it could be public.
+    Return why the name `host` belongs to a private network; None if it can be public.
 
     Args:
         host: lower case, in ASCII, without a final dot; no IP address.
     """
     if "." not in host and host not in _LOCAL:
-        return "a name without a dot is one of the local network"
-    found = _under(host, _LOCAL)
-    return f"names under {found} are local ({_LOCAL[found]})" if found else None
+        return "a name without a dot belongs to the local network"
+    suffix = _under(host, _LOCAL)
+    return f"names under {suffix} are local ({_LOCAL[suffix]})" if suffix else None
 
 
-def loops_back(host: str) -> str | None:
-    """The service under which every name leads to loopback or changes its answer, if any."""
+def loopback_service(host: str) -> str | None:
+    """Return the loopback or rebinding service that `host` belongs to; None if there is none."""
     return _under(host, _LOOPBACK_SERVICES)
 
 
-def carried_addresses(
+def embedded_addresses(
     host: str,
 ) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
-    """The addresses that a name under a wildcard DNS service stands for; empty for other names."""
+    """Return the addresses contained in a name of a wildcard DNS service; empty for others."""
     service = _under(host, _WILDCARD_SERVICES)
     if service is None:
         return []
     front = host[: -len(service) - 1]
-    found: list[ipaddress.IPv4Address | ipaddress.IPv6Address] = []
+    addresses: list[ipaddress.IPv4Address | ipaddress.IPv6Address] = []
     for match in _DOTTED.finditer(front):
         octets = [int(octet) for octet in match.groups()]
         if max(octets) < 256:
-            found.append(ipaddress.IPv4Address(bytes(octets)))
-    found += [ipaddress.IPv4Address(int(m[1], 16)) for m in _HEXADECIMAL.finditer(front)]
+            addresses.append(ipaddress.IPv4Address(bytes(octets)))
+    addresses += [ipaddress.IPv4Address(int(m[1], 16)) for m in _HEXADECIMAL.finditer(front)]
     label = front.rpartition(".")[2]
     if _COLONS.fullmatch(label):
         with contextlib.suppress(ValueError):
-            found.append(ipaddress.IPv6Address(label.replace("-", ":")))
-    return found
+            addresses.append(ipaddress.IPv6Address(label.replace("-", ":")))
+    return addresses
 
 
 def _under(host: str, suffixes: frozenset[str] | dict[str, str]) -> str | None:
-    """The longest of `suffixes` that `host` is or is under."""
+    """Return the longest of `suffixes` that is `host` or a parent of it."""
     rest = host
     while rest:
         if rest in suffixes:

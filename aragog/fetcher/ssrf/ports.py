@@ -1,4 +1,4 @@
-"""What the fetcher needs of the guard; see also `gate.Gate`."""
+"""The port through which the fetcher uses the SSRF filter."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from aragog.fetcher.ssrf.filter import Resolution
 
 
 class AddressPolicy(Protocol):
-    """`aragog.fetcher.ssrf.filter.AddressPolicy`, or a stand-in."""
+    """What the fetcher requires of `aragog.fetcher.ssrf.filter.SsrfFilter` or a replacement."""
 
     def vet_url(self, url: str) -> str | None:
-        """Why `url` must not be fetched, by its text alone; None when nothing speaks against it."""
+        """Return why the text of `url` forbids a fetch; None if it does not. Uses no DNS."""
 
     def resolve(self, host: str, port: int) -> Resolution:
-        """Where a connection to `host` may go."""
+        """Resolve `host` and return the addresses a connection may use."""

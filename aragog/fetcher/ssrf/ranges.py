@@ -1,10 +1,10 @@
 """
-Which IP addresses the public internet does not reach, and which no crawler should.
+IP address ranges that are not globally reachable, and addresses of metadata services.
 
-The table is IANA's special-purpose address registries for IPv4 and IPv6 as of October 2025 (their
-column "Globally Reachable"), multicast and IPv6 outside 2000::/3, which is all that is allocated
-as global unicast. It is kept here because `ipaddress.is_global` changes its mind with the Python
-version. Addresses that carry an IPv4 address are judged by that one, too.
+The table contains IANA's special-purpose address registries for IPv4 and IPv6 as of October 2025
+(column "Globally Reachable"), multicast, and IPv6 outside 2000::/3, the only allocated global
+unicast space. It is a table of its own because `ipaddress.is_global` depends on the Python version.
+An address that embeds an IPv4 address is checked by that one as well.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import lru_cache
 IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# The most specific first; None: globally reachable inside a range that is not.
+# The most specific first; None: a globally reachable exception inside a denied range.
 _V4: tuple[tuple[str, str | None], ...] = (
     ("0.0.0.0/8", "this network, RFC 791"),
     ("10.0.0.0/8", "private use, RFC 1918"),
@@ -69,8 +69,8 @@ _V6: tuple[tuple[str, str | None], ...] = (
     ("::/0", "outside 2000::/3, the only global unicast space"),
 )
 
-# Where clouds keep the credentials of the machine that asks. Some of these are global addresses;
-# those that are not stay refused even when their network is allowed.
+# Metadata services of clouds, which return the machine's credentials. Some are global addresses.
+# They stay denied when their network is allowed; only an entry for the address itself allows them.
 METADATA = frozenset(
     map(
         ipaddress.ip_address,
@@ -95,12 +95,12 @@ METADATA = frozenset(
 
 
 def _ranges(table: tuple[tuple[str, str | None], ...]) -> list[tuple[int, int, str | None]]:
-    found = []
+    ranges = []
     for text, why in table:
         network = ipaddress.ip_network(text)
-        said = None if why is None else f"in {text} ({why})"
-        found.append((int(network.network_address), int(network.broadcast_address), said))
-    return found
+        reason = None if why is None else f"in {text} ({why})"
+        ranges.append((int(network.network_address), int(network.broadcast_address), reason))
+    return ranges
 
 
 _RANGES = {4: _ranges(_V4), 6: _ranges(_V6)}
@@ -108,7 +108,7 @@ _RANGES = {4: _ranges(_V4), 6: _ranges(_V6)}
 
 @lru_cache(maxsize=16_384)
 def why_not_global(address: IP) -> str | None:
-    """Why the public internet does not reach `address`; None when it does."""
+    """Return why `address` is not globally reachable; None if it is."""
     if address in METADATA:
         return "a cloud's metadata service"
     number = int(address)
@@ -117,15 +117,15 @@ def why_not_global(address: IP) -> str | None:
             if why is not None:
                 return why
             break
-    for carried in carried_ipv4(address):
-        if why := why_not_global(carried):
-            return f"a spelling of {carried}, {why}"
+    for embedded in embedded_ipv4(address):
+        if why := why_not_global(embedded):
+            return f"a spelling of {embedded}, {why}"
     return None
 
 
-def carried_ipv4(address: IP) -> tuple[ipaddress.IPv4Address, ...]:
+def embedded_ipv4(address: IP) -> tuple[ipaddress.IPv4Address, ...]:
     """
-    The IPv4 address that an IPv6 address leads to or carries.
+    Return the IPv4 addresses that an IPv6 address embeds.
 
     Mapped, compatible, translated, NAT64, 6to4, Teredo (server and client) and ISATAP.
     """
@@ -134,7 +134,7 @@ def carried_ipv4(address: IP) -> tuple[ipaddress.IPv4Address, ...]:
     number = int(address)
     low = ipaddress.IPv4Address(number & 0xFFFF_FFFF)
     high = number >> 32
-    # ::ffff:0:0/96, ::/96, ::ffff:0:0:0/96, 64:ff9b::/96, 64:ff9b:1::/96 of local use
+    # ::ffff:0:0/96, ::/96, ::ffff:0:0:0/96, 64:ff9b::/96, 64:ff9b:1::/96 for local use
     if high in (0xFFFF, 0, 0xFFFF_0000, 0x0064_FF9B << 64, (0x0064_FF9B_0001 << 48)):
         return (low,)
     if number >> 112 == 0x2002:

@@ -1,4 +1,4 @@
-"""Telling in the background, many things in one round trip, what nobody waits for."""
+"""A background queue that sends feedback to the limiter in batches."""
 
 from __future__ import annotations
 
@@ -17,66 +17,68 @@ T = TypeVar("T")
 
 class FeedbackQueue(Generic[T]):
     """
-    Collects things and tells them together, `after_s` after the first.
+    Collects items and sends them in one batch, `after_s` after the first item.
 
-    Its thread starts with the first thing, again after a fork, and never keeps a process alive.
-    What cannot be told is dropped: the receiver must do without it after a timeout of its own.
+    Its daemon thread starts with the first item, and again after a fork. Items that cannot be sent
+    are dropped: the limiter replaces missing feedback by a timeout.
 
     Args:
-        tell: called from the thread, with what came together.
-        after_s: seconds between the first thing and the telling.
+        send: sends one batch; called from the thread.
+        after_s: seconds between the first item and the batch.
     """
 
-    def __init__(self, tell: Callable[[Sequence[T]], None], after_s: float) -> None:
-        self._tell = tell
+    def __init__(self, send: Callable[[Sequence[T]], None], after_s: float) -> None:
+        self._send = send
         self._after_s = after_s
         self._start()
 
     def _start(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.Lock()
-        self._telling = threading.Lock()
-        self._something = threading.Event()
+        self._sending = threading.Lock()
+        self._has_items = threading.Event()
         self._closed = threading.Event()
-        self._things: list[T] = []
+        self._items: list[T] = []
         self._thread: threading.Thread | None = None
 
-    def add(self, thing: T) -> None:
-        """Have it told soon; returns at once."""
+    def add(self, item: T) -> None:
+        """Queue `item`; returns immediately."""
         if self._pid != os.getpid():
-            self._start()  # a fork copies neither the thread nor what its parent is about to tell
+            self._start()  # the child has no thread, and the parent sends its own items
         with self._lock:
-            self._things.append(thing)
+            self._items.append(item)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="teller", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, name="limiter feedback", daemon=True
+                )
                 self._thread.start()
-        self._something.set()
+        self._has_items.set()
 
     def _run(self) -> None:
         while not self._closed.is_set():
-            self._something.wait()
+            self._has_items.wait()
             self._closed.wait(self._after_s)
-            self._something.clear()
+            self._has_items.clear()
             self.flush()
 
     def flush(self) -> None:
-        """Return when all that was added before has been told."""
+        """Return when all items added before have been sent or dropped."""
         if self._pid != os.getpid():
             return
-        with self._telling:
+        with self._sending:
             with self._lock:
-                things, self._things = self._things, []
-            if not things:
+                items, self._items = self._items, []
+            if not items:
                 return
             try:
-                self._tell(things)
+                self._send(items)
             except LimiterUnavailable as error:
-                log.warning("%d departures were not told: %s", len(things), error)
+                log.warning("dropped limiter feedback for %d requests: %s", len(items), error)
 
     def close(self) -> None:
-        """Tell the rest and end the thread."""
+        """Send the remaining items and stop the thread."""
         self._closed.set()
-        self._something.set()
+        self._has_items.set()
         if self._thread is not None and self._pid == os.getpid():
             self._thread.join(5)
         self.flush()

@@ -1,17 +1,17 @@
 """
-What one process knows of paused domains, so that senders who need not ask the limiter stop as well.
+A cache of paused domains in one process, for senders that need no permit from the limiter.
 
-Solo slots and very short intervals leave without a question to the limiter. A pause that this
-process reported, or that it has seen in the limiter's state, sends them to ask.
+Slots with a pre-granted permit and domains with very short intervals send without a round trip. A
+pause that this process reported or read from the limiter's state makes them request a permit.
 """
 
 from __future__ import annotations
 
 import threading
 
-# Domains remembered at a time; beyond it all are forgotten, and learned again within `LOOK_S`.
+# Domains in the cache; above it the cache is cleared and filled again within `LOOK_US`.
 MAX_DOMAINS = 10_000
-# How long a process may go on without having looked whether another process reported a pause.
+# How often a process reads whether another process reported a pause.
 LOOK_US = 100_000.0
 
 
@@ -24,7 +24,7 @@ class Pauses:
         self._looked_us: dict[str, float] = {}
 
     def remember(self, key: str, until_us: float) -> None:
-        """Note that `key` is paused until that instant."""
+        """Record that `key` is paused until that instant."""
         with self._lock:
             if len(self._until_us) >= MAX_DOMAINS:
                 self._until_us.clear()
@@ -42,7 +42,7 @@ class Pauses:
         return False
 
     def look_due(self, key: str, now_us: float) -> bool:
-        """True for one caller every `LOOK_US`: it is to look at the limiter's state of `key`."""
+        """Return True to one caller every `LOOK_US`, who must read the state of `key`."""
         with self._lock:
             if now_us - self._looked_us.get(key, float("-inf")) < LOOK_US:
                 return False

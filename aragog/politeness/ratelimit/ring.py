@@ -1,8 +1,9 @@
 """
-Which limiter node decides for a domain: consistent hashing, so that adding one moves 1/N of them.
+The ring of limiter nodes: consistent hashing assigns each domain to one node.
 
-A domain that moves starts afresh at its new node: while settings differ between workers, two nodes
-may each let a request go. Change the list everywhere at once.
+Adding a node moves 1/N of the domains. A domain that moves starts with empty state at its new node,
+and while workers have different lists, two nodes may each grant a permit. Change the list on all
+workers at once (docs/adr/0006).
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ T = TypeVar("T")
 
 class Ring:
     """
-    Domains to nodes, by name; the order in which nodes are listed does not matter.
+    Assigns domains to nodes. The order of the nodes does not matter.
 
     Raises:
-        ConfigError: no node, or one listed twice.
+        ConfigError: the list is empty or has duplicates.
     """
 
     def __init__(self, nodes: Sequence[str]) -> None:
         if not nodes:
-            raise ConfigError("politeness.limiter_urls: is empty; name one Redis server at least")
+            raise ConfigError("politeness.limiter_urls: is empty; name at least one Redis server")
         twice = sorted({node for node in nodes if list(nodes).count(node) > 1})
         if twice:
             shown = without_password(twice[0])
@@ -37,11 +38,11 @@ class Ring:
         self._ring = HashRing(list(nodes))
 
     def node_for(self, key: str) -> str:
-        """The node that decides for `key`, the same in every process; about 1 µs."""
+        """Return the node of `key`, which is the same in every process; about 1 µs."""
         return self.nodes[0] if len(self.nodes) == 1 else str(self._ring.get_node(key))
 
     def group(self, items: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
-        """The second parts of `items` by the node of their key; order is kept within a node."""
+        """Group (key, item) pairs by the node of the key; keeps the order within a node."""
         grouped: dict[str, list[T]] = {}
         for key, item in items:
             grouped.setdefault(self.node_for(key), []).append(item)

@@ -1,24 +1,24 @@
 """
-What time it is on a Redis server, between two bounds, without asking it each time.
+Lower and upper bounds on a Redis server's clock, without a query for each use.
 
-Every answer that carries the server's time bounds the difference between its clock and our
-stopwatch: the server looked at its clock after we asked and before we had the answer. Recent
-bounds are intersected, so the error is about half the quickest round trip of late.
+Every response with the server's time bounds the offset between its clock and the local monotonic
+clock: the server read its clock between the request and the response. Recent bounds are
+intersected, so the error is about half the fastest recent round trip.
 """
 
 from __future__ import annotations
 
 import threading
 
-# Two machines' clocks drift apart by less than this (NTP slews at up to 500 ppm, usually 50).
+# The clocks of two machines drift less than this (NTP slews at up to 500 ppm, usually 50).
 DRIFT = 0.0005
 
 
 class ServerClock:
     """
-    Bounds on a server's clock. Instants are microseconds, our stopwatch's as well. Thread-safe.
+    Bounds on a server's clock. All instants are microseconds. Thread-safe.
 
-    A step of the server's clock makes the bounds contradict each other: then only the newest count.
+    After a step of the server's clock the bounds have no intersection; the newest one then counts.
     """
 
     def __init__(self) -> None:
@@ -29,24 +29,24 @@ class ServerClock:
 
     @property
     def known(self) -> bool:
-        """False until the first answer."""
+        """False until the first response."""
         return self._high_us != float("inf")
 
-    def observe(self, asked_us: float, server_us: float, answered_us: float) -> None:
-        """Take in an answer: our stopwatch before and after, and the server's clock between."""
-        low, high = server_us - answered_us, server_us - asked_us
+    def observe(self, sent_us: float, server_us: float, received_us: float) -> None:
+        """Record a response: the monotonic clock before and after, and the server's clock."""
+        low, high = server_us - received_us, server_us - sent_us
         with self._lock:
-            drift = max(0.0, answered_us - self._at_us) * DRIFT
+            drift = max(0.0, received_us - self._at_us) * DRIFT
             both = max(low, self._low_us - drift), min(high, self._high_us + drift)
             self._low_us, self._high_us = both if both[0] <= both[1] else (low, high)
-            self._at_us = answered_us
+            self._at_us = received_us
 
     def earliest_us(self, stopwatch_us: float) -> float:
-        """The server's clock shows this at least."""
+        """Return the lower bound of the server's clock."""
         return stopwatch_us + self._low_us - self._drift(stopwatch_us)
 
     def latest_us(self, stopwatch_us: float) -> float:
-        """The server's clock shows this at most."""
+        """Return the upper bound of the server's clock."""
         return stopwatch_us + self._high_us + self._drift(stopwatch_us)
 
     def _drift(self, stopwatch_us: float) -> float:

@@ -1,4 +1,4 @@
-"""The values that go in and out of the limiter. `…_us`: by the clock of the server that decides."""
+"""The inputs and results of the limiter. `…_us`: microseconds by the clock of the limiter node."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Verdict = Literal["go", "wait", "late"]
-# As depart.lua numbers them.
+# In the order of their numbers in acquire_permit.lua.
 VERDICTS: tuple[Verdict, ...] = ("go", "wait", "late")
 
 
@@ -17,24 +17,24 @@ class SlotRequest:
     key: str
     """From `Limiter.key_for`."""
     crawl_delay_s: float | None = None
-    """What robots.txt asks for; honoured up to the cap."""
+    """From robots.txt, in seconds; applied up to the configured cap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The instant at which one request may go to a domain."""
+    """The instant reserved for one request to a domain."""
 
     key: str
     at_us: float
     """Since the epoch."""
     wait_ms: int
-    """From the answer to the slot, rounded up; 0: now."""
+    """From the response of the limiter to the slot, rounded up; 0: now."""
     interval_us: float
-    """Between two requests, before any slow-down."""
+    """Between two requests, without the backoff factor."""
     token: int
-    """Names this slot's owner at the door."""
+    """Identifies the owner of this slot in permit requests."""
     solo_until_us: float = 0.0
-    """Until then it may leave without asking, since it holds the door; 0: it must ask."""
+    """Its pre-granted permit is valid until then; 0: it must request a permit."""
 
     @property
     def at_ms(self) -> int:
@@ -44,39 +44,39 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class RateExceeded:
-    """No slot: the domain is booked out to its horizon."""
+    """There is no slot: all slots of the domain up to the horizon are reserved."""
 
     key: str
     free_at_ms: int
-    """When its next slot would be, by the node's clock; see `Limiter.wait_ms`."""
+    """The instant of its next slot, by the node's clock; see `Limiter.wait_ms`."""
 
 
 class PermitDecision(NamedTuple):
-    """What the door of a domain says."""
+    """The response to a permit request."""
 
     verdict: Verdict
-    """go: write at `at_us`; wait: ask again then; late: the slot is lost, reserve anew."""
+    """go: send at `at_us`; wait: request again then; late: the slot is lost, reserve again."""
     at_us: float
 
 
 @dataclass(frozen=True, slots=True)
 class DomainReport:
-    """One domain, for people."""
+    """The state of one domain, for reports."""
 
     key: str
     qps: float
-    """Allowed now, slow-down included."""
+    """The current rate in requests/s, including the backoff factor."""
     next_slot_at_ms: int | None
-    """None: at once."""
+    """None: a request may be sent now."""
     backlog_ms: int
-    """How far ahead its slots are given away."""
+    """How far ahead its slots are reserved."""
     backoff_factor: float
-    """1.0: at its full rate."""
+    """1.0: the full rate."""
     errors_in_a_row: int
     max_concurrent: int | None
-    """None: any number."""
+    """None: unlimited."""
 
 
 def ceil_ms(us: float) -> int:
-    """Whole milliseconds, rounded up: never before the instant."""
+    """Convert to whole milliseconds, rounded up."""
     return -int(-us // 1000)

@@ -1,8 +1,8 @@
 """
-What the limiter keeps of one domain: 31 bytes, written by the scripts in lua/, read here too.
+The limiter's state of one domain: 31 bytes that the scripts in lua/ write and this module reads.
 
-Instants are microseconds since the epoch by the clock of the Redis server that decides; durations
-are microseconds. Milliseconds would drift: at 30 requests/s the interval is 33.3 ms.
+Instants are microseconds since the epoch by the clock of the limiter node; durations are
+microseconds. Milliseconds would accumulate errors: at 30 requests/s the interval is 33.3 ms.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ STATE = struct.Struct("<ddiIIHB")
 
 
 class DomainState(NamedTuple):
-    """One domain, as packed in `{prefix}slot:<domain>`."""
+    """The value of `{prefix}slot:<domain>`."""
 
     planned_us: float = 0.0
-    """The last slot that was handed out; the next comes an interval later, or now."""
+    """The last reserved slot; the next one is an interval later, or now."""
     last_us: float = 0.0
-    """The last departure; while the door is held: the earliest instant the holder may leave."""
+    """The last send; while a permit is granted: the earliest instant its holder may send."""
     lag_us: int = 0
-    """How far `last_us` was behind the slot it was planned for."""
+    """How far `last_us` was behind its slot."""
     holder: int = 0
-    """Token of the sender that may write now; 0: nobody holds the door."""
+    """Token of the slot with the send permit; 0: none."""
     held_us: int = 0
-    """How long after `last_us` the holder's right ends."""
+    """How long after `last_us` that permit expires."""
     factor: int = 100
-    """How many times slower than its rate the domain is asked, in hundredths."""
+    """Backoff factor in percent: 200 halves the rate of the domain."""
     streak: int = 0
     """Errors in a row."""
 
 
 def unpack_state(packed: bytes | None) -> DomainState:
-    """The state in a value of Redis; that of a domain never heard of when there is none."""
+    """Decode the value in Redis; without a value, return the state of an unknown domain."""
     return DomainState(*STATE.unpack(packed)) if packed else DomainState()

@@ -1,9 +1,9 @@
 """
-The engines that can answer for a robots.txt: the built-in one, and reppy as a second opinion.
+The engines of the robots port: the built-in matcher, and reppy as a second opinion.
 
-The crawl uses `BuiltinEngine` alone (docs/adr/0004). `ReppyEngine` gets the same rules, without
-those that reppy reads otherwise or that could make it backtrack without end, and says how many it
-did not get.
+The crawl uses `BuiltinEngine` only (docs/adr/0004). `ReppyEngine` receives the same rules without
+those that reppy interprets differently or that could cause excessive backtracking, and reports how
+many were left out.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from aragog.politeness.robots.spelling import comparable_path, comparable_patter
 
 _STARS = re.compile(r"\*+")
 # Escaped wildcards act as wildcards in reppy, and a `$` within a pattern ends it.
-_READ_OTHERWISE = re.compile(r"%2[Aa4]|\$(?!\Z)")
+_READ_DIFFERENTLY = re.compile(r"%2[Aa4]|\$(?!\Z)")
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What one engine answers."""
+    """The result of one engine."""
 
     allowed: bool | None
-    """None: the engine cannot be asked this question safely."""
+    """None: the engine cannot decide this safely."""
     reason: str
 
 
 class RobotsEngine(Protocol):
-    """Answers for rules that were read already. Never raises for what a file or URL holds."""
+    """Decides by rules that were parsed already. Never raises because of a file or URL."""
 
     name: str
 
     def opinion(self, rules: RobotsRules, user_agent: str, url: str) -> Opinion:
-        """Whether `user_agent` may ask for `url`."""
+        """Decide whether `user_agent` may fetch `url`."""
 
 
 class BuiltinEngine:
-    """The engine of the crawl."""
+    """The engine that the crawl uses."""
 
     name = "builtin"
 
@@ -51,33 +51,35 @@ class BuiltinEngine:
 
 
 class ReppyEngine:
-    """reppy 0.4.14, fed with patterns of one wildcard at most: two cost it seconds, six minutes."""
+    """reppy 0.4.14, limited to patterns with one wildcard: two take seconds, six take minutes."""
 
     name = "reppy"
 
     def opinion(self, rules: RobotsRules, user_agent: str, url: str) -> Opinion:
-        its = rules.rules_for(user_agent)
-        lines = [line for rule in its if (line := _line(rule))]
-        left_out = len(its) - len(lines)
+        all_rules = rules.rules_for(user_agent)
+        lines = [line for rule in all_rules if (line := _line(rule))]
+        left_out = len(all_rules) - len(lines)
         path = comparable_path(path_of(url))
         if not path.isprintable():
-            return Opinion(None, "the path has a literal * or $, which reppy reads as wildcards")
+            return Opinion(
+                None, "the path has a literal * or $, which reppy interprets as a wildcard"
+            )
         if len(path) * sum(map(len, lines)) > MAX_WORK:
             return Opinion(None, "the path is too long for that many rules")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from reppy.robots import Robots  # noqa: PLC0415 - a second to import, rarely wanted
+            from reppy.robots import Robots  # noqa: PLC0415 - takes a second to import, rarely used
         body = "\n".join(("User-agent: *", *lines, "Disallow:"))
         robots = Robots.parse("https://a.invalid/robots.txt", body.encode())
         allowed = bool(robots.allowed(f"https://a.invalid{path}", "*"))
-        of = f"{len(lines)} rules" + (f", {left_out} left out" if left_out else "")
-        return Opinion(allowed, of)
+        reason = f"{len(lines)} rules" + (f", {left_out} left out" if left_out else "")
+        return Opinion(allowed, reason)
 
 
 def _line(rule: Rule) -> str | None:
-    """A rule as reppy gets it; None for one that it must not get."""
+    """Return a rule as a line for reppy; None for a rule that is left out."""
     pattern = _STARS.sub("*", rule.pattern)
-    if pattern.count("*") > 1 or _READ_OTHERWISE.search(pattern):
+    if pattern.count("*") > 1 or _READ_DIFFERENTLY.search(pattern):
         return None
     body, anchored = comparable_pattern(pattern, allow=rule.allow)
     return f"{'Allow' if rule.allow else 'Disallow'}: {body}{'$' * anchored}"

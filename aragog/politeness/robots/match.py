@@ -1,11 +1,11 @@
 """
-Which rule decides about a path: the longest that matches, and of two equally long the one that
-allows (RFC 9309 section 2.2.2).
+The matcher of robots rules: the longest matching rule decides (RFC 9309 section 2.2.2).
 
-`*` stands for any characters and a final `$` for the end. Nothing backtracks: a pattern is its
-literal parts, each looked for once after the one before, so a match costs at most the length of
-the path times that of the pattern, as in Google's parser. Plain prefixes, which most rules are,
-are found in a dictionary by length, whatever their number. What one question may cost is bounded.
+Of two equally long rules, Allow wins. `*` matches any characters and a final `$` the end. The
+matcher does not backtrack: it searches the literal parts of a pattern one after the other, so a
+match costs at most the length of the path times that of the pattern, as in Google's parser. Plain
+prefixes, which most rules are, are looked up in a dictionary by length. The cost of one call is
+limited.
 """
 
 from __future__ import annotations
@@ -17,40 +17,40 @@ from typing import NamedTuple
 from aragog.politeness.robots.parse import Rule
 from aragog.politeness.robots.spelling import comparable_path, comparable_pattern
 
-# Up to so many rules with wildcards, trying each is faster than an index.
-FEW = 24
+# Up to this many rules with wildcards, trying each is faster than an index.
+MAX_UNINDEXED = 24
 
-# What one question may cost, in comparisons of two characters: about 20 ms at worst. Ordinary files
-# stay under a hundredth of it.
+# Limit for the cost of one call in character comparisons, about 20 ms. Ordinary files need less
+# than a hundredth of it.
 MAX_WORK = 40_000_000
-# What a rule that must be tried costs beside its comparisons, and a character of the path.
+# Fixed cost of trying one rule, and of one character of the path, in comparisons.
 RULE_WORK, CHAR_WORK = 1_500, 100
 
 
 class TooCostly(Exception):
-    """Deciding about this path would take more than `MAX_WORK`."""
+    """The decision about this path would cost more than `MAX_WORK`."""
 
 
 class _Wild(NamedTuple):
-    """A rule that is more than a prefix."""
+    """A rule with a wildcard or an end anchor."""
 
     priority: int
     allow: bool
     needle: str
-    """Its longest literal part: without it in the path there is no match."""
+    """Its longest literal part, which every matching path contains."""
     parts: tuple[str, ...]
     anchored: bool
     size: int
-    """Characters of all its parts."""
+    """Length of the pattern."""
     rule: Rule
 
 
 class Matcher:
     """
-    The rules of one agent, ready to be asked.
+    The indexed rules of one agent.
 
     Args:
-        rules: in the order of the file; of two that say the same the first is named.
+        rules: in the order of the file; of two equal rules the first is reported.
     """
 
     __slots__ = ("_by_gram", "_grams", "_lengths", "_others", "_prefixes")
@@ -75,12 +75,13 @@ class Matcher:
 
     def _index(self, wild: list[_Wild]) -> None:
         """
-        Files with hundreds of wildcards are asked by what the path has in it: a rule can only match
-        a path that has one certain trigram of the rule's longest literal part.
+        Index rules with wildcards by one trigram of their longest literal part.
+
+        A rule can only match a path that contains this trigram.
         """
         self._by_gram: dict[str, list[_Wild]] = {}
         self._others: list[_Wild] = wild
-        if len(wild) > FEW:
+        if len(wild) > MAX_UNINDEXED:
             self._others = [w for w in wild if len(w.needle) < 3]
             for w in wild:
                 if len(w.needle) >= 3:
@@ -89,10 +90,11 @@ class Matcher:
 
     def best(self, path: str) -> Rule | None:
         """
-        The rule that decides about `path` (path and query, in any spelling); None when none does.
+        Return the rule that decides about `path` (path and query, any spelling); None if none
+        matches.
 
         Raises:
-            TooCostly: the path is too long for that many wildcards.
+            TooCostly: the path is too long for the number of wildcards.
         """
         path = comparable_path(path)
         found, priority = self._longest_prefix(path)
@@ -107,7 +109,7 @@ class Matcher:
         return found
 
     def _candidates(self, path: str) -> list[_Wild]:
-        """Rules with wildcards whose longest part is in the path, the one that wins first."""
+        """Return the rules whose longest part is in the path, highest priority first."""
         if not self._others and not self._grams:
             return []
         if len(path) * CHAR_WORK > MAX_WORK:
@@ -131,14 +133,14 @@ class Matcher:
 
 
 def _bound(path: str, rules: list[_Wild]) -> None:
-    """TooCostly when trying these rules on `path` could take too long."""
+    """Raise TooCostly if trying these rules on `path` could take too long."""
     if len(rules) * RULE_WORK + len(path) * sum([w.size for w in rules]) > MAX_WORK:
         raise TooCostly
 
 
 def _wild(rule: Rule, pattern: str, anchored: bool, priority: int) -> _Wild:
     parts = tuple(pattern.split("*"))
-    # Components in the middle that are empty say nothing; the first and last hold the ends.
+    # Empty parts in the middle are redundant; the first and the last part match the ends.
     parts = (parts[0], *(p for p in parts[1:-1] if p), *parts[1:][-1:])
     needle = max(parts, key=len)
     return _Wild(priority, rule.allow, needle, parts, anchored, len(pattern), rule)
@@ -149,14 +151,14 @@ def _order(wild: _Wild) -> tuple[int, bool, int]:
 
 
 def _rarest(needle: str, by_gram: dict[str, list[_Wild]]) -> str:
-    """A trigram of `needle`, from its end, that the fewest rules are filed under."""
+    """Return the trigram near the end of `needle` with the fewest rules in the index."""
     end = len(needle)
     grams = [needle[at : at + 3] for at in range(max(0, end - 10), end - 2)]
     return min(grams, key=lambda gram: len(by_gram.get(gram, ())))
 
 
 def _index_page(rule: Rule, pattern: str) -> _Wild | None:
-    """`Allow: /a/index.html` opens `/a/` as well, as in Google's parser."""
+    """`Allow: /a/index.html` also allows `/a/`, as in Google's parser."""
     slash = pattern.rfind("/")
     if slash < 0 or not pattern.startswith("/index.htm", slash):
         return None

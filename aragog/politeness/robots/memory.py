@@ -1,4 +1,4 @@
-"""The rules that one process keeps in memory: bounded by origins, by files and by rules."""
+"""The in-process cache of parsed rules, limited by origins, files and rules."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MAX_RULES = 200_000
 
 class RobotsMemory:
     """
-    Records by origin and rules by version; whatever was used last is dropped last. Thread-safe.
+    An LRU cache of records by origin and rules by version. Thread-safe.
 
-    Origins whose rules are equal share them, since their records have the same version.
+    Origins with equal rules share them, because their records have the same version.
     """
 
     def __init__(
@@ -31,29 +31,29 @@ class RobotsMemory:
     ) -> None:
         self._max_origins, self._max_files, self._max_rules = max_origins, max_files, max_rules
         self._lock = threading.Lock()
-        self._seen: OrderedDict[str, tuple[RobotsRecord, float]] = OrderedDict()
+        self._records: OrderedDict[str, tuple[RobotsRecord, float]] = OrderedDict()
         self._rules: OrderedDict[bytes, RobotsRules] = OrderedDict()
         self._rules_count = 0
 
     def get(self, origin: str) -> tuple[RobotsRecord, RobotsRules, float] | None:
-        """The record and the rules of `origin`, and when they were looked up, if all is known."""
+        """Return the record and rules of `origin` and when they were read; None if not cached."""
         with self._lock:
-            record, looked_s = self._seen.get(origin, (None, 0.0))
+            record, looked_s = self._records.get(origin, (None, 0.0))
             rules = self._rules.get(record.version) if record else None
             return (record, rules, looked_s) if record and rules is not None else None
 
     def rules(self, version: bytes) -> RobotsRules | None:
-        """The rules of a version."""
+        """Return the rules of a version; None if not cached."""
         with self._lock:
             return self._rules.get(version)
 
     def keep(self, origin: str, record: RobotsRecord, rules: RobotsRules, looked_s: float) -> None:
-        """Remember what was looked up at `looked_s` (stopwatch)."""
+        """Cache what was read at `looked_s` (monotonic clock)."""
         with self._lock:
-            self._seen[origin] = record, looked_s
-            self._seen.move_to_end(origin)
-            while len(self._seen) > self._max_origins:
-                self._seen.popitem(last=False)
+            self._records[origin] = record, looked_s
+            self._records.move_to_end(origin)
+            while len(self._records) > self._max_origins:
+                self._records.popitem(last=False)
             if record.version not in self._rules:
                 self._rules_count += rules.size
             self._rules[record.version] = rules
@@ -65,10 +65,10 @@ class RobotsMemory:
         return len(self._rules) > self._max_files or self._rules_count > self._max_rules
 
     def drop(self, origin: str) -> None:
-        """Forget the record of `origin`: there is a newer one."""
+        """Remove the record of `origin`, which was replaced."""
         with self._lock:
-            self._seen.pop(origin, None)
+            self._records.pop(origin, None)
 
     def __len__(self) -> int:
-        """How many files' rules are kept."""
+        """Return the number of cached files."""
         return len(self._rules)

@@ -1,9 +1,8 @@
 """
-What the lines of a robots.txt file say: bytes in, groups out. Never raises, whatever the bytes.
+The parser for robots.txt files: bytes in, groups out. It never raises. Pure.
 
-RFC 9309, read with the tolerance that Google's parser has for the files of real sites: names of
-fields by their beginning, frequent typos, a missing colon, every line end, a byte order mark.
-Nothing here knows how a path is matched.
+It follows RFC 9309 and tolerates what Google's parser tolerates in real files: prefixes of field
+names, frequent typos, a missing colon, every line ending, a byte order mark.
 """
 
 from __future__ import annotations
@@ -14,21 +13,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeVar
 
-# RFC 9309 section 2.5: at least the first 500 KiB count. Google reads as much.
+# RFC 9309 section 2.5 requires at least 500 KiB. Google uses the same limit.
 MAX_BYTES = 500 * 1024
 
-# Eight times the 2,083 characters that browsers once allowed a URL, less the end of the line;
-# Google's parser ignores what follows on a line.
+# The limit of Google's parser, which ignores the rest of a longer line: eight times the 2,083
+# characters that browsers once allowed a URL, minus one.
 MAX_LINE_BYTES = 8 * 2083 - 1
 
-# Distinct rules of one agent; a file of 500 KiB holds more only where they have six characters.
+# Distinct rules per agent; a file of 500 KiB can only have more if they are very short.
 MAX_RULES = 30_000
 
-EVERYBODY = "*"
+ALL_AGENTS = "*"
 
 Field = Literal["user-agent", "allow", "disallow", "sitemap", "crawl-delay", ""]
 
-# In this order; a name counts by its beginning, without regard to case.
+# Checked in this order, by prefix and ignoring case.
 _FIELDS: tuple[tuple[Field, tuple[bytes, ...]], ...] = (
     ("user-agent", (b"user-agent", b"useragent", b"user agent")),
     ("allow", (b"allow",)),
@@ -50,9 +49,9 @@ class Rule(NamedTuple):
 
     allow: bool
     pattern: str
-    """ASCII: other octets and the hex digits of escapes are in `%XX` form. Never empty."""
+    """ASCII, with other octets as `%XX` in upper case. Never empty."""
     line: int
-    """Counted from 1."""
+    """The line number, from 1."""
 
     def __str__(self) -> str:
         return f"line {self.line}, {'Allow' if self.allow else 'Disallow'}: {self.pattern}"
@@ -61,51 +60,51 @@ class Rule(NamedTuple):
 @dataclass(slots=True)
 class RobotsLines:
     """
-    What a file says, by agent: lower-case names, `*` for everybody.
+    The parsed lines of a file by agent: lower-case names, `*` for all agents.
 
-    Agents that a file names together share one list, so its size is that of the file.
+    Agents of one group share one list, so the size is proportional to the file.
     """
 
     groups: dict[str, list[list[Rule]]] = field(default_factory=dict)
-    """Every agent that is named, with the rules of each of its groups in the order of the file."""
+    """The rules of each group of each named agent, in the order of the file."""
     delays_s: dict[str, list[list[float]]] = field(default_factory=dict)
-    """Of each agent, lists of at most one delay."""
+    """Lists of at most one delay for each agent."""
     sitemaps: list[str] = field(default_factory=list)
 
     def rules(self, agent: str) -> list[Rule]:
-        """All rules of an agent, in the order of the file."""
+        """Return all rules of an agent, in the order of the file."""
         groups = self.groups.get(agent, [])
         return groups[0] if len(groups) == 1 else [rule for group in groups for rule in group]
 
     def delay_s(self, agent: str) -> float | None:
-        """The longest Crawl-delay of an agent, in seconds."""
+        """Return the longest Crawl-delay of an agent in seconds; None if it has none."""
         return max((s for delay in self.delays_s.get(agent, ()) for s in delay), default=None)
 
 
 def read_lines(body: bytes, agents: Iterable[str] | None = None) -> RobotsLines:
     """
-    The groups of a robots.txt file. Linear in the body, of which the first 500 KiB count.
+    Parse the groups of a robots.txt file, in time linear in the body.
 
-    A group is the User-agent lines that follow each other and the rules after them; Sitemap and
-    unknown lines neither end nor begin one (RFC 9309 section 2.2.4).
+    A group consists of consecutive User-agent lines and the rules after them. Sitemap and unknown
+    lines neither start nor end a group (RFC 9309 section 2.2.4).
 
     Args:
-        body: the file.
-        agents: whose groups are kept, in lower case; None: everybody's.
+        body: the file; only the first 500 KiB count.
+        agents: keep the groups of these agents, in lower case; None: keep all groups.
     """
     reader = _Reader(None if agents is None else frozenset(agents))
     for number, line in enumerate(_lines(body), 1):
         name, value = _directive(line)
         if name:
             reader.read(name, value, number)
-    return reader.found
+    return reader.lines
 
 
 class _Reader:
-    """The group that is being read, and what was found so far."""
+    """The state of the parser: the current group and the result so far."""
 
     def __init__(self, wanted: frozenset[str] | None) -> None:
-        self.found = RobotsLines()
+        self.lines = RobotsLines()
         self._wanted = wanted
         self._begin_group()
         self._begin_delay()
@@ -120,7 +119,7 @@ class _Reader:
         self._delay_wanted = self._delay_over = False
 
     def read(self, name: Field, value: bytes, number: int) -> None:
-        """Take in one line."""
+        """Process one line."""
         if name == "user-agent":
             self._user_agent(value)
         elif name in ("allow", "disallow"):
@@ -128,14 +127,14 @@ class _Reader:
             if value and self._group_wanted:
                 self._rule(name == "allow", escaped(value), number)
         elif name == "crawl-delay":
-            # Sites put one agent and its delay after the other without a rule between, so for
-            # delays a delay ends the list of agents, which it must not do for rules.
+            # Some files list agents with their delays without rules in between. A delay therefore
+            # ends the list of agents for delays, but not for rules.
             self._delay_over = True
             seconds = _seconds(value) if self._delay_wanted else None
             if seconds is not None:
                 self._delay[:] = [max(seconds, *self._delay)] if self._delay else [seconds]
         elif value:
-            self.found.sitemaps.append(value.decode("utf-8", "replace"))
+            self.lines.sitemaps.append(value.decode("utf-8", "replace"))
 
     def _user_agent(self, value: bytes) -> None:
         if self._group_over:
@@ -145,21 +144,21 @@ class _Reader:
         for agent in agent_names(value):
             if self._wanted is None or agent in self._wanted:
                 self._group_wanted = self._delay_wanted = True
-                _share(self.found.groups, agent, self._group)
-                _share(self.found.delays_s, agent, self._delay)
+                _share(self.lines.groups, agent, self._group)
+                _share(self.lines.delays_s, agent, self._delay)
 
     def _rule(self, allow: bool, pattern: str, number: int) -> None:
-        # One more than the limit is kept, so that a reader sees that there are too many.
+        # One more than the limit is kept, so that the matcher can detect the excess.
         if (allow, pattern) not in self._known and len(self._group) <= MAX_RULES:
             self._known.add((allow, pattern))
             self._group.append(Rule(allow, pattern, number))
 
 
 def _share(lists: dict[str, list[list[T]]], agent: str, group: list[T]) -> None:
-    """Have `agent` share `group`, once."""
-    its = lists.setdefault(agent, [])
-    if not its or its[-1] is not group:
-        its.append(group)
+    """Add `group` to the groups of `agent`, once."""
+    groups = lists.setdefault(agent, [])
+    if not groups or groups[-1] is not group:
+        groups.append(group)
 
 
 def _lines(body: bytes) -> list[bytes]:
@@ -167,16 +166,16 @@ def _lines(body: bytes) -> list[bytes]:
         body = body[: MAX_BYTES + 1]
         end = max(body.rfind(b"\n"), body.rfind(b"\r"))
         body = body[:end] if end > 0 else body[:MAX_BYTES]
-    # Half a byte order mark is skipped as well; anything else at its place is part of the line.
+    # A partial byte order mark is skipped as well.
     skip = 0
     while skip < len(_BOM) and body[skip : skip + 1] == _BOM[skip : skip + 1]:
         skip += 1
-    # For bytes these are CR, LF and CR LF, no others.
+    # For bytes, splitlines splits at CR, LF and CR LF only.
     return body[skip:].splitlines()
 
 
 def _directive(line: bytes) -> tuple[Field, bytes]:
-    """A line's field and value; an empty field for anything that is no directive."""
+    """Return field and value of a line; the field is empty for anything else."""
     if len(line) > MAX_LINE_BYTES:
         line = line[:MAX_LINE_BYTES]
     line = line.partition(b"\0")[0].partition(b"#")[0]
@@ -185,29 +184,29 @@ def _directive(line: bytes) -> tuple[Field, bytes]:
         return field_of(name.strip()), value.strip()
     words = line.strip().replace(b"\t", b" ").split(b" ")
     words = [word for word in words if word]
-    # The colon is often forgotten; two words say clearly enough what was meant.
+    # A missing colon is a frequent error; two words are unambiguous.
     return (field_of(words[0]), words[1].strip()) if len(words) == 2 else ("", b"")
 
 
 def field_of(name: bytes) -> Field:
-    """Which field a line's name means; empty for names that mean nothing here."""
+    """Return the field with this name; empty for unknown names."""
     low = name.lower()
-    for meant, beginnings in _FIELDS:
-        if low.startswith(beginnings):
-            return meant
+    for field_name, prefixes in _FIELDS:
+        if low.startswith(prefixes):
+            return field_name
     return ""
 
 
 def agent_names(value: bytes) -> list[str]:
     """
-    The names under which a User-agent value is found.
+    Return the names that a User-agent value matches, in lower case.
 
-    The product token is what comes before the first character that RFC 9309 does not allow in it,
-    so `FooBot/1.2` and `FooBot (all)` are `foobot`. Real crawlers have digits and dots in their
-    names all the same, so the name up to `/` or a blank is one, too.
+    The product token ends at the first character that RFC 9309 does not allow, so `FooBot/1.2` and
+    `FooBot (all)` give `foobot`. Names of real crawlers also contain digits and dots, so the text
+    up to `/` or a blank is a name as well.
     """
     if value[:1] == b"*" and (len(value) == 1 or value[1:2].isspace()):
-        return [EVERYBODY]
+        return [ALL_AGENTS]
     token = _TOKEN.match(value)
     name = _NAME_END.split(value, maxsplit=1)[0]
     names = (token.group() if token else b"", b"" if name == b"*" else name)
@@ -215,7 +214,7 @@ def agent_names(value: bytes) -> list[str]:
 
 
 def escaped(value: bytes) -> str:
-    """The value in ASCII: octets over 127 as `%XX`, escapes in upper case, the rest as it is."""
+    """Return the value in ASCII: octets above 127 as `%XX`, escapes in upper case."""
     if value.isascii() and b"%" not in value:
         return value.decode("ascii")
     return _TO_ESCAPE.sub(_escape, value).decode("ascii")

@@ -1,7 +1,7 @@
 """
-What the robots cache keeps of one origin: a head of 37 bytes and the packed rules, compressed.
+The record of one origin in the robots cache: a head of 37 bytes and the packed, compressed rules.
 
-Pure: bytes in and out. The head is read and patched by lua/robots_get.lua and robots_put.lua.
+Pure. The scripts robots_get.lua and robots_put.lua read and update the head.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import zlib
 from typing import NamedTuple
 
 HEAD = struct.Struct("<B8shdhdd")
-# Packed rules of a body of 500 KiB stay below it.
+# The packed rules of a body of 500 KiB are smaller.
 MAX_PACKED_BYTES = 4 * 1024 * 1024
-# No answer at all: DNS, connect, TLS, timeout.
+# There was no response: DNS, connect, TLS, timeout.
 NO_STATUS = -1
 
 
@@ -22,38 +22,38 @@ class RobotsRecord(NamedTuple):
     """The head of a record. Instants are ms since the epoch."""
 
     used: int
-    """1 once somebody asked for the rules since they were fetched."""
+    """1 if the rules were used since they were fetched."""
     version: bytes
-    """Of status and rules, 8 bytes: equal versions are equal rules."""
+    """8-byte hash of status and rules: equal versions mean equal rules."""
     status: int
-    """Of the answer that the rules come from; -1: there was none."""
+    """Of the response that the rules come from; -1: there was none."""
     fetched_at_ms: float
-    """When that answer came."""
+    """When that response arrived."""
     tried_status: int
-    """Of the last answer, which may have been an error that changed nothing."""
+    """Of the last response, which may be an error that kept the older rules."""
     tried_at_ms: float
-    """When that came."""
+    """When the last response arrived."""
     failing_since_ms: float
-    """When the errors began; 0: the last answer was good."""
+    """When the current series of errors started; 0: the last response was good."""
 
     @property
     def good(self) -> bool:
-        """The rules come from an answer, not from the lack of one."""
+        """True when the rules come from a usable response."""
         return not is_error(self.status)
 
 
 def is_error(status: int | None) -> bool:
-    """True for no answer, 429 and 5xx: nothing may be fetched, and it is asked for again soon."""
+    """Report whether a response is an error (none, 429, 5xx), which disallows everything."""
     return status is None or status == 429 or not 200 <= status < 500
 
 
 def pack_record(status: int | None, packed: bytes, at_ms: int) -> bytes:
     """
-    The record of an answer that came at `at_ms`.
+    Build the record of a response that arrived at `at_ms`.
 
     Args:
-        status: of the answer; None: there was none.
-        packed: the rules of a 2xx, as `RobotsRules.packed` gives them; empty for all others.
+        status: of the response; None: there was none.
+        packed: the rules of a 2xx, from `RobotsRules.packed`; empty for all others.
         at_ms: milliseconds since the epoch.
     """
     code = NO_STATUS if status is None else status
@@ -64,11 +64,11 @@ def pack_record(status: int | None, packed: bytes, at_ms: int) -> bytes:
 
 
 def unpack_head(record: bytes) -> RobotsRecord:
-    """The head of a record."""
+    """Decode the head of a record."""
     return RobotsRecord(*HEAD.unpack_from(record))
 
 
 def unpack_rules(record: bytes) -> bytes:
-    """The packed rules in a whole record; empty when it has none."""
+    """Return the packed rules in a record; empty if it has none."""
     packed = record[HEAD.size :]
     return zlib.decompressobj().decompress(packed, MAX_PACKED_BYTES) if packed else b""

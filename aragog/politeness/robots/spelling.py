@@ -1,10 +1,10 @@
 """
-One spelling for the paths of URLs and the patterns of rules, in which they are compared.
+The common spelling of URL paths and rule patterns in which they are compared. Pure.
 
-RFC 9309 sections 2.2.2 and 2.2.3: unreserved escapes are decoded, what may not stand bare is
-escaped, hex digits are upper case, and `%2A` and `%24` are the characters themselves. URLs are
-normalized in the same way (`aragog.urls`), so a rule matches the normalized spelling of a URL
-exactly when it matches any other spelling of the same octets. Pure.
+RFC 9309 sections 2.2.2 and 2.2.3: unreserved characters are decoded, characters that must be
+escaped are escaped, hex digits are upper case, and `%2A` and `%24` match the characters themselves.
+`aragog.urls` normalizes URLs in the same way, so a rule matches the normalized spelling of a URL
+exactly when it matches any other spelling of the same octets.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from __future__ import annotations
 import re
 import string
 
-# Stand for a literal `*` and `$`; neither a path nor a pattern has them bare after escaping.
+# Placeholders for a literal `*` and `$`; escaped paths and patterns do not contain them.
 STAR, DOLLAR = "\x01", "\x02"
 
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
-# An escape, a `%` that escapes nothing, and every character that normalization escapes somewhere:
-# in the path, in the query (the apostrophe), or as an octet outside ASCII.
+# An escape, a bare `%`, and every character that normalization escapes in the path, in the query
+# (the apostrophe), or because it is not ASCII.
 _TO_SPELL = re.compile(r"%(?:[0-9A-Fa-f]{2})?|[^!#-&(-;=?-Z_a-z~]")
 
-# Half an escape at the end of a pattern's literal part: any escape that begins so is meant, too.
+# A partial escape at the end of a literal part also matches every escape that starts with it.
 _CUT_SHORT = re.compile(r"%([0-9A-Fa-f]?)(?=\*|\Z)")
 
 
 def comparable_path(path: str) -> str:
-    """The path and query of a URL, in any spelling, as patterns are compared with it."""
+    """Return path and query of a URL in the common spelling."""
     if _TO_SPELL.search(path) is not None:
         path = _TO_SPELL.sub(_spelled, path)
     return path.replace("*", STAR).replace("$", DOLLAR)
@@ -33,10 +33,10 @@ def comparable_path(path: str) -> str:
 
 def comparable_pattern(pattern: str, *, allow: bool) -> tuple[str, bool]:
     """
-    The value of an Allow or Disallow line as it is compared, and whether a `$` anchors its end.
+    Return the value of an Allow or Disallow line in the common spelling, and whether `$` ends it.
 
-    Every `*` in it is a wildcard. A backslash in the path is a slash, as in URLs. A Disallow
-    pattern that ends in a part of an escape closes every escape there.
+    Every `*` in the result is a wildcard. A backslash in the path is a slash, as in URLs. A
+    Disallow pattern that ends in a partial escape matches every escape that starts with it.
     """
     anchored = pattern.endswith("$")
     if anchored:

@@ -134,7 +134,7 @@ def test_a_large_page_is_cut_at_its_cap(coding, code):
     body = decode(code(text), coding, bounds=Bounds(1_000_000, 100_000))
 
     assert body.data == text[:100_000]
-    assert body.truncated_why == "cut at 100000 bytes"
+    assert body.truncated_why == "truncated at 100000 bytes"
     assert not body.drained
 
 
@@ -149,7 +149,7 @@ def test_a_body_is_cut_at_its_cap_on_the_wire():
     body = decode(TEXT, bounds=Bounds(1234, 10_000), size=100)
 
     assert (body.data, body.wire_bytes) == (TEXT[:1234], 1234)
-    assert body.truncated_why == "cut at 1234 bytes on the wire"
+    assert body.truncated_why == "truncated at 1234 bytes on the wire"
 
 
 def test_what_arrived_before_a_reset_stands():

@@ -1,4 +1,4 @@
-"""Small decisions: Retry-After, media types, contact, pace, URLs taken apart."""
+"""Small decisions: Retry-After, media types, contact, deadline, URLs taken apart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aragog.fetcher.adapter import PinnedAdapter
 from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.faults import TransportError
 from aragog.fetcher.http1.proxy import Proxy
-from aragog.fetcher.media import content_type_of, refused_by_look, refused_by_type
+from aragog.fetcher.media import content_type_of, refused_by_content, refused_by_type
 from aragog.fetcher.request import Target
 from aragog.fetcher.request_defaults import RequestDefaults
 from aragog.fetcher.retry_after import MAX_RETRY_AFTER_S, retry_at_ms
@@ -104,7 +104,7 @@ def test_types_are_compared_without_parameters_and_case():
     ],
 )
 def test_first_bytes_tell_what_is_no_page(first, claimed, refused):
-    assert bool(refused_by_look(first, claimed, ALLOWED)) == refused
+    assert bool(refused_by_content(first, claimed, ALLOWED)) == refused
 
 
 @pytest.mark.parametrize(
@@ -143,11 +143,11 @@ def test_loopback_needs_no_contact(url):
     "url", ["http://example.com/", "http://localhost.example/", "http://8.8.8.8"]
 )
 def test_the_web_needs_a_contact(url):
-    with pytest.raises(ConfigError, match=r"fetch.user_agent: must hold a contact"):
+    with pytest.raises(ConfigError, match=r"fetch.user_agent: must contain a contact"):
         check_user_agent(FetchSettings(), url)
 
 
-def _pace(clock: ManualClock) -> Deadline:
+def _deadline(clock: ManualClock) -> Deadline:
     return Deadline(
         clock, deadline_s=30, connect_timeout_s=5, read_timeout_s=10, min_bytes_per_s=100
     )
@@ -155,43 +155,43 @@ def _pace(clock: ManualClock) -> Deadline:
 
 def test_no_wait_is_longer_than_what_is_left():
     clock = ManualClock()
-    pace = _pace(clock)
-    assert (pace.to_connect_s(), pace.to_read_s()) == (5, 10)
+    deadline = _deadline(clock)
+    assert (deadline.connect_timeout_s(), deadline.read_timeout_s()) == (5, 10)
 
     clock.sleep_s(28)
-    assert (pace.to_connect_s(), pace.to_read_s()) == pytest.approx((2, 2))
-    pace.excuse(3)
-    assert pace.to_connect_s() == pytest.approx(5)
+    assert (deadline.connect_timeout_s(), deadline.read_timeout_s()) == pytest.approx((2, 2))
+    deadline.extend(3)
+    assert deadline.connect_timeout_s() == pytest.approx(5)
 
     clock.sleep_s(6)
-    with pytest.raises(TransportError, match="not done after 30 s"):
-        pace.to_read_s()
+    with pytest.raises(TransportError, match="longer than 30 s"):
+        deadline.read_timeout_s()
 
 
 def test_a_body_below_the_least_rate_is_given_up_after_five_seconds():
     clock = ManualClock()
-    pace = _pace(clock)
+    deadline = _deadline(clock)
     clock.sleep_s(8)
-    pace.body_begins()
-    pace.received(10)
+    deadline.start_body()
+    deadline.received(10)
 
     clock.sleep_s(5)
-    assert pace.to_read_s() > 0
+    assert deadline.read_timeout_s() > 0
     clock.sleep_s(0.1)
     with pytest.raises(TransportError, match="slower than 100 bytes/s"):
-        pace.to_read_s()
-    pace.received(1000)
-    assert pace.to_read_s() > 0
+        deadline.read_timeout_s()
+    deadline.received(1000)
+    assert deadline.read_timeout_s() > 0
 
 
 def test_hurry_ends_with_its_block():
     clock = ManualClock()
-    pace = _pace(clock)
+    deadline = _deadline(clock)
 
-    with pace.hurried(0.5):
-        assert pace.to_read_s() == pytest.approx(0.5)
+    with deadline.shortened(0.5):
+        assert deadline.read_timeout_s() == pytest.approx(0.5)
 
-    assert pace.to_read_s() == 10
+    assert deadline.read_timeout_s() == 10
 
 
 @pytest.mark.parametrize(

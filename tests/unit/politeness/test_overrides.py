@@ -77,15 +77,18 @@ def test_names_are_spelled_as_hosts_are(file):
         ('["a.com"]\nqps = true', "got True"),
         ('["a.com"]\nqps = nan', "got nan"),
         ('["a.com"]\nqps = "fast"', "got 'fast'"),
-        ('["a.com"]\nspeed = 3', "['a.com'].speed: is not known; use qps, scope, max_concurrent"),
+        (
+            '["a.com"]\nspeed = 3',
+            "['a.com'].speed: is not a known key; use qps, scope, max_concurrent",
+        ),
         ('["a.com"]\nscope = "site"', 'must be "domain" or "host", got \'site\''),
         ('["a.com"]\nmax_concurrent = 1.5', "must be a whole number from 1"),
         ('["a.com"]\ncrawl_delay_cap_s = -1', "seconds from 0 to 86400, got -1"),
-        ("[a.com]\nqps = 1", "a name with dots goes in quotes"),
+        ("[a.com]\nqps = 1", "quote a name with dots"),
         ("qps = 1", "must be a table"),
         ('["http://a.com/"]\nqps = 1', "is not a domain or host name"),
-        ('["a.com"]\n["A.com."]', "stands there twice"),
-        ('["a.com"\nqps', "is not TOML"),
+        ('["a.com"]\n["A.com."]', "is listed twice"),
+        ('["a.com"\nqps', "is not valid TOML"),
         (b"\xff\xfe", "cannot be read"),
     ],
 )
@@ -136,7 +139,7 @@ def test_a_bad_file_while_running_keeps_the_last_good_one_and_says_so(file, bad,
 
     assert found.qps == 2
     assert str(file) in overrides.problem
-    assert "cannot be used" in caplog.text
+    assert "previous overrides stay in use" in caplog.text
 
 
 def test_a_file_that_was_mended_is_used_and_said_as_loudly_as_the_problem(file, caplog):
@@ -152,7 +155,7 @@ def test_a_file_that_was_mended_is_used_and_said_as_loudly_as_the_problem(file, 
     with caplog.at_level(logging.WARNING):
         assert overrides.find("example.com").qps == 30
     assert overrides.problem is None
-    assert "read anew: 1 names" in caplog.text
+    assert "reloaded overrides: 1 names" in caplog.text
 
 
 def test_a_host_is_blocked_by_the_file_or_by_the_setting_with_those_below_it(tmp_path):

@@ -1,7 +1,7 @@
 """
 What the guard adds to a request whose host's addresses are known: CPU in µs.
 
-    python -m bench.guard
+    python -m bench.ssrf
 
 About a second; names are looked up in a dictionary, nothing is connected to.
 """

@@ -45,7 +45,7 @@ def test_one_bad_address_refuses_the_name(bad: str):
     found = ssrf_filter(Names(a_test_com=[["8.8.8.8", bad]])).resolve("a.test.com", 80)
 
     assert isinstance(found, Denied)
-    assert found.why.startswith(f"a.test.com leads to {bad}")
+    assert found.why.startswith(f"a.test.com resolves to {bad}")
 
 
 def test_a_name_that_changes_its_answer_is_vetted_again():
@@ -55,7 +55,7 @@ def test_a_name_that_changes_its_answer_is_vetted_again():
 
     assert isinstance(rule.resolve("a.test.com", 80), Vetted)
     assert isinstance(rule.resolve("a.test.com", 80), Vetted)
-    clock.advance_ms(dns.KEPT_S * 1000)
+    clock.advance_ms(dns.TTL_S * 1000)
     assert isinstance(rule.resolve("a.test.com", 80), Denied)
     assert len(names.asked) == 2
 
@@ -70,7 +70,7 @@ def test_a_name_without_an_address_is_unresolved_and_soon_asked_again():
         "empty.test.com: the name has no address"
     )
     assert not rule.is_forbidden("http://no.test.com/")
-    clock.advance_ms(dns.KEPT_FAILURE_S * 1000)
+    clock.advance_ms(dns.FAILURE_TTL_S * 1000)
     rule.resolve("no.test.com", 80)
     assert names.asked == ["no.test.com", "empty.test.com", "no.test.com"]
 
@@ -87,7 +87,7 @@ def test_a_resolver_that_hangs_is_not_waited_for():
     found = rule.resolve("a.test.com", 80)
 
     release.set()
-    assert found == Unresolved("a.test.com: no answer from DNS within 0.01 s")
+    assert found == Unresolved("a.test.com: no response from DNS within 0.01 s")
 
 
 def test_a_name_too_long_for_dns_is_unresolved():
@@ -97,7 +97,7 @@ def test_a_name_too_long_for_dns_is_unresolved():
 
 
 def test_few_answers_are_remembered(monkeypatch):
-    monkeypatch.setattr(dns, "MAX_KEPT", 2)
+    monkeypatch.setattr(dns, "MAX_ENTRIES", 2)
     names = Names(a_com=[["8.8.8.8"]], b_com=[["8.8.8.8"]], c_com=[["8.8.8.8"]])
     rule = ssrf_filter(names)
 
