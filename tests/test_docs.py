@@ -16,6 +16,7 @@ PAGES = sorted(
         *ROOT.glob("examples/*.md"),
     ]
 )
+SOURCES = {".py", ".lua", ".html"}
 GLOSSARY = (DOCS / "glossary.md").read_text()
 ARCHITECTURE = (DOCS / "architecture.md").read_text()
 
@@ -66,7 +67,9 @@ def test_the_tree_in_the_architecture_is_that_of_the_package():
         f"aragog/{path.relative_to(package)}"
         for pattern in ("*/", "*/*/")
         for path in package.glob(pattern)
-        if path.is_dir() and path.name != "__pycache__" and any(path.rglob("*[!c]"))
+        if path.is_dir()
+        and path.name != "__pycache__"
+        and any(f.suffix in SOURCES for f in path.rglob("*"))
     }
     documented = [row[0].strip("`") for row in rows(ARCHITECTURE, "Where the code is")]
 

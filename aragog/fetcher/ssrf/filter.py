@@ -220,11 +220,10 @@ class SsrfFilter:
         return None
 
     def _vet_mapped(self, to: tuple[IP, int | None], port: int) -> Resolution:
-        """A mapping says where, `allowed_networks` says whether: one setting grants, not two."""
         """
-        The operator named host and address together: that is the permission, for this host alone.
+        The entry in `host_map` permits this address, for this host alone.
 
-        Were a network to be allowed for it as well, every URL could lead there.
+        `allowed_networks` is not asked: a network allowed there is open to every URL.
         """
         address, mapped_port = to
         return Vetted(((str(address), mapped_port or port),))
