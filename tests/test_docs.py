@@ -144,6 +144,14 @@ def test_a_page_names_settings_that_exist(page):
     assert [pair for pair in named if not hasattr(sections[pair[0]], pair[1])] == []
 
 
+def test_the_page_about_s3_lists_the_response_headers_that_are_stored():
+    from aragog.pipeline.fetch_results import KEPT_HEADERS
+
+    page = (DOCS / "s3.md").read_text()
+
+    assert sorted(name for name in KEPT_HEADERS if f"`{name}`" not in page) == []
+
+
 def test_every_page_is_in_the_readme():
     readme = (ROOT / "README.md").read_text()
 
