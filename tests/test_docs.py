@@ -1,0 +1,165 @@
+"""What the documentation says about the code is true."""
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *DOCS.rglob("*.md"),
+        *ROOT.glob("aragog/**/*.md"),
+        *ROOT.glob("examples/*.md"),
+    ]
+)
+SOURCES = {".py", ".lua", ".html"}
+GLOSSARY = (DOCS / "glossary.md").read_text()
+ARCHITECTURE = (DOCS / "architecture.md").read_text()
+
+
+def page_id(page):
+    return str(page.relative_to(ROOT))
+
+
+def rows(page, heading):
+    """The cells of the rows of the first table under a heading."""
+    part = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in part.splitlines() if line.startswith("|")][2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_the_glossary_links_modules_that_exist():
+    targets = re.findall(r"\]\((\.\./aragog/[^)]+)\)", GLOSSARY)
+
+    assert len(targets) > 100
+    assert [target for target in targets if not (DOCS / target).is_file()] == []
+
+
+def test_every_row_of_the_glossary_links_a_module():
+    table = [line for line in GLOSSARY.splitlines() if re.match(r"\| (?!term)", line)]
+
+    assert [line for line in table if "](../aragog/" not in line] == []
+
+
+def test_the_glossary_has_every_word_of_the_public_code():
+    from aragog.client import Aragog
+    from aragog.fetcher.outcome import Outcome
+    from aragog.pinlater.models import JobState
+    from aragog.pipeline.stages.enqueue import EnqueueStatus
+
+    words = {kind.__name__ for kind in get_args(Outcome)}
+    words |= {str(status.value) for status in EnqueueStatus}
+    words |= {str(state.value) for state in JobState}
+    words |= {"input", "status", "reason", "run_after", "canonical_url"}
+    words |= {"enqueue", "watch", "unwatch", "backlog", "counters", "in_flight"}
+
+    assert all(hasattr(Aragog, name) for name in ("enqueue", "watch", "unwatch", "backlog"))
+    assert sorted(word for word in words if word not in GLOSSARY) == []
+
+
+def test_the_tree_in_the_architecture_is_that_of_the_package():
+    package = ROOT / "aragog"
+    folders = {
+        f"aragog/{path.relative_to(package)}"
+        for pattern in ("*/", "*/*/")
+        for path in package.glob(pattern)
+        if path.is_dir()
+        and path.name != "__pycache__"
+        and any(f.suffix in SOURCES for f in path.rglob("*"))
+    }
+    documented = [row[0].strip("`") for row in rows(ARCHITECTURE, "Where the code is")]
+
+    assert sorted(documented) == sorted(folders)
+
+
+def test_every_redis_key_of_the_code_is_in_the_architecture():
+    sources = [
+        path.read_text()
+        for part in ("pipeline", "politeness")
+        for path in sorted((ROOT / "aragog" / part).rglob("*"))
+        if path.suffix in {".py", ".lua"}
+    ]
+    keys = {
+        key.rstrip(":")
+        for text in sources
+        for key in re.findall(r"\{(?:self\._)?prefix\}([a-z_]+(?:[.:][a-z_]+)?)", text)
+    }
+    documented = " ".join(row[0] for row in rows(ARCHITECTURE, "Keys in Redis"))
+    names = {name.partition(":<")[0] for name in re.findall(r"`([^`]+)`", documented)}
+
+    assert len(keys) > 10
+    assert sorted(keys - names) == []
+
+
+@pytest.mark.parametrize("page", ["architecture.md", "store.md"])
+def test_a_page_lists_the_tables_that_the_store_has(page):
+    from aragog.zen.tables import TABLES
+
+    cells = [row[0] for row in rows((DOCS / page).read_text(), "Tables")]
+
+    assert {name for cell in cells for name in re.findall(r"`(\w)`", cell)} == set(TABLES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_a_page_names_files_that_exist(page):
+    named = re.findall(
+        r"(?<![\w/.])((?:aragog|tests|tasks|workers|bench|deploy|docs|scripts|examples)/[\w/.-]+)",
+        page.read_text(),
+    )
+    files = {name.rstrip(".") for name in named if not re.match(r"aragog/\d", name)}
+
+    assert sorted(name for name in files if not (ROOT / name).exists()) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_a_page_names_modules_that_exist(page):
+    text = page.read_text()
+    modules = set(re.findall(r"`((?:aragog|bench)(?:\.[a-z_0-9]+)+)`", text))
+    modules |= set(re.findall(r"python -m (bench\.\w+)", text))
+
+    missing = [
+        name
+        for name in sorted(modules - {"aragog.toml"})
+        if not (ROOT / name.replace(".", "/")).with_suffix(".py").exists()
+        and not (ROOT / name.replace(".", "/")).exists()
+        and not (ROOT / name.rpartition(".")[0].replace(".", "/")).with_suffix(".py").exists()
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_a_page_names_settings_that_exist(page):
+    from dataclasses import fields
+
+    from aragog.settings import Settings
+
+    sections = {field.name: getattr(Settings(), field.name) for field in fields(Settings)}
+    pairs = re.findall(r"`([a-z]+)\.([a-z_0-9]+)`", page.read_text())
+    named = [pair for pair in pairs if hasattr(sections.get(pair[0]), "__dataclass_fields__")]
+
+    assert [pair for pair in named if not hasattr(sections[pair[0]], pair[1])] == []
+
+
+def test_the_page_about_s3_lists_the_response_headers_that_are_stored():
+    from aragog.pipeline.fetch_results import KEPT_HEADERS
+
+    page = (DOCS / "s3.md").read_text()
+
+    assert sorted(name for name in KEPT_HEADERS if f"`{name}`" not in page) == []
+
+
+def test_every_page_is_in_the_readme():
+    readme = (ROOT / "README.md").read_text()
+
+    assert [page.name for page in DOCS.glob("*.md") if f"docs/{page.name}" not in readme] == []
+
+
+def test_the_changelog_has_each_section_of_a_version_once():
+    for version in (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1:]:
+        sections = re.findall(r"^### (.+)$", version, re.MULTILINE)
+
+        assert len(sections) == len(set(sections))
