@@ -50,7 +50,7 @@ def test_a_new_url_of_a_taken_down_site_is_refused_by_every_write(a_stand, site)
         lambda: store.merge_alias(NEW, OTHER),
         lambda: store.merge_alias(OTHER, NEW),
         lambda: store.schedule(NEW, NOW_MS),
-        lambda: store.hold(NEW, "somebody"),
+        lambda: store.watch(NEW, "somebody"),
     ):
         with pytest.raises(TakenDown):
             write()
@@ -102,7 +102,7 @@ def test_nothing_of_a_page_stays_in_any_table(a_stand):
     a_stand.fold()
     store.write_pages([secret_page(GONE, NOW_MS + 30, links=[THIRD, OTHER])])
     store.write_pages([page(THIRD, NOW_MS + 30, links=[OTHER])])
-    store.hold(GONE, "the owner")
+    store.watch(GONE, "the owner")
     a_stand.clock.advance_ms(10)
     assert rows_with(a_stand, SECRET) >= {"n", "f"}
 
