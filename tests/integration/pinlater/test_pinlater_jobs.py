@@ -11,6 +11,7 @@ from aragog.pinlater.job_types import JobTypes
 from aragog.pinlater.models import JobState
 from tests.support.celery_worker import ROOT, Worker
 from tests.support.pinlater_app import make
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
 
