@@ -4,8 +4,10 @@
 BIN := .venv/bin
 URLS ?=
 DEPTH ?= 0
+WORKERS ?= auto
+PYTEST := $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
-.PHONY: help setup run up down test check lint types layers fix bench lock hbase s3 clean
+.PHONY: help setup run up down test unit check lint types layers fix bench lock hbase s3 clean
 
 help:  ## show what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,8 +24,11 @@ up: setup  ## start the system and keep it running
 down: setup  ## stop it
 	@$(BIN)/aragog down
 
-test: setup  ## run the tests, on private servers
-	@$(BIN)/pytest $(ARGS)
+test: setup  ## run the tests, on private servers, in WORKERS processes (one a core)
+	@$(PYTEST) $(ARGS)
+
+unit: setup  ## run the unit tests only: they start no server
+	@$(PYTEST) tests/unit -m "not redis" $(ARGS)
 
 check: lint types layers test  ## everything that is checked before a change lands
 

@@ -7,6 +7,7 @@ settings.register_profile("house", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("house")
 
 pytest_plugins = [
+    "tests.support.scheduling",
     "tests.support.hbase_server",
     "tests.support.s3_server",
     "tests.support.origin",

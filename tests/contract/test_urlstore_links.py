@@ -145,7 +145,8 @@ def test_a_removal_is_never_folded_before_the_addition_it_removes(a_stand, monke
         a_stand.store.write_pages([page(url, at_ms, links=links)])
         (key, row), *_ = [(k, r) for k, r in journal.scan(b"", b"\xff") if k not in seen]
         moved = bytes([next(buckets)]) + key[1:]
-        journal.delete(key, at_ms=a_stand.clock.now_ms())
+        if moved != key:  # a delete would hide what is put back with the same timestamp
+            journal.delete(key, at_ms=a_stand.clock.now_ms())
         journal.put(moved, {c: cell.value for c, cell in row.items()}, at_ms=a_stand.clock.now_ms())
         seen.add(moved)
 

@@ -6,10 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
+
+from tests.support.waiting import WITHIN_S, wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,17 +43,17 @@ class Worker:
                 start_new_session=True,
             )  # fmt: skip
 
-    def start(self, timeout_s: float = 60.0) -> Self:
+    def start(self, timeout_s: float = WITHIN_S) -> Self:
         before = self.log.stat().st_size if self.log.exists() else 0
         self.launch()
-        eventually(
+        wait_until(
             lambda: b" ready." in self.log.read_bytes()[before:] or self.process.poll() is not None,
             timeout_s,
         )
         assert self.process.poll() is None, self.log.read_text()
         return self
 
-    def stop(self, timeout_s: float = 60.0) -> None:
+    def stop(self, timeout_s: float = WITHIN_S) -> None:
         """A warm shutdown."""
         if self.process is not None:
             self.process.terminate()
@@ -75,11 +76,3 @@ class Worker:
 
     def __exit__(self, *exc: object) -> None:
         self.stop()
-
-
-def eventually(fact: Callable[[], object], timeout_s: float = 60.0) -> None:
-    """Return as soon as `fact()` is true; fail after `timeout_s`."""
-    until = time.monotonic() + timeout_s
-    while not fact():
-        assert time.monotonic() < until, f"not within {timeout_s} s"
-        time.sleep(0.02)

@@ -9,9 +9,9 @@ import redis
 from aragog.bootstrap import url_store
 from aragog.client import Aragog
 from aragog.pinlater.admin import Admin
-from tests.support.celery_worker import eventually
 from tests.support.origin import Origin, answer, page
 from tests.support.standalone import standalone
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
@@ -75,7 +75,7 @@ def test_fetching_stops_by_itself_while_a_later_stage_stands_still(stage):
         crawl.admin.pause(stage)
         with Aragog(system.settings) as client:
             client.enqueue(urls)
-            eventually(crawl.held_back, 120)
+            wait_until(crawl.held_back, 120)
             asked = len(crawl.asked())
             assert asked < len(urls)
             assert crawl.spool_bytes() <= SPOOL
@@ -95,14 +95,14 @@ def test_an_urgent_url_is_stored_while_ordinary_ones_wait_for_room():
         crawl.admin.pause("canonicalize")
         with Aragog(system.settings) as client:
             client.enqueue(urls)
-            eventually(crawl.held_back, 120)
+            wait_until(crawl.held_back, 120)
             client.enqueue(["http://now.test/"], priority=0)
-            eventually(lambda: crawl.asked()["now.test/"], 60)
-            eventually(lambda: crawl.admin.status("canonicalize").sizes.by_priority[0], 60)
+            wait_until(lambda: crawl.asked()["now.test/"], 60)
+            wait_until(lambda: crawl.admin.status("canonicalize").sizes.by_priority[0], 60)
 
             # It stands before everything that waits for canonicalize, and goes before it.
             crawl.admin.resume("canonicalize")
-            eventually(lambda: not client._waiting.waits("http://now.test/"), 60)
+            wait_until(lambda: not client._waiting.waits("http://now.test/"), 60)
             assert client.counters()["stored"] < len(urls)
             system.finish(client)
 
@@ -113,10 +113,10 @@ def test_a_full_redis_fails_no_job_and_the_crawl_goes_on_when_there_is_room():
         crawl = Crawl(system, origin)
         with Aragog(system.settings) as client:
             client.enqueue(urls)
-            eventually(lambda: client.counters().get("stored", 0) > 50, 120)
+            wait_until(lambda: client.counters().get("stored", 0) > 50, 120)
             crawl.redis.config_set("maxmemory", 1)
             # What was fetched is stored although nothing new is taken.
-            eventually(lambda: crawl.spool_bytes() == 0, 120)
+            wait_until(lambda: crawl.spool_bytes() == 0, 120)
             time.sleep(3)
             crawl.redis.config_set("maxmemory", 0)
             system.finish(client)
@@ -136,7 +136,7 @@ def test_other_domains_do_not_wait_for_the_first_visits_of_a_large_one():
             client.enqueue(large)
             client.enqueue(others)
             crawl.admin.resume("fetch")
-            eventually(lambda: crawl.stored(others) == len(others), 120)
+            wait_until(lambda: crawl.stored(others) == len(others), 120)
 
             # Messages of the large one that nobody has looked at yet.
             assert crawl.admin.status("fetch").sizes.by_priority[6] > 0

@@ -12,8 +12,9 @@ from kombu import Consumer, Queue
 from aragog.pinlater import publish_receipts
 from aragog.pinlater.claims import stop_claims
 from aragog.pinlater.models import JobState, NewJob
-from tests.support.celery_worker import Worker, eventually
+from tests.support.celery_worker import Worker
 from tests.support.pinlater_app import make
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
 
@@ -44,9 +45,9 @@ def test_a_solo_worker_runs_the_most_urgent_task_first_and_its_own_queue(place, 
     env = place.env | {"ARAGOG_TEST_CONF": json.dumps(options)}
 
     with Worker(APP, tmp_path / "log", env=env, args=["-P", "solo", "-n", "me@here"]):
-        eventually(lambda: len(place.notes()) == 4)
+        wait_until(lambda: len(place.notes()) == 4)
         place.app.send_task("say", ("you",), exchange="C.dq2", routing_key="me@here")
-        eventually(lambda: len(place.notes()) == 5)
+        wait_until(lambda: len(place.notes()) == 5)
         runs_tasks_now_later_and_again(place.app)
 
     assert place.notes() == ["0", "5", "7", "9", "you"]
@@ -58,10 +59,10 @@ def test_a_free_thread_gets_a_task_while_most_others_are_busy(place, tmp_path):
     with Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c20"]):
         for number in range(17):
             place.app.send_task("gated", (number,))
-        eventually(lambda: len(place.notes()) == 17)
+        wait_until(lambda: len(place.notes()) == 17)
         for text in ("a", "b", "c"):
             place.app.send_task("say", (text,))
-        eventually(lambda: len(place.notes()) == 20)
+        wait_until(lambda: len(place.notes()) == 20)
         place.client.set("gate is open", 1)
 
 
@@ -70,11 +71,11 @@ def test_a_worker_that_must_not_prefetch_takes_what_it_can_begin(place, tmp_path
     with Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]):
         for number in range(8):
             place.app.send_task("gated", (number,))
-        eventually(lambda: len(place.notes()) == 2)
+        wait_until(lambda: len(place.notes()) == 2)
         time.sleep(1.0)
         held = place.running()
         place.client.set("gate is open", 1)
-        eventually(lambda: place.shard.sizes("celery").succeeded == 8)
+        wait_until(lambda: place.shard.sizes("celery").succeeded == 8)
 
     assert held == 2
 
@@ -138,7 +139,7 @@ def eventually_sizes(place, *, ended):
         sizes = place.shard.sizes("celery")
         return sizes.succeeded + sizes.failed == ended
 
-    eventually(done)
+    wait_until(done)
     return place.shard.sizes("celery")
 
 
@@ -149,19 +150,19 @@ def test_control_inspect_revoke_events_and_purge_go_on_working(staffed):
         receiver = staffed.app.events.Receiver(connection, handlers={"*": seen.append})
         watch = threading.Thread(target=receiver.capture, kwargs={"wakeup": False})
         watch.start()
-        eventually(lambda: seen)  # a heartbeat
+        wait_until(lambda: seen)  # a heartbeat
         asleep = staffed.app.send_task("say", ("long", 4.0))
         revoked = staffed.app.send_task("say", ("revoked",), countdown=3.0)
         staffed.app.control.revoke(revoked.id)
-        eventually(lambda: "long" in staffed.notes())
+        wait_until(lambda: "long" in staffed.notes())
         inspect = staffed.app.control.inspect(timeout=60, limit=1)
         [active] = inspect.active().values()
-        eventually(lambda: staffed.shard.sizes("celery").pending == 0)
+        wait_until(lambda: staffed.shard.sizes("celery").pending == 0)
         for _ in range(3):
             staffed.app.send_task("say", ("never",), countdown=3600)
         purged = staffed.app.control.purge()
-        eventually(lambda: "long done" in staffed.notes() and staffed.running() == 0)
-        eventually(lambda: any(e["type"] == "task-revoked" for e in seen))
+        wait_until(lambda: "long done" in staffed.notes() and staffed.running() == 0)
+        wait_until(lambda: any(e["type"] == "task-revoked" for e in seen))
         receiver.should_stop = True
         watch.join()
 
@@ -178,7 +179,7 @@ def test_tasks_that_wait_on_the_server_are_shown_as_scheduled_in_celerys_form(st
     staffed.app.send_task("nobody knows it", countdown=60)
     staffed.shard.enqueue("celery", [NewJob(b"no message", delay_ms=60_000)])
     staffed.app.send_task("boom")  # failed at once, it is not scheduled
-    eventually(lambda: staffed.shard.sizes("celery").failed == 1)
+    wait_until(lambda: staffed.shard.sizes("celery").failed == 1)
     inspect = staffed.app.control.inspect(timeout=60, limit=1)
 
     [(worker, scheduled)] = inspect.scheduled().items()
@@ -216,7 +217,7 @@ def test_a_task_far_longer_than_a_claim_runs_once_beside_a_second_worker(staffed
     with Worker(APP, tmp_path / "log2", env=env, args=["-P", "solo", "-n", "second@here"]):
         staffed.app.send_task("say", ("slow", 4.0))
         staffed.app.send_task("say", ("later",), countdown=4.0)
-        eventually(lambda: len(staffed.notes()) == 3)
+        wait_until(lambda: len(staffed.notes()) == 3)
 
     assert sorted(staffed.notes()) == ["later", "slow", "slow done"]
 
@@ -230,7 +231,7 @@ def test_an_eta_of_three_hours_is_delivered_once(staffed):
 
     [(job, due_ms)] = staffed.client.zrange(waiting, 0, -1, withscores=True)
     staffed.client.zadd(waiting, {job: due_ms - 3 * 3600 * 1000})
-    eventually(staffed.notes)
+    wait_until(staffed.notes)
     time.sleep(2.0)
 
     assert staffed.notes() == ["in three hours"]
@@ -240,10 +241,10 @@ def test_a_unique_task_is_answered_that_it_is_already_there(staffed):
     with publish_receipts.collect_receipts() as told:
         for _ in range(2):
             staffed.app.send_task("say", ("once", 0.2), countdown=0.5, unique_key="page 7")
-    eventually(lambda: "once done" in staffed.notes() and staffed.running() == 0)
+    wait_until(lambda: "once done" in staffed.notes() and staffed.running() == 0)
     with publish_receipts.collect_receipts() as later:
         staffed.app.send_task("say", ("again",), unique_key="page 7")
-    eventually(lambda: "again" in staffed.notes())
+    wait_until(lambda: "again" in staffed.notes())
 
     assert [a.already_there for a in told + later] == [False, True, False]
     assert staffed.notes() == ["once", "once done", "again"]
@@ -260,7 +261,7 @@ def test_a_batch_of_tasks_is_published_together_and_each_is_due_in_its_time(staf
         before = list(told)
         batch.flush()
 
-    eventually(lambda: len(staffed.notes()) == 30)
+    wait_until(lambda: len(staffed.notes()) == 30)
     assert before == []
     assert len({answer.job_id for answer in told}) == 30
     assert staffed.shard.stats("celery")["enqueued"] == 30
@@ -271,7 +272,7 @@ def test_a_backlog_of_the_stock_transport_is_worked_off(staffed):
         for i in range(3):
             stock.send_task("say", (str(i),))
 
-    eventually(lambda: sorted(staffed.notes()) == ["0", "1", "2"])
+    wait_until(lambda: sorted(staffed.notes()) == ["0", "1", "2"])
 
 
 def test_a_stopped_worker_gives_back_what_it_had_not_begun(place, tmp_path):
@@ -280,8 +281,8 @@ def test_a_stopped_worker_gives_back_what_it_had_not_begun(place, tmp_path):
     with Worker(APP, tmp_path / "log", env=env, args=["-c1"]):
         for i in range(5):
             place.app.send_task("say", (str(i), 1.0))
-        eventually(lambda: place.running() == 5)
-        eventually(place.notes)
+        wait_until(lambda: place.running() == 5)
+        wait_until(place.notes)
 
     sizes = place.shard.sizes("celery")
     assert (sizes.running, sizes.due + sizes.succeeded) == (0, 5)
@@ -317,8 +318,8 @@ def test_a_message_that_is_none_ends_no_worker_and_is_kept_as_failed(place, tmp_
     place.app.send_task("say", ("last",))
 
     with Worker(APP, tmp_path / "log", env=place.env, args=["-P", pool, "-c1"]):
-        eventually(lambda: place.notes() == ["first", "last"])
-        eventually(lambda: place.shard.sizes("celery").failed == len(broken))
+        wait_until(lambda: place.notes() == ["first", "last"])
+        wait_until(lambda: place.shard.sizes("celery").failed == len(broken))
 
     failed = place.shard.jobs("celery", JobState.FAILED, limit=50)
     assert {job.attempts for job in failed} == {1}

@@ -18,8 +18,9 @@ from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pinlater.models import NewJob
 from aragog.pinlater.shard import RedisShard
 from aragog.standalone.redis_server import RedisServer
-from tests.support.celery_worker import Worker, eventually
+from tests.support.celery_worker import Worker
 from tests.support.pinlater_app import make
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
 
@@ -38,7 +39,7 @@ def test_all_but_what_a_killed_worker_held_runs_exactly_once(place, tmp_path):
     with place.app.producer_pool.acquire(block=True) as producer, producer.batch():
         for number in range(in_flight + waiting):
             place.app.send_task("gated", (number,), producer=producer)
-    eventually(lambda: place.running() == in_flight and len(place.notes()) == 50)
+    wait_until(lambda: place.running() == in_flight and len(place.notes()) == 50)
     worker.kill()
     held = {
         json.loads(job.body)["headers"]["argsrepr"].strip("(,)")
@@ -47,7 +48,7 @@ def test_all_but_what_a_killed_worker_held_runs_exactly_once(place, tmp_path):
     place.client.set("gate is open", 1)
 
     with Worker(APP, tmp_path / "log2", env=env, args=["-P", "threads", "-c10"]):
-        eventually(lambda: place.shard.sizes("celery").succeeded == in_flight + waiting)
+        wait_until(lambda: place.shard.sizes("celery").succeeded == in_flight + waiting)
 
     ran = Counter(place.notes())
     assert len(held) == in_flight
@@ -62,15 +63,15 @@ def test_a_killed_worker_of_several_queues_loses_none_of_their_jobs(place, tmp_p
     worker = Worker(APP, tmp_path / "log", env=with_conf(place), args=args).start()
     for queue in queues:
         place.app.send_task("gated", (queue,), queue=queue)
-    eventually(lambda: sorted(place.notes()) == queues)
+    wait_until(lambda: sorted(place.notes()) == queues)
     place.app.send_task("say", ("quick",), queue=queues[0])
-    eventually(lambda: place.shard.sizes(queues[0]).succeeded == 1)
+    wait_until(lambda: place.shard.sizes(queues[0]).succeeded == 1)
     assert [place.running(queue) for queue in queues] == [1] * 5
     worker.kill()
     place.client.set("gate is open", 1)
 
     with Worker(APP, tmp_path / "log2", env=with_conf(place), args=args):
-        eventually(
+        wait_until(
             lambda: sum(place.shard.sizes(queue).succeeded for queue in queues) == 1 + len(queues)
         )
 
@@ -86,12 +87,12 @@ def test_a_broker_that_restarts_costs_no_job_and_doubles_what_ran_at_most(own_pl
             for i in range(4):
                 own_place.app.send_task("say", (f"slow{i}", 4.0))
             own_place.app.send_task("say", ("eta",), countdown=5)
-            eventually(lambda: own_place.running() == 4)
+            wait_until(lambda: own_place.running() == 4)
             time.sleep(1.2)
             own_place.server.stop()
             time.sleep(2)
             own_place.server.start()
-            eventually(lambda: own_place.shard.sizes("celery").succeeded == 5)
+            wait_until(lambda: own_place.shard.sizes("celery").succeeded == 5)
 
             assert worker.process.poll() is None
         with make("memory://", other.url.replace("unix", "redis+socket")) as app:
@@ -124,9 +125,9 @@ def test_a_worker_whose_broker_died_logs_no_attribute_error(own_place, tmp_path,
         APP, tmp_path / "log", env=with_conf(own_place), args=["-P", pool, "-c2"]
     ) as worker:
         own_place.server.kill()
-        eventually(lambda: "Cannot connect" in worker.log.read_text())
+        wait_until(lambda: "Cannot connect" in worker.log.read_text())
         own_place.server.start()
-        eventually(lambda: worker.log.read_text().count("Connected to") == 2)
+        wait_until(lambda: worker.log.read_text().count("Connected to") == 2)
         done = own_place.app.send_task("add", (1, 2)).get(timeout=60)
 
     assert done == 3
@@ -155,13 +156,13 @@ def test_a_worker_goes_on_after_its_broker_was_a_replica_for_a_while(own_place, 
                 own_place.app.send_task("say", (f"running {i}", 3.0))
             for i in range(10):
                 own_place.app.send_task("say", (f"waiting {i}",), countdown=1)
-            eventually(lambda: own_place.running() == 2)
+            wait_until(lambda: own_place.running() == 2)
             own_place.client.replicaof("127.0.0.1", 1)
             with pytest.raises(OperationalError):
                 own_place.app.send_task("say", ("refused",), retry=False)
             time.sleep(3)
             own_place.client.replicaof("no", "one")
-            eventually(lambda: own_place.shard.sizes("celery").succeeded == 12)
+            wait_until(lambda: own_place.shard.sizes("celery").succeeded == 12)
 
             assert worker.process.poll() is None
         with redis.Redis.from_url(other.url) as client:
@@ -214,12 +215,12 @@ def test_a_worker_reads_all_shards_and_a_lost_one_keeps_its_jobs(two, tmp_path):
             waiting = shards[1].sizes("celery").pending
             second.stop()
             with Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]):
-                eventually(lambda: shards[0].sizes("celery").succeeded == 40 - waiting)
+                wait_until(lambda: shards[0].sizes("celery").succeeded == 40 - waiting)
                 for i in range(5):
                     app.send_task("say", (f"after {i}",))
-                eventually(lambda: shards[0].sizes("celery").succeeded == 45 - waiting)
+                wait_until(lambda: shards[0].sizes("celery").succeeded == 45 - waiting)
                 second.start()
-                eventually(lambda: shards[1].sizes("celery").succeeded == waiting)
+                wait_until(lambda: shards[1].sizes("celery").succeeded == waiting)
 
     assert 5 < waiting < 35
 
@@ -244,9 +245,9 @@ def test_a_shard_that_hangs_is_left_out_and_keeps_its_jobs(two, tmp_path):
         second.process.send_signal(signal.SIGSTOP)
         for i in range(40):
             app.send_task("say", (str(i),))
-        eventually(lambda: client.llen("notes") >= 80 - waiting)
+        wait_until(lambda: client.llen("notes") >= 80 - waiting)
         second.process.send_signal(signal.SIGCONT)
-        eventually(lambda: shards[1].sizes("celery").succeeded >= waiting)
+        wait_until(lambda: shards[1].sizes("celery").succeeded >= waiting)
         notes = {note.decode() for note in client.lrange("notes", 0, -1)}
 
     assert 5 < waiting < 35

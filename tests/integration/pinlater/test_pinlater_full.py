@@ -17,7 +17,8 @@ from aragog.errors import BrokerUnavailable
 from aragog.pinlater.models import JobState, Nack, NewJob
 from aragog.pinlater.shard import RedisShard
 from aragog.standalone.redis_server import RedisServer
-from tests.support.celery_worker import Worker, eventually
+from tests.support.celery_worker import Worker
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
 
@@ -87,7 +88,7 @@ def test_workers_outlive_a_full_server_and_retries_are_not_lost(own_place, tmp_p
 
             with pytest.raises(kombu.exceptions.OperationalError, match="memory is full"):
                 app.send_task("say", ("refused",))
-            eventually(lambda: notes.llen("notes") >= 4)
+            wait_until(lambda: notes.llen("notes") >= 4)
             assert own_place.shard.sizes("celery").failed == 0
             client.config_set("maxmemory", 0)
             notes.set("enough", 1)
@@ -95,7 +96,7 @@ def test_workers_outlive_a_full_server_and_retries_are_not_lost(own_place, tmp_p
 
             # A job on its way back is for a moment neither waiting nor running: ask what it said.
             expected = {b"second", b"third", b"first done"}
-            eventually(lambda: expected <= set(notes.lrange("notes", 0, -1)))
+            wait_until(lambda: expected <= set(notes.lrange("notes", 0, -1)))
             assert worker.process.poll() is None
         said = [note.decode() for note in notes.lrange("notes", 0, -1)]
         notes.close()
@@ -115,9 +116,9 @@ def test_a_worker_that_starts_on_a_full_server_works_once_there_is_room(own_plac
     worker = Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c1"])
     own_place.client.config_set("maxmemory", 1)
     worker.launch()
-    eventually(lambda: b"memory" in worker.log.read_bytes() or worker.process.poll() is not None)
+    wait_until(lambda: b"memory" in worker.log.read_bytes() or worker.process.poll() is not None)
 
     assert worker.process.poll() is None, worker.log.read_text()
     own_place.client.config_set("maxmemory", 0)
-    eventually(lambda: own_place.notes() == ["at last"])
+    wait_until(lambda: own_place.notes() == ["at last"])
     worker.stop()

@@ -9,8 +9,9 @@ import pytest
 from aragog.errors import ConfigError
 from aragog.pinlater.job_types import JobTypes
 from aragog.pinlater.models import JobState
-from tests.support.celery_worker import ROOT, Worker, eventually
+from tests.support.celery_worker import ROOT, Worker
 from tests.support.pinlater_app import make
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
 
@@ -23,11 +24,11 @@ def test_a_job_type_is_a_function_and_a_section(place, tmp_path):
             env=os.environ | env, cwd=ROOT, capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
         letters = tmp_path / "letters.txt"
-        eventually(lambda: letters.exists() and len(letters.read_text().splitlines()) == 2)
-        eventually(lambda: place.shard.sizes("images").failed == 1)
+        wait_until(lambda: letters.exists() and len(letters.read_text().splitlines()) == 2)
+        wait_until(lambda: place.shard.sizes("images").failed == 1)
         (tmp_path / "cat.img").write_bytes(b"a picture of a cat")
         place.shard.retry("images", limit=1)
-        eventually((tmp_path / "cat.10.img").exists)
+        wait_until((tmp_path / "cat.10.img").exists)
 
     assert out == "resize: enqueued\nresize: already there\n"
     assert letters.read_text() == "Hello, Ada!\nHello, Grace!\n"

@@ -6,8 +6,9 @@ import pytest
 import redis
 
 from aragog.pinlater.brokers import celery_settings
-from tests.support.celery_worker import Worker, eventually
+from tests.support.celery_worker import Worker
 from tests.support.pinlater_app import make
+from tests.support.waiting import wait_until
 
 
 def plain(settings):
@@ -29,7 +30,7 @@ def runs_plain_tasks(broker, notes_url, tmp_path):
         app.send_task("say", ("now",), priority=3, unique_key="not known here")
         app.send_task("say", ("later",), countdown=1.0)
         app.send_task("later")
-        eventually(lambda: client.llen("notes") >= 4)
+        wait_until(lambda: client.llen("notes") >= 4)
         return sorted(note.decode() for note in client.lrange("notes", 0, -1))
 
 

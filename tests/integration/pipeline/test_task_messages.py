@@ -14,8 +14,9 @@ from aragog.pinlater.dead_letters import QUEUE, REASON
 from aragog.pinlater.models import JobState
 from aragog.pinlater.shard import RedisShard
 from aragog.pipeline.routing import FETCH, QUEUE_OF, QUEUES
-from tests.support.celery_worker import Worker, eventually
+from tests.support.celery_worker import Worker
 from tests.support.producer import producer_home
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
 
@@ -89,9 +90,9 @@ def test_one_url_a_list_or_a_batch_is_fetched_and_a_bad_entry_harms_no_other(
         it.send({"v": 99})
         it.send("a", "b", "c")
 
-        eventually(lambda: it.fetched() == KINDS)
+        wait_until(lambda: it.fetched() == KINDS)
         # What nobody can read is FAILED at its first attempt, with the reason.
-        eventually(lambda: shard.sizes("fetch").failed == 2)
+        wait_until(lambda: shard.sizes("fetch").failed == 2)
         failed = shard.jobs("fetch", JobState.FAILED, limit=10)
         client.close()
 
@@ -118,7 +119,7 @@ def test_a_message_that_cannot_be_read_is_a_dead_letter_on_other_brokers(
         send_all_kinds(it)
         it.send({"v": 99})
         it.send("what", task="aragog.unheard_of")
-        eventually(lambda: it.fetched() == KINDS)
+        wait_until(lambda: it.fetched() == KINDS)
 
         found = []
 
@@ -130,7 +131,7 @@ def test_a_message_that_cannot_be_read_is_a_dead_letter_on_other_brokers(
                     found.append(message)
             return len(found) == 2
 
-        eventually(look)
+        wait_until(look)
 
     bodies = {message.headers[REASON]: json.loads(message.body)[0] for message in found}
     assert sorted(map(str, bodies.values())) == ["['what']", "[{'v': 99}]"]

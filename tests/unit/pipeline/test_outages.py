@@ -77,6 +77,7 @@ def test_a_damaged_file_is_no_outage(outages, lines):
     assert lines() == []
 
 
+@pytest.mark.redis
 def test_the_board_tells_which_part_is_out_and_how_often_it_failed(outages, clock, redis_client):
     outages.board = OutageBoard(redis_client, prefix="t:")
     for _ in range(10):
@@ -92,6 +93,7 @@ def test_the_board_tells_which_part_is_out_and_how_often_it_failed(outages, cloc
     assert after["store"] == (False, 10)
 
 
+@pytest.mark.redis
 def test_an_outage_that_nobody_meets_any_more_is_over(outages, clock, redis_client):
     outages.board = OutageBoard(redis_client, prefix="t:")
     outages.failed("tasks.store", STORE)

@@ -1,0 +1,50 @@
+"""
+How pytest-xdist hands out the tests: file by file, the longest first, each server to one worker.
+
+A worker has its own Redis and S3 server. HBase takes 1 GB and nine seconds to start, RabbitMQ eight:
+all tests whose id names one of them run in the same worker. The other files stay whole, so that a
+module's fixture starts once. Files are ordered by the time they took, so that no worker is left with
+a minute of work when the other has none.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+ONE_WORKER = ("hbase", "rabbitmq")
+
+# What takes long, in the order in which it is handed out; whatever matches none comes after them.
+LONGEST_FIRST = ("hbase", "tests/system/", "pinlater/", "rabbitmq", "tests/integration/", "pages/")
+
+
+def scope_of(nodeid: str) -> str:
+    """The unit of work that a test belongs to: a shared server's name, or its file."""
+    named = (server for server in ONE_WORKER if server in nodeid)
+    return next(named, nodeid.partition("::")[0])
+
+
+def rank(nodeid: str) -> int:
+    """Place in the order of `LONGEST_FIRST`."""
+    found = (n for n, part in enumerate(LONGEST_FIRST) if part in nodeid)
+    return next(found, len(LONGEST_FIRST))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In a worker: the longest first. Without workers the order stays that of the files."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: rank(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """The scheduler of `--dist loadfile`, with `scope_of` in place of the file."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return scope_of(nodeid)
+
+    config.option.loadscopereorder = False
+    return Scheduling(config, log)

@@ -1,0 +1,18 @@
+"""The tests' own way of waiting says what it waited for."""
+
+import pytest
+
+from tests.support.waiting import wait_until
+
+
+def test_what_holds_is_returned_at_once():
+    values = iter([0, "", [7]])
+
+    assert wait_until(lambda: next(values)) == [7]
+
+
+def test_what_never_holds_is_told_with_its_place_and_last_value():
+    with pytest.raises(
+        AssertionError, match=r"(?s)\[\] after 0.01 s at .*test_waiting.py:\d+\nlog"
+    ):
+        wait_until(list, 0.01, otherwise=lambda: "log")
