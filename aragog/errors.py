@@ -95,7 +95,7 @@ class NotUnique(BadInput):
 
 
 class TakenDown(BadInput):
-    """A write to a URL that was taken down; only `UrlStore.lift_takedown` opens it again."""
+    """A write to a URL that was taken down; only `UrlStore.takedowns.lift` opens it again."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)

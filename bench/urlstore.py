@@ -233,19 +233,21 @@ def run(tables: Tables, bare, engine: str, scale: float, import_urls: int) -> No
     lists = [copied(tables, bare, target) for target in targets]
     ratio(
         "20 inlinks", "call", len(targets),
-        lambda: [store.inlinks(t, 20) for t in targets],
+        lambda: [store.links.inlinks(t, 20) for t in targets],
         lambda: [(bare.row(key[4:]), bare.row(key)) for key in lists],
     )  # fmt: skip
     ratio(
         "count of inlinks", "call", len(targets),
-        lambda: [store.count_inlinks(t) for t in targets],
+        lambda: [store.links.count_inlinks(t) for t in targets],
         lambda: [(bare.row(key[4:]), bare.row(key)) for key in lists],
     )  # fmt: skip
     hub, key = "https://hub.example/", node_id("https://hub.example/")
     made = build_hub(tables, key, 200_000)
     print(f"a hub of 200,000 inlinks: {made:.1f} us of CPU a link to fold and merge")
-    measure("hub: 20 inlinks", "call", 20, lambda: [store.inlinks(hub, 20) for _ in range(20)])
-    measure("hub: count", "call", 20, lambda: [store.count_inlinks(hub) for _ in range(20)])
+    measure(
+        "hub: 20 inlinks", "call", 20, lambda: [store.links.inlinks(hub, 20) for _ in range(20)]
+    )
+    measure("hub: count", "call", 20, lambda: [store.links.count_inlinks(hub) for _ in range(20)])
     rows = [
         (f"https://import{i % 997}.example/p/{i}", {"title": b"A title of a page"})
         for i in range(import_urls)
@@ -283,7 +285,7 @@ def build_hub(tables: Tables, key: bytes, count: int) -> float:
 
 
 def fold(store: UrlStore) -> None:
-    while store.compact_links(1000).journal_rows:
+    while store.maintenance.compact_links(1000).journal_rows:
         pass
 
 

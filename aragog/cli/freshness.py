@@ -69,9 +69,9 @@ def changes(
 ) -> None:
     """What became other on pages that were fetched again."""
     with store() as opened:
-        at = opened.changes_end() if cursor == "now" else cursor
+        at = opened.feed.end() if cursor == "now" else cursor
         while True:
-            page = opened.changes(at, 500, owner=owner, host=host)
+            page = opened.feed.changes(at, 500, owner=owner, host=host)
             for change in page.items:
                 _tell(change, opened.formats.to_json, as_json=as_json)
             if page.cursor == at or (at is None and not page.items):
@@ -108,8 +108,8 @@ def add_webhook(url: str, owner: str | None, host: str | None, secret: str | Non
     """Post changes to URL from now on."""
     key = secret or secrets.token_urlsafe(32)
     with _writing() as opened:
-        made = opened.webhooks.add(
-            url, key, owner=owner, host=host, cursor=opened.changes_end(), now_ms=_now_ms()
+        made = opened.feed.webhooks.add(
+            url, key, owner=owner, host=host, cursor=opened.feed.end(), now_ms=_now_ms()
         )
     echo(made.name if secret else f"{made.name}  secret: {key}")
 
@@ -118,7 +118,7 @@ def add_webhook(url: str, owner: str | None, host: str | None, secret: str | Non
 def list_webhooks() -> None:
     """Every webhook."""
     with store() as opened:
-        for webhook, _ in opened.webhooks.all():
+        for webhook, _ in opened.feed.webhooks.all():
             which = " ".join(
                 f"{name}={value}"
                 for name, value in (("owner", webhook.owner), ("host", webhook.host))
@@ -132,7 +132,7 @@ def list_webhooks() -> None:
 def remove_webhook(name: str) -> None:
     """Tell it no more."""
     with _writing() as opened:
-        if not opened.webhooks.remove(name, _now_ms()):
+        if not opened.feed.webhooks.remove(name, _now_ms()):
             echo(f"aragog: there is no webhook {name}", err=True)
             sys.exit(4)
 
@@ -143,7 +143,7 @@ def due(url: tuple[str, ...]) -> None:
     """When each URL is fetched again and why then; without URLs: how far refreshing is behind."""
     with store() as opened:
         if not url:
-            oldest = opened.oldest_due_ms(_now_ms())
+            oldest = opened.schedule.oldest_due_ms(_now_ms())
             late_s = 0 if oldest is None else (_now_ms() - oldest) / 1000
             echo(f"the oldest that is due has been due for {late_s:.0f} s")
         for one in url:
@@ -163,8 +163,8 @@ def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
     record = opened.get(url, [])
     yield "url", record.canonical_url if record else url
     yield "due", _moment(record.due_at_ms if record else None)
-    yield "held by", ", ".join(opened.holders(url)) or "nobody"
-    state = opened.refresh_state(url)
+    yield "held by", ", ".join(opened.schedule.watchers(url)) or "nobody"
+    state = opened.schedule.refresh_state(url)
     if state is None:
         return
     yield "usual interval", span(state.usual_s)
@@ -182,7 +182,7 @@ def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
 def _scarcity(opened: UrlStore, url: str, state: RefreshState) -> Iterator[tuple[str, str]]:
     """Where more of the domain is due than its rate allows: what that means for this page."""
     names = {registered_domain(url), host(url)}
-    budget = max(opened.budgets(sorted(names)).values(), key=lambda b: b.price_s)
+    budget = max(opened.schedule.budgets(sorted(names)).values(), key=lambda b: b.price_s)
     if budget.price_s:
         yield "scarce", f"a fetch must buy {span(budget.price_s)} of freshness in this domain"
         yield "a fetch now buys", span(marginal_freshness_s(state, budget, _now_ms()))
@@ -215,14 +215,14 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool) -> None:
     counts: Counter[str] = Counter()
     with _writing() as opened, _bar() as progress, _doing(tasks=tasks) as do:
         name = f"{WALK} {host or ''}".strip()
-        begin = None if afresh else opened.bookmark(name)
+        begin = None if afresh else opened.maintenance.bookmark(name)
         task = progress.add_task("reading again", total=None if host else 1.0)
         for stretch in walk(opened, begin, host=host):
             urls = stretch.urls
             batches = [urls[at : at + BATCH] for at in range(0, len(urls), BATCH)]
             for found in do(batches):
                 counts += found
-            opened.set_bookmark(name, stretch.cursor)
+            opened.maintenance.set_bookmark(name, stretch.cursor)
             done = None if host else stretch.done
             progress.update(task, completed=done, description=f"{sum(counts.values()):,} read")
     words = (f"{number} {name}" for name, number in sorted(_named(counts).items()))

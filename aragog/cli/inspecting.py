@@ -68,7 +68,7 @@ def _freshness(settings: Settings) -> dict[str, Freshness]:
         return {}
     store = url_store(settings)
     try:
-        return store.freshness()
+        return store.maintenance.freshness()
     finally:
         store.close()
 

@@ -90,7 +90,7 @@ def repair() -> None:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with Progress(*columns, console=SafeConsole(stderr=True)) as progress:
             task = progress.add_task("walking", total=None)
-            report = opened.repair(
+            report = opened.maintenance.repair(
                 lambda name, rows: progress.update(task, description=f"{name}: {rows:,} rows")
             )
     for file in report.salvaged:
@@ -221,7 +221,7 @@ def takedown(url: str | None, host: str | None, domain: str | None) -> None:
     what = _one_of(url=url, host=host, domain=domain)
     settings = load_settings()
     with _store(settings) as opened:
-        count = opened.take_down(url=url, host=host, domain=domain)
+        count = opened.takedowns.take_down(url=url, host=host, domain=domain)
         echo(f"{what}: {count:,} URLs forgotten; it is refused from now on")
         _share_takedowns(opened, settings)
     for path in old_files(settings.data_dir / "store") if settings.store.engine == "sqlite" else ():
@@ -244,7 +244,7 @@ def adopt() -> None:
 def takedowns() -> None:
     """The hosts and domains that were taken down."""
     with _store(load_settings()) as opened:
-        for kind, name in opened.takedowns():
+        for kind, name in opened.takedowns.sites():
             echo(f"{kind:6} {name}")
 
 
@@ -261,7 +261,7 @@ def lift_takedown(url: str | None, host: str | None, domain: str | None) -> None
     what = _one_of(url=url, host=host, domain=domain)
     settings = load_settings()
     with _store(settings) as opened:
-        if not opened.lift_takedown(url, host=host, domain=domain):
+        if not opened.takedowns.lift(url, host=host, domain=domain):
             raise click.UsageError(f"{what} is not taken down; see `aragog store takedowns`")
         echo(f"{what} may be stored again")
         _share_takedowns(opened, settings)
@@ -276,7 +276,7 @@ def _share_takedowns(opened: UrlStore, settings: Settings) -> None:
     resolved = settings.resolved()
     with redis_client(resolved) as client:
         try:
-            SiteBlocks(client, prefix=resolved.redis.prefix).replace(opened.takedowns())
+            SiteBlocks(client, prefix=resolved.redis.prefix).replace(opened.takedowns.sites())
             if not settings.redis.url:
                 client.bgrewriteaof()
         except (BrokerUnavailable, redis.RedisError):
@@ -317,7 +317,7 @@ def copy(to: Path) -> None:
 def _urls_of(opened: UrlStore, host: str) -> Iterator[str]:
     cursor = None
     while True:
-        page = opened.list_host(host, cursor)
+        page = opened.pages.urls_of_host(host, cursor)
         yield from page.items
         cursor = page.cursor
         if cursor is None:

@@ -170,7 +170,7 @@ def _stored(url: str, components: Components) -> Iterator[Line]:
         return
     note = "provisional: not fetched itself yet" if found.provisional else ""
     yield Line("canonical", found.canonical_url, note)
-    for reason in store.canonical_reasons(url):
+    for reason in store.aliases.reasons(url):
         yield Line("because", reason)
     yield from _redirect(url, components)
     first = [name for name in FIRST if name in found.facts]
@@ -182,7 +182,7 @@ def _stored(url: str, components: Components) -> Iterator[Line]:
 
 
 def _redirect(url: str, components: Components) -> Iterator[Line]:
-    known = components.store().known_pages([url]).get(url)
+    known = components.store().pages.known([url]).get(url)
     if known and known.redirects_to and known.redirects_to != url:
         yield Line("redirects to", known.redirects_to)
     if known and known.gone:
@@ -215,10 +215,10 @@ def _fields(url: str, components: Components) -> Iterator[Line]:
 
 def _links(url: str, components: Components) -> Iterator[Line]:
     store = components.store()
-    out = store.outlinks(url, limit=MOST_OUTLINKS)
+    out = store.links.outlinks(url, limit=MOST_OUTLINKS)
     yield Line("outlinks", f"{len(out.items):,}{' or more' if out.cursor else ''}")
-    yield Line("inlinks", f"{store.count_inlinks(url):,}")
-    aliases = store.aliases(url)
+    yield Line("inlinks", f"{store.links.count_inlinks(url):,}")
+    aliases = store.aliases.of(url)
     for alias in aliases[:MOST_ALIASES]:
         yield Line("alias", alias)
     if len(aliases) > MOST_ALIASES:

@@ -236,7 +236,7 @@ def _store(components: Components) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "aragog_fold_lag_seconds",
         "Age of the oldest link not yet folded.",
-        value=components.store().fold_lag_ms() / 1000,
+        value=components.store().maintenance.compaction_lag_ms() / 1000,
     )
 
 
@@ -252,12 +252,12 @@ def _freshness(components: Components) -> Iterator[Metric]:
         "Of pages that are refreshed, those whose refresh is not overdue.",
         labels=["type"],
     )
-    for of, found in components.store().freshness(cached_s=FRESHNESS_S).items():
+    for of, found in components.store().maintenance.freshness(cached_s=FRESHNESS_S).items():
         age.add_metric([of, "0.5"], found.age_p50_s)
         age.add_metric([of, "0.95"], found.age_p95_s)
         on_time.add_metric([of], found.on_time)
     now_ms = components.clock.now_ms()
-    oldest_ms = components.store().oldest_due_ms(now_ms)
+    oldest_ms = components.store().schedule.oldest_due_ms(now_ms)
     yield from (age, on_time)
     yield GaugeMetricFamily(
         "aragog_refresh_lag_seconds",

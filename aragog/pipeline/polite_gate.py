@@ -43,7 +43,7 @@ class PoliteGate:
 
     def admit(self, url: str, given: str) -> Admission:
         """Whether the redirect target may be asked; `acquire_permit` waits for its slot."""
-        if self._services.store.refused([url]):
+        if self._services.store.takedowns.refused([url]):
             self.taken_down = True
             return Deny("was taken down")
         if blocked := self._services.overrides.blocked(host(url)):

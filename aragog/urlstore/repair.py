@@ -16,7 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from aragog.clock import Clock
-from aragog.urlstore.aliases.aliases import ALIAS, Aliases, alias_puts
+from aragog.urlstore.aliases.merger import ALIAS, AliasMerger, alias_puts
 from aragog.urlstore.content.compression import content_hash
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.links.compaction import Compactor
@@ -55,7 +55,7 @@ class Repair:
         self,
         tables: Tables,
         content: ContentStore,
-        aliases: Aliases,
+        aliases: AliasMerger,
         folder: Compactor,
         clock: Clock,
         *,

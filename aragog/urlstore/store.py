@@ -1,24 +1,225 @@
 """
 The UrlStore: metadata, content and links of URLs, by any spelling and through any alias.
 
-Reads and writes go to the URL that stands for the one asked for: it is normalized, its node is
-read together with what was asked, and only where that node points at another is there a second
-round trip. Nothing here is a transaction: every step may be repeated, and is written so that what
-a reader sees in between is old or new, never wrong.
+Reads and writes go to the canonical URL of the URL that is given: it is normalized, its node is
+read together with the requested cells, and only an alias needs a second round trip. There are no
+transactions: every step may be repeated, and is ordered so that a reader in between sees the old
+state or the new one, never a wrong one.
 """
 
 from __future__ import annotations
 
-from aragog.urlstore.store_reads import StoreReads
-from aragog.urlstore.store_schedule import StoreSchedule
-from aragog.urlstore.store_upkeep import StoreUpkeep
-from aragog.urlstore.store_writes import StoreWrites
+from collections.abc import Iterable, Mapping, Sequence
+
+from aragog.clock import Clock
+from aragog.settings import RefreshSettings, StoreSettings
+from aragog.urls.normalize import normalize
+from aragog.urlstore.aliases.aliases import Aliases
+from aragog.urlstore.aliases.merger import AliasMerger
+from aragog.urlstore.content.ports import ContentStore
+from aragog.urlstore.feed.feed import Feed
+from aragog.urlstore.links.compaction import Compactor
+from aragog.urlstore.links.link_reader import LinkReader
+from aragog.urlstore.links.links import Links
+from aragog.urlstore.links.outlink_writer import OutlinkWriter
+from aragog.urlstore.maintenance import Maintenance
+from aragog.urlstore.pages.batch_writer import PageBatchWriter
+from aragog.urlstore.pages.field_formats import FieldFormats
+from aragog.urlstore.pages.fields import Fields
+from aragog.urlstore.pages.hosts import Hosts
+from aragog.urlstore.pages.nodes import Nodes, node_id
+from aragog.urlstore.pages.page_content import PageContent
+from aragog.urlstore.pages.pages import Pages
+from aragog.urlstore.pages.takedown import Takedown
+from aragog.urlstore.pages.takedowns import Takedowns
+from aragog.urlstore.pages.tombstones import Tombstones
+from aragog.urlstore.pages.writer import PageWriter
+from aragog.urlstore.records import Content, PageWrite, Record, Written
+from aragog.urlstore.schedule.schedule import Schedule
+from aragog.urlstore.write_clock import WriteClock
+from aragog.zen.tables import Tables
 
 
-class UrlStore(StoreReads, StoreWrites, StoreUpkeep, StoreSchedule):
+class UrlStore:
     """
-    Any number of processes may hold one over the same tables; threads may share it.
+    The parts of the store over one set of tables, and the calls that most users need.
 
-    Every method that takes a URL raises `InvalidUrl` for one that cannot be normalized, and
-    `StoreUnavailable` when the tables do not answer.
+    Any number of processes may open one over the same tables; threads may share it. Every method
+    that takes a URL raises `InvalidUrl` for one that cannot be normalized, and `StoreUnavailable`
+    when the tables do not answer.
+
+    Attributes:
+        pages: records, histories and lists of URLs.
+        fields: what the fields of a page are set, deleted and replaced by.
+        links: outlinks and inlinks.
+        aliases: which URLs stand for the same page.
+        schedule: refresh times, watches, crawl budgets.
+        feed: changes of pages, and webhooks.
+        takedowns: what was taken down, and must not be stored again.
+        maintenance: compaction, repair, freshness.
+        formats: how the bytes of each field are decoded.
     """
+
+    def __init__(
+        self,
+        tables: Tables,
+        content: ContentStore,
+        settings: StoreSettings,
+        clock: Clock | None = None,
+        refresh: RefreshSettings | None = None,
+    ) -> None:
+        write_clock = WriteClock(clock)
+        nodes = Nodes(tables)
+        tombstones = Tombstones(tables)
+        outlinks = OutlinkWriter(tables, settings.inlinks, write_clock.clock)
+        compactor = Compactor(tables, write_clock.clock)
+        merger = AliasMerger(tables, content, outlinks, refresh)
+        takedown = Takedown(
+            tables, content, outlinks, merger, Hosts(tables), compactor, tombstones
+        )  # fmt: skip
+        writer = PageWriter(
+            tables, content, settings, outlinks, merger, refresh, write_clock.clock,
+            refuses=tombstones.refuses,
+        )  # fmt: skip
+        self._tables = tables
+        self._nodes = nodes
+        self.takedowns = Takedowns(takedown, tombstones, nodes, write_clock, self.serves)
+        self.pages = Pages(tables)
+        self.fields = Fields(tables, settings, self.takedowns, write_clock)
+        self.links = Links(
+            LinkReader(tables, outlinks, merger), outlinks, nodes, self.takedowns, write_clock
+        )
+        self.aliases = Aliases(merger, nodes, self.takedowns, write_clock)
+        self.schedule = Schedule(tables, self.takedowns, write_clock)
+        self.feed = Feed(tables, write_clock)
+        self.maintenance = Maintenance(tables, content, merger, compactor, write_clock)
+        self.formats = FieldFormats(settings.field_formats)
+        self._content = PageContent(tables, content, self.takedowns, write_clock)
+        self._batches = PageBatchWriter(writer, self.takedowns, write_clock)
+
+    def get(
+        self, url: str, fields: Sequence[str] | None = None, *, info: bool = False
+    ) -> Record | None:
+        """
+        What is known of a URL; None when nothing is.
+
+        One round trip for a URL that is no alias, two for one that is.
+
+        Args:
+            url: in any spelling.
+            fields: which to read; None means all, () none, facts alone.
+            info: with the time and the provenance of each field.
+        """
+        return self.pages.get(url, fields, info=info)
+
+    def get_many(
+        self, urls: Sequence[str], fields: Sequence[str] | None = None, *, info: bool = False
+    ) -> list[Record | None]:
+        """`get` of each, in order; one multi-get, and one more where there are aliases."""
+        return self.pages.get_many(urls, fields, info=info)
+
+    def put(
+        self,
+        url: str,
+        fields: Mapping[str, bytes],
+        *,
+        at_ms: int | None = None,
+        provenance: Mapping[str, str] | None = None,
+        if_version: str | None = None,
+    ) -> str:
+        """
+        Set fields; others stay. Returns the new version.
+
+        Args:
+            url: in any spelling.
+            fields: name to value; limits are in the settings.
+            at_ms: when the values were true; a value never replaces one of a later time. None: now.
+            provenance: field to where it was found, returned by `get(info=True)`.
+            if_version: write only if the record still has this version; "" for one that does not
+                exist yet.
+
+        Raises:
+            InvalidField: a name or a value is not accepted; nothing was written.
+            VersionConflict: the version is another; nothing was written.
+            TakenDown: the URL was taken down.
+        """
+        return self.fields.put(
+            url, fields, at_ms=at_ms, provenance=provenance, if_version=if_version
+        )
+
+    def delete_fields(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
+        """
+        Delete fields; names that the record does not have are ignored. Returns the new version.
+
+        A value of a time after `at_ms` (None: now) stays. Safe to repeat.
+
+        Raises:
+            TakenDown: the URL was taken down.
+        """
+        return self.fields.delete(url, names, at_ms=at_ms)
+
+    def content(self, url: str) -> Content | None:
+        """
+        The page's body and its metadata; None when there is none.
+
+        Raises:
+            CorruptContent: the stored bytes do not match the node's hash, on second reading too.
+            ContentUnavailable: the content store does not answer.
+        """
+        return self._content.get(url)
+
+    def put_content(
+        self,
+        url: str,
+        body: bytes,
+        meta: Mapping[str, str] | None = None,
+        *,
+        at_ms: int | None = None,
+    ) -> None:
+        """
+        Replace the page's content, compressed with zstd. Data first, then the pointer to it.
+
+        Raises:
+            TakenDown: the URL was taken down.
+            ContentUnavailable: the content store does not answer.
+        """
+        self._content.put(url, body, meta, at_ms=at_ms)
+
+    def write_pages(self, pages: Sequence[PageWrite]) -> list[Written]:
+        """
+        Store what a batch of fetches brought; the results are in the order of `pages`.
+
+        A page is not stored, and its result is `stale`, when one of its URLs was taken down; nor
+        are links to taken down hosts. All URLs are normalized already. Safe to run twice, late, and
+        in several processes at once: older data never replace newer ones. If the process is killed
+        in the middle, write the batch again.
+
+        Raises:
+            InvalidField: a field of some page is not accepted; nothing was written.
+            StoreUnavailable, ContentUnavailable: part of it may be written; write it again.
+        """
+        return self._batches.write(pages)
+
+    def remove(self, url: str) -> None:
+        """Remove a page until a later fetch brings it back; see `Takedowns.remove`."""
+        self.takedowns.remove(url)
+
+    def resolve(self, url: str) -> str:
+        """The canonical URL of this one; the normalized URL itself when it is unknown."""
+        return self._nodes.resolve(normalize(url))[0]
+
+    def serves(self, url: str) -> bool:
+        """
+        Whether the page of a normalized URL can be written.
+
+        False while it lies in a damaged file, which `maintenance.repair` replaces.
+        """
+        return self._tables.serves(node_id(url)[0])
+
+    def check(self) -> list[str]:
+        """Problems of the tables, one line each with the remedy; empty: there are none."""
+        return self._tables.check()
+
+    def close(self) -> None:
+        """Close the tables' files and connections."""
+        self._tables.close()

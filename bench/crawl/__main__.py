@@ -124,10 +124,12 @@ def run_aragog(port: int) -> dict:
         with Aragog(settings) as client, closing(store):
             # 404s of hosts of their own: every process and thread has imported and connected by then.
             crawl(client, [f"http://warm{n}.test:{port}/" for n in range(120)])
-            store.compact_links()
+            store.maintenance.compact_links()
             before, cpu_s = client.counters(), cpu_s_by_role()
             seconds = crawl(client, urls(port))
-            while store.compact_links().left:  # what no worker has folded yet is counted as well
+            while (
+                store.maintenance.compact_links().left
+            ):  # what no worker has folded yet is counted as well
                 pass
             used_s = cpu_s_by_role() - cpu_s
             pages = client.counters().get("stored", 0) - before.get("stored", 0)

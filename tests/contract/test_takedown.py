@@ -3,6 +3,7 @@
 import pytest
 
 from aragog.errors import BadInput, TakenDown
+from aragog.settings import StoreSettings
 from aragog.urlstore.records import OutLink
 from aragog.urlstore.schedule.refresh_policy import Seen
 from aragog.urlstore.transfer.bulk_writer import BulkWriter
@@ -35,22 +36,22 @@ def rows_with(stand, text):
 @pytest.mark.parametrize("site", [{"host": "gone.example"}, {"domain": "gone.example"}])
 def test_a_new_url_of_a_taken_down_site_is_refused_by_every_write(a_stand, site):
     store = a_stand.store
-    store.take_down(**site)
+    store.takedowns.take_down(**site)
     a_stand.clock.advance_ms(5)
 
     (written,) = store.write_pages([secret_page(NEW, NOW_MS + 9)])
 
     assert written.stale
     assert store.get(NEW) is None
-    assert store.refused([NEW, OTHER]) == {NEW}
+    assert store.takedowns.refused([NEW, OTHER]) == {NEW}
     for write in (
         lambda: store.put(NEW, {"f": b"1"}),
         lambda: store.put_content(NEW, b"1"),
-        lambda: store.add_links(NEW, [OutLink(OTHER, "x")]),
-        lambda: store.merge_alias(NEW, OTHER),
-        lambda: store.merge_alias(OTHER, NEW),
-        lambda: store.schedule(NEW, NOW_MS),
-        lambda: store.watch(NEW, "somebody"),
+        lambda: store.links.add(NEW, [OutLink(OTHER, "x")]),
+        lambda: store.aliases.merge(NEW, OTHER),
+        lambda: store.aliases.merge(OTHER, NEW),
+        lambda: store.schedule.plan(NEW, NOW_MS),
+        lambda: store.schedule.watch(NEW, "somebody"),
     ):
         with pytest.raises(TakenDown):
             write()
@@ -60,12 +61,12 @@ def test_a_new_url_of_a_taken_down_site_is_refused_by_every_write(a_stand, site)
 
 def test_hosts_below_a_domain_are_refused_and_those_below_a_host_are_not(a_stand):
     store = a_stand.store
-    store.take_down(host="gone.example")
-    assert store.refused([GONE, SUB, "http://xgone.example/"]) == {GONE}
+    store.takedowns.take_down(host="gone.example")
+    assert store.takedowns.refused([GONE, SUB, "http://xgone.example/"]) == {GONE}
 
-    store.take_down(domain="gone.example")
-    assert store.refused([GONE, SUB, "http://xgone.example/"]) == {GONE, SUB}
-    assert store.takedowns() == [("domain", "gone.example"), ("host", "gone.example")]
+    store.takedowns.take_down(domain="gone.example")
+    assert store.takedowns.refused([GONE, SUB, "http://xgone.example/"]) == {GONE, SUB}
+    assert store.takedowns.sites() == [("domain", "gone.example"), ("host", "gone.example")]
 
 
 @pytest.mark.parametrize(
@@ -78,9 +79,9 @@ def test_hosts_below_a_domain_are_refused_and_those_below_a_host_are_not(a_stand
     ],
 )
 def test_a_host_is_normalized(a_stand, given, means):
-    a_stand.store.take_down(host=given)
+    a_stand.store.takedowns.take_down(host=given)
 
-    assert a_stand.store.takedowns() == [("host", means)]
+    assert a_stand.store.takedowns.sites() == [("host", means)]
 
 
 @pytest.mark.parametrize(
@@ -89,9 +90,9 @@ def test_a_host_is_normalized(a_stand, given, means):
 )
 def test_what_is_no_host_is_refused_and_takes_nothing_down(a_stand, given):
     with pytest.raises(BadInput):
-        a_stand.store.take_down(host=given)
+        a_stand.store.takedowns.take_down(host=given)
 
-    assert a_stand.store.takedowns() == []
+    assert a_stand.store.takedowns.sites() == []
 
 
 def test_nothing_of_a_page_stays_in_any_table(a_stand):
@@ -102,11 +103,11 @@ def test_nothing_of_a_page_stays_in_any_table(a_stand):
     a_stand.fold()
     store.write_pages([secret_page(GONE, NOW_MS + 30, links=[THIRD, OTHER])])
     store.write_pages([page(THIRD, NOW_MS + 30, links=[OTHER])])
-    store.watch(GONE, "the owner")
+    store.schedule.watch(GONE, "the owner")
     a_stand.clock.advance_ms(10)
     assert rows_with(a_stand, SECRET) >= {"n", "f"}
 
-    assert store.take_down(host="gone.example") == 1
+    assert store.takedowns.take_down(host="gone.example") == 1
 
     assert rows_with(a_stand, SECRET) == set()
     assert rows_with(a_stand, b"the owner") == set()
@@ -115,7 +116,7 @@ def test_nothing_of_a_page_stays_in_any_table(a_stand):
     assert list(a_stand.content.keys()) == []
     assert a_stand.sources(THIRD) == []
     assert a_stand.sources(OTHER) == [THIRD]
-    assert store.count_inlinks(OTHER) == 1
+    assert store.links.count_inlinks(OTHER) == 1
 
 
 def test_cursors_of_the_change_feed_hold_over_a_takedown(a_stand):
@@ -124,18 +125,18 @@ def test_cursors_of_the_change_feed_hold_over_a_takedown(a_stand):
         store.write_pages([secret_page(url, at_ms) for url in (GONE, OTHER, THIRD)])
         a_stand.clock.advance_ms(10)
     a_stand.clock.advance_ms(10_000)
-    before = store.changes(limit=1)
+    before = store.feed.changes(limit=1)
 
-    store.take_down(host="gone.example")
+    store.takedowns.take_down(host="gone.example")
 
-    assert {c.url for c in store.changes().items} == {OTHER, THIRD}
-    behind = {c.url for c in store.changes(before.cursor).items}
+    assert {c.url for c in store.feed.changes().items} == {OTHER, THIRD}
+    behind = {c.url for c in store.feed.changes(before.cursor).items}
     assert behind == {OTHER, THIRD} - {c.url for c in before.items}
 
 
 def test_a_page_that_leads_to_a_taken_down_one_stores_nothing_of_it(a_stand):
     store = a_stand.store
-    store.take_down(url=GONE)
+    store.takedowns.take_down(url=GONE)
     a_stand.clock.advance_ms(5)
 
     written = store.write_pages(
@@ -151,18 +152,18 @@ def test_a_page_that_leads_to_a_taken_down_one_stores_nothing_of_it(a_stand):
 
 
 def test_links_to_a_taken_down_host_are_not_stored(a_stand):
-    a_stand.store.take_down(host="gone.example")
+    a_stand.store.takedowns.take_down(host="gone.example")
 
     a_stand.store.write_pages([page(OTHER, NOW_MS + 9, links=[NEW, THIRD])])
-    a_stand.store.add_links(OTHER, [OutLink(GONE, "x")])
+    a_stand.store.links.add(OTHER, [OutLink(GONE, "x")])
 
-    assert [link.url for link in a_stand.store.outlinks(OTHER).items] == [THIRD]
+    assert [link.url for link in a_stand.store.links.outlinks(OTHER).items] == [THIRD]
 
 
 def test_an_import_of_a_taken_down_host_is_told_by_number(a_stand):
     store = a_stand.store
-    store.take_down(host="gone.example")
-    writer = BulkWriter(store, a_stand.tables, a_stand.store._settings, a_stand.clock)
+    store.takedowns.take_down(host="gone.example")
+    writer = BulkWriter(store, a_stand.tables, StoreSettings(), a_stand.clock)
     problems = {}
 
     records = [
@@ -184,7 +185,7 @@ def test_a_write_that_a_takedown_overtakes_leaves_nothing(a_stand, request):
 
     def overtaken(puts):
         content.put_many = put_many
-        a_stand.store.take_down(host="gone.example")
+        a_stand.store.takedowns.take_down(host="gone.example")
         put_many(puts)
 
     content.put_many = overtaken
@@ -197,13 +198,13 @@ def test_a_write_that_a_takedown_overtakes_leaves_nothing(a_stand, request):
 
 def test_a_site_can_be_lifted(a_stand):
     store = a_stand.store
-    store.take_down(host="gone.example")
+    store.takedowns.take_down(host="gone.example")
     a_stand.clock.advance_ms(5)
 
-    assert store.lift_takedown(host="gone.example")
-    assert not store.lift_takedown(host="gone.example")
+    assert store.takedowns.lift(host="gone.example")
+    assert not store.takedowns.lift(host="gone.example")
     a_stand.clock.advance_ms(5)
     store.put(NEW, {"f": b"1"})
 
     assert store.get(NEW).fields == {"f": b"1"}
-    assert store.takedowns() == []
+    assert store.takedowns.sites() == []

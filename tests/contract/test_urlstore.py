@@ -79,9 +79,9 @@ def snapshot(stand):
 
     urls = [A, B, C]
     return [
-        (shown(u), stand.sources(u), stand.store.count_inlinks(u), stand.store.aliases(u))
+        (shown(u), stand.sources(u), stand.store.links.count_inlinks(u), stand.store.aliases.of(u))
         for u in urls
-    ] + [stand.store.list_host("a.example").items]
+    ] + [stand.store.pages.urls_of_host("a.example").items]
 
 
 def test_an_older_fetch_never_overwrites_a_newer_one(a_stand):
@@ -116,7 +116,7 @@ def test_an_older_fetch_never_overwrites_a_newer_one(a_stand):
     assert record.fields == {"t": b"new", "gap": b"1"}
     assert record.due_at_ms == NOW_MS + 9
     assert a_stand.store.content(A).body == b"new"
-    assert [link.url for link in a_stand.store.outlinks(A).items] == [B]
+    assert [link.url for link in a_stand.store.links.outlinks(A).items] == [B]
 
 
 def test_two_fetches_of_one_page_in_a_bundle_end_with_the_newer(a_stand):
@@ -131,7 +131,7 @@ def test_two_fetches_of_one_page_in_a_bundle_end_with_the_newer(a_stand):
 
     assert a_stand.store.get(A).fields == {"t": b"new"}
     assert a_stand.store.content(B).body == b"new"
-    assert [link.url for link in a_stand.store.outlinks(C).items] == [A]
+    assert [link.url for link in a_stand.store.links.outlinks(C).items] == [A]
 
 
 def test_a_failure_leaves_what_was_there_and_tells_why(a_stand):
@@ -236,7 +236,7 @@ def test_a_history_keeps_the_last_changes_only(a_stand):
         a_stand.store.write_pages([page(A, NOW_MS + i, fields={"product.price": price})])
     a_stand.store.put(A, {"product.price": b"7"}, at_ms=NOW_MS + 9)
 
-    past = a_stand.store.history(A, "product.price")
+    past = a_stand.store.pages.history(A, "product.price")
 
     assert past == [(b"7", NOW_MS + 9), (b"5", NOW_MS + 4), (b"4", NOW_MS + 2), (b"5", NOW_MS)]
 
@@ -244,10 +244,10 @@ def test_a_history_keeps_the_last_changes_only(a_stand):
 def test_what_is_due_is_claimed_once_until_the_lease_is_over(a_stand):
     a_stand.store.write_pages([page(u, due_at_ms=NOW_MS + i) for i, u in enumerate([B, A, C])])
 
-    assert a_stand.store.claim_due(NOW_MS - 1, 10, lease_s=5) == []
-    first = a_stand.store.claim_due(NOW_MS + 1, 10, lease_s=5)
-    again = a_stand.store.claim_due(NOW_MS + 1, 10, lease_s=5)
-    later = a_stand.store.claim_due(NOW_MS + 5002, 10, lease_s=5)
+    assert a_stand.store.schedule.claim_due(NOW_MS - 1, 10, lease_s=5) == []
+    first = a_stand.store.schedule.claim_due(NOW_MS + 1, 10, lease_s=5)
+    again = a_stand.store.schedule.claim_due(NOW_MS + 1, 10, lease_s=5)
+    later = a_stand.store.schedule.claim_due(NOW_MS + 5002, 10, lease_s=5)
 
     assert first == [Due(B, NOW_MS), Due(A, NOW_MS + 1)]
     assert again == []
@@ -256,27 +256,27 @@ def test_what_is_due_is_claimed_once_until_the_lease_is_over(a_stand):
 
 def test_a_page_that_was_written_again_is_due_when_it_says_now(a_stand):
     a_stand.store.write_pages([page(A, NOW_MS, due_at_ms=NOW_MS + 10)])
-    a_stand.store.claim_due(NOW_MS + 10, 10, lease_s=5)
+    a_stand.store.schedule.claim_due(NOW_MS + 10, 10, lease_s=5)
     a_stand.store.write_pages([page(A, NOW_MS + 20, due_at_ms=NOW_MS + 1000)])
 
-    assert a_stand.store.claim_due(NOW_MS + 999, 10, lease_s=5) == []
-    assert a_stand.store.claim_due(NOW_MS + 1000, 10, lease_s=5) == [Due(A, NOW_MS + 1000)]
+    assert a_stand.store.schedule.claim_due(NOW_MS + 999, 10, lease_s=5) == []
+    assert a_stand.store.schedule.claim_due(NOW_MS + 1000, 10, lease_s=5) == [Due(A, NOW_MS + 1000)]
     assert len(list(a_stand.tables["d"].scan(b"", None))) == 1
 
 
 def test_a_schedule_replaces_the_one_before(a_stand):
     a_stand.store.write_pages([page(A, due_at_ms=NOW_MS + 10)])
 
-    a_stand.store.schedule(A, NOW_MS + 2)
-    assert a_stand.store.claim_due(NOW_MS + 99, 10, lease_s=5) == [Due(A, NOW_MS + 2)]
-    a_stand.store.schedule(A, None)
-    assert a_stand.store.claim_due(NOW_MS + 99_000, 10, lease_s=5) == []
+    a_stand.store.schedule.plan(A, NOW_MS + 2)
+    assert a_stand.store.schedule.claim_due(NOW_MS + 99, 10, lease_s=5) == [Due(A, NOW_MS + 2)]
+    a_stand.store.schedule.plan(A, None)
+    assert a_stand.store.schedule.claim_due(NOW_MS + 99_000, 10, lease_s=5) == []
 
 
 def test_a_limit_bounds_a_claim(a_stand):
     a_stand.store.write_pages([page(f"http://a.example/{i}", due_at_ms=NOW_MS) for i in range(40)])
 
-    taken = [len(a_stand.store.claim_due(NOW_MS, 15, lease_s=50)) for _ in range(6)]
+    taken = [len(a_stand.store.schedule.claim_due(NOW_MS, 15, lease_s=50)) for _ in range(6)]
 
     assert sum(taken) == 40
     assert max(taken) <= 15
@@ -288,7 +288,7 @@ def test_the_urls_of_a_host_are_listed_page_by_page(a_stand):
 
     found, cursor = [], None
     while True:
-        part = a_stand.store.list_host("A.example", cursor, 10)
+        part = a_stand.store.pages.urls_of_host("A.example", cursor, 10)
         found += part.items
         cursor = part.cursor
         if cursor is None:
@@ -312,7 +312,7 @@ def test_known_pages_are_those_that_were_fetched_themselves(a_stand):
         ]
     )
 
-    known = a_stand.store.known_pages([A, B, C, "http://gone.example/"])
+    known = a_stand.store.pages.known([A, B, C, "http://gone.example/"])
 
     assert known[A].redirects_to == B
     assert known[B].status == 200

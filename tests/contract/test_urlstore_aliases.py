@@ -18,7 +18,7 @@ def test_what_an_alias_had_moves_with_its_timestamps(a_stand):
     store.put(B, {"t": b"new"}, at_ms=NOW_MS - 5)
     store.put(A, {"only": b"1"}, at_ms=NOW_MS - 7, provenance={"only": "team"})
 
-    store.merge_alias(A, B, at_ms=NOW_MS)
+    store.aliases.merge(A, B, at_ms=NOW_MS)
 
     record = store.get(A, info=True)
     assert record.canonical_url == B
@@ -26,9 +26,9 @@ def test_what_an_alias_had_moves_with_its_timestamps(a_stand):
     assert record.info["only"].at_ms == NOW_MS - 7
     assert record.info["only"].provenance == "team"
     assert store.content(B).body == b"a"
-    assert [link.url for link in store.outlinks(B).items] == [C]
-    assert store.aliases(B) == [A]
-    assert store.claim_due(NOW_MS + 99, 10, 5) == []
+    assert [link.url for link in store.links.outlinks(B).items] == [C]
+    assert store.aliases.of(B) == [A]
+    assert store.schedule.claim_due(NOW_MS + 99, 10, 5) == []
     assert len(list(a_stand.content.keys())) == 1
     a_stand.fold()
     assert a_stand.sources(C) == [B]
@@ -41,9 +41,9 @@ def test_merging_twice_and_in_any_order_ends_the_same(a_stand, order):
     store.put(B, {"f": b"b", "b": b"1"}, at_ms=NOW_MS - 4)
     store.put(C, {"f": b"c", "c": b"1"}, at_ms=NOW_MS - 6)
     steps = {
-        "A": lambda: store.merge_alias(A, C, at_ms=NOW_MS - 2),
-        "B": lambda: store.merge_alias(B, C, at_ms=NOW_MS - 1),
-        "X": lambda: store.merge_alias(A, D, at_ms=NOW_MS - 3),
+        "A": lambda: store.aliases.merge(A, C, at_ms=NOW_MS - 2),
+        "B": lambda: store.aliases.merge(B, C, at_ms=NOW_MS - 1),
+        "X": lambda: store.aliases.merge(A, D, at_ms=NOW_MS - 3),
     }
 
     for step in order:
@@ -51,8 +51,8 @@ def test_merging_twice_and_in_any_order_ends_the_same(a_stand, order):
         steps[step]()
 
     assert store.resolve(A) == store.resolve(B) == C
-    assert set(store.aliases(C)) == {A, B}
-    assert store.aliases(D) == []
+    assert set(store.aliases.of(C)) == {A, B}
+    assert store.aliases.of(D) == []
     fields = store.get(A).fields
     assert fields["f"] == b"b"
     assert fields["b"] == fields["c"] == b"1"
@@ -60,33 +60,33 @@ def test_merging_twice_and_in_any_order_ends_the_same(a_stand, order):
 
 def test_every_write_through_an_alias_goes_to_its_home(a_stand):
     store = a_stand.store
-    store.merge_alias(A, B)
+    store.aliases.merge(A, B)
 
     store.put(A, {"f": b"1"})
     store.put_content(A, b"body")
-    store.add_links(A, [])
-    store.schedule(A, NOW_MS + 5)
+    store.links.add(A, [])
+    store.schedule.plan(A, NOW_MS + 5)
 
     assert store.get(B).fields == {"f": b"1"}
     assert store.content(B).body == b"body"
-    assert [due.url for due in store.claim_due(NOW_MS + 9, 5, 5)] == [B]
+    assert [due.url for due in store.schedule.claim_due(NOW_MS + 9, 5, 5)] == [B]
 
 
 def test_links_to_an_alias_are_links_to_its_home_until_it_is_undone(a_stand):
     store = a_stand.store
     store.write_pages([page(C, links=[A, B]), page(D, links=[A])])
     a_stand.fold()
-    store.merge_alias(A, B)
+    store.aliases.merge(A, B)
 
-    merged = store.inlinks(B).items
+    merged = store.links.inlinks(B).items
     assert [(link.target, link.url) for link in merged] == [(B, C), (A, C), (A, D)]
     assert a_stand.sources(A) == [C, C, D]
-    assert store.count_inlinks(A) == 3
-    store.undo_alias(A)
+    assert store.links.count_inlinks(A) == 3
+    store.aliases.undo(A)
 
     assert a_stand.sources(A) == [C, D]
     assert a_stand.sources(B) == [C]
-    assert store.count_inlinks(B) == 1
+    assert store.links.count_inlinks(B) == 1
 
 
 def test_undoing_gives_back_what_the_alias_had_brought(a_stand):
@@ -106,15 +106,15 @@ def test_undoing_gives_back_what_the_alias_had_brought(a_stand):
     store.put(B, {"team": b"2"}, at_ms=NOW_MS - 5)
     assert store.get(A).provisional
 
-    store.undo_alias(A)
+    store.aliases.undo(A)
 
     assert store.get(A).canonical_url == A
     assert store.get(A).fields == {"t": b"1"}
     assert store.content(A).body == b"x"
-    assert [link.url for link in store.outlinks(A).items] == [C]
-    assert store.aliases(B) == []
+    assert [link.url for link in store.links.outlinks(A).items] == [C]
+    assert store.aliases.of(B) == []
     assert store.content(B) is None
-    assert store.outlinks(B).items == []
+    assert store.links.outlinks(B).items == []
 
 
 @pytest.mark.parametrize("newer_page_at_home", [True, False])
@@ -126,41 +126,41 @@ def test_an_undone_alias_stands_for_itself_and_is_fetched_soon(a_stand, newer_pa
         store.write_pages([page(B, NOW_MS + 5, fields={"t": b"2"}, due_at_ms=NOW_MS + 99)])
     a_stand.clock.advance_ms(10)
 
-    store.undo_alias(A)
+    store.aliases.undo(A)
 
     assert store.get(A).url == store.get(A).canonical_url == A
     assert store.get(A).facts["url"] == A
-    assert A in [due.url for due in store.claim_due(NOW_MS + HOUR_MS, 10, 60)]
-    assert store.list_host("a.example").items == [A]
+    assert A in [due.url for due in store.schedule.claim_due(NOW_MS + HOUR_MS, 10, 60)]
+    assert store.pages.urls_of_host("a.example").items == [A]
     if newer_page_at_home:
         assert store.get(A).fields == {}
         assert store.get(B).fields == {"t": b"2"}
     a_stand.clock.advance_ms(HOUR_MS)
-    assert store.repair(grace_s=0.001).mended == {}
+    assert store.maintenance.repair(grace_s=0.001).mended == {}
 
 
 def test_an_undone_alias_that_nobody_holds_any_more_is_not_fetched(a_stand):
     store = a_stand.store
     store.write_pages([page(A, canonical_url=B, fields={"t": b"1"})])
-    store.watch(A, "team")
-    store.unwatch(A, "team")
+    store.schedule.watch(A, "team")
+    store.schedule.unwatch(A, "team")
     a_stand.clock.advance_ms(10)
 
-    store.undo_alias(A)
+    store.aliases.undo(A)
 
-    assert [due.url for due in store.claim_due(NOW_MS + HOUR_MS, 10, 60)] == []
+    assert [due.url for due in store.schedule.claim_due(NOW_MS + HOUR_MS, 10, 60)] == []
 
 
 def test_older_evidence_does_not_bring_back_what_was_undone(a_stand):
     store = a_stand.store
     batch = [page(A, NOW_MS - 5, canonical_url=B, fields={"t": b"1"})]
     store.write_pages(batch)
-    store.undo_alias(A)
+    store.aliases.undo(A)
 
     store.write_pages(batch)
 
     assert store.resolve(A) == A
-    assert store.aliases(B) == []
+    assert store.aliases.of(B) == []
 
 
 def test_a_provisional_alias_is_confirmed_by_the_fetch_of_its_home(a_stand):
@@ -221,25 +221,25 @@ def test_a_page_that_says_it_stands_for_itself_is_no_alias_any_more(a_stand):
 
     assert store.get(A).canonical_url == A
     assert store.get(A).fields == {"t": b"2"}
-    assert store.aliases(B) == []
+    assert store.aliases.of(B) == []
 
 
 def test_chains_are_followed(a_stand):
     store = a_stand.store
     store.put(D, {"f": b"1"})
     for alias, home in [(A, B), (B, C), (C, D)]:
-        store.merge_alias(alias, home)
+        store.aliases.merge(alias, home)
 
     assert store.resolve(A) == D
     assert store.get(A).fields == {"f": b"1"}
-    assert sorted(store.aliases(D)) == [A, B, C]
+    assert sorted(store.aliases.of(D)) == [A, B, C]
 
 
 def test_a_circle_has_one_home_whoever_is_asked(a_stand):
     store = a_stand.store
     store.put(A, {"f": b"1"})
-    store.merge_alias(A, B, at_ms=NOW_MS)
-    store.merge_alias(B, A, at_ms=NOW_MS)
+    store.aliases.merge(A, B, at_ms=NOW_MS)
+    store.aliases.merge(B, A, at_ms=NOW_MS)
 
     homes = {store.resolve(A), store.resolve(B)}
 
@@ -251,7 +251,7 @@ def test_redirect_sources_become_aliases_of_the_page(a_stand):
     store = a_stand.store
     store.write_pages([page(A, final_url=C, also=(B,), canonical_url=D, fields={"t": b"1"})])
 
-    assert sorted(store.aliases(D)) == [A, B, C]
+    assert sorted(store.aliases.of(D)) == [A, B, C]
     assert store.get(B).fields == {"t": b"1"}
 
 

@@ -21,10 +21,10 @@ def test_outlinks_come_in_the_order_of_the_page_with_text_and_rel(a_stand):
         OutLink(C, "twice"),
     ]
     a_stand.store.write_pages([page(A)])
-    a_stand.store.add_links(A, links)
+    a_stand.store.links.add(A, links)
 
-    first = a_stand.store.outlinks(A, limit=2)
-    rest = a_stand.store.outlinks(A, limit=2, cursor=first.cursor)
+    first = a_stand.store.links.outlinks(A, limit=2)
+    rest = a_stand.store.links.outlinks(A, limit=2, cursor=first.cursor)
 
     assert [(link.url, link.text, link.rel) for link in first.items + rest.items] == [
         (C, "see", "nofollow ugc"),
@@ -44,7 +44,7 @@ def test_a_changed_page_removes_its_old_links(a_stand):
 
     assert a_stand.sources(B) == []
     assert a_stand.sources(C) == [A]
-    assert a_stand.store.count_inlinks(B) == 0
+    assert a_stand.store.links.count_inlinks(B) == 0
 
 
 def test_links_of_none_leave_those_of_before(a_stand):
@@ -52,29 +52,29 @@ def test_links_of_none_leave_those_of_before(a_stand):
 
     a_stand.store.write_pages([page(A, NOW_MS + 1, fields={"x": b""})])
 
-    assert [link.url for link in a_stand.store.outlinks(A).items] == [B]
+    assert [link.url for link in a_stand.store.links.outlinks(A).items] == [B]
 
 
 def test_another_text_shows_and_counts_once(a_stand):
     for i, text in enumerate(["one", "two"]):
         a_stand.clock.advance_ms(1)
-        a_stand.store.add_links(A, [OutLink(B, text)])
+        a_stand.store.links.add(A, [OutLink(B, text)])
         if not i:
             a_stand.fold()
     a_stand.fold()
 
-    assert [(link.url, link.text) for link in a_stand.store.inlinks(B).items] == [(A, "two")]
-    assert a_stand.store.count_inlinks(B) == 1
+    assert [(link.url, link.text) for link in a_stand.store.links.inlinks(B).items] == [(A, "two")]
+    assert a_stand.store.links.count_inlinks(B) == 1
 
 
 def test_the_lag_is_the_age_of_what_waits(a_stand):
-    assert a_stand.store.fold_lag_ms() == 0
+    assert a_stand.store.maintenance.compaction_lag_ms() == 0
     a_stand.store.write_pages([page(A, links=[B])])
     a_stand.clock.advance_ms(5000)
 
-    assert 4990 <= a_stand.store.fold_lag_ms() <= 5000
+    assert 4990 <= a_stand.store.maintenance.compaction_lag_ms() <= 5000
     a_stand.fold()
-    assert a_stand.store.fold_lag_ms() == 0
+    assert a_stand.store.maintenance.compaction_lag_ms() == 0
 
 
 def test_only_one_folds_at_a_time_and_a_dead_ones_lock_runs_out(a_stand):
@@ -82,10 +82,10 @@ def test_only_one_folds_at_a_time_and_a_dead_ones_lock_runs_out(a_stand):
     a_stand.store.write_pages([page(A, links=[B])])
     assert folder._take_lock()
 
-    assert a_stand.store.compact_links(10).journal_rows == 0
+    assert a_stand.store.maintenance.compact_links(10).journal_rows == 0
     # Tables stamp and locks expire by the same clock.
     a_stand.clock.advance_ms(compaction.LOCK_MS + 1)
-    assert a_stand.store.compact_links(10).journal_rows == 1
+    assert a_stand.store.maintenance.compact_links(10).journal_rows == 1
 
 
 def test_inlinks_from_the_same_site_may_be_left_out(tables):
@@ -95,7 +95,7 @@ def test_inlinks_from_the_same_site_may_be_left_out(tables):
 
     assert here.sources(B) == [A]
     assert here.sources("http://x.a.example/") == []
-    assert len(here.store.outlinks(A).items) == 2
+    assert len(here.store.links.outlinks(A).items) == 2
 
 
 def test_inlinks_may_be_left_out_altogether(tables):
@@ -121,7 +121,7 @@ def test_a_hub_is_read_and_counted_whole(a_stand, monkeypatch):
         a_stand.fold()
 
     assert a_stand.sources(A) == sorted(expected)
-    assert a_stand.store.count_inlinks(A) == len(expected)
+    assert a_stand.store.links.count_inlinks(A) == len(expected)
     rows = [key for key, _ in a_stand.tables["l"].scan(b"", None)]
     assert len(rows) > 5
 
@@ -130,7 +130,7 @@ def test_a_made_up_cursor_is_refused(a_stand):
     a_stand.store.write_pages([page(A, links=[B])])
 
     with pytest.raises(BadInput):
-        a_stand.store.outlinks(A, cursor="x")
+        a_stand.store.links.outlinks(A, cursor="x")
 
 
 def test_a_removal_is_never_folded_before_the_addition_it_removes(a_stand, monkeypatch):
@@ -150,11 +150,11 @@ def test_a_removal_is_never_folded_before_the_addition_it_removes(a_stand, monke
         journal.put(moved, {c: cell.value for c, cell in row.items()}, at_ms=a_stand.clock.now_ms())
         seen.add(moved)
 
-    while a_stand.store.compact_links(1).left:
+    while a_stand.store.maintenance.compact_links(1).left:
         pass
 
     assert a_stand.sources(B) == [C]
-    assert a_stand.store.count_inlinks(B) == 1
+    assert a_stand.store.links.count_inlinks(B) == 1
 
 
 PAGES = [f"http://{x}.example/" for x in "abcdef"]
@@ -197,14 +197,14 @@ def test_after_any_history_lists_and_counts_are_those_of_a_naive_model(quick_tab
                     links[url] = set(targets)
                 here.store.write_pages([page(url, at, links=targets)])
             elif step[0] == "fold":
-                here.store.compact_links(step[1])
+                here.store.maintenance.compact_links(step[1])
             elif step[0] == "add":
-                here.store.add_links(step[1], [OutLink(step[2], "text")])
+                here.store.links.add(step[1], [OutLink(step[2], "text")])
                 if step[2] not in links.get(step[1], set()):
                     links[step[1]] = links.get(step[1], set()) | {step[2]}
                     newest[step[1]] = max(now, newest.get(step[1], 0))
             elif step[0] == "drop":
-                here.store.remove_links(step[1], [step[2]])
+                here.store.links.remove(step[1], [step[2]])
                 if step[2] in links.get(step[1], set()):
                     links[step[1]] = links[step[1]] - {step[2]}
                     newest[step[1]] = max(now, newest.get(step[1], 0))
@@ -217,8 +217,8 @@ def test_after_any_history_lists_and_counts_are_those_of_a_naive_model(quick_tab
         for target in PAGES:
             sources = sorted(url for url, its in links.items() if target in its)
             assert here.sources(target) == sources
-            assert here.store.count_inlinks(target) == len(sources)
+            assert here.store.links.count_inlinks(target) == len(sources)
         for url in PAGES:
-            assert {x.url for x in here.store.outlinks(url).items} == links.get(url, set())
+            assert {x.url for x in here.store.links.outlinks(url).items} == links.get(url, set())
         assert not [key for key, _ in here.tables["j"].scan(b"", b"\xff")]
-        assert here.store.repair().mended.keys() <= {"due row missing"}
+        assert here.store.maintenance.repair().mended.keys() <= {"due row missing"}

@@ -28,7 +28,7 @@ def failed(url, at_ms, outcome, **given):
 
 def told(stand, cursor=None, **which):
     stand.clock.advance_ms(SETTLE_MS + 1000)
-    return stand.store.changes(cursor, **which).items
+    return stand.store.feed.changes(cursor, **which).items
 
 
 def test_a_page_is_due_after_the_interval_of_its_fields(a_stand):
@@ -36,24 +36,27 @@ def test_a_page_is_due_after_the_interval_of_its_fields(a_stand):
 
     wait_s = (a_stand.store.get(A).due_at_ms - NOW_MS) / 1000
     assert wait_s == pytest.approx(6 * HOUR_S, rel=0.1)
-    assert [d.url for d in a_stand.store.claim_due(NOW_MS + 7 * HOUR_MS, 9, 60)] == [A]
+    assert [d.url for d in a_stand.store.schedule.claim_due(NOW_MS + 7 * HOUR_MS, 9, 60)] == [A]
 
 
 def test_a_claim_brings_what_is_remembered_of_the_page(a_stand):
     a_stand.store.write_pages([fetched(A), page(B, fields={"t": b"1"}, due_at_ms=NOW_MS)])
-    claimed = a_stand.store.claim_due(NOW_MS + 7 * HOUR_MS, 9, 60)
+    claimed = a_stand.store.schedule.claim_due(NOW_MS + 7 * HOUR_MS, 9, 60)
 
-    assert {d.url: d.state for d in claimed} == {A: a_stand.store.refresh_state(A), B: None}
-    assert a_stand.store.refresh_state(A).page_type == "product"
+    assert {d.url: d.state for d in claimed} == {
+        A: a_stand.store.schedule.refresh_state(A),
+        B: None,
+    }
+    assert a_stand.store.schedule.refresh_state(A).page_type == "product"
 
 
 def test_what_is_remembered_of_a_domains_refreshes_is_kept(a_stand):
     budget = Budget(booked_ms=NOW_MS, free_ms=5, price_s=1.5, age_s=2.5, at_ms=7)
-    a_stand.store.keep_budgets({"a.example": budget, "b.example": Budget(free_ms=1)})
+    a_stand.store.schedule.keep_budgets({"a.example": budget, "b.example": Budget(free_ms=1)})
     a_stand.clock.advance_ms(1)
-    a_stand.store.keep_budgets({"b.example": Budget(free_ms=2)})
+    a_stand.store.schedule.keep_budgets({"b.example": Budget(free_ms=2)})
 
-    assert a_stand.store.budgets(["a.example", "b.example", "c.example"]) == {
+    assert a_stand.store.schedule.budgets(["a.example", "b.example", "c.example"]) == {
         "a.example": budget,
         "b.example": Budget(free_ms=2),
         "c.example": Budget(),
@@ -63,12 +66,12 @@ def test_what_is_remembered_of_a_domains_refreshes_is_kept(a_stand):
 def test_what_was_put_off_comes_then_and_not_before(a_stand):
     a_stand.store.write_pages([fetched(A), fetched(B)])
     now_ms = NOW_MS + 7 * HOUR_MS
-    claimed = a_stand.store.claim_due(now_ms, 9, 60)
+    claimed = a_stand.store.schedule.claim_due(now_ms, 9, 60)
     a_stand.clock.advance_ms(7 * HOUR_MS)
-    a_stand.store.put_off([(one, now_ms + 9) for one in claimed])
+    a_stand.store.schedule.postpone([(one, now_ms + 9) for one in claimed])
 
-    assert a_stand.store.claim_due(now_ms + 8, 9, 60) == []
-    assert sorted(d.url for d in a_stand.store.claim_due(now_ms + 9, 9, 60)) == [A, B]
+    assert a_stand.store.schedule.claim_due(now_ms + 8, 9, 60) == []
+    assert sorted(d.url for d in a_stand.store.schedule.claim_due(now_ms + 9, 9, 60)) == [A, B]
 
 
 def test_only_fields_that_changed_are_written(a_stand):
@@ -97,8 +100,8 @@ def test_a_field_that_the_page_has_no_more_goes_and_the_feed_tells_it(a_stand):
     assert a_stand.store.get(A).fields == TITLE
     (change,) = told(a_stand)
     assert change.fields == {"product.price": ('"5"', None)}
-    assert a_stand.store.history(A, "product.price") == [(b'"5"', NOW_MS)]
-    assert a_stand.store.refresh_state(A).changes == 1
+    assert a_stand.store.pages.history(A, "product.price") == [(b'"5"', NOW_MS)]
+    assert a_stand.store.schedule.refresh_state(A).changes == 1
 
 
 def test_a_field_that_comes_back_is_a_change_again(a_stand):
@@ -143,11 +146,11 @@ def test_fields_go_once_whatever_was_stored_twice(a_stand):
     a_stand.store.write_pages([whole(A, NOW_MS, {**TITLE, **PRICE})])
     again = [whole(A, NOW_MS + 9, TITLE)]
     a_stand.store.write_pages(again)
-    state, due = a_stand.store.refresh_state(A), a_stand.store.get(A).due_at_ms
+    state, due = a_stand.store.schedule.refresh_state(A), a_stand.store.get(A).due_at_ms
     a_stand.store.write_pages(again)
 
     assert a_stand.store.get(A).fields == TITLE
-    assert (a_stand.store.refresh_state(A), a_stand.store.get(A).due_at_ms) == (state, due)
+    assert (a_stand.store.schedule.refresh_state(A), a_stand.store.get(A).due_at_ms) == (state, due)
     assert len(told(a_stand)) == 1
 
 
@@ -235,7 +238,7 @@ def test_the_history_of_a_price_keeps_its_changes_newest_first(a_stand):
     for n, price in enumerate(prices):
         a_stand.store.write_pages([fetched(A, NOW_MS + n, fields={"product.price": price})])
 
-    assert a_stand.store.history(A, "product.price") == [
+    assert a_stand.store.pages.history(A, "product.price") == [
         (b'"6"', NOW_MS + 4),
         (b'"4"', NOW_MS + 2),
         (b'"5"', NOW_MS),
@@ -259,7 +262,7 @@ def test_the_feed_goes_on_behind_a_cursor(a_stand):
     a_stand.store.write_pages([fetched(u, NOW_MS + 9, fields={"page.title": b"2"}) for u in urls])
     a_stand.clock.advance_ms(SETTLE_MS + 1000)
     found, cursor = [], None
-    while page_ := a_stand.store.changes(cursor, 3).items:
+    while page_ := a_stand.store.feed.changes(cursor, 3).items:
         found += [change.url for change in page_]
         cursor = page_[-1].cursor
     a_stand.store.write_pages([fetched(A)])
@@ -275,10 +278,10 @@ def test_the_feed_of_a_host_and_its_end(a_stand):
     a_stand.store.write_pages([fetched(u, NOW_MS + 9, fields=news) for u in (A, B)])
 
     assert [c.url for c in told(a_stand, host="b.example")] == [B]
-    assert told(a_stand, a_stand.store.changes_end()) == []
+    assert told(a_stand, a_stand.store.feed.end()) == []
     for bad in ("nonsense", "00"):
         with pytest.raises(BadInput):
-            a_stand.store.changes(bad)
+            a_stand.store.feed.changes(bad)
 
 
 def test_a_long_value_is_left_out_of_the_feed(a_stand):
@@ -294,8 +297,8 @@ def test_the_feed_lets_go_of_what_is_old(a_stand):
     a_stand.store.write_pages([fetched(A, NOW_MS + 9, fields={"page.title": b"2"})])
     a_stand.clock.advance_ms(100_000)
 
-    assert a_stand.store.sweep_changes(kept_s=101) == 0
-    assert a_stand.store.sweep_changes(kept_s=99) == 1
+    assert a_stand.store.feed.sweep(kept_s=101) == 0
+    assert a_stand.store.feed.sweep(kept_s=99) == 1
     assert told(a_stand) == []
 
 
@@ -328,37 +331,41 @@ def test_a_change_whose_writing_was_slow_is_told_again_so_that_nobody_passes_it_
 def test_holding_twice_is_holding_once_by_any_spelling_and_alias(a_stand):
     a_stand.store.write_pages([fetched(A, canonical_url=B)])
     for spelling in (A, "HTTP://A.example/#x", B):
-        a_stand.store.watch(spelling, "shop")
-    a_stand.store.watch(B, "kitchen")
+        a_stand.store.schedule.watch(spelling, "shop")
+    a_stand.store.schedule.watch(B, "kitchen")
 
-    assert a_stand.store.holders(A) == a_stand.store.holders(B) == ["kitchen", "shop"]
-    a_stand.store.unwatch(A, "shop")
-    assert a_stand.store.holders(B) == ["kitchen"]
+    assert (
+        a_stand.store.schedule.watchers(A)
+        == a_stand.store.schedule.watchers(B)
+        == ["kitchen", "shop"]
+    )
+    a_stand.store.schedule.unwatch(A, "shop")
+    assert a_stand.store.schedule.watchers(B) == ["kitchen"]
 
 
 def test_the_last_release_ends_refreshing_and_a_hold_begins_it_again(a_stand):
     a_stand.store.write_pages([fetched(A)])
     due = a_stand.store.get(A).due_at_ms
-    a_stand.store.watch(A, "shop", at_ms=1)
-    a_stand.store.watch(A, "kitchen", at_ms=1)
-    a_stand.store.unwatch(A, "shop", at_ms=2)
+    a_stand.store.schedule.watch(A, "shop", at_ms=1)
+    a_stand.store.schedule.watch(A, "kitchen", at_ms=1)
+    a_stand.store.schedule.unwatch(A, "shop", at_ms=2)
     assert a_stand.store.get(A).due_at_ms == due
 
-    a_stand.store.unwatch(A, "kitchen", at_ms=2)
+    a_stand.store.schedule.unwatch(A, "kitchen", at_ms=2)
     assert a_stand.store.get(A).due_at_ms is None
-    assert a_stand.store.claim_due(due + 1, 9, 60) == []
+    assert a_stand.store.schedule.claim_due(due + 1, 9, 60) == []
 
     a_stand.store.write_pages([fetched(A, NOW_MS + 9)])
     assert a_stand.store.get(A).due_at_ms is None
 
-    a_stand.store.watch(A, "shop", at_ms=3)
+    a_stand.store.schedule.watch(A, "shop", at_ms=3)
     assert a_stand.store.get(A).due_at_ms > NOW_MS
 
 
 def test_a_release_of_what_nobody_held_ends_no_refreshing(a_stand):
     a_stand.store.write_pages([fetched(A)])
     due = a_stand.store.get(A).due_at_ms
-    a_stand.store.unwatch(A, "shop", at_ms=2)
+    a_stand.store.schedule.unwatch(A, "shop", at_ms=2)
     assert a_stand.store.get(A).due_at_ms == due
 
     a_stand.store.write_pages([fetched(A, NOW_MS + 9)])
@@ -367,8 +374,8 @@ def test_a_release_of_what_nobody_held_ends_no_refreshing(a_stand):
 
 def test_a_release_that_comes_before_its_hold_ends_refreshing_with_it(a_stand):
     a_stand.store.write_pages([fetched(A)])
-    a_stand.store.unwatch(A, "shop", at_ms=2)
-    a_stand.store.watch(A, "shop", at_ms=1)
+    a_stand.store.schedule.unwatch(A, "shop", at_ms=2)
+    a_stand.store.schedule.watch(A, "shop", at_ms=1)
 
     assert a_stand.store.get(A).due_at_ms is None
     a_stand.store.write_pages([fetched(A, NOW_MS + 9)])
@@ -376,38 +383,38 @@ def test_a_release_that_comes_before_its_hold_ends_refreshing_with_it(a_stand):
 
 
 def test_of_a_hold_and_a_release_the_later_asked_one_counts(a_stand):
-    a_stand.store.unwatch(A, "shop", at_ms=10)
-    a_stand.store.watch(A, "shop", at_ms=9)
-    assert a_stand.store.holders(A) == []
+    a_stand.store.schedule.unwatch(A, "shop", at_ms=10)
+    a_stand.store.schedule.watch(A, "shop", at_ms=9)
+    assert a_stand.store.schedule.watchers(A) == []
 
-    a_stand.store.watch(A, "shop", at_ms=11)
-    assert a_stand.store.holders(A) == ["shop"]
+    a_stand.store.schedule.watch(A, "shop", at_ms=11)
+    assert a_stand.store.schedule.watchers(A) == ["shop"]
 
 
 def test_holds_move_with_their_page_and_come_back_when_the_alias_is_undone(a_stand):
     a_stand.store.write_pages([fetched(A), fetched(B)])
-    a_stand.store.watch(A, "shop")
-    a_stand.store.watch(B, "kitchen")
+    a_stand.store.schedule.watch(A, "shop")
+    a_stand.store.schedule.watch(B, "kitchen")
     a_stand.clock.advance_ms(1000)
-    a_stand.store.merge_alias(A, B)
-    assert a_stand.store.holders(B) == ["kitchen", "shop"]
+    a_stand.store.aliases.merge(A, B)
+    assert a_stand.store.schedule.watchers(B) == ["kitchen", "shop"]
 
     a_stand.clock.advance_ms(1000)
-    a_stand.store.undo_alias(A)
-    assert a_stand.store.holders(A) == ["shop"]
-    assert a_stand.store.holders(B) == ["kitchen"]
+    a_stand.store.aliases.undo(A)
+    assert a_stand.store.schedule.watchers(A) == ["shop"]
+    assert a_stand.store.schedule.watchers(B) == ["kitchen"]
 
 
 def test_a_url_held_before_it_was_fetched_keeps_its_holders_when_it_redirects(a_stand):
-    a_stand.store.watch(A, "shop")
+    a_stand.store.schedule.watch(A, "shop")
     a_stand.clock.advance_ms(1000)
     a_stand.store.write_pages([fetched(A, NOW_MS + 1000, final_url=B)])
 
-    assert a_stand.store.holders(B) == ["shop"]
+    assert a_stand.store.schedule.watchers(B) == ["shop"]
 
 
 def test_holders_are_told_of_the_first_fetch_and_named_in_the_feed(a_stand):
-    a_stand.store.watch(A, "shop")
+    a_stand.store.schedule.watch(A, "shop")
     a_stand.store.write_pages([fetched(A), fetched(B)])
     news = {"page.title": b"2"}
     a_stand.store.write_pages([fetched(u, NOW_MS + 9, fields=news) for u in (A, B)])
@@ -423,47 +430,47 @@ def test_holders_are_told_of_the_first_fetch_and_named_in_the_feed(a_stand):
 def test_owners_have_names_and_what_was_taken_down_is_not_held(a_stand):
     for owner in ("", "x" * 201):
         with pytest.raises(BadInput):
-            a_stand.store.watch(A, owner)
+            a_stand.store.schedule.watch(A, owner)
     a_stand.store.write_pages([fetched(C)])
-    a_stand.store.take_down(url=C)
+    a_stand.store.takedowns.take_down(url=C)
     with pytest.raises(TakenDown):
-        a_stand.store.watch(C, "shop")
+        a_stand.store.schedule.watch(C, "shop")
 
 
 def test_a_tick_is_taken_once_and_again_after_its_time(a_stand):
     store = a_stand.store
 
-    assert store.take_tick("t", NOW_MS, 4) == 4
-    assert store.take_tick("t", NOW_MS, 4) is None
-    assert store.take_tick("t", NOW_MS + 3999, 4) is None
-    assert store.take_tick("other", NOW_MS, 4) == 4
-    assert store.take_tick("t", NOW_MS + 9000, 4) == 9
-    assert store.take_tick("t", NOW_MS - 10**9, 4) is not None, "a clock that went back"
+    assert store.schedule.take_tick("t", NOW_MS, 4) == 4
+    assert store.schedule.take_tick("t", NOW_MS, 4) is None
+    assert store.schedule.take_tick("t", NOW_MS + 3999, 4) is None
+    assert store.schedule.take_tick("other", NOW_MS, 4) == 4
+    assert store.schedule.take_tick("t", NOW_MS + 9000, 4) == 9
+    assert store.schedule.take_tick("t", NOW_MS - 10**9, 4) is not None, "a clock that went back"
 
 
 def test_the_oldest_that_is_due_is_told_until_it_is_claimed(a_stand):
     a_stand.store.write_pages([page(u, due_at_ms=NOW_MS + i) for i, u in enumerate([A, B, C])])
 
-    assert a_stand.store.oldest_due_ms(NOW_MS - 1) is None
-    assert a_stand.store.oldest_due_ms(NOW_MS + 9) == NOW_MS
-    a_stand.store.claim_due(NOW_MS + 9, 9, 60, upto_ms=NOW_MS)
-    assert a_stand.store.oldest_due_ms(NOW_MS + 9) == NOW_MS + 1
-    a_stand.store.claim_due(NOW_MS + 9, 9, 60)
-    assert a_stand.store.oldest_due_ms(NOW_MS + 9) is None
+    assert a_stand.store.schedule.oldest_due_ms(NOW_MS - 1) is None
+    assert a_stand.store.schedule.oldest_due_ms(NOW_MS + 9) == NOW_MS
+    a_stand.store.schedule.claim_due(NOW_MS + 9, 9, 60, upto_ms=NOW_MS)
+    assert a_stand.store.schedule.oldest_due_ms(NOW_MS + 9) == NOW_MS + 1
+    a_stand.store.schedule.claim_due(NOW_MS + 9, 9, 60)
+    assert a_stand.store.schedule.oldest_due_ms(NOW_MS + 9) is None
 
 
 def test_what_was_planned_anew_meanwhile_is_not_put_off(a_stand):
     a_stand.store.write_pages([page(A, due_at_ms=NOW_MS)])
-    (one,) = a_stand.store.claim_due(NOW_MS, 9, 60)
-    a_stand.store.schedule(A, NOW_MS + 5)
-    a_stand.store.put_off([(one, NOW_MS + 99)])
-    a_stand.store.put_off([(one, NOW_MS + 99)])
+    (one,) = a_stand.store.schedule.claim_due(NOW_MS, 9, 60)
+    a_stand.store.schedule.plan(A, NOW_MS + 5)
+    a_stand.store.schedule.postpone([(one, NOW_MS + 99)])
+    a_stand.store.schedule.postpone([(one, NOW_MS + 99)])
 
     assert a_stand.store.get(A).due_at_ms == NOW_MS + 5
 
 
 def test_a_hook_keeps_its_place_and_only_one_moves_it(a_stand):
-    webhooks = a_stand.store.webhooks
+    webhooks = a_stand.store.feed.webhooks
     told = {"owner": "shop", "host": None, "now_ms": NOW_MS}
     webhook = webhooks.add("http://x.example/", "secret", cursor="1", **told)
 
@@ -476,8 +483,8 @@ def test_a_hook_keeps_its_place_and_only_one_moves_it(a_stand):
 
 
 def test_a_walk_is_remembered(a_stand):
-    assert a_stand.store.bookmark("walk") is None
+    assert a_stand.store.maintenance.bookmark("walk") is None
     for cursor in ("01", "02", ""):
-        a_stand.store.set_bookmark("walk", cursor)
+        a_stand.store.maintenance.set_bookmark("walk", cursor)
         a_stand.clock.advance_ms(1)
-        assert (a_stand.store.bookmark("walk") or "") == cursor
+        assert (a_stand.store.maintenance.bookmark("walk") or "") == cursor

@@ -25,8 +25,8 @@ def test_a_removed_page_is_gone_and_comes_back_with_a_later_fetch(a_stand):
     assert late.stale
     assert store.get(A) is None
     assert store.content(A) is None
-    assert store.outlinks(A).items == []
-    assert store.claim_due(NOW_MS + 99, 5, 5) == []
+    assert store.links.outlinks(A).items == []
+    assert store.schedule.claim_due(NOW_MS + 99, 5, 5) == []
     assert list(a_stand.content.keys()) == []
     a_stand.fold()
     assert a_stand.sources(C) == []
@@ -37,7 +37,7 @@ def test_a_removed_page_is_gone_and_comes_back_with_a_later_fetch(a_stand):
 def test_single_fields_are_deleted_through_an_alias_and_what_is_newer_stays(a_stand):
     store = a_stand.store
     store.put(A, {"t": b"1", "u": b"2", "v": b"3"}, provenance={"t": "x"})
-    store.merge_alias(B, A)
+    store.aliases.merge(B, A)
     store.put(A, {"u": b"later"}, at_ms=NOW_MS + 1000)
     a_stand.clock.advance_ms(5)
     before = store.get(A).version
@@ -64,14 +64,14 @@ def test_a_page_taken_down_is_gone_with_its_aliases_for_good(a_stand):
     store.write_pages([full(B, canonical_url=A)])
     a_stand.clock.advance_ms(5)
 
-    assert store.take_down(url=B) == 2
+    assert store.takedowns.take_down(url=B) == 2
     (refused,) = store.write_pages([full(A, NOW_MS + 100)])
 
     assert refused.stale
     assert store.get(A) is None
     assert store.get(B) is None
-    assert store.aliases(A) == []
-    assert store.list_host("a.example").items == []
+    assert store.aliases.of(A) == []
+    assert store.pages.urls_of_host("a.example").items == []
     with pytest.raises(TakenDown):
         store.put(B, {"f": b"1"})
     for table in "edho":
@@ -81,10 +81,10 @@ def test_a_page_taken_down_is_gone_with_its_aliases_for_good(a_stand):
 def test_a_takedown_can_be_lifted(a_stand):
     store = a_stand.store
     store.write_pages([full(A)])
-    store.take_down(url=A)
+    store.takedowns.take_down(url=A)
     a_stand.clock.advance_ms(5)
 
-    store.lift_takedown(A)
+    store.takedowns.lift(A)
     a_stand.clock.advance_ms(5)
     store.put(A, {"f": b"1"})
 
@@ -96,17 +96,17 @@ def test_a_host_and_a_domain_are_taken_down_whole(a_stand):
     near, other = "http://notwww.a.example/", "http://xa.example/"
     store.write_pages([full(u) for u in (A, B, C, near, other)])
 
-    assert store.take_down(host="www.a.example") == 1
+    assert store.takedowns.take_down(host="www.a.example") == 1
     assert store.get(B) is None
     assert store.get(A) is not None
     a_stand.clock.advance_ms(5)
-    assert store.take_down(domain="a.example") == 2
+    assert store.takedowns.take_down(domain="a.example") == 2
 
     assert [u for u in (A, B, C, near, other) if store.get(u)] == [C, other]
 
 
 def test_one_thing_at_a_time_is_taken_down(a_stand):
     with pytest.raises(BadInput):
-        a_stand.store.take_down()
+        a_stand.store.takedowns.take_down()
     with pytest.raises(BadInput):
-        a_stand.store.take_down(url=A, host="a.example")
+        a_stand.store.takedowns.take_down(url=A, host="a.example")

@@ -82,8 +82,8 @@ def hostile(tmp_path, redis_url, redis_server, monkeypatch):
                 )
             ]
         )
-    store.add_links(URL, [OutLink(OTHER, HOSTILE)])
-    while store.compact_links(1000).left:
+    store.links.add(URL, [OutLink(OTHER, HOSTILE)])
+    while store.maintenance.compact_links(1000).left:
         pass
     store.close()
     job = NewJob(HOSTILE.encode(), name=HOSTILE)

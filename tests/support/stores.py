@@ -30,14 +30,14 @@ class Stand:
 
     def fold(self) -> None:
         """Fold until nothing is left."""
-        while self.store.compact_links(1000).left:
+        while self.store.maintenance.compact_links(1000).left:
             pass
 
     def sources(self, url: str) -> list[str]:
         """All pages that link to a URL, read three at a time."""
         found, cursor = [], None
         while True:
-            page = self.store.inlinks(url, limit=3, cursor=cursor)
+            page = self.store.links.inlinks(url, limit=3, cursor=cursor)
             found += [link.url for link in page.items]
             cursor = page.cursor
             if cursor is None:

@@ -102,18 +102,18 @@ def watched(system: Standalone, client: Aragog, shop: Shop, origin: Origin) -> S
     def rounds(path: str) -> int:
         return len(origin.of(path))
 
-    until(lambda: all(store.holders(url) for url in (PRICED, GONE, RELEASED)))
+    until(lambda: all(store.schedule.watchers(url) for url in (PRICED, GONE, RELEASED)))
     until(lambda: all(store.get(url) for url in (PRICED, GONE, RELEASED, NEVER_HELD)))
     shop.prices |= {"/p": "4.00", "/gone": None}
     client.unwatch([RELEASED], owner="shop")
-    until(lambda: not store.holders(RELEASED) and ended("/r", RELEASED))
+    until(lambda: not store.schedule.watchers(RELEASED) and ended("/r", RELEASED))
     until(lambda: price() == b'"4.00"')
     until(lambda: ended("/gone", GONE))
     before = {path: rounds(path) for path in ("/p", "/n")}
     until(lambda: all(rounds(path) >= n + AGAIN for path, n in before.items()))
-    until(lambda: any(change.kind == "gone" for change in store.changes().items))
+    until(lambda: any(change.kind == "gone" for change in store.feed.changes().items))
     records = dict(zip((PRICED, GONE), store.get_many([PRICED, GONE]), strict=True))
-    changes = store.changes(limit=1000).items
+    changes = store.feed.changes(limit=1000).items
     store.close()
     return Seen(origin, records, changes, stopped_at)
 

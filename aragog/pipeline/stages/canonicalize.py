@@ -109,7 +109,7 @@ def _canonicalized(
 def _without_taken_down(batch: ResultBatch, services: Services) -> ResultBatch:
     """The batch without pages of URLs that were taken down meanwhile: their bodies are dropped."""
     ways = [{a.job.url, a.final_url, *(hop.url for hop in a.hops)} for a in batch.results]
-    refused = services.store.refused(set().union(*ways))
+    refused = services.store.takedowns.refused(set().union(*ways))
     if not refused:
         return batch
     gone = [a for a, way in zip(batch.results, ways, strict=True) if way & refused]
@@ -175,7 +175,7 @@ def _writes(
 def _known(urls: Sequence[str], services: Services) -> dict[str, KnownPage]:
     """What is stored of other URLs; one whose rows cannot be read now is taken for unknown."""
     known: dict[str, KnownPage] = {}
-    damaged.apart(urls, lambda some: known.update(services.store.known_pages(some)))
+    damaged.apart(urls, lambda some: known.update(services.store.pages.known(some)))
     return known
 
 

@@ -106,7 +106,7 @@ class _Run:
     def _not_taken_down(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
         """Jobs without those of a URL that was taken down, or on the way to one: they end here."""
         ways = {job.url: {job.url, job.next_url, *(h.url for h in job.hops)} for job in jobs}
-        refused = self.services.store.refused(set().union(*ways.values()))
+        refused = self.services.store.takedowns.refused(set().union(*ways.values()))
         if not refused:
             return list(jobs)
         gone = {url for url, way in ways.items() if way & refused}

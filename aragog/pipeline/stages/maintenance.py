@@ -18,7 +18,7 @@ FOLD_ROWS = 1000
 def compact_links(services: Services) -> None:
     """Fold a stretch of the link journal into the inlinks' posting lists."""
     with suppress(StoreDamaged):  # told when the file was set aside; the journal keeps all
-        services.store.compact_links(FOLD_ROWS)
+        services.store.maintenance.compact_links(FOLD_ROWS)
 
 
 def sweep(services: Services) -> None:
@@ -30,7 +30,7 @@ def sweep(services: Services) -> None:
 
 def share_takedowns(services: Services) -> None:
     """Tell producers which hosts and domains were taken down, by the store."""
-    services.blocks.replace(services.store.takedowns())
+    services.blocks.replace(services.store.takedowns.sites())
 
 
 def sweep_spool(services: Services) -> None:
@@ -44,7 +44,7 @@ def sweep_spool(services: Services) -> None:
 
 def sweep_changes(services: Services) -> None:
     """Let go of changes that have been in the feed long enough."""
-    services.store.sweep_changes(services.settings.refresh.changes_kept_s)
+    services.store.feed.sweep(services.settings.refresh.changes_kept_s)
 
 
 def overrides(services: Services) -> None:

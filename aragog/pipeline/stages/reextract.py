@@ -69,10 +69,10 @@ def walk(store: UrlStore, cursor: str | None, *, host: str | None = None) -> Ite
     """Every page that needs it, about 200 rows at a time."""
     while True:
         if host is None:
-            page = store.list_pages(cursor, 200)
+            page = store.pages.urls(cursor, 200)
             done = int(page.cursor[:8], 16) / 2**32 if page.cursor else 1.0
         else:
-            page, done = store.list_host(host, cursor, 200), 0.0
+            page, done = store.pages.urls_of_host(host, cursor, 200), 0.0
         yield Stretch(tuple(_outdated(store, page.items)), page.cursor or "", done)
         cursor = page.cursor
         if cursor is None:
@@ -133,7 +133,7 @@ def _one(url: str, store: UrlStore, limits: PipelineSettings) -> str:
     except (PageTooExpensive, MemoryError):
         return "given_up"
     fetched_at_ms = int(content.facts.get("fetched_at_ms") or content.meta["fetched_at_ms"])
-    changed = store.replace_fields(content.url, fields, provenance, at_ms=fetched_at_ms)
+    changed = store.fields.replace(content.url, fields, provenance, at_ms=fetched_at_ms)
     return "changed" if changed - {_MARK} else "read"
 
 

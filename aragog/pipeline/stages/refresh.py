@@ -53,23 +53,25 @@ class Tick:
 def enqueue_due(services: Services) -> Tick:
     """Enqueue what is due; nothing when another beat has just done so."""
     now_ms = services.clock.now_ms()
-    passed_s = services.store.take_tick(TICK, now_ms, TICK_S * _EARLY_S)
+    passed_s = services.store.schedule.take_tick(TICK, now_ms, TICK_S * _EARLY_S)
     if passed_s is None:
         return Tick()
     passed_s = min(passed_s, _LONGEST_TICK_S)
-    oldest_ms = services.store.oldest_due_ms(now_ms)
+    oldest_ms = services.store.schedule.oldest_due_ms(now_ms)
     if oldest_ms is None:
         return Tick()
     settings = services.settings.refresh
     upto_ms = horizon_ms(oldest_ms, now_ms, tick_s=passed_s, smooth_s=settings.smooth_s)
     due: list[Due] = []
     for _ in range(_STEPS):
-        claimed = services.store.claim_due(now_ms, settings.batch, CLAIM_S, upto_ms=upto_ms)
+        claimed = services.store.schedule.claim_due(
+            now_ms, settings.batch, CLAIM_S, upto_ms=upto_ms
+        )
         due += claimed
         if not claimed:
             break
     now, later = within_rates(due, services, now_ms=now_ms, tick_s=passed_s)
-    services.store.put_off(later)
+    services.store.schedule.postpone(later)
     wanted = EnqueueOptions(refresh=True, priority=PRIORITY_REFRESH)
     enqueued = sum(1 for _ in services.enqueuer.enqueue([one.url for one in now], wanted))
     return Tick(enqueued, len(later), now_ms - oldest_ms)
@@ -97,7 +99,7 @@ def within_rates(
     for one in due:
         by_domain[services.limiter.key_for(one.url)].append(one)
     rates = _rates(by_domain, services, tick_s)
-    budgets = services.store.budgets(list(by_domain))
+    budgets = services.store.schedule.budgets(list(by_domain))
     now: list[Due] = []
     later: list[tuple[Due, int]] = []
     changed = {}
@@ -107,7 +109,7 @@ def within_rates(
         later += done.later
         if done.budget is not budgets[key]:
             changed[key] = done.budget
-    services.store.keep_budgets(changed)
+    services.store.schedule.keep_budgets(changed)
     return now, later
 
 

@@ -48,7 +48,7 @@ def enqueue_entries(answer: FetchResult, body: bytes, services: Services) -> int
 
 def _newer(entries: Sequence[SitemapUrl], services: Services) -> list[str]:
     """URLs of entries that are not stored, or that changed since they were seen."""
-    seen = services.store.seen_at_ms([entry.url for entry in entries])
+    seen = services.store.pages.seen_at_ms([entry.url for entry in entries])
     return [
         entry.url
         for entry, seen_at_ms in zip(entries, seen, strict=True)

@@ -58,7 +58,7 @@ def apply_watches(batch: WatchBatch, services: Services) -> None:
     Raises:
         StoreUnavailable: some may be done; it runs again.
     """
-    act = services.store.watch if batch.watch else services.store.unwatch
+    act = services.store.schedule.watch if batch.watch else services.store.schedule.unwatch
     for url in batch.urls:
         try:
             act(url, batch.owner, at_ms=batch.at_ms)

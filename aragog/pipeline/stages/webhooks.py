@@ -80,12 +80,12 @@ class Delivery:
 def deal(services: Services) -> int:
     """Send what hooks have not been told yet; how many deliveries. One caller at a time."""
     store, sent = services.store, 0
-    if store.take_tick(TICK, services.clock.now_ms(), _TICK_S) is None:
+    if store.schedule.take_tick(TICK, services.clock.now_ms(), _TICK_S) is None:
         return 0
-    for webhook, told in store.webhooks.all():
+    for webhook, told in store.feed.webhooks.all():
         cursor = told
         for _ in range(_MOST_DELIVERIES):
-            page = store.changes(cursor, MOST_CHANGES, owner=webhook.owner, host=webhook.host)
+            page = store.feed.changes(cursor, MOST_CHANGES, owner=webhook.owner, host=webhook.host)
             following = page.cursor or cursor
             if following == cursor:
                 break
@@ -95,7 +95,7 @@ def deal(services: Services) -> int:
                     OutgoingMessage(WEBHOOK, Delivery(webhook.name, cursor, changes))
                 )
                 sent += 1
-            if not store.webhooks.move(webhook.name, cursor, following):
+            if not store.feed.webhooks.move(webhook.name, cursor, following):
                 break
             cursor = following
     return sent
@@ -103,7 +103,7 @@ def deal(services: Services) -> int:
 
 def deliver(delivery: Delivery, services: Services) -> list[OutgoingMessage]:
     """Post it; the message for another attempt where it was not taken. May post twice."""
-    webhook = services.store.webhooks.get(delivery.webhook)
+    webhook = services.store.feed.webhooks.get(delivery.webhook)
     if webhook is None:
         return []
     settings = services.settings.webhooks

@@ -113,8 +113,8 @@ class ChangesApi:
 
 def _read(store: UrlStore, asked: _Asked, cursor: str | None) -> ListPage[Change]:
     if cursor == NOW:
-        cursor = store.changes_end()
-    return store.changes(cursor, asked.limit, owner=asked.owner, host=asked.host)
+        cursor = store.feed.end()
+    return store.feed.changes(cursor, asked.limit, owner=asked.owner, host=asked.host)
 
 
 class _Asked:

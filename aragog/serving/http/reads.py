@@ -79,7 +79,7 @@ class Reads:
 
     async def aliases(self, request: Request) -> Response:
         """`GET /v1/aliases`: URLs that lead to the same page."""
-        found = await self._calls.metadata(UrlStore.aliases, Query(request).required("url"))
+        found = await self._calls.metadata(_aliases, Query(request).required("url"))
         return json_response({"aliases": found})
 
     async def history(self, request: Request) -> Response:
@@ -87,7 +87,7 @@ class Reads:
         query = Query(request)
         url, field = query.required("url"), query.required("field")
         formats = self._calls.store.formats
-        values = await self._calls.metadata(UrlStore.history, url, field)
+        values = await self._calls.metadata(_history, url, field)
         return json_response(
             {
                 "history": [
@@ -142,3 +142,11 @@ class _Counted(Response):
 
 def _unknown() -> Problem:
     return Problem(404, "nothing is known of this URL")
+
+
+def _aliases(store: UrlStore, url: str) -> list[str]:
+    return store.aliases.of(url)
+
+
+def _history(store: UrlStore, url: str, field: str) -> list[tuple[bytes, int]]:
+    return store.pages.history(url, field)

@@ -53,8 +53,8 @@ def read_url(
         return None
     shown = record(store, found)
     if more:
-        shown["aliases"] = store.aliases(url)[:MOST_ALIASES]
-        shown["inlinks"] = store.count_inlinks(url)
+        shown["aliases"] = store.aliases.of(url)[:MOST_ALIASES]
+        shown["inlinks"] = store.links.count_inlinks(url)
     return shown
 
 
@@ -106,9 +106,9 @@ def read_links(
     store: UrlStore, url: str, direction: str, limit: int, cursor: str | None
 ) -> Mapping[str, Any]:
     """A page of links; `cursor` continues behind it, None at the end."""
-    read = store.inlinks if direction == "in" else store.outlinks
+    read = store.links.inlinks if direction == "in" else store.links.outlinks
     page = read(url, limit=min(limit, MOST_LINKS), cursor=cursor)
     answer: dict[str, Any] = {"links": [link(one) for one in page.items], "cursor": page.cursor}
     if direction == "in":
-        answer["count"] = store.count_inlinks(url)
+        answer["count"] = store.links.count_inlinks(url)
     return answer

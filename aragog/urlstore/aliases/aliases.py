@@ -1,274 +1,76 @@
-"""
-Aliases: which URLs stand for another, and moving what was stored under them.
-
-The pointer in the alias's node decides, and of several the one of the latest evidence; the edge at
-the home, by which aliases are listed, is checked against it. What an alias had of its own moves to
-its home cell by cell with the timestamps it has, so it may be moved twice and in any order.
-"""
+"""Aliases of URLs in any spelling: list, merge, undo."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 
 import orjson
 
-from aragog.settings import RefreshSettings
-from aragog.urlstore.content.keys import content_key
-from aragog.urlstore.content.ports import ContentStore
-from aragog.urlstore.links.outlink_writer import LinksWrite, OutlinkWriter
+from aragog.errors import TakenDown
+from aragog.urls.normalize import normalize
+from aragog.urlstore.aliases.merger import AliasMerger
 from aragog.urlstore.pages import nodes
-from aragog.urlstore.pages.hosts import host_put
-from aragog.urlstore.pages.nodes import Nodes, alias_of, facts_of, node_id, text
-from aragog.urlstore.records import Fact
-from aragog.urlstore.schedule.due_index import DueIndex
-from aragog.urlstore.schedule.next_fetch import is_wanted
-from aragog.urlstore.schedule.watches import Watches
-from aragog.zen.codec import IN, after, due_key, edge_key, edge_prefix
-from aragog.zen.tables import Cell, Put, Row, Tables, newest_ms
-
-ALIAS = 1
-"""The edge type; an alias's score is always 0, so that merging twice makes one edge."""
-
-SOON_MS = 600_000
-"""An undone alias is fetched after this; not at once, for pages at odds may undo it each time."""
-
-_URL = b"p:u"
-_MOVES = (b"m:", b"s:was:", b"s:from:")
-
-
-def alias_puts(alias: str, canonical: str, now_ms: int) -> list[Put]:
-    """The edge from `canonical` to `alias`, and the mark in its node that it has such edges."""
-    key = edge_key(node_id(canonical), IN, ALIAS, 0, node_id(alias))
-    marked = {nodes.URL: canonical.encode(), nodes.ALIASED: b"1"}
-    return [("e", key, {_URL: alias.encode()}, now_ms), ("n", node_id(canonical), marked, now_ms)]
+from aragog.urlstore.pages.nodes import Nodes
+from aragog.urlstore.pages.takedowns import Takedowns
+from aragog.urlstore.write_clock import WriteClock
 
 
 class Aliases:
-    """Merges, undoes and lists aliases; each step is safe to repeat."""
+    """The URLs that stand for the same page; threads may share it."""
 
     def __init__(
-        self,
-        tables: Tables,
-        content: ContentStore,
-        linking: OutlinkWriter,
-        refresh: RefreshSettings | None = None,
+        self, merger: AliasMerger, urls: Nodes, takedowns: Takedowns, clock: WriteClock
     ) -> None:
-        self._tables = tables
-        self._refresh = refresh or RefreshSettings()
-        self._due = DueIndex(tables)
-        self._table = tables["n"]
-        self._edges = tables["e"]
-        self._nodes = Nodes(tables)
-        self._watches = Watches(tables)
-        self._content = content
-        self._outlinks = linking
+        self._merger = merger
+        self._nodes = urls
+        self._takedowns = takedowns
+        self._clock = clock
+
+    def of(self, url: str) -> list[str]:
+        """URLs that stand for the same page as `url`, without the canonical one."""
+        return list(self._merger.of(self._nodes.resolve(normalize(url))[0]))
+
+    def reasons(self, url: str) -> list[str]:
+        """Why the last fetch of `url` itself chose its canonical URL; empty: not known."""
+        asked = normalize(url)
+        cell = self._nodes.read([asked], [nodes.REASONS])[asked].get(nodes.REASONS)
+        return [str(reason) for reason in orjson.loads(cell.value)] if cell else []
 
     def merge(
         self,
-        alias: str,
-        canonical: str,
+        alias_url: str,
+        canonical_url: str,
         *,
-        at_ms: int,
-        now_ms: int,
-        provisional: bool,
-        reasons: Sequence[str],
+        at_ms: int | None = None,
+        provisional: bool = False,
+        reasons: Sequence[str] = (),
     ) -> None:
-        """Make `alias` an alias of `canonical` as of `at_ms`; older evidence changes nothing."""
-        if alias == canonical:
-            return
-        pointer = {
-            nodes.URL: alias.encode(),
-            nodes.CANONICAL: canonical.encode(),
-            nodes.PROVISIONAL: b"1" if provisional else b"",
-            nodes.REASONS: orjson.dumps(reasons),
-        }
-        self._tables.write([host_put(alias, now_ms), *alias_puts(alias, canonical, now_ms)])
-        self._tables.write([("n", node_id(alias), pointer, at_ms)])
-        self.settle(alias, now_ms)
-
-    def settle(self, alias: str, now_ms: int) -> None:
-        """Move to its home whatever an alias has of its own: content, links, due row, fields."""
-        canonical, row = self._nodes.follow([alias], None)[alias]
-        own = self._table.get(node_id(alias))
-        if canonical == alias:
-            return
-        self._move_links(alias, canonical, now_ms)
-        if text(own, nodes.HELD):
-            self._watches.move(alias, canonical, now_ms)
-        due = text(own, nodes.DUE)
-        if due:
-            self._tables["d"].delete(due_key(node_id(alias), int(due)), at_ms=now_ms)
-            self._table.put(node_id(alias), {nodes.DUE: b""}, at_ms=now_ms)
-        if nodes.SENTINEL in own:
-            self._move(alias, own, canonical, row, now_ms)
-
-    def has_own(self, alias: str, row: Row) -> bool:
-        """Is there anything for `settle` to move?"""
-        if nodes.SENTINEL in row or text(row, nodes.DUE):
-            return True
-        return bool(self._outlinks.read([alias])[alias].lines)
-
-    def undo(self, alias: str, now_ms: int, *, at_ms: int | None = None) -> None:
         """
-        Let a URL stand for itself again; what its fetch had brought to its home comes back.
+        Make one URL an alias of another, by evidence of `at_ms` (None: now).
 
-        It is due soon then, unless nobody wants it any more: where a later page has taken the place
-        of what it had brought, only a fetch can tell what it is. Evidence older than `at_ms` (None:
-        now) does not make it an alias again. Killed in the middle and run again it goes on: the
-        node says which home it is leaving until all is done.
+        What was stored under the alias moves, with its timestamps. Safe to run twice and in any
+        order: of contradicting evidence the latest counts.
+
+        Raises:
+            TakenDown: one of the two was taken down; nothing was changed.
         """
-        own = self._table.get(node_id(alias))
-        leaving = text(own, nodes.LEAVING)
-        canonical = leaving or alias_of(own, alias)
-        if canonical is None:
-            return
-        if not leaving:
-            self._table.put(node_id(alias), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms)
-        at_ms = max(now_ms if at_ms is None else at_ms, own[nodes.CANONICAL].at_ms + 1)
-        pointer = {nodes.CANONICAL: alias.encode(), nodes.PROVISIONAL: b""}
-        self._table.put(node_id(alias), pointer, at_ms=at_ms)
-        self._give_back(alias, own, canonical, now_ms)
-        self._watches.move(canonical, alias, now_ms, held_as=alias)
-        key = edge_key(node_id(canonical), IN, ALIAS, 0, node_id(alias))
-        self._edges.delete(key, at_ms=now_ms)
-        begun_ms = own[nodes.LEAVING].at_ms if leaving else now_ms
-        self._stand_alone(alias, canonical, begun_ms + SOON_MS, at_ms)
-        self._table.put(node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
+        now_ms = self._clock.now_ms()
+        alias, canonical = normalize(alias_url), normalize(canonical_url)
+        for refused in self._takedowns.refused([alias, canonical]):
+            raise TakenDown(refused)
+        with self._takedowns.writing(alias, canonical):
+            self._merger.merge(
+                alias,
+                canonical,
+                at_ms=now_ms if at_ms is None else at_ms,
+                now_ms=now_ms,
+                provisional=provisional,
+                reasons=tuple(reasons),
+            )
+        self._clock.deleted_at(now_ms)
 
-    def _stand_alone(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
-        """See that a URL has a record, and a next fetch if it or its former home is wanted."""
-        row = self._table.get(node_id(alias))
-        shown = {nodes.URL: alias.encode(), nodes.SENTINEL: b"1"}
-        if nodes.FACTS not in row:
-            shown[nodes.FACTS] = orjson.dumps(_known_facts(alias, row))
-        if nodes.SENTINEL not in row:
-            self._tables.write([host_put(alias, at_ms), ("n", node_id(alias), shown, at_ms)])
-        held = row if text(row, nodes.HELD) else self._table.get(node_id(canonical), [nodes.HELD])
-        if not text(row, nodes.DUE) and is_wanted(held, self._refresh):
-            self._due.schedule(alias, due_at_ms, at_ms)
-
-    def _give_back(self, alias: str, own: Row, canonical: str, now_ms: int) -> None:
-        row = self._table.get(node_id(canonical))
-        facts = facts_of(row)
-        if alias not in (facts.get("url"), facts.get("final_url")):
-            return
-        brought = int(facts.get("fetched_at_ms") or 0)
-        part = {c: cell for c, cell in row.items() if cell.at_ms == brought}
-        if not part:
-            return
-        part.setdefault(nodes.FACTS, _first_facts(facts, own, brought))
-        self._move_links(canonical, alias, now_ms)
-        self._move(canonical, part, alias, own, now_ms)
-
-    def disappoint(self, urls: Sequence[str], now_ms: int) -> list[str]:
-        """Undo the aliases that trusted one of `urls` before it was fetched; which they were."""
-        undone = []
-        columns = [nodes.CANONICAL, nodes.PROVISIONAL, nodes.LEAVING]
-        marks = self._nodes.read(urls, [nodes.ALIASED])
-        for url in [url for url, row in marks.items() if row]:
-            for alias in self._edges_of(url):
-                row = self._table.get(node_id(alias), columns)
-                trusts = text(row, nodes.PROVISIONAL) and alias_of(row, alias) == url
-                if trusts or text(row, nodes.LEAVING) == url:
-                    self.undo(alias, now_ms)
-                    undone.append(alias)
-        return undone
-
-    def of(self, canonical: str) -> Iterator[str]:
-        """URLs that stand for `canonical`, and those that stand for them. Constant memory."""
-        yield from self._of(canonical, {canonical}, nodes.MAX_HOPS)
-
-    def _of(self, canonical: str, seen: set[str], hops: int) -> Iterator[str]:
-        for alias in self._edges_of(canonical):
-            its = self._table.get(node_id(alias), [nodes.CANONICAL, nodes.ALIASED])
-            if alias in seen or alias_of(its, alias) != canonical:
-                continue
-            yield alias
-            if hops > 1 and nodes.ALIASED in its:
-                seen.add(alias)
-                yield from self._of(alias, seen, hops - 1)
-
-    def _edges_of(self, canonical: str) -> Iterator[str]:
-        """What the edges say, unchecked."""
-        prefix = edge_prefix(node_id(canonical), IN, ALIAS)
-        with closing(self._edges.scan(prefix, after(prefix))) as rows:
-            for _, row in rows:
-                yield row[_URL].value.decode()
-
-    def _move(self, source: str, own: Row, canonical: str, there: Row, now_ms: int) -> None:
-        """Cells of one node to another: first put there, then deleted here."""
-        moved = {c: cell for c, cell in own.items() if c.startswith(_MOVES) or c == nodes.FACTS}
-        puts: list[Put] = [("n", node_id(canonical), {c: v}, at) for c, (v, at) in moved.items()]
-        if moved:
-            last_ms = max(cell.at_ms for cell in moved.values())
-            shown = {nodes.SENTINEL: b"1", nodes.URL: canonical.encode()}
-            puts.append(("n", node_id(canonical), shown, last_ms))
-            self._tables.write([host_put(canonical, now_ms)])
-        if nodes.PROVENANCE in own:
-            moved[nodes.PROVENANCE] = own[nodes.PROVENANCE]
-            puts.append(_provenance(own[nodes.PROVENANCE], there.get(nodes.PROVENANCE), canonical))
-        if nodes.CONTENT_KEY in own:
-            moved |= {column: own[column] for column in nodes.CONTENT if column in own}
-            puts += self._copy_content(own, canonical, there)
-        if not moved:
-            return
-        floor_ms = int(text(there, nodes.MOVED) or -1) + 1
-        puts = [(table, row, cells, max(at, floor_ms)) for table, row, cells, at in puts]
-        puts.append(("n", node_id(canonical), {nodes.VERSION: b"%x" % now_ms}, now_ms))
-        self._tables.write(puts)
-        last_ms = max(cell.at_ms for cell in moved.values())
-        self._table.put(node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms)
-        # These two go last: as long as they are there, a second run finds what is left.
-        last = {c: moved.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved}
-        self._table.delete_many([(node_id(source), [c], cell.at_ms) for c, cell in moved.items()])
-        if nodes.CONTENT_KEY in own:
-            self._content.delete(own[nodes.CONTENT_KEY].value.decode())
-        if last:
-            self._table.delete(node_id(source), list(last), at_ms=newest_ms(last))
-
-    def _copy_content(self, own: Row, canonical: str, there: Row) -> list[Put]:
-        """The object under the home's key, and the pointer to it; nothing if home's is newer."""
-        at_ms = own[nodes.CONTENT_KEY].at_ms
-        if nodes.CONTENT_KEY in there and there[nodes.CONTENT_KEY].at_ms > at_ms:
-            return []
-        stored = self._content.get(own[nodes.CONTENT_KEY].value.decode())
-        if stored is None:
-            return []
-        key = content_key(canonical)
-        self._content.put(key, stored[0], {**stored[1], "url": canonical})
-        cells = {column: own[column].value for column in nodes.CONTENT if column in own}
-        cells[nodes.CONTENT_KEY] = key.encode()
-        return [("n", node_id(canonical), cells, at_ms)]
-
-    def _move_links(self, source: str, canonical: str, now_ms: int) -> None:
-        """Outlinks go where the page goes, unless newer ones are there."""
-        both = self._outlinks.read([source, canonical])
-        lines = both[source].lines
-        if lines:
-            self._outlinks.write([LinksWrite(canonical, both[source].at_ms, lines)], now_ms)
-            self._outlinks.write([LinksWrite(source, now_ms, lambda _: b"")], now_ms)
-
-
-def _known_facts(alias: str, row: Row) -> dict[str, Fact]:
-    status = facts_of(row, nodes.OWN).get("status")
-    return {"url": alias} if status is None else {"url": alias, "status": status}
-
-
-def _first_facts(facts: Mapping[str, Fact], own: Row, brought_ms: int) -> Cell:
-    """Facts of the fetch that brought a page, where later failures have overwritten them."""
-    kept = {name: facts[name] for name in ("url", "final_url", "fetched_at_ms")}
-    kept["status"] = facts_of(own, nodes.OWN).get("status")
-    return Cell(orjson.dumps(kept), brought_ms)
-
-
-def _provenance(own: Cell, there: Cell | None, canonical: str) -> Put:
-    old, new = orjson.loads(there.value) if there else {}, orjson.loads(own.value)
-    newer = there is None or own.at_ms >= there.at_ms
-    both = {**old, **new} if newer else {**new, **old}
-    return (
-        "n",
-        node_id(canonical),
-        {nodes.PROVENANCE: orjson.dumps(both)},
-        max(own.at_ms, there.at_ms if there else 0),
-    )
+    def undo(self, alias_url: str) -> None:
+        """Make an alias stand for itself again; what its own fetch brought moves back to it."""
+        now_ms = self._clock.now_ms()
+        self._merger.undo(normalize(alias_url), now_ms)
+        self._clock.deleted_at(now_ms)

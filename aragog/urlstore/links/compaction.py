@@ -22,10 +22,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
-import orjson
-
 from aragog.clock import Clock
 from aragog.urlstore.links import journal
+from aragog.urlstore.links.compaction_plan import CompactionPlan, PlannedRow
 from aragog.urlstore.links.journal import Entry, lines_of
 from aragog.urlstore.links.outlink_writer import CELL, oldest_row_ms
 from aragog.urlstore.links.outlinks import unpack
@@ -54,7 +53,7 @@ class _Candidate(NamedTuple):
 
     key: bytes
     sources: set[str]
-    dead: list[str] | None
+    dead: list[bytes] | None
     """Names of its changes that never came true; None: one of them may still."""
 
 
@@ -83,9 +82,9 @@ class Compactor:
         try:
             report = CompactionReport()
             plan = self._plan()
-            if not plan["rows"]:
+            if not plan.rows:
                 plan = self._make_plan(plan, limit)
-            if plan["rows"]:
+            if plan.rows:
                 report = self._execute(plan)
             return report
         finally:
@@ -104,10 +103,10 @@ class Compactor:
             if problem and lock:
                 try:
                     plan = self._plan()
-                    if plan["rows"]:
+                    if plan.rows:
                         # Its pieces must all be there before a list can say that it holds them.
                         self._execute(plan)
-                    self._segments.rebuild(target, plan["number"], self._clock.now_ms())
+                    self._segments.rebuild(target, plan.number, self._clock.now_ms())
                 finally:
                     self._journal.check_and_put(_STATE, _LOCK, lock, FREE)
                 yield problem
@@ -123,9 +122,9 @@ class Compactor:
             return
         try:
             plan = self._plan()
-            if plan["rows"]:
+            if plan.rows:
                 self._execute(plan)
-            number = self._plan()["number"]
+            number = self._plan().number
             for target in targets:
                 if self._inlinks.get(target):
                     self._segments.rebuild(target, number, self._clock.now_ms())
@@ -141,11 +140,11 @@ class Compactor:
         lock = (now_ms + LOCK_MS).to_bytes(8) + os.urandom(8)
         return lock if self._journal.check_and_put(_STATE, _LOCK, held, lock) else None
 
-    def _plan(self) -> dict:  # type: ignore[type-arg]
+    def _plan(self) -> CompactionPlan:
         cell = self._journal.get(_STATE, [_PLAN]).get(_PLAN)
-        return orjson.loads(cell.value) if cell else {"number": 0, "rows": []}
+        return CompactionPlan.unpack(cell.value) if cell else CompactionPlan()
 
-    def _make_plan(self, last: Mapping, limit: int) -> dict:  # type: ignore[type-arg]
+    def _make_plan(self, last: CompactionPlan, limit: int) -> CompactionPlan:
         """
         Which journal rows come next, and which of their entries never came true.
 
@@ -160,11 +159,11 @@ class Compactor:
             if dead is None or sources & postponed:
                 postponed |= sources
             else:
-                rows.append([key.hex(), dead])
+                rows.append(PlannedRow(key, tuple(dead)))
         if not rows:
-            return {"number": last["number"], "rows": []}
-        plan = {"number": last["number"] + 1, "rows": rows, "left": left}
-        return plan if self._replace_plan(last, plan) else {"number": 0, "rows": []}
+            return last.done()
+        plan = CompactionPlan(last.number + 1, tuple(rows), left)
+        return plan if self._replace_plan(last, plan) else CompactionPlan()
 
     def _oldest_rows(self, limit: int) -> tuple[list[_Candidate], bool]:
         """
@@ -196,40 +195,40 @@ class Compactor:
             found = older or [row for row in found if _written_at_ms(row.key) == cut_ms]
         return found, bool(unread_ms)
 
-    def _dead(self, entries: Sequence[Entry], written_at_ms: int) -> list[str] | None:
+    def _dead(self, entries: Sequence[Entry], written_at_ms: int) -> list[bytes] | None:
         """Names of the entries that never came true; None while one may still come true."""
         pages = self._outlinks.get_many([node_id(e.source) for e in entries], [CELL])
         dead = []
         for entry in entries:
             row = pages.get(node_id(entry.source))
             if row is None or entry.change not in unpack(row[CELL].value).changes:
-                dead.append(entry.change.hex())
+                dead.append(entry.change)
         if dead and self._clock.now_ms() < written_at_ms + GRACE_MS:
             return None
         return dead
 
-    def _replace_plan(self, old: Mapping, new: Mapping) -> bool:  # type: ignore[type-arg]
+    def _replace_plan(self, old: CompactionPlan, new: CompactionPlan) -> bool:
         cell = self._journal.get(_STATE, [_PLAN]).get(_PLAN)
-        if cell and orjson.loads(cell.value) != old:
+        if cell and CompactionPlan.unpack(cell.value) != old:
             return False
         expected = cell.value if cell else None
-        return self._journal.check_and_put(_STATE, _PLAN, expected, orjson.dumps(new))
+        return self._journal.check_and_put(_STATE, _PLAN, expected, new.pack())
 
-    def _execute(self, plan: Mapping) -> CompactionReport:  # type: ignore[type-arg]
-        keys = [bytes.fromhex(key) for key, _ in plan["rows"]]
+    def _execute(self, plan: CompactionPlan) -> CompactionReport:
+        keys = [row.key for row in plan.rows]
         found = self._journal.get_many(keys, [journal.COLUMN])
-        report = CompactionReport(journal_rows=len(keys), left=plan["left"])
+        report = CompactionReport(journal_rows=len(keys), left=plan.left)
         if len(found) == len(keys):
             entries = []
-            for key, (_, dead) in zip(keys, plan["rows"], strict=True):
-                parts = journal.unpack(found[key][journal.COLUMN].value)
-                entries += [entry for entry in parts if entry.change.hex() not in dead]
+            for row in plan.rows:
+                parts = journal.unpack(found[row.key][journal.COLUMN].value)
+                entries += [entry for entry in parts if entry.change not in row.dead]
             deltas, nets = by_target(entries)
-            merged = self._write_pieces(plan["number"], deltas, nets)
+            merged = self._write_pieces(plan.number, deltas, nets)
             links = sum(map(len, deltas.values()))
-            report = CompactionReport(len(keys), links, len(deltas), merged, 0, plan["left"])
+            report = CompactionReport(len(keys), links, len(deltas), merged, 0, plan.left)
         self._journal.delete_many([(key, None, newest_ms(row)) for key, row in found.items()])
-        self._replace_plan(plan, {"number": plan["number"], "rows": []})
+        self._replace_plan(plan, plan.done())
         return report
 
     def _write_pieces(

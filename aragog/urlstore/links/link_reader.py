@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import orjson
 
 from aragog.errors import BadInput
-from aragog.urlstore.aliases.aliases import Aliases
+from aragog.urlstore.aliases.merger import AliasMerger
 from aragog.urlstore.links.outlink_writer import OutlinkWriter
 from aragog.urlstore.links.outlinks import from_lines
 from aragog.urlstore.links.postings import record
@@ -29,7 +29,7 @@ MAX_LIMIT = 6000
 class LinkReader:
     """Outlinks and inlinks of canonical URLs, page by page."""
 
-    def __init__(self, tables: Tables, linking: OutlinkWriter, aliases: Aliases) -> None:
+    def __init__(self, tables: Tables, linking: OutlinkWriter, aliases: AliasMerger) -> None:
         self._segments = Segments(tables)
         self._outlinks = linking
         self._aliases = aliases

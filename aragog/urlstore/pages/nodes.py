@@ -163,6 +163,10 @@ class Nodes:
             known |= self.read(missing, columns)
         return {url: (canonical := end_of(url, known), known.get(canonical, {})) for url in urls}
 
+    def resolve(self, url: str, columns: Sequence[bytes] = ()) -> tuple[str, Row]:
+        """The URL that stands for a normalized one, itself if unknown, and the node of that."""
+        return self.follow([url], [URL, CANONICAL, *columns])[url]
+
 
 def end_of(url: str, known: dict[str, Row]) -> str:
     """Where the aliases from `url` lead, through the nodes in `known`."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from aragog.urlstore.aliases.aliases import ALIAS, Aliases
+from aragog.urlstore.aliases.merger import ALIAS, AliasMerger
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.feed.changes import Changes
 from aragog.urlstore.links.compaction import Compactor
@@ -38,7 +38,7 @@ class Takedown:
         tables: Tables,
         content: ContentStore,
         linking: OutlinkWriter,
-        aliases: Aliases,
+        aliases: AliasMerger,
         hosts: Hosts,
         folder: Compactor,
         tombstones: Tombstones,

@@ -19,7 +19,7 @@ import orjson
 
 from aragog.clock import Clock, SystemClock
 from aragog.settings import RefreshSettings, StoreSettings
-from aragog.urlstore.aliases.aliases import Aliases, alias_puts
+from aragog.urlstore.aliases.merger import AliasMerger, alias_puts
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.feed.changes import Change, publish, shown
 from aragog.urlstore.links.outlink_writer import LinksWrite, OutlinkWriter
@@ -62,7 +62,7 @@ class PageWriter:
         content: ContentStore,
         settings: StoreSettings,
         linking: OutlinkWriter,
-        aliases: Aliases,
+        aliases: AliasMerger,
         refresh: RefreshSettings | None = None,
         clock: Clock | None = None,
         *,

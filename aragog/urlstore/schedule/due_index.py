@@ -66,7 +66,7 @@ class DueIndex:
                         break
         return found
 
-    def put_off(self, later: Sequence[tuple[Due, int]], now_ms: int) -> None:
+    def postpone(self, later: Sequence[tuple[Due, int]], now_ms: int) -> None:
         """
         Give URLs that were claimed another instant, unless they were planned anew meanwhile.
 

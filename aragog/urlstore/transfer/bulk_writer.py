@@ -61,7 +61,7 @@ class BulkWriter:
             StoreUnavailable: part of it may be written; write it again.
         """
         now_ms = self._clock.now_ms()
-        before = self._store.takedown_count()
+        before = self._store.takedowns.count()
         sound = [
             (number, asked, record)
             for number, record in records
@@ -71,7 +71,7 @@ class BulkWriter:
         written = self._write_plain(plain, now_ms, on_problem)
         for number, asked, record in sound:
             written += self._write_rest(number, asked, record, on_problem)
-        self._store.look_again([asked for _, asked, _ in sound], before)
+        self._store.takedowns.recheck([asked for _, asked, _ in sound], before)
         return written
 
     def _checked(self, number: int, record: UrlRecord, on_problem: OnProblem) -> str | None:
@@ -99,7 +99,7 @@ class BulkWriter:
         for number, asked, record in plain:
             canonical, row = found[asked]
             row = rows.setdefault(canonical, row)
-            if nodes.is_taken_down(row) or self._store.site_refused(asked, canonical):
+            if nodes.is_taken_down(row) or self._store.takedowns.site_refused(asked, canonical):
                 on_problem(number, f"{canonical} was taken down")
                 continue
             if nodes.URL not in row:
@@ -154,10 +154,10 @@ class BulkWriter:
         """Aliases and links; 1 for an alias, which nothing has counted so far."""
         try:
             if record.links:
-                self._store.add_links(asked, record.links)
+                self._store.links.add(asked, record.links)
             if record.canonical_url is None:
                 return 0
-            self._store.merge_alias(
+            self._store.aliases.merge(
                 asked,
                 record.canonical_url,
                 at_ms=record.canonical_at_ms,

@@ -315,6 +315,6 @@ def _record(row: Row, fields: Sequence[str] | None, *, aliases: bool) -> UrlReco
 def _with_links(record: UrlRecord, store: UrlStore) -> UrlRecord:
     if record.canonical_url is not None:
         return record
-    page = store.outlinks(record.url, MAX_LINKS)
+    page = store.links.outlinks(record.url, MAX_LINKS)
     links = tuple(OutLink(link.url, link.text, link.rel) for link in page.items)
     return replace(record, links=links) if links else record

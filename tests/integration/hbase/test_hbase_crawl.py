@@ -55,12 +55,12 @@ def test_a_crawl_loses_nothing_when_its_gateway_is_killed_and_comes_back(environ
         system.finish(client)
 
         store = url_store(system.settings)
-        while store.compact_links().left:
+        while store.maintenance.compact_links().left:
             pass
         fetched = [url for url in sites.seeds() if store.get(url) is None]
         desk = store.get("HTTP://WWW.Shop.Test:80/p/walnut-desk?utm_source=letter#top")
         dal = store.content(DAL)
-        found = store.repair(grace_s=0.0)
+        found = store.maintenance.repair(grace_s=0.0)
         logs = system.logs()
         told = system.aragog("show", DESK, "--json")
         store.close()

@@ -113,18 +113,18 @@ def test_a_url_of_the_damaged_file_is_not_fetched_until_it_is_replaced(stage):
 
 def test_links_of_new_pages_are_kept_while_a_file_is_damaged(stage):
     store_batch(stage.batch(WELL), stage.services)
-    stage.store.repair(grace_s=0)
-    while stage.store.compact_links(1000).left:
+    stage.store.maintenance.repair(grace_s=0)
+    while stage.store.maintenance.compact_links(1000).left:
         pass
 
-    links = stage.store.inlinks("http://target.example/", limit=100)
+    links = stage.store.links.inlinks("http://target.example/", limit=100)
 
     assert sorted(link.url for link in links.items) == sorted(WELL)
 
 
 def test_refresh_goes_on_without_the_damaged_file(stage):
     stage.stand.clock.advance_ms(10_000)
-    stage.services.store.take_tick("refresh", NOW_MS - 60_000, 1)
+    stage.services.store.schedule.take_tick("refresh", NOW_MS - 60_000, 1)
 
     enqueue_due(stage.services)
 
@@ -134,12 +134,12 @@ def test_refresh_goes_on_without_the_damaged_file(stage):
 
 
 def test_repair_replaces_the_file_and_fetches_again_what_was_lost(stage):
-    report = stage.store.repair(grace_s=0)
+    report = stage.store.maintenance.repair(grace_s=0)
 
     assert len(report.salvaged) == 1
     assert all(stage.store.serves(url) for url in URLS)
     stage.stand.clock.advance_ms(1000)
-    due = {one.url for one in stage.store.claim_due(stage.stand.clock.now_ms(), 100, 60)}
+    due = {one.url for one in stage.store.schedule.claim_due(stage.stand.clock.now_ms(), 100, 60)}
     assert set(LOST) <= due
     assert [stage.content.get(content_key(url)) for url in LOST] == [None] * len(LOST)
     assert store_batch(stage.batch(LOST, NOW_MS + 5000), stage.services) == []

@@ -51,7 +51,7 @@ def test_changes_are_shown_and_their_cursor_goes_on(here):
 
 
 def test_due_tells_why(here):
-    here.watch(A, "shop")
+    here.schedule.watch(A, "shop")
     told = run("due", A)
 
     assert "held by" in told
@@ -62,7 +62,7 @@ def test_due_tells_why(here):
 
 def test_due_tells_what_a_fetch_must_buy_where_they_are_scarce(here):
     assert "must buy" not in run("due", A)
-    here.keep_budgets({"a.example": Budget(price_s=9000, age_s=1)})
+    here.schedule.keep_budgets({"a.example": Budget(price_s=9000, age_s=1)})
 
     assert "a fetch must buy 2.5 h of freshness" in run("due", A)
 

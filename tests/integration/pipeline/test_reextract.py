@@ -91,8 +91,8 @@ def test_holds_come_as_messages_in_any_order(pipeline_stand):
     ):
         apply_watches(WatchBatch.read(orjson.loads(orjson.dumps(batch.wire()))), services)
 
-    assert pipeline_stand.store.holders(A) == []
-    assert pipeline_stand.store.holders(B) == ["kitchen"]
+    assert pipeline_stand.store.schedule.watchers(A) == []
+    assert pipeline_stand.store.schedule.watchers(B) == ["kitchen"]
 
 
 @pytest.mark.parametrize("wire", [None, {}, {"v": 1}, {"v": 9, "urls": []}])
@@ -112,7 +112,7 @@ def test_freshness_tells_ages_and_what_is_late_by_type(pipeline_stand):
         pipeline_stand.store.write_pages(
             [page(f"http://a.example/{n}", at_ms, seen=seen, fields=given, facts=facts)]
         )
-    found = pipeline_stand.store.freshness()["product"]
+    found = pipeline_stand.store.maintenance.freshness()["product"]
 
     assert found.pages == 20
     assert found.age_p50_s == 10 * 3600
@@ -126,9 +126,9 @@ def test_a_page_that_was_put_off_is_late_by_what_was_planned(pipeline_stand):
     given = {"product.price": b"1"}
     facts = {"page_type": "product"}
     pipeline_stand.store.write_pages([page(A, at_ms, seen=seen, fields=given, facts=facts)])
-    pipeline_stand.store.schedule(A, NOW_MS + 10**9)
+    pipeline_stand.store.schedule.plan(A, NOW_MS + 10**9)
 
-    assert pipeline_stand.store.freshness()["product"].on_time == 0
+    assert pipeline_stand.store.maintenance.freshness()["product"].on_time == 0
 
 
 def test_freshness_of_a_large_store_is_that_of_a_sample(pipeline_stand):
@@ -136,7 +136,7 @@ def test_freshness_of_a_large_store_is_that_of_a_sample(pipeline_stand):
         pipeline_stand.store.write_pages(
             [page(f"http://a.example/{n}", fields={"t": b"1"}, facts={"page_type": "page"})]
         )
-    found = pipeline_stand.store.freshness(sample=64)["page"]
+    found = pipeline_stand.store.maintenance.freshness(sample=64)["page"]
 
     assert 0 < found.pages <= 64
     assert found.on_time == 1

@@ -69,7 +69,7 @@ def test_the_second_beat_of_a_tick_takes_nothing(pipeline_stand):
 def test_a_claim_of_a_killed_tick_runs_out(pipeline_stand):
     due(pipeline_stand, hosts(2))
     now_ms = pipeline_stand.clock.now_ms()
-    assert len(pipeline_stand.store.claim_due(now_ms, 9, CLAIM_S)) == 2
+    assert len(pipeline_stand.store.schedule.claim_due(now_ms, 9, CLAIM_S)) == 2
 
     assert enqueue_due(pipeline_stand.services).enqueued == 0
     pipeline_stand.clock.advance_ms(CLAIM_S * 1000 + 1)
@@ -148,7 +148,7 @@ def test_where_not_all_may_go_the_pages_go_that_can_be_kept_fresh(pipeline_stand
             [refreshed(url, at_ms, price) for url, price in zip(urls, prices, strict=True)]
         )
     for url in urls:
-        pipeline_stand.store.schedule(url, NOW_MS)
+        pipeline_stand.store.schedule.plan(url, NOW_MS)
     pipeline_stand.rates.qps = 0.1
     enqueue_due(pipeline_stand.services)
 
@@ -162,7 +162,7 @@ def test_what_is_remembered_of_a_domain_slows_no_other(pipeline_stand):
     due(pipeline_stand, ["http://other.example/"])
     pipeline_stand.clock.advance_ms(TICK_MS)
 
-    budgets = pipeline_stand.store.budgets(["big.example", "other.example"])
+    budgets = pipeline_stand.store.schedule.budgets(["big.example", "other.example"])
     assert budgets["big.example"].booked_ms > NOW_MS + 60_000
     assert budgets["other.example"].booked_ms == 0
     enqueue_due(pipeline_stand.services)

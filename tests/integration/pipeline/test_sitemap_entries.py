@@ -58,6 +58,6 @@ def test_a_304_after_the_lastmod_has_seen_the_change_or_that_there_was_none(pipe
 
 def test_an_alias_was_seen_when_its_page_was(pipeline_stand):
     stored(pipeline_stand, A)
-    pipeline_stand.store.merge_alias(B, A)
+    pipeline_stand.store.aliases.merge(B, A)
 
     assert listed(pipeline_stand, [(B, NOW_MS - HOUR_MS)]) == []

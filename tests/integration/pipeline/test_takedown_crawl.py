@@ -107,7 +107,7 @@ def test_nothing_of_the_text_is_left_in_the_data_folder_and_in_redis(crawl, tmp_
     assert any("store" in name for name in files_with(tmp_path, SECRET))
     assert files_with(own_redis.folder, SECRET)
 
-    assert crawl.store.take_down(host="gone.test") == 1
+    assert crawl.store.takedowns.take_down(host="gone.test") == 1
     assert crawl.analyzed(in_flight) is None
     crawl.stored(analyzed)
 
@@ -123,7 +123,7 @@ def test_nothing_of_the_text_is_left_in_the_data_folder_and_in_redis(crawl, tmp_
 
 
 def test_a_new_url_of_a_taken_down_host_is_neither_enqueued_nor_fetched(crawl):
-    crawl.store.take_down(host="gone.test")
+    crawl.store.takedowns.take_down(host="gone.test")
     share_takedowns(crawl.services)
 
     (answer,) = crawl.services.enqueuer.enqueue([GONE + "new"], EnqueueOptions())
@@ -135,14 +135,14 @@ def test_a_new_url_of_a_taken_down_host_is_neither_enqueued_nor_fetched(crawl):
 
 
 def test_a_redirect_to_a_taken_down_url_stores_nothing_of_it(crawl, tmp_path):
-    crawl.store.take_down(url=GONE)
+    crawl.store.takedowns.take_down(url=GONE)
 
     crawl.crawl(HOP)
 
     assert [request.path for request in crawl.origin.seen] == ["/hop"]
     record = crawl.store.get(HOP)
     assert "gone.test" not in str(record)
-    assert crawl.store.aliases(GONE) == []
+    assert crawl.store.aliases.of(GONE) == []
     assert files_with(tmp_path, SECRET) == []
 
 
@@ -199,10 +199,10 @@ def test_a_takedown_is_told_listed_shared_and_lifted(run, tmp_path, own_redis):
 def test_the_stores_of_two_processes_agree_at_once(tmp_path):
     settings = Settings(data_dir=tmp_path)
     here, there = url_store(settings), url_store(settings)
-    assert there.refused([GONE]) == set()
+    assert there.takedowns.refused([GONE]) == set()
 
-    here.take_down(host="gone.test")
+    here.takedowns.take_down(host="gone.test")
 
-    assert there.refused([GONE]) == {GONE}
+    assert there.takedowns.refused([GONE]) == {GONE}
     here.close()
     there.close()

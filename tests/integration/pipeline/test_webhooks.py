@@ -80,8 +80,8 @@ def allow(stand, *hosts):
 
 def webhook(stand, url, **which):
     which = {"owner": None, "host": None, **which}
-    cursor = stand.store.changes_end()
-    return stand.store.webhooks.add(url, "secret", cursor=cursor, now_ms=NOW_MS, **which)
+    cursor = stand.store.feed.end()
+    return stand.store.feed.webhooks.add(url, "secret", cursor=cursor, now_ms=NOW_MS, **which)
 
 
 def change(stand, *urls, at=9):
@@ -167,7 +167,7 @@ def test_it_is_given_up_after_its_attempts(stand, receiver):
 
 
 def test_a_hook_of_an_owner_or_a_host_is_told_of_no_other(stand, receiver):
-    stand.store.watch(A, "shop")
+    stand.store.schedule.watch(A, "shop")
     webhook(stand, receiver.url, owner="shop")
     webhook(stand, receiver.url + "&host", host="b.example")
     change(stand, A, B)
@@ -200,12 +200,12 @@ def test_a_removed_hook_is_told_nothing_more(stand, receiver):
     made = webhook(stand, receiver.url)
     change(stand, A)
     deal(stand.services)
-    assert stand.store.webhooks.remove(made.name, NOW_MS + 99_999)
+    assert stand.store.feed.webhooks.remove(made.name, NOW_MS + 99_999)
     run(stand)
 
     assert receiver.got == []
-    assert not stand.store.webhooks.remove(made.name, NOW_MS + 99_999)
-    assert list(stand.store.webhooks.all()) == []
+    assert not stand.store.feed.webhooks.remove(made.name, NOW_MS + 99_999)
+    assert list(stand.store.feed.webhooks.all()) == []
 
 
 def test_adding_a_hook_twice_keeps_its_place(stand, receiver):

@@ -40,7 +40,7 @@ def test_a_page_is_one_object_under_its_canonical_url(store, s3_content):
 def test_content_of_an_alias_moves_to_its_home(store, s3_content):
     store.put_content(A, b"of the alias", {"content_type": "text/html"}, at_ms=NOW_MS)
 
-    store.merge_alias(A, B)
+    store.aliases.merge(A, B)
 
     assert store.content(B).body == b"of the alias"
     assert store.content(B).meta["content_type"] == "text/html"

@@ -95,7 +95,7 @@ def test_values_that_differ_read_differently_in_the_feed(here):
 
 
 def test_only_a_host_or_an_owner(here):
-    here.store.watch(A, "shop")
+    here.store.schedule.watch(A, "shop")
     change(here, A, 1, 2)
     change(here, B, 1, 2)
 

@@ -25,8 +25,8 @@ A, B = "http://a.example/", "http://b.example/"
 def here():
     made = stand(MemoryTables())
     made.store.put(A, {"page.title": b'"A"', "team.note": b"7x", "team.quoted": b'"7x"'})
-    made.store.add_links(A, [OutLink(f"{B}{n}", f"link {n}", "nofollow ugc") for n in range(5)])
-    made.store.merge_alias("http://a.example/alias", A)
+    made.store.links.add(A, [OutLink(f"{B}{n}", f"link {n}", "nofollow ugc") for n in range(5)])
+    made.store.aliases.merge("http://a.example/alias", A)
     return made
 
 

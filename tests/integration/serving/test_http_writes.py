@@ -135,7 +135,7 @@ def test_a_value_that_does_not_fit_is_refused_and_nothing_written(api, body, sta
 def test_a_url_that_was_taken_down_is_refused(api, here):
     here.store.put(A, {"team.a": b"1"})
     tick(here)
-    here.store.take_down(url=A)
+    here.store.takedowns.take_down(url=A)
     tick(here)
 
     assert api.ask("PUT", AT, {"fields": {"team.a": "1"}}).status == 403

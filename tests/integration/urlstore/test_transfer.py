@@ -68,9 +68,9 @@ def filled(a_stand):
     store = a_stand.store
     store.put(A, {"title": b"A page", "raw": b"\xff\x00"}, at_ms=5000, provenance={"title": "team"})
     store.put(B, {"title": "Grüße".encode()}, at_ms=6000)
-    store.add_links(A, [OutLink(B, "to B", "nofollow"), OutLink(C)])
-    store.schedule(B, NOW_MS + 1000)
-    store.merge_alias(C, A, at_ms=7000, provisional=True)
+    store.links.add(A, [OutLink(B, "to B", "nofollow"), OutLink(C)])
+    store.schedule.plan(B, NOW_MS + 1000)
+    store.aliases.merge(C, A, at_ms=7000, provisional=True)
     return a_stand
 
 
@@ -89,8 +89,8 @@ def test_an_import_is_read_back(a_stand):
     assert (record.info["title"].at_ms, record.info["title"].provenance) == (5000, "team")
     assert a_stand.store.get(C).canonical_url == A
     assert a_stand.store.get(B).due_at_ms == NOW_MS + 5
-    assert [due.url for due in a_stand.store.claim_due(NOW_MS + 5, 10, 60)] == [B]
-    assert a_stand.store.list_host("b.example").items == [B]
+    assert [due.url for due in a_stand.store.schedule.claim_due(NOW_MS + 5, 10, 60)] == [B]
+    assert a_stand.store.pages.urls_of_host("b.example").items == [B]
 
 
 def test_importing_twice_or_in_another_order_changes_nothing(a_stand):
@@ -103,7 +103,7 @@ def test_importing_twice_or_in_another_order_changes_nothing(a_stand):
     import_lines(a_stand, *lines[::-1], batch=1)
 
     assert a_stand.store.get(A).fields == {"title": b"new"}
-    assert a_stand.store.aliases(A) == [C]
+    assert a_stand.store.aliases.of(A) == [C]
 
 
 def test_bad_lines_are_told_by_number_and_stop_nothing(a_stand):
@@ -135,7 +135,7 @@ def test_an_import_goes_on_after_the_line_it_told(a_stand):
 
 def test_what_was_taken_down_is_not_imported(a_stand):
     a_stand.store.put(A, {"title": b"t"})
-    a_stand.store.take_down(url=A)
+    a_stand.store.takedowns.take_down(url=A)
 
     report, problems = import_lines(a_stand, b'{"url": "http://a.example/", "fields": {"x": "1"}}')
 
@@ -152,7 +152,9 @@ def test_the_history_of_a_field_grows_within_one_batch(a_stand):
         ),
     )
 
-    assert a_stand.store.history(A, "product.price") == [(b"%d" % n, n) for n in range(4, 0, -1)]
+    assert a_stand.store.pages.history(A, "product.price") == [
+        (b"%d" % n, n) for n in range(4, 0, -1)
+    ]
 
 
 def test_a_store_that_fails_ends_the_import_at_a_known_line():
@@ -340,7 +342,7 @@ def test_a_copy_of_all_tables_and_content_is_the_same_store(filled):
     copy = UrlStore(tables, content, StoreSettings(), filled.clock)
     assert exported(Stand(copy, tables, content, filled.clock))[1] == exported(filled)[1]
     assert copy.content(A).body == b"<html>"
-    assert [link.url for link in copy.inlinks(B).items] == [A]
+    assert [link.url for link in copy.links.inlinks(B).items] == [A]
     assert copied == told[-1][2] == sum(len(list(filled.tables[n].scan(b"", None))) for n in TABLES)
     assert copy_tables(filled.tables, tables, after=told[-1][:2]) == 0
 

@@ -70,8 +70,8 @@ def test_a_field_is_told_with_its_age_and_its_source(here):
 def test_an_alias_is_told_with_its_reasons_and_links_are_counted(here):
     store = here.store()
     store.put(PAGE, {"title": b"A page"})
-    store.add_links(PAGE, [OutLink("http://example.com/a"), OutLink("http://example.com/b")])
-    store.merge_alias("http://example.com/old", PAGE, reasons=["permanent redirect"])
+    store.links.add(PAGE, [OutLink("http://example.com/a"), OutLink("http://example.com/b")])
+    store.aliases.merge("http://example.com/old", PAGE, reasons=["permanent redirect"])
 
     assert texts(told(here, "http://example.com/old", "store"))["canonical"] == PAGE
     links = texts(told(here, PAGE, "links"))

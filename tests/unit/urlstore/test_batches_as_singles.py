@@ -47,9 +47,9 @@ def shown(here, url):
         # An undone alias is due some minutes from the writing, which the singles reach later.
         record and record.due_at_ms and record.due_at_ms // 1000,
         content and content.body,
-        [link.url for link in here.store.outlinks(url).items],
+        [link.url for link in here.store.links.outlinks(url).items],
         here.sources(url),
-        sorted(here.store.aliases(url)),
+        sorted(here.store.aliases.of(url)),
     )
 
 
@@ -87,7 +87,7 @@ def test_a_failure_of_an_alias_in_the_bundle_loses_nothing_of_its_page():
 
     assert here.store.get(A).fields == {"t": b"2"}
     assert here.store.content(A).body == b"new"
-    assert [link.url for link in here.store.outlinks(B).items] == [C]
+    assert [link.url for link in here.store.links.outlinks(B).items] == [C]
 
 
 def test_a_page_that_stands_for_itself_again_leaves_no_double_at_its_former_home():
@@ -101,7 +101,7 @@ def test_a_page_that_stands_for_itself_again_leaves_no_double_at_its_former_home
 
     assert here.store.get(A).fields == {"t": b"2"}
     assert here.store.get(B) is None
-    assert here.store.aliases(B) == []
+    assert here.store.aliases.of(B) == []
 
 
 def test_a_page_that_goes_to_another_home_takes_along_what_it_brought():
@@ -113,7 +113,7 @@ def test_a_page_that_goes_to_another_home_takes_along_what_it_brought():
 
     assert here.store.resolve(A) == C
     assert here.store.get(B) is None
-    assert here.store.outlinks(B).items == []
+    assert here.store.links.outlinks(B).items == []
 
 
 def test_a_home_that_was_fetched_itself_keeps_its_page():

@@ -57,33 +57,33 @@ def write_a_batch(here):
 
 
 def fold_them(here):
-    here.store.compact_links(1000)
+    here.store.maintenance.compact_links(1000)
 
 
 def merge(here):
-    here.store.merge_alias(A, C, at_ms=NOW_MS + 60_000)
-    here.store.merge_alias(C, B, at_ms=NOW_MS + 60_001)
+    here.store.aliases.merge(A, C, at_ms=NOW_MS + 60_000)
+    here.store.aliases.merge(C, B, at_ms=NOW_MS + 60_001)
 
 
 def undo(here):
-    here.store.undo_alias(D)
+    here.store.aliases.undo(D)
 
 
 def remove(here):
     here.store.remove(A)
-    here.store.take_down(url=D)
+    here.store.takedowns.take_down(url=D)
 
 
 def edit(here):
     here.store.put(A, {"x": b"1", "product.price": b"1"}, at_ms=NOW_MS + 50_000)
     here.store.put_content(A, b"new", at_ms=NOW_MS + 50_000)
-    here.store.schedule(A, NOW_MS + 99)
-    here.store.add_links(A, [OutLink(E)])
-    here.store.remove_links(A, [B])
+    here.store.schedule.plan(A, NOW_MS + 99)
+    here.store.links.add(A, [OutLink(E)])
+    here.store.links.remove(A, [B])
 
 
 def mend(here):
-    here.store.repair(grace_s=1)
+    here.store.maintenance.repair(grace_s=1)
 
 
 def leave(here):
@@ -110,10 +110,10 @@ def shown(here):
             record
             and (record.canonical_url, record.fields, record.info, record.facts, record.due_at_ms),
             content and content.body,
-            sorted(here.store.aliases(url)),
+            sorted(here.store.aliases.of(url)),
             here.sources(url),
-            here.store.count_inlinks(url),
-            [link.url for link in here.store.outlinks(url).items],
+            here.store.links.count_inlinks(url),
+            [link.url for link in here.store.links.outlinks(url).items],
         )
     return seen
 
@@ -122,7 +122,7 @@ def settled(here):
     """What is shown when all upkeep has run, long after."""
     here.clock.advance_ms(2 * compaction.GRACE_MS)
     here.fold()
-    here.store.repair()
+    here.store.maintenance.repair()
     here.fold()
     return shown(here)
 
@@ -133,11 +133,11 @@ def consistent(here):
         record = here.store.get(url)
         content = here.store.content(url)
         assert content is None or record is not None
-        assert here.store.count_inlinks(url) == len(here.sources(url))
-        for alias in here.store.aliases(url):
+        assert here.store.links.count_inlinks(url) == len(here.sources(url))
+        for alias in here.store.aliases.of(url):
             assert here.store.resolve(alias) == here.store.resolve(url)
-        for link in here.store.inlinks(url).items:
-            targets = {out.url for out in here.store.outlinks(link.url).items}
+        for link in here.store.links.inlinks(url).items:
+            targets = {out.url for out in here.store.links.outlinks(link.url).items}
             assert link.target in targets
 
 
@@ -169,11 +169,11 @@ def test_killed_anywhere_and_never_run_again_repair_leaves_nothing_wrong(step):
     for _, here in every_kill_point(before, step=step):
         here.clock.advance_ms(2 * compaction.GRACE_MS)
         here.fold()
-        here.store.repair()
+        here.store.maintenance.repair()
         here.fold()
         consistent(here)
         here.clock.advance_ms(2 * compaction.GRACE_MS)
-        assert here.store.repair().mended == {}
+        assert here.store.maintenance.repair().mended == {}
 
 
 @pytest.mark.parametrize("step", [fold_them, mend])

@@ -21,8 +21,8 @@ def fetched(url, at_ms, price, **given):
 
 def before(here):
     here.store.write_pages([fetched(url, NOW_MS, b'"5"', content=body("x")) for url in (A, B, C)])
-    here.store.watch(A, "shop", at_ms=1)
-    here.store.watch(C, "shop", at_ms=1)
+    here.store.schedule.watch(A, "shop", at_ms=1)
+    here.store.schedule.watch(C, "shop", at_ms=1)
     here.clock.advance_ms(100_000)
 
 
@@ -42,15 +42,15 @@ def read_again(here):
     """As a walk does it, which passes over pages that bear the new version's mark."""
     mark = {"page.extractor_version": b"9"}
     if here.store.get(A).fields.get("page.extractor_version") != b"9":
-        here.store.replace_fields(A, {"page.title": b'"New"', **mark}, {}, at_ms=NOW_MS)
+        here.store.fields.replace(A, {"page.title": b'"New"', **mark}, {}, at_ms=NOW_MS)
 
 
 def watch(here):
-    here.store.watch(B, "kitchen", at_ms=2)
+    here.store.schedule.watch(B, "kitchen", at_ms=2)
 
 
 def unwatch(here):
-    here.store.unwatch(A, "shop", at_ms=2)
+    here.store.schedule.unwatch(A, "shop", at_ms=2)
 
 
 def redirect(here):
@@ -69,9 +69,9 @@ def shown(here):
             record.info,
             record.facts,
             record.due_at_ms,
-            here.store.refresh_state(url),
-            here.store.holders(url),
-            here.store.history(url, "product.price"),
+            here.store.schedule.refresh_state(url),
+            here.store.schedule.watchers(url),
+            here.store.pages.history(url, "product.price"),
         )
         for url, record in records.items()
     }
@@ -79,7 +79,7 @@ def shown(here):
 
 def told(here):
     here.clock.advance_ms(SETTLE_MS + 10_000)
-    changes = here.store.changes().items
+    changes = here.store.feed.changes().items
     return {(c.url, c.at_ms, c.kind, c.owners, str(c.fields)) for c in changes}
 
 

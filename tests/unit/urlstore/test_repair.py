@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.urlstore.aliases.aliases import alias_puts
+from aragog.urlstore.aliases.merger import alias_puts
 from aragog.urlstore.content.keys import content_key
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.hosts import host_put
@@ -94,21 +94,21 @@ def here():
 def test_it_is_mended_told_by_name_and_mended_once(here, damage):
     damage(here)
 
-    told = here.store.repair(grace_s=1).mended
+    told = here.store.maintenance.repair(grace_s=1).mended
 
     assert told == dict.fromkeys(DAMAGES[damage], 1)
-    assert here.store.repair(grace_s=1).mended == {}
-    assert here.store.aliases(PAGE) == [ALIAS]
+    assert here.store.maintenance.repair(grace_s=1).mended == {}
+    assert here.store.aliases.of(PAGE) == [ALIAS]
     assert here.sources(PAGE) == [LINKING]
-    assert here.store.list_host("page.example").items == [PAGE]
-    assert [due.url for due in here.store.claim_due(LATER_MS, 10, 60)] == [PAGE]
+    assert here.store.pages.urls_of_host("page.example").items == [PAGE]
+    assert [due.url for due in here.store.schedule.claim_due(LATER_MS, 10, 60)] == [PAGE]
 
 
 @pytest.mark.parametrize("damage", [lose_the_content, damage_the_content])
 def test_content_that_is_wrong_is_not_served_and_its_page_is_due(here, damage):
     damage(here)
 
-    here.store.repair(grace_s=1)
+    here.store.maintenance.repair(grace_s=1)
 
     assert here.store.content(PAGE) is None
     assert here.store.get(PAGE).due_at_ms <= here.clock.now_ms()
@@ -118,11 +118,11 @@ def test_what_is_young_is_left_to_its_writer(here):
     leave_an_alias_edge(here)
     leave_a_host_row(here)
 
-    assert here.store.repair(grace_s=2 * 3600).mended == {}
+    assert here.store.maintenance.repair(grace_s=2 * 3600).mended == {}
 
 
 def test_a_store_that_nothing_happened_to_needs_nothing(here):
-    report = here.store.repair(grace_s=1)
+    report = here.store.maintenance.repair(grace_s=1)
 
     assert report.mended == {}
     assert report.walked["n"] >= 3

@@ -61,7 +61,7 @@ def test_many_cost_one_and_with_aliases_two(here):
 
 @pytest.mark.parametrize("read", ["inlinks", "count_inlinks"])
 def test_inlinks_of_a_page_without_aliases_cost_two(here, read):
-    assert getattr(here.store, read)(C) is not None
+    assert getattr(here.store.links, read)(C) is not None
     assert len(here.tables.calls) == 2
 
 

@@ -53,7 +53,7 @@ def test_one_alias_merged_by_several_at_once_ends_at_the_latest_evidence(tmp_pat
     store.write_pages([page(A, NOW_MS - 9, fields={"t": b"1"}, content=body("x"), links=[C])])
 
     def merging(home, at_ms):
-        return lambda its: its.merge_alias(A, home, at_ms=at_ms)
+        return lambda its: its.aliases.merge(A, home, at_ms=at_ms)
 
     all_at_once(
         tmp_path,
@@ -61,10 +61,10 @@ def test_one_alias_merged_by_several_at_once_ends_at_the_latest_evidence(tmp_pat
     )
 
     assert store.resolve(A) == B
-    assert store.aliases(B) == [A]
-    assert store.aliases(C) == []
-    store.repair(grace_s=0.001)
-    assert store.repair(grace_s=0.001).mended == {}
+    assert store.aliases.of(B) == [A]
+    assert store.aliases.of(C) == []
+    store.maintenance.repair(grace_s=0.001)
+    assert store.maintenance.repair(grace_s=0.001).mended == {}
 
 
 def test_one_page_written_by_several_at_once_keeps_lists_and_counts_right(tmp_path):
@@ -82,19 +82,21 @@ def test_one_page_written_by_several_at_once_keeps_lists_and_counts_right(tmp_pa
                         page(f"http://p{number}.example/", at_ms, links=links),
                     ]
                 )
-                its.compact_links(50)
+                its.maintenance.compact_links(50)
 
         return act
 
     all_at_once(tmp_path, [writing(number) for number in range(4)])
-    while store.compact_links(1000).journal_rows:
+    while store.maintenance.compact_links(1000).journal_rows:
         pass
 
     pages = [A, *(f"http://p{number}.example/" for number in range(4))]
     for target in targets:
-        sources = sorted(p for p in pages if target in [x.url for x in store.outlinks(p).items])
-        assert [link.url for link in store.inlinks(target).items] == sources
-        assert store.count_inlinks(target) == len(sources)
+        sources = sorted(
+            p for p in pages if target in [x.url for x in store.links.outlinks(p).items]
+        )
+        assert [link.url for link in store.links.inlinks(target).items] == sources
+        assert store.links.count_inlinks(target) == len(sources)
 
 
 def test_a_conditional_write_is_won_once(tmp_path):
@@ -124,7 +126,7 @@ def test_due_urls_are_claimed_by_one_process_each(tmp_path):
 
     def claiming(number):
         def act(its):
-            taken = [due.url for due in its.claim_due(NOW_MS, 40, lease_s=60)]
+            taken = [due.url for due in its.schedule.claim_due(NOW_MS, 40, lease_s=60)]
             (tmp_path / f"taken{number}").write_text("\n".join(taken))
 
         return act

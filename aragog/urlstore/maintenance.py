@@ -1,0 +1,85 @@
+"""Maintenance of a UrlStore: compaction, repair, freshness, and positions of long walks."""
+
+from __future__ import annotations
+
+from aragog.urlstore.aliases.merger import AliasMerger
+from aragog.urlstore.content.ports import ContentStore
+from aragog.urlstore.links.compaction import Compactor
+from aragog.urlstore.records import CompactionReport
+from aragog.urlstore.repair import GRACE_S, Progress, Repair, RepairReport
+from aragog.urlstore.schedule.budget_state import BudgetState
+from aragog.urlstore.schedule.freshness import SAMPLE, Freshness, freshness
+from aragog.urlstore.write_clock import WriteClock
+from aragog.zen.tables import Tables
+
+
+class Maintenance:
+    """What keeps a UrlStore in order; any number of processes may run it."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        content: ContentStore,
+        merger: AliasMerger,
+        compactor: Compactor,
+        clock: WriteClock,
+    ) -> None:
+        self._tables = tables
+        self._content = content
+        self._merger = merger
+        self._compactor = compactor
+        self._clock = clock
+        self._positions = BudgetState(tables)
+        self._freshness: tuple[int, dict[str, Freshness]] = (0, {})
+
+    def compact_links(self, limit: int = 1000) -> CompactionReport:
+        """
+        Compact the journal rows of about `limit` pages into inlinks; about 30 KB of memory a page.
+
+        Killed at any point and run again, here or elsewhere, it gives the same lists and counts.
+        """
+        return self._compactor.fold(limit)
+
+    def compaction_lag_ms(self) -> int:
+        """How long the oldest link change has waited for compaction; 0: none waits."""
+        return self._compactor.lag_ms()
+
+    def repair(self, progress: Progress | None = None, *, grace_s: float = GRACE_S) -> RepairReport:
+        """
+        Walk everything and make indexes, aliases, content, counts and due rows agree with nodes.
+
+        May run beside the workers: rows younger than `grace_s` are left to their writers. Content
+        that nothing points to is removed after another `grace_s`.
+        """
+        repair = Repair(
+            self._tables,
+            self._content,
+            self._merger,
+            self._compactor,
+            self._clock.clock,
+            grace_s=grace_s,
+        )
+        report = repair.run(progress)
+        self._clock.deleted_at(self._clock.now_ms())
+        return report
+
+    def freshness(self, sample: int = SAMPLE, *, cached_s: float = 0.0) -> dict[str, Freshness]:
+        """
+        Age of the stored pages and share refreshed on time, by page type, from a sample.
+
+        With `cached_s` the last result is returned again while it is no older than that.
+        """
+        now_ms = self._clock.clock.now_ms()
+        at_ms, found = self._freshness
+        if not 0 <= now_ms - at_ms < cached_s * 1000:
+            found = freshness(self._tables, now_ms, sample)
+            self._freshness = (now_ms, found)
+        return found
+
+    def bookmark(self, name: str) -> str | None:
+        """The stored position of a long walk of that name; None: at its beginning."""
+        return self._positions.bookmark(name)
+
+    def set_bookmark(self, name: str, cursor: str) -> None:
+        """Store the position; an empty cursor means that the walk is complete."""
+        self._positions.set_bookmark(name, cursor, self._clock.now_ms())

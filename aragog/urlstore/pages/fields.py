@@ -1,0 +1,138 @@
+"""Writing the fields of one page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+
+import orjson
+
+from aragog.settings import StoreSettings
+from aragog.urls.normalize import normalize
+from aragog.urlstore.aliases.conditional import Conditional
+from aragog.urlstore.pages import history, nodes
+from aragog.urlstore.pages.field_rules import FieldRules
+from aragog.urlstore.pages.hosts import host_put
+from aragog.urlstore.pages.nodes import Nodes, from_column, node_id
+from aragog.urlstore.pages.record_reader import BASE
+from aragog.urlstore.pages.takedowns import Takedowns, check_not_taken_down
+from aragog.urlstore.schedule.next_fetch import renewed
+from aragog.urlstore.write_clock import WriteClock
+from aragog.zen.tables import Put, Row, Tables
+
+
+class Fields:
+    """Sets, deletes and replaces fields of the page that a URL leads to."""
+
+    def __init__(
+        self, tables: Tables, settings: StoreSettings, takedowns: Takedowns, clock: WriteClock
+    ) -> None:
+        self._tables = tables
+        self._table = tables["n"]
+        self._nodes = Nodes(tables)
+        self._rules = FieldRules(settings)
+        self._settings = settings
+        self._takedowns = takedowns
+        self._conditional = Conditional(tables, clock.clock)
+        self._clock = clock
+
+    def put(
+        self,
+        url: str,
+        fields: Mapping[str, bytes],
+        *,
+        at_ms: int | None = None,
+        provenance: Mapping[str, str] | None = None,
+        if_version: str | None = None,
+    ) -> str:
+        """`UrlStore.put`."""
+        self._rules.check(fields)
+        asked, now_ms = normalize(url), self._clock.now_ms()
+        past = [nodes.history_column(f) for f in fields if f in self._settings.history]
+        columns = [*BASE, *past, *map(nodes.field_column, fields)]
+        canonical, row = self._nodes.resolve(asked, columns)
+        check_not_taken_down(canonical, row)
+        at_ms = now_ms if at_ms is None else at_ms
+        version = os.urandom(8).hex()
+        puts = self._puts(canonical, row, fields, provenance or {}, at_ms)
+        puts.append(("n", node_id(canonical), {nodes.VERSION: version.encode()}, now_ms))
+        with self._takedowns.writing(asked, canonical):
+            if nodes.SENTINEL not in row:
+                self._tables.write([host_put(canonical, now_ms)])
+            if if_version is None:
+                self._tables.write(puts)
+            else:
+                self._conditional.write(canonical, if_version, puts)
+        return version
+
+    def _puts(
+        self,
+        canonical: str,
+        row: Row,
+        fields: Mapping[str, bytes],
+        provenance: Mapping[str, str],
+        at_ms: int,
+    ) -> list[Put]:
+        cells = {nodes.URL: canonical.encode(), nodes.SENTINEL: b"1"}
+        for name, value in fields.items():
+            cells[nodes.field_column(name)] = value
+            cells[from_column(name)] = provenance.get(name, "").encode()
+            if name in self._settings.history:
+                column, length = nodes.history_column(name), self._settings.history_length
+                new = history.extended(history.begun(row, name), value, at_ms, length)
+                if new is not None:
+                    cells[column] = new
+        return [("n", node_id(canonical), cells, at_ms)]
+
+    def delete(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
+        """`UrlStore.delete_fields`."""
+        asked, now_ms = normalize(url), self._clock.now_ms()
+        canonical, row = self._nodes.resolve(asked, BASE)
+        check_not_taken_down(canonical, row)
+        columns = [of(name) for name in names for of in (nodes.field_column, from_column)]
+        if columns:
+            at_ms = now_ms if at_ms is None else at_ms
+            self._table.delete(node_id(canonical), columns, at_ms=at_ms)
+        version = os.urandom(8).hex()
+        if nodes.SENTINEL in row:
+            self._tables.write(
+                [("n", node_id(canonical), {nodes.VERSION: version.encode()}, now_ms)]
+            )
+        return version
+
+    def replace(
+        self,
+        url: str,
+        fields: Mapping[str, bytes],
+        provenance: Mapping[str, str],
+        *,
+        at_ms: int,
+    ) -> set[str]:
+        """
+        Replace the pipeline's fields of a page, extracted again from its content of `at_ms`.
+
+        Fields that the pipeline had found before and finds no more are deleted; what is newer, or
+        was put by others, stays. Returns the names of the fields that changed. Safe to repeat.
+
+        Raises:
+            InvalidField, TakenDown: nothing was written.
+        """
+        self._rules.check(fields)
+        canonical, row = self._nodes.follow([asked := normalize(url)], None)[asked]
+        check_not_taken_down(canonical, row)
+        before = nodes.facts_of(row, nodes.PROVENANCE)
+        now_ms = self._clock.now_ms()
+        cells, gone, changed = renewed(row, fields, before, at_ms)
+        sources = {**{n: v for n, v in before.items() if n not in gone}, **provenance}
+        cells[nodes.PROVENANCE] = orjson.dumps(sources)
+        if gone:
+            # First: once the new version's mark is written nobody comes here again.
+            columns = [nodes.field_column(name) for name in gone]
+            self._table.delete(node_id(canonical), columns, at_ms=at_ms)
+        at = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)
+        version = {nodes.VERSION: os.urandom(8).hex().encode()}
+        with self._takedowns.writing(asked, canonical):
+            self._tables.write(
+                [("n", node_id(canonical), cells, at), ("n", node_id(canonical), version, now_ms)]
+            )
+        return changed | gone

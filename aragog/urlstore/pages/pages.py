@@ -1,0 +1,110 @@
+"""Reading pages: records, their history, and lists of URLs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+
+from aragog.urls.canonical.decision import KnownPage
+from aragog.urls.normalize import normalize
+from aragog.urlstore.pages import history, nodes
+from aragog.urlstore.pages.hosts import Hosts
+from aragog.urlstore.pages.nodes import Nodes, facts_of, node_id, text
+from aragog.urlstore.pages.record_reader import columns_of, record_of
+from aragog.urlstore.records import ListPage, Record
+from aragog.urlstore.schedule.freshness import page_seen_at_ms
+from aragog.zen.tables import Tables
+
+_KNOWN = (nodes.URL, nodes.CANONICAL, nodes.OWN)
+_SEEN = (nodes.URL, nodes.CANONICAL, nodes.CONTENT_KEY, nodes.FACTS, nodes.REFRESH)
+
+
+class Pages:
+    """Reads the nodes of URLs; any number of threads may share it."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._table = tables["n"]
+        self._nodes = Nodes(tables)
+        self._hosts = Hosts(tables)
+
+    def get(
+        self, url: str, fields: Sequence[str] | None = None, *, info: bool = False
+    ) -> Record | None:
+        """`UrlStore.get`."""
+        asked = normalize(url)
+        columns = columns_of(fields, info=info)
+        row = self._table.get(node_id(asked), columns)
+        pointer = row.get(nodes.CANONICAL)
+        if pointer is None or pointer.value == asked.encode():
+            return record_of(asked, asked, row, fields, info=info)
+        canonical, its = self._nodes.follow([asked], columns, {asked: row})[asked]
+        return record_of(asked, canonical, its, fields, info=info, alias=row)
+
+    def get_many(
+        self, urls: Sequence[str], fields: Sequence[str] | None = None, *, info: bool = False
+    ) -> list[Record | None]:
+        """`UrlStore.get_many`."""
+        asked = [normalize(url) for url in urls]
+        columns = columns_of(fields, info=info)
+        found = self._nodes.follow(asked, columns)
+        return [
+            record_of(url, canonical, row, fields, info=info)
+            for url in asked
+            for canonical, row in [found[url]]
+        ]
+
+    def history(self, url: str, field: str) -> list[tuple[bytes, int]]:
+        """(value, at_ms) of the last changes of a field in `store.history`, newest first."""
+        columns = [nodes.history_column(field), nodes.field_column(field)]
+        _, row = self._nodes.resolve(normalize(url), columns)
+        past = history.entries(row.get(nodes.history_column(field)))
+        now = row.get(nodes.field_column(field))
+        return past or ([(now.value, now.at_ms)] if now else [])
+
+    def known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
+        """What fetches of these exact URLs (normalized) found; unknown ones are left out."""
+        known = {}
+        for url, row in self._nodes.read(dict.fromkeys(urls), _KNOWN).items():
+            own = facts_of(row, nodes.OWN)
+            if own:
+                known[url] = KnownPage(
+                    status=own["status"],  # type: ignore[arg-type]
+                    canonical_url=text(row, nodes.CANONICAL) or own["canonical_url"],  # type: ignore[arg-type]
+                    redirects_to=own["redirects_to"],  # type: ignore[arg-type]
+                    gone=bool(own["gone"]),
+                )
+        return known
+
+    def seen_at_ms(self, urls: Sequence[str]) -> list[int | None]:
+        """
+        When a fetch or a 304 last confirmed each URL's page as it is stored.
+
+        None for a page without content. One multi-get, and one more where there are aliases.
+        """
+        asked = [normalize(url) for url in urls]
+        found = self._nodes.follow(asked, _SEEN)
+        return [
+            page_seen_at_ms(row) if text(row, nodes.CONTENT_KEY) else None
+            for url in asked
+            for _, row in [found[url]]
+        ]
+
+    def urls(self, cursor: str | None = None, limit: int = 1000) -> ListPage[str]:
+        """URLs of pages, without aliases, in the order of their keys, which are hashes."""
+        start = bytes.fromhex(cursor or "")
+        found: list[str] = []
+        columns = [nodes.URL, nodes.CANONICAL, nodes.SENTINEL]
+        last, looked = b"", 0
+        with closing(self._table.scan(start, None, columns=columns, limit=limit)) as rows:
+            for key, row in rows:
+                last, looked = key, looked + 1
+                url = text(row, nodes.URL)
+                if url and nodes.SENTINEL in row and not nodes.alias_of(row, url):
+                    found.append(url)
+        return ListPage(found, (last + b"\0").hex() if looked == limit else None)
+
+    def urls_of_host(
+        self, host: str, cursor: str | None = None, limit: int = 1000
+    ) -> ListPage[str]:
+        """URLs of a host, aliases included, in no particular order."""
+        return self._hosts.page(host, cursor, limit)

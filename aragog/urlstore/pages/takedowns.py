@@ -1,0 +1,153 @@
+"""Taking down URLs, hosts and domains, and refusing writes to those that were taken down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from aragog.errors import BadInput, TakenDown
+from aragog.urls.normalize import normalize
+from aragog.urlstore.pages import nodes
+from aragog.urlstore.pages.nodes import Nodes
+from aragog.urlstore.pages.takedown import Takedown
+from aragog.urlstore.pages.tombstones import DOMAIN, HOST, Tombstones, site_name
+from aragog.urlstore.write_clock import WriteClock
+from aragog.zen.tables import Row
+
+
+class Takedowns:
+    """Removes pages for good, and guards every write against what was removed."""
+
+    def __init__(
+        self,
+        takedown: Takedown,
+        tombstones: Tombstones,
+        nodes: Nodes,
+        clock: WriteClock,
+        serves: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        self._takedown = takedown
+        self._tombstones = tombstones
+        self._nodes = nodes
+        self._clock = clock
+        self._serves = serves
+
+    def remove(self, url: str) -> None:
+        """
+        Remove a page: fields, facts, content, outlinks, due row. A later fetch brings it back.
+
+        Links to it stay, because they belong to other pages; so do its aliases.
+        """
+        now_ms = self._clock.now_ms()
+        self._takedown.remove(self._nodes.resolve(normalize(url))[0], now_ms)
+        self._clock.deleted_at(now_ms)
+
+    def take_down(
+        self, *, url: str | None = None, host: str | None = None, domain: str | None = None
+    ) -> int:
+        """
+        Remove a page with its aliases, or all URLs of a host or domain, for good.
+
+        Returns how many URLs were removed. Each of them keeps a stub that refuses every later write
+        until `lift`; a host or domain gets a tombstone that refuses every URL of it. A host
+        includes all its ports, a domain all hosts below it. Exactly one argument is given. Safe to
+        repeat and to run beside writers: what they are about to write is removed too.
+
+        Raises:
+            BadInput: not exactly one argument, or not a valid host or domain.
+        """
+        now_ms = self._clock.now_ms()
+        if (url is None) + (host is None) + (domain is None) != 2:
+            raise BadInput("take_down: give one of url, host and domain")
+        if url is not None:
+            asked = normalize(url)
+            count = self._takedown.of_urls({self._nodes.resolve(asked)[0], asked}, now_ms)
+        elif host is not None:
+            count = self._takedown.of_site(HOST, site_name(host), now_ms)
+        else:
+            count = self._takedown.of_site(DOMAIN, site_name(str(domain)), now_ms)
+        self._clock.deleted_at(now_ms)
+        return count
+
+    def lift(
+        self, url: str | None = None, *, host: str | None = None, domain: str | None = None
+    ) -> bool:
+        """
+        Let a URL, or those of a host or domain, be stored again; what was there does not come back.
+
+        URLs of a site that were stored when it was taken down stay refused one by one. Returns
+        False when the site was not refused.
+
+        Raises:
+            BadInput: not exactly one argument, or not a valid host or domain.
+        """
+        now_ms = self._clock.now_ms()
+        if (url is None) + (host is None) + (domain is None) != 2:
+            raise BadInput("lift_takedown: give one of url, host and domain")
+        if url is None:
+            kind, name = (HOST, host) if host is not None else (DOMAIN, str(domain))
+            return self._takedown.lift_site(kind, site_name(str(name)), now_ms)
+        asked = normalize(url)
+        for one in dict.fromkeys([asked, self._nodes.resolve(asked)[0]]):
+            self._takedown.lift(one, now_ms)
+        self._clock.deleted_at(now_ms)
+        return True
+
+    def sites(self) -> list[tuple[str, str]]:
+        """The hosts and domains that were taken down: ("host" or "domain", name) each, sorted."""
+        return sorted(self._tombstones.all())
+
+    def refused(self, urls: Iterable[str]) -> set[str]:
+        """
+        Those of the normalized URLs that were taken down, by themselves or with their site.
+
+        One small read and one multi-get. For a URL in a damaged file only its site is checked.
+        """
+        asked = set(urls)
+        self._tombstones.current()
+        by_site = {url for url in asked if self._tombstones.refuses(url)}
+        found = self._nodes.read(filter(self._serves, asked - by_site), [nodes.REMOVED])
+        return by_site | {url for url, row in found.items() if nodes.is_taken_down(row)}
+
+    def count(self) -> int:
+        """A number that changes with each takedown; take it before a write, for `recheck`."""
+        return self._tombstones.current()
+
+    def site_refused(self, *urls: str) -> bool:
+        """Whether the site of one of the normalized URLs was taken down, as of the last `count`."""
+        return any(map(self._tombstones.refuses, urls))
+
+    def recheck(self, urls: Iterable[str], before: int) -> None:
+        """Remove what was written of normalized URLs that were taken down since `before`."""
+        if self._tombstones.count() != before and (late := self.refused(urls)):
+            now_ms = self._clock.now_ms()
+            self._takedown.of_urls(late, now_ms)
+            self._clock.deleted_at(now_ms)
+
+    @contextmanager
+    def writing(self, *urls: str) -> Iterator[None]:
+        """
+        Refuse to write URLs whose site was taken down; check again after the write.
+
+        Whichever of a takedown and a write comes first, nothing stays.
+
+        Raises:
+            TakenDown: one of them is refused; nothing was written.
+        """
+        before = self.count()
+        for url in urls:
+            if self.site_refused(url):
+                raise TakenDown(url)
+        yield
+        self.recheck(urls, before)
+
+
+def check_not_taken_down(canonical: str, row: Row) -> None:
+    """
+    Return if the node's URL was not taken down by itself; `Takedowns.writing` checks its site.
+
+    Raises:
+        TakenDown: it was.
+    """
+    if nodes.is_taken_down(row):
+        raise TakenDown(canonical)

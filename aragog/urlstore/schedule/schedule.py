@@ -1,0 +1,130 @@
+"""The refresh schedule: when pages are fetched again, who watches them, crawl budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from aragog.errors import BadInput
+from aragog.urls.normalize import normalize
+from aragog.urlstore.pages import nodes
+from aragog.urlstore.pages.nodes import Nodes, text
+from aragog.urlstore.pages.record_reader import BASE
+from aragog.urlstore.pages.takedowns import Takedowns, check_not_taken_down
+from aragog.urlstore.records import Due
+from aragog.urlstore.schedule.budget_state import BudgetState
+from aragog.urlstore.schedule.crawl_budget import Budget
+from aragog.urlstore.schedule.due_index import DueIndex
+from aragog.urlstore.schedule.next_fetch import state_of
+from aragog.urlstore.schedule.refresh_policy import RefreshState
+from aragog.urlstore.schedule.watches import MAX_OWNER_BYTES, Watch, Watches
+from aragog.urlstore.write_clock import WriteClock
+from aragog.zen.tables import Row, Tables
+
+
+class Schedule:
+    """The due index, the watches and the crawl budgets of a UrlStore; threads may share it."""
+
+    def __init__(self, tables: Tables, takedowns: Takedowns, clock: WriteClock) -> None:
+        self._nodes = Nodes(tables)
+        self._due = DueIndex(tables)
+        self._watches = Watches(tables)
+        self._budget_state = BudgetState(tables)
+        self._takedowns = takedowns
+        self._clock = clock
+
+    def claim_due(
+        self, now_ms: int, limit: int, lease_s: float, *, upto_ms: int | None = None
+    ) -> list[Due]:
+        """
+        Up to `limit` due URLs, soonest first; no other caller gets them for `lease_s` seconds.
+
+        With `upto_ms` only those that were due by then. A claimed URL is due again when the lease
+        ends, unless it was written or rescheduled.
+        """
+        return self._due.claim(now_ms, limit, lease_s, upto_ms)
+
+    def oldest_due_ms(self, now_ms: int) -> int | None:
+        """When the oldest URL that is due and not claimed was due; None: none is due."""
+        return self._due.oldest_ms(now_ms)
+
+    def postpone(self, later: Sequence[tuple[Due, int]]) -> None:
+        """Make claimed URLs due at another instant, unless they were rescheduled meanwhile."""
+        now_ms = self._clock.now_ms()
+        self._due.postpone(later, now_ms)
+        self._clock.deleted_at(now_ms)
+
+    def plan(self, url: str, due_at_ms: int | None) -> None:
+        """Fetch a URL again at an instant; None: never. Replaces what was planned before."""
+        now_ms = self._clock.now_ms()
+        canonical, row = self._nodes.resolve(normalize(url), BASE)
+        check_not_taken_down(canonical, row)
+        with self._takedowns.writing(canonical):
+            self._due.schedule(canonical, due_at_ms, now_ms)
+        self._clock.deleted_at(now_ms)
+
+    def refresh_state(self, url: str) -> RefreshState | None:
+        """What the refresh schedule remembers of the URL's page; None: nothing."""
+        return state_of(self._nodes.resolve(normalize(url), [nodes.REFRESH])[1])
+
+    def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
+        """The stored crawl budget of each domain; a new one for a domain that has none."""
+        return self._budget_state.budgets(domains)
+
+    def keep_budgets(self, budgets: Mapping[str, Budget]) -> None:
+        """Store crawl budgets for the next tick."""
+        if budgets:
+            self._budget_state.keep_budgets(budgets, self._clock.now_ms())
+
+    def take_tick(self, name: str, now_ms: int, least_s: float) -> float | None:
+        """Seconds since the last tick of that name, for one caller; None: it is too soon."""
+        return self._budget_state.take_tick(name, now_ms, least_s)
+
+    def watch(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
+        """
+        Keep a URL's page fresh for `owner`, as of `at_ms` (None: now). Fetches nothing itself.
+
+        Watching twice is watching once, by whatever spelling or alias; of a watch and an unwatch
+        by the same owner the later one counts, whatever order they arrive in.
+
+        Raises:
+            BadInput: the owner's name is empty or too long.
+            TakenDown: the URL was taken down.
+        """
+        canonical, row = self._set_watch(url, owner, at_ms, active=True)
+        state = state_of(row)
+        if state and state.due_at_ms is not None and not text(row, nodes.DUE):
+            now_ms = self._clock.now_ms()
+            self._due.schedule(canonical, max(state.due_at_ms, now_ms), now_ms)
+
+    def unwatch(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
+        """
+        End an owner's watch. When the last one ends, the page is no longer refreshed; it stays.
+
+        A URL that nobody ever watched is refreshed as before.
+
+        Raises:
+            BadInput: the owner's name is empty or too long.
+        """
+        self._set_watch(url, owner, at_ms, active=False)
+
+    def watchers(self, url: str) -> list[str]:
+        """The owners that watch the URL's page, sorted."""
+        return self._watches.owners(self._nodes.resolve(normalize(url))[0])
+
+    def _set_watch(
+        self, url: str, owner: str, at_ms: int | None, *, active: bool
+    ) -> tuple[str, Row]:
+        if not 0 < len(owner.encode("utf-8", "replace")) <= MAX_OWNER_BYTES:
+            raise BadInput(f"owner: must have 1 to {MAX_OWNER_BYTES} bytes")
+        asked, now_ms = normalize(url), self._clock.now_ms()
+        columns = [nodes.REFRESH, nodes.DUE, nodes.REMOVED]
+        canonical, row = self._nodes.resolve(asked, columns)
+        if active:
+            check_not_taken_down(canonical, row)
+        at_ms = now_ms if at_ms is None else at_ms
+        with self._takedowns.writing(*([canonical] if active else [])):
+            watched = self._watches.write(canonical, Watch(owner, asked, active, at_ms), now_ms)
+        if watched is False and text(row, nodes.DUE):
+            self._due.schedule(canonical, None, now_ms)
+            self._clock.deleted_at(now_ms)
+        return canonical, row

@@ -1,0 +1,101 @@
+"""Each part of a UrlStore is built and works without the others."""
+
+from __future__ import annotations
+
+from aragog.clock import ManualClock
+from aragog.settings import StoreSettings
+from aragog.urlstore.aliases.merger import AliasMerger
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.feed.changes import Change, publish
+from aragog.urlstore.feed.feed import Feed
+from aragog.urlstore.links.compaction import Compactor
+from aragog.urlstore.links.compaction_plan import CompactionPlan, PlannedRow
+from aragog.urlstore.links.outlink_writer import OutlinkWriter
+from aragog.urlstore.maintenance import Maintenance
+from aragog.urlstore.pages.fields import Fields
+from aragog.urlstore.pages.hosts import Hosts
+from aragog.urlstore.pages.nodes import Nodes
+from aragog.urlstore.pages.pages import Pages
+from aragog.urlstore.pages.takedown import Takedown
+from aragog.urlstore.pages.takedowns import Takedowns
+from aragog.urlstore.pages.tombstones import Tombstones
+from aragog.urlstore.schedule.schedule import Schedule
+from aragog.urlstore.write_clock import WriteClock
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.stores import NOW_MS
+
+A = "http://a.example/"
+
+
+class Parts:
+    """What a part may be given, each built from tables and a clock alone."""
+
+    def __init__(self) -> None:
+        self.time = ManualClock(NOW_MS)
+        self.clock = WriteClock(self.time)
+        self.tables = MemoryTables(self.time, masking=True)
+        self.content = MemoryContent()
+        self.compactor = Compactor(self.tables, self.time)
+        outlinks = OutlinkWriter(self.tables, "all", self.time)
+        self.merger = AliasMerger(self.tables, self.content, outlinks)
+        tombstones = Tombstones(self.tables)
+        takedown = Takedown(
+            self.tables, self.content, outlinks, self.merger, Hosts(self.tables), self.compactor,
+            tombstones,
+        )  # fmt: skip
+        self.takedowns = Takedowns(takedown, tombstones, Nodes(self.tables), self.clock)
+
+
+def test_a_write_after_a_reported_delete_is_later_than_the_delete():
+    time = ManualClock(NOW_MS)
+    clock = WriteClock(time)
+    clock.deleted_at(NOW_MS + 5)
+    clock.deleted_at(NOW_MS - 5)
+    assert clock.now_ms() == NOW_MS + 6
+    time.advance_ms(1000)
+    assert clock.now_ms() == NOW_MS + 1000
+
+
+def test_fields_that_were_put_are_read_by_pages_alone():
+    parts = Parts()
+    fields = Fields(parts.tables, StoreSettings(), parts.takedowns, parts.clock)
+    fields.put(A, {"title": b"x"})
+    assert Pages(parts.tables).get(A).fields == {"title": b"x"}
+
+
+def test_fields_put_right_after_a_removal_are_not_hidden_by_it():
+    parts = Parts()
+    fields = Fields(parts.tables, StoreSettings(), parts.takedowns, parts.clock)
+    fields.put(A, {"title": b"x"})
+    parts.takedowns.remove(A)
+    fields.put(A, {"title": b"y"})
+    assert Pages(parts.tables).get(A).fields == {"title": b"y"}
+
+
+def test_a_schedule_claims_what_it_planned():
+    parts = Parts()
+    schedule = Schedule(parts.tables, parts.takedowns, parts.clock)
+    schedule.plan(A, NOW_MS)
+    assert [due.url for due in schedule.claim_due(NOW_MS, 10, 60)] == [A]
+
+
+def test_a_feed_returns_what_was_published():
+    parts = Parts()
+    publish(parts.tables, [Change(A, NOW_MS, "changed")], parts.time)
+    parts.time.advance_ms(10_000)
+    assert [change.url for change in Feed(parts.tables, parts.clock).changes().items] == [A]
+
+
+def test_maintenance_of_empty_tables_finds_nothing():
+    parts = Parts()
+    maintenance = Maintenance(
+        parts.tables, parts.content, parts.merger, parts.compactor, parts.clock
+    )
+    assert maintenance.compaction_lag_ms() == 0
+    assert maintenance.repair(grace_s=0).mended == {}
+
+
+def test_a_compaction_plan_is_read_back_as_it_was_packed():
+    plan = CompactionPlan(7, (PlannedRow(b"\x01k", (b"a", b"b")), PlannedRow(b"\xff")), left=True)
+    assert CompactionPlan.unpack(plan.pack()) == plan
+    assert plan.done() == CompactionPlan(7)
