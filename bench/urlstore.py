@@ -25,11 +25,11 @@ from pathlib import Path
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.content.compression import compress
-from aragog.urlstore.links.postings import pack
-from aragog.urlstore.links.segments import Segments, delta_column
-from aragog.urlstore.pages.nodes import node_id
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
+from aragog.zen.adjacency.postings import pack
+from aragog.zen.adjacency.segments import Segments, delta_column
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Tables
 from aragog.zen.tables.sqlite import SqliteTables
 from bench.hbase_engine import hbase_engine

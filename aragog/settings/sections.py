@@ -232,8 +232,6 @@ class ContentSettings:
     """Bodies from this size on are sent in parts of it (S3 asks for 5 MiB a part at least)."""
     s3_checksums: bool = True
     """Send and check CRCs; switch off for older servers that refuse them."""
-    compression: Literal["zstd", "gzip"] = "zstd"
-    """Of stored content."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from aragog.urlstore.aliases.merger import AliasMerger
 from aragog.urlstore.content.ports import ContentStore
-from aragog.urlstore.links.compaction import Compactor
 from aragog.urlstore.records import CompactionReport
 from aragog.urlstore.repair import GRACE_S, Progress, Repair, RepairReport
 from aragog.urlstore.schedule.budget_state import BudgetState
 from aragog.urlstore.schedule.freshness import SAMPLE, Freshness, freshness
 from aragog.urlstore.write_clock import WriteClock
+from aragog.zen.adjacency.compaction import Compactor
 from aragog.zen.tables import Tables
 
 

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from aragog.urlstore.schedule.refresh_policy import RefreshState, Seen
+from aragog.zen.adjacency.records import CompactionReport, LinkRecord, OutLink
+
+__all__ = [
+    "CompactionReport",
+    "Content",
+    "ContentWrite",
+    "Due",
+    "Fact",
+    "FieldInfo",
+    "LinkRecord",
+    "ListPage",
+    "OutLink",
+    "PageWrite",
+    "Record",
+    "Written",
+]
 
 Fact = str | int | float | None
 
 T = TypeVar("T")
-
-
-class OutLink(NamedTuple):
-    """One link of a page: target (absolute, normalized), anchor text, rel words that matter."""
-
-    url: str
-    text: str = ""
-    rel: str = ""
-    """Of `nofollow`, `ugc` and `sponsored`, with spaces between; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,19 +122,6 @@ class Record:
     """True for an alias whose canonical URL was not fetched yet."""
 
 
-class LinkRecord(NamedTuple):
-    """One link, seen from either end."""
-
-    url: str
-    """The other end: the target of an outlink, the source of an inlink."""
-    text: str
-    rel: str
-    at_ms: int
-    """When the page that holds the link was fetched."""
-    target: str = ""
-    """Of an inlink: the URL that is linked, which may be an alias."""
-
-
 @dataclass(frozen=True, slots=True)
 class ListPage(Generic[T]):
     """Part of a list; `cursor` continues it, None: it is at its end."""
@@ -155,18 +149,3 @@ class Due:
     due_at_ms: int
     state: RefreshState | None = None
     """What the refresh schedule remembers of its page; None: nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompactionReport:
-    """What one `compact_links` did."""
-
-    journal_rows: int = 0
-    links: int = 0
-    targets: int = 0
-    merged: int = 0
-    """Targets whose segments were made one."""
-    lag_ms: int = 0
-    """Age of the oldest row that is left; 0: none is left."""
-    left: bool = False
-    """True when the limit ended it."""

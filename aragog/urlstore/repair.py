@@ -19,14 +19,15 @@ from aragog.clock import Clock
 from aragog.urlstore.aliases.merger import ALIAS, AliasMerger, alias_puts
 from aragog.urlstore.content.compression import content_hash
 from aragog.urlstore.content.ports import ContentStore
-from aragog.urlstore.links.compaction import Compactor
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.hosts import HOST_URL, host_put
-from aragog.urlstore.pages.nodes import alias_of, node_id, text
+from aragog.urlstore.pages.nodes import alias_of, text
 from aragog.urlstore.pages.tombstones import Tombstones
 from aragog.urlstore.schedule.due_index import DueIndex, due_put
+from aragog.zen.adjacency.compaction import Compactor
 from aragog.zen.codec import ID_BYTES, IN, after, edge_prefix, read_due_key, read_edge_key
 from aragog.zen.graph import COUNTS, Schema, Zen, count_column
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Put, Row, Salvaged, Tables, newest_ms
 
 GRACE_S = 600.0

@@ -18,16 +18,14 @@ from aragog.urlstore.aliases.aliases import Aliases
 from aragog.urlstore.aliases.merger import AliasMerger
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.feed.feed import Feed
-from aragog.urlstore.links.compaction import Compactor
 from aragog.urlstore.links.link_reader import LinkReader
 from aragog.urlstore.links.links import Links
-from aragog.urlstore.links.outlink_writer import OutlinkWriter
 from aragog.urlstore.maintenance import Maintenance
 from aragog.urlstore.pages.batch_writer import PageBatchWriter
 from aragog.urlstore.pages.field_formats import FieldFormats
 from aragog.urlstore.pages.fields import Fields
 from aragog.urlstore.pages.hosts import Hosts
-from aragog.urlstore.pages.nodes import Nodes, node_id
+from aragog.urlstore.pages.nodes import Nodes
 from aragog.urlstore.pages.page_content import PageContent
 from aragog.urlstore.pages.pages import Pages
 from aragog.urlstore.pages.takedown import Takedown
@@ -37,6 +35,9 @@ from aragog.urlstore.pages.writer import PageWriter
 from aragog.urlstore.records import Content, PageWrite, Record, Written
 from aragog.urlstore.schedule.schedule import Schedule
 from aragog.urlstore.write_clock import WriteClock
+from aragog.zen.adjacency.compaction import Compactor
+from aragog.zen.adjacency.outlink_writer import OutlinkWriter
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Tables
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import hashlib
 
+from aragog.urls.domain import reversed_host
+
 ID_BYTES = 16
 BUCKETS = 16
 """Of the tables `d`, `h` and `j`; part of the stored form, never changed."""
@@ -66,12 +68,7 @@ def read_due_key(key: bytes) -> tuple[int, bytes]:
 
 def host_key(node_id: bytes, host: str) -> bytes:
     """Bucket, host with its labels reversed, zero, id: a site's URLs are a range a bucket."""
-    return bytes([bucket_of(node_id)]) + reversed_host(host) + b"\0" + node_id
-
-
-def reversed_host(host: str) -> bytes:
-    """`www.example.com` as `com.example.www`, so that a domain's hosts stand together."""
-    return ".".join(reversed(host.split("."))).encode()
+    return bytes([bucket_of(node_id)]) + reversed_host(host).encode() + b"\0" + node_id
 
 
 def journal_key(bucket: int, at_ms: int, nonce: bytes) -> bytes:

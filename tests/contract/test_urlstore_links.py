@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from aragog.errors import BadInput
 from aragog.settings import StoreSettings
-from aragog.urlstore.links import compaction, segments
 from aragog.urlstore.records import OutLink
+from aragog.zen.adjacency import compaction, segments
 from tests.support.stores import NOW_MS, page, stand
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
@@ -80,7 +80,7 @@ def test_the_lag_is_the_age_of_what_waits(a_stand):
 def test_only_one_folds_at_a_time_and_a_dead_ones_lock_runs_out(a_stand):
     folder = compaction.Compactor(a_stand.tables, a_stand.clock)
     a_stand.store.write_pages([page(A, links=[B])])
-    assert folder._take_lock()
+    assert folder.acquire()
 
     assert a_stand.store.maintenance.compact_links(10).journal_rows == 0
     # Tables stamp and locks expire by the same clock.

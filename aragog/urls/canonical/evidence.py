@@ -24,9 +24,6 @@ class KnownPage:
     """What it declared or was decided to be; None when it declared nothing."""
     redirects_to: str | None = None
     gone: bool = False
-    alternates: tuple[str, ...] = ()
-    """Other versions of itself that it names (`rel=amphtml`, hreflang): how a page on another
-    domain points back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

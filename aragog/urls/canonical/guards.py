@@ -65,17 +65,14 @@ def homepage(page: str, target: str) -> str | None:
 
 
 def other_domain(evidence: Evidence, target: str) -> str | None:
-    """Another site is believed when it took part in this fetch or names this page itself."""
+    """Another site is believed when it redirected here, or when an AMP cache serves its copy."""
     page, chain = evidence.final_url, {hop.url for hop in evidence.redirects}
     if same_site(target, page) or target in chain:
-        return None
-    known = evidence.known.get(target)
-    if known is not None and {page, evidence.url} & set(known.alternates):
         return None
     cached = _AMP_CACHE.match(page)
     if cached and registered_domain(cached[1]) == registered_domain(target):
         return None
-    return "another domain, without a redirect between the two and without pointing back"
+    return "another domain, without a redirect between the two"
 
 
 def redirects_here(evidence: Evidence, target: str) -> str | None:

@@ -8,13 +8,14 @@ moment of the comparison.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from aragog.clock import Clock
 from aragog.errors import VersionConflict
 from aragog.urlstore.pages import nodes
-from aragog.urlstore.pages.nodes import FREE, node_id, text
+from aragog.urlstore.pages.nodes import text
+from aragog.zen.cell_lock import CellLock
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Put, Tables
 
 LOCK_MS = 10_000
@@ -26,7 +27,7 @@ class Conditional:
     def __init__(self, tables: Tables, clock: Clock) -> None:
         self._tables = tables
         self._table = tables["n"]
-        self._clock = clock
+        self._lock = CellLock(self._table, nodes.LOCK, LOCK_MS, clock)
 
     def write(self, url: str, expected: str, puts: Sequence[Put]) -> None:
         """
@@ -36,12 +37,8 @@ class Conditional:
             VersionConflict: it has another, or is being written; nothing changed.
         """
         row = node_id(url)
-        cell = self._table.get(row, [nodes.LOCK]).get(nodes.LOCK)
-        held = cell.value if cell else None
-        now_ms = self._clock.now_ms()
-        lock = (now_ms + LOCK_MS).to_bytes(8) + os.urandom(8)
-        busy = held and int.from_bytes(held[:8]) > now_ms
-        if busy or not self._table.check_and_put(row, nodes.LOCK, held, lock):
+        token = self._lock.acquire(row)
+        if token is None:
             raise VersionConflict(url, expected, "one that is being written")
         try:
             found = text(self._table.get(row, [nodes.VERSION]), nodes.VERSION) or ""
@@ -49,4 +46,4 @@ class Conditional:
                 raise VersionConflict(url, expected, found)
             self._tables.write(puts)
         finally:
-            self._table.check_and_put(row, nodes.LOCK, lock, FREE)
+            self._lock.release(row, token)

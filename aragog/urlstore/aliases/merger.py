@@ -16,15 +16,16 @@ import orjson
 from aragog.settings import RefreshSettings
 from aragog.urlstore.content.keys import content_key
 from aragog.urlstore.content.ports import ContentStore
-from aragog.urlstore.links.outlink_writer import LinksWrite, OutlinkWriter
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.hosts import host_put
-from aragog.urlstore.pages.nodes import Nodes, alias_of, facts_of, node_id, text
+from aragog.urlstore.pages.nodes import Nodes, alias_of, facts_of, text
 from aragog.urlstore.records import Fact
 from aragog.urlstore.schedule.due_index import DueIndex
 from aragog.urlstore.schedule.next_fetch import is_wanted
 from aragog.urlstore.schedule.watches import Watches
+from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
 from aragog.zen.codec import IN, after, due_key, edge_key, edge_prefix
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Cell, Put, Row, Tables, newest_ms
 
 ALIAS = 1

@@ -1,61 +1,32 @@
-"""Page content made small, and back; so cheap that it is done before content travels. Pure."""
+"""Compression of page content; cheap enough to do before content travels. Pure."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import threading
-import zlib
-from typing import Literal
-
-import zstandard
 
 from aragog.errors import CorruptContent
+from aragog.zen import zstd
 
 ZSTD_LEVEL = 3
 """57 KB of HTML: 0.25 ms, to a fifth."""
-GZIP_LEVEL = 5
-"""57 KB of HTML: 0.9 ms."""
-
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_GZIP_MAGIC = b"\x1f\x8b"
-
-Encoding = Literal["zstd", "gzip"]
 
 
-class _Codecs(threading.local):
-    """zstandard's objects are not for several threads, and dear to make."""
-
-    def __init__(self) -> None:
-        self.compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL, write_content_size=True)
-        self.decompressor = zstandard.ZstdDecompressor()
-
-
-_codecs = _Codecs()
-
-
-def compress(body: bytes, encoding: Encoding = "zstd") -> bytes:
-    """`body` in that encoding; the same bytes for the same body."""
-    if encoding == "gzip":
-        return gzip.compress(body, GZIP_LEVEL, mtime=0)
-    return _codecs.compressor.compress(body)
+def compress(body: bytes) -> bytes:
+    """`body` compressed with zstd; the same bytes for the same body."""
+    return zstd.compress(body, ZSTD_LEVEL)
 
 
 def decompress(data: bytes) -> bytes:
     """
-    What `compress` was given; the encoding is told by the data's first bytes.
+    What `compress` was given.
 
     Raises:
-        CorruptContent: in neither encoding, or damaged.
+        CorruptContent: the data are damaged, or were not compressed with zstd.
     """
     try:
-        if data.startswith(_ZSTD_MAGIC):
-            return _codecs.decompressor.decompress(data)
-        if data.startswith(_GZIP_MAGIC):
-            return gzip.decompress(data)
-    except (zstandard.ZstdError, zlib.error, OSError, EOFError) as error:
+        return zstd.decompress(data)
+    except zstd.ZstdError as error:
         raise CorruptContent("", f"cannot be decompressed: {error}") from error
-    raise CorruptContent("", "is compressed neither with zstd nor with gzip")
 
 
 def content_hash(data: bytes) -> str:

@@ -15,12 +15,12 @@ import orjson
 
 from aragog.errors import BadInput
 from aragog.urlstore.aliases.merger import AliasMerger
-from aragog.urlstore.links.outlink_writer import OutlinkWriter
-from aragog.urlstore.links.outlinks import from_lines
-from aragog.urlstore.links.postings import record
-from aragog.urlstore.links.segments import Segments
-from aragog.urlstore.pages.nodes import node_id
 from aragog.urlstore.records import LinkRecord, ListPage
+from aragog.zen.adjacency.outlink_writer import OutlinkWriter
+from aragog.zen.adjacency.outlinks import from_lines
+from aragog.zen.adjacency.postings import record
+from aragog.zen.adjacency.segments import Segments
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Tables
 
 MAX_LIMIT = 6000

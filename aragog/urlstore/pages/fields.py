@@ -13,11 +13,12 @@ from aragog.urlstore.aliases.conditional import Conditional
 from aragog.urlstore.pages import history, nodes
 from aragog.urlstore.pages.field_rules import FieldRules
 from aragog.urlstore.pages.hosts import host_put
-from aragog.urlstore.pages.nodes import Nodes, from_column, node_id
+from aragog.urlstore.pages.nodes import Nodes, from_column
 from aragog.urlstore.pages.record_reader import BASE
 from aragog.urlstore.pages.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.schedule.next_fetch import renewed
 from aragog.urlstore.write_clock import WriteClock
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Put, Row, Tables
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 
-from aragog.urls.domain import host
-from aragog.urlstore.pages.nodes import URL, node_id
+from aragog.urls.domain import host, reversed_host
+from aragog.urlstore.pages.nodes import URL
 from aragog.urlstore.records import ListPage
-from aragog.zen.codec import BUCKETS, host_key, reversed_host
+from aragog.zen.codec import BUCKETS, host_key
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Put, Tables
 
 HOST_URL = b"i:u"
@@ -28,7 +29,7 @@ class Hosts:
 
     def page(self, site: str, cursor: str | None, limit: int) -> ListPage[str]:
         """Up to `limit` URLs of one host; in no order that means anything."""
-        label = reversed_host(site.lower().rstrip("."))
+        label = reversed_host(site.lower().rstrip(".")).encode()
         found: list[str] = []
         last = b""
         for key, url in self._rows([label + b"\0"], bytes.fromhex(cursor or "")):
@@ -41,12 +42,12 @@ class Hosts:
 
     def of_domain(self, domain: str) -> Iterator[str]:
         """Every URL of a domain and of all hosts below it."""
-        label = reversed_host(domain.lower().rstrip("."))
+        label = reversed_host(domain.lower().rstrip(".")).encode()
         return (url for _, url in self._rows([label + b"\0", label + b"."], b""))
 
     def of_host(self, site: str) -> Iterator[str]:
         """Every URL of one host."""
-        label = reversed_host(site.lower().rstrip("."))
+        label = reversed_host(site.lower().rstrip(".")).encode()
         return (url for _, url in self._rows([label + b"\0"], b""))
 
     def _rows(self, prefixes: list[bytes], beyond: bytes) -> Iterator[tuple[bytes, str]]:

@@ -32,8 +32,8 @@ from functools import lru_cache
 import orjson
 
 from aragog.errors import CorruptRow
-from aragog.urls.keys import url_key
 from aragog.urlstore.records import Fact
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Row, Tables
 
 SENTINEL = b"m:_"
@@ -61,19 +61,8 @@ LOCK = b"s:lock"
 CONTENT = (CONTENT_KEY, CONTENT_HASH, CONTENT_LENGTH, CONTENT_ENCODING)
 TAKEN_DOWN = b"taken down"
 
-FREE = b"\0"
-"""A lock that nobody holds: it ran out at the beginning of time."""
-
 MAX_HOPS = 4
 """Aliases of aliases followed; writing flattens them, so more than one is a race's leftover."""
-
-node_id = lru_cache(maxsize=65_536)(url_key)
-"""The key of a normalized URL's node. Cached: the links of a site repeat."""
-
-
-def id_of(url: bytes) -> bytes:
-    """`node_id` of a URL in bytes, not cached: for those that are seen once."""
-    return url_key(url.decode())
 
 
 @lru_cache(maxsize=4096)

@@ -12,11 +12,12 @@ from aragog.urlstore.content.keys import content_key
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.hosts import host_put
-from aragog.urlstore.pages.nodes import Nodes, facts_of, node_id, text
+from aragog.urlstore.pages.nodes import Nodes, facts_of, text
 from aragog.urlstore.pages.record_reader import BASE
 from aragog.urlstore.pages.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.records import Content
 from aragog.urlstore.write_clock import WriteClock
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Tables
 
 

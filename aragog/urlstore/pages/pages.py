@@ -9,10 +9,11 @@ from aragog.urls.canonical.decision import KnownPage
 from aragog.urls.normalize import normalize
 from aragog.urlstore.pages import history, nodes
 from aragog.urlstore.pages.hosts import Hosts
-from aragog.urlstore.pages.nodes import Nodes, facts_of, node_id, text
+from aragog.urlstore.pages.nodes import Nodes, facts_of, text
 from aragog.urlstore.pages.record_reader import columns_of, record_of
 from aragog.urlstore.records import ListPage, Record
 from aragog.urlstore.schedule.freshness import page_seen_at_ms
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Tables
 
 _KNOWN = (nodes.URL, nodes.CANONICAL, nodes.OWN)

@@ -15,15 +15,16 @@ from collections.abc import Callable, Iterable, Sequence
 from aragog.urlstore.aliases.merger import ALIAS, AliasMerger
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.feed.changes import Changes
-from aragog.urlstore.links.compaction import Compactor
-from aragog.urlstore.links.outlink_writer import LinksWrite, OutlinkWriter
-from aragog.urlstore.links.outlinks import target_of
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.hosts import Hosts, host_put
-from aragog.urlstore.pages.nodes import alias_of, id_of, node_id, text
+from aragog.urlstore.pages.nodes import alias_of, text
 from aragog.urlstore.pages.tombstones import HOST, Tombstones
 from aragog.urlstore.schedule.watches import Watches
+from aragog.zen.adjacency.compaction import Compactor
+from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
+from aragog.zen.adjacency.outlinks import target_of
 from aragog.zen.codec import IN, due_key, edge_key
+from aragog.zen.node_ids import id_of, node_id
 from aragog.zen.tables import Row, Tables
 
 _STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK)

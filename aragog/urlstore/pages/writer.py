@@ -22,19 +22,20 @@ from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore.aliases.merger import AliasMerger, alias_puts
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.feed.changes import Change, publish, shown
-from aragog.urlstore.links.outlink_writer import LinksWrite, OutlinkWriter
-from aragog.urlstore.links.outlinks import to_lines
 from aragog.urlstore.pages import history, nodes, page_updates
 from aragog.urlstore.pages.field_rules import FieldRules
 from aragog.urlstore.pages.hosts import host_put
-from aragog.urlstore.pages.nodes import Nodes, facts_of, node_id
+from aragog.urlstore.pages.nodes import Nodes, facts_of
 from aragog.urlstore.pages.page_updates import PageWritePlan, is_failed_fetch
 from aragog.urlstore.records import OutLink, PageWrite, Written
 from aragog.urlstore.schedule.due_index import due_cell, due_put
 from aragog.urlstore.schedule.next_fetch import HELD, Next, gone, planned
 from aragog.urlstore.schedule.refresh_policy import IGNORED_FIELDS
 from aragog.urlstore.schedule.watches import Watches
+from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
+from aragog.zen.adjacency.outlinks import to_lines
 from aragog.zen.codec import due_key
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Cell, Put, Row, Tables
 
 _COLUMNS = (

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from aragog.urlstore.pages import nodes
-from aragog.urlstore.pages.nodes import node_id, text
+from aragog.urlstore.pages.nodes import text
 from aragog.urlstore.records import Due
 from aragog.urlstore.schedule.next_fetch import state_of
 from aragog.zen.codec import BUCKETS, due_key, read_due_key
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Put, Row, Tables, newest_ms
 
 _URL = b"i:u"

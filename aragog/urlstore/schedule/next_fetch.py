@@ -9,9 +9,9 @@ import orjson
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore.pages import nodes
-from aragog.urlstore.pages.nodes import node_id
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.schedule.refresh_policy import RefreshState, Seen, decide
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Row
 
 STATE_VERSION = 1

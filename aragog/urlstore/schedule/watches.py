@@ -13,9 +13,10 @@ from contextlib import closing
 from typing import NamedTuple
 
 from aragog.urlstore.pages import nodes
-from aragog.urlstore.pages.nodes import node_id, text
+from aragog.urlstore.pages.nodes import text
 from aragog.urlstore.schedule.next_fetch import HELD, RELEASED
 from aragog.zen.codec import IN, after, edge_key, edge_prefix
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Put, Row, Tables, newest_ms
 
 HOLD = 2

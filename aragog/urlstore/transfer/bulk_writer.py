@@ -18,19 +18,13 @@ from aragog.urls.normalize import normalize
 from aragog.urlstore.pages import history, nodes
 from aragog.urlstore.pages.field_rules import FieldRules
 from aragog.urlstore.pages.hosts import host_put
-from aragog.urlstore.pages.nodes import (
-    Nodes,
-    field_column,
-    from_column,
-    history_column,
-    node_id,
-    text,
-)
+from aragog.urlstore.pages.nodes import Nodes, field_column, from_column, history_column, text
 from aragog.urlstore.pages.record_reader import BASE
 from aragog.urlstore.schedule.due_index import due_cell, due_put
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.transfer.records import UrlRecord
 from aragog.zen.codec import due_key
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Cell, Put, Row, Tables
 
 OnProblem = Callable[[int, str], None]

@@ -28,7 +28,6 @@ from aragog.urlstore.pages.nodes import (
     URL,
     Nodes,
     alias_of,
-    node_id,
     text,
 )
 from aragog.urlstore.pages.record_reader import record_of
@@ -36,6 +35,7 @@ from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.transfer.bulk_writer import BulkWriter, Numbered, OnProblem
 from aragog.urlstore.transfer.records import BadRecord, UrlRecord, from_json, to_json
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Row, Tables
 
 MAX_LINE_BYTES = 64 << 20

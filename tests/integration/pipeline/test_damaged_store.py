@@ -16,8 +16,8 @@ from aragog.pipeline.stages.store import store_batch
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.content.compression import compress
 from aragog.urlstore.content.keys import content_key
-from aragog.urlstore.pages.nodes import node_id
 from aragog.urlstore.store import UrlStore
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables.sqlite import SqliteTables
 from tests.support.pipeline_stand import Rates
 from tests.support.stores import NOW_MS, body, page

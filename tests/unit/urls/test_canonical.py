@@ -228,12 +228,6 @@ def test_a_canonical_on_another_domain_is_not_believed():
     assert "another domain" in why(decision, AWAY)
 
 
-def test_a_canonical_on_another_domain_is_believed_when_it_points_back():
-    decision = of(link_canonical=(AWAY,), known={AWAY: KnownPage(status=200, alternates=(PAGE,))})
-
-    assert (decision.canonical_url, decision.provisional) == (AWAY, False)
-
-
 def test_another_host_of_the_same_site_is_no_other_domain():
     assert of("https://m.shop.example/shoes", link_canonical=(OTHER,)).canonical_url == OTHER
 
@@ -418,7 +412,6 @@ pages = st.builds(
     canonical_url=st.none() | urls,
     redirects_to=st.none() | urls,
     gone=st.booleans(),
-    alternates=st.lists(urls, max_size=2).map(tuple),
 )
 some = st.lists(urls, max_size=3).map(tuple)
 evidences = st.builds(

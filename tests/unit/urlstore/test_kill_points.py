@@ -2,8 +2,8 @@
 
 import pytest
 
-from aragog.urlstore.links import compaction, segments
 from aragog.urlstore.records import OutLink
+from aragog.zen.adjacency import compaction, segments
 from tests.support.faults import every_kill_point, unharmed
 from tests.support.stores import NOW_MS, body, page
 

@@ -8,9 +8,6 @@ from aragog.urlstore.aliases.merger import AliasMerger
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.feed.changes import Change, publish
 from aragog.urlstore.feed.feed import Feed
-from aragog.urlstore.links.compaction import Compactor
-from aragog.urlstore.links.compaction_plan import CompactionPlan, PlannedRow
-from aragog.urlstore.links.outlink_writer import OutlinkWriter
 from aragog.urlstore.maintenance import Maintenance
 from aragog.urlstore.pages.fields import Fields
 from aragog.urlstore.pages.hosts import Hosts
@@ -21,6 +18,9 @@ from aragog.urlstore.pages.takedowns import Takedowns
 from aragog.urlstore.pages.tombstones import Tombstones
 from aragog.urlstore.schedule.schedule import Schedule
 from aragog.urlstore.write_clock import WriteClock
+from aragog.zen.adjacency.compaction import Compactor
+from aragog.zen.adjacency.compaction_plan import CompactionPlan, PlannedRow
+from aragog.zen.adjacency.outlink_writer import OutlinkWriter
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS
 

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator
 from heapq import merge
 from typing import NamedTuple
 
-from aragog.urlstore.links.outlinks import compress_links, decompress_links
-from aragog.urlstore.records import LinkRecord
+from aragog.zen import zstd
+from aragog.zen.adjacency.outlinks import compress_links, decompress_links
+from aragog.zen.adjacency.records import LinkRecord
 
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _SQUEEZE_PAST_BYTES = 800
 """Below, zstd's own cost is more than what it saves."""
 
@@ -50,7 +50,7 @@ def net_of(value: bytes) -> int:
 def unpack(value: bytes) -> Delta:
     """What `pack` was given."""
     data = value[4:]
-    if data.startswith(_ZSTD_MAGIC):
+    if data.startswith(zstd.MAGIC):
         data = decompress_links(data)
     return Delta(net_of(value), data.split(b"\n") if data else [])
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from aragog.urlstore.links.postings import (
+from aragog.zen.adjacency.postings import (
     Delta,
     folded,
     is_there,

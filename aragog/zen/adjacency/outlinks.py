@@ -14,14 +14,12 @@ with the time of its journal row, and goes when all rows of that time have been 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import zstandard
-
 from aragog.errors import CorruptRow
-from aragog.urlstore.records import OutLink
+from aragog.zen import zstd
+from aragog.zen.adjacency.records import OutLink
 
 MAX_TEXT_CHARS = 200
 MANY_CHANGES = 16
@@ -35,26 +33,20 @@ _FORM = 1
 _HEAD_BYTES = 11
 
 
-class _Codecs(threading.local):
-    def __init__(self) -> None:
-        # Level 1: 15 KB in 35 µs; links of one page are alike, so higher levels gain little.
-        self.compressor = zstandard.ZstdCompressor(level=1)
-        self.decompressor = zstandard.ZstdDecompressor()
-
-
-_codecs = _Codecs()
+_LEVEL = 1
+"""15 KB in 35 µs; links of one page are alike, so higher levels gain little."""
 
 
 def compress_links(lines: bytes) -> bytes:
     """Lines compressed."""
-    return _codecs.compressor.compress(lines)
+    return zstd.compress(lines, _LEVEL)
 
 
 def decompress_links(data: bytes) -> bytes:
     """What `compress_links` was given."""
     try:
-        return _codecs.decompressor.decompress(data)
-    except zstandard.ZstdError as error:
+        return zstd.decompress(data)
+    except zstd.ZstdError as error:
         raise CorruptRow("links", "", str(error)) from error
 
 

@@ -16,23 +16,23 @@ the pieces' nets add up to the exact count.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
 from aragog.clock import Clock
-from aragog.urlstore.links import journal
-from aragog.urlstore.links.compaction_plan import CompactionPlan, PlannedRow
-from aragog.urlstore.links.journal import Entry, lines_of
-from aragog.urlstore.links.outlink_writer import CELL, oldest_row_ms
-from aragog.urlstore.links.outlinks import unpack
-from aragog.urlstore.links.postings import CAME, STAYED, WENT, pack
-from aragog.urlstore.links.segments import LARGE_LINES, Segments, delta_column
-from aragog.urlstore.pages.nodes import FREE, id_of, node_id
-from aragog.urlstore.records import CompactionReport
+from aragog.zen.adjacency import journal
+from aragog.zen.adjacency.compaction_plan import CompactionPlan, PlannedRow
+from aragog.zen.adjacency.journal import Entry, lines_of
+from aragog.zen.adjacency.outlink_writer import CELL, oldest_row_ms
+from aragog.zen.adjacency.outlinks import unpack
+from aragog.zen.adjacency.postings import CAME, STAYED, WENT, pack
+from aragog.zen.adjacency.records import CompactionReport
+from aragog.zen.adjacency.segments import LARGE_LINES, Segments, delta_column
+from aragog.zen.cell_lock import CellLock
 from aragog.zen.codec import BUCKETS
+from aragog.zen.node_ids import id_of, node_id
 from aragog.zen.tables import Tables, newest_ms
 
 GRACE_MS = 600_000
@@ -66,6 +66,7 @@ class Compactor:
         self._inlinks = tables["l"]
         self._segments = Segments(tables)
         self._clock = clock
+        self._lock = CellLock(self._journal, _LOCK, LOCK_MS, clock)
 
     def fold(self, limit: int) -> CompactionReport:
         """
@@ -76,7 +77,7 @@ class Compactor:
         Raises:
             StoreUnavailable: run it again; nothing is lost or counted twice.
         """
-        lock = self._take_lock()
+        lock = self.acquire()
         if lock is None:
             return CompactionReport(left=True)
         try:
@@ -88,7 +89,11 @@ class Compactor:
                 report = self._execute(plan)
             return report
         finally:
-            self._journal.check_and_put(_STATE, _LOCK, lock, FREE)
+            self._lock.release(_STATE, lock)
+
+    def acquire(self) -> bytes | None:
+        """Keep other processes from compacting until the lock expires; None: one does already."""
+        return self._lock.acquire(_STATE)
 
     def lag_ms(self) -> int:
         """Age of the oldest journal row; 0 when there is none. One short scan a bucket."""
@@ -99,7 +104,7 @@ class Compactor:
         """Walk all posting lists, make counts and rows agree; tell each thing that was wrong."""
         for target in self._segments.targets(step):
             problem = self._segments.problem(target)
-            lock = self._take_lock() if problem else None
+            lock = self.acquire() if problem else None
             if problem and lock:
                 try:
                     plan = self._plan()
@@ -108,7 +113,7 @@ class Compactor:
                         self._execute(plan)
                     self._segments.rebuild(target, plan.number, self._clock.now_ms())
                 finally:
-                    self._journal.check_and_put(_STATE, _LOCK, lock, FREE)
+                    self._lock.release(_STATE, lock)
                 yield problem
 
     def purge(self, targets: Iterable[bytes]) -> None:
@@ -117,7 +122,7 @@ class Compactor:
 
         Fold before. Lists that another process is folding are left to their next merge.
         """
-        lock = self._take_lock()
+        lock = self.acquire()
         if lock is None:
             return
         try:
@@ -129,16 +134,7 @@ class Compactor:
                 if self._inlinks.get(target):
                     self._segments.rebuild(target, number, self._clock.now_ms())
         finally:
-            self._journal.check_and_put(_STATE, _LOCK, lock, FREE)
-
-    def _take_lock(self) -> bytes | None:
-        now_ms = self._clock.now_ms()
-        cell = self._journal.get(_STATE, [_LOCK]).get(_LOCK)
-        held = cell.value if cell else None
-        if held and int.from_bytes(held[:8]) > now_ms:
-            return None
-        lock = (now_ms + LOCK_MS).to_bytes(8) + os.urandom(8)
-        return lock if self._journal.check_and_put(_STATE, _LOCK, held, lock) else None
+            self._lock.release(_STATE, lock)
 
     def _plan(self) -> CompactionPlan:
         cell = self._journal.get(_STATE, [_PLAN]).get(_PLAN)

@@ -18,9 +18,9 @@ from typing import Literal
 from aragog.clock import Clock
 from aragog.errors import StoreDamaged, StoreUnavailable
 from aragog.urls.domain import registered_domain
-from aragog.urlstore.links import journal
-from aragog.urlstore.links.journal import Entry, squeezed
-from aragog.urlstore.links.outlinks import (
+from aragog.zen.adjacency import journal
+from aragog.zen.adjacency.journal import Entry, squeezed
+from aragog.zen.adjacency.outlinks import (
     MANY_CHANGES,
     MAX_CHANGES,
     Difference,
@@ -32,8 +32,8 @@ from aragog.urlstore.links.outlinks import (
     target_of,
     unpack,
 )
-from aragog.urlstore.pages.nodes import node_id
 from aragog.zen.codec import BUCKETS, journal_key
+from aragog.zen.node_ids import node_id
 from aragog.zen.tables import CellTable, Tables, open_bucket
 
 CELL = b"l:v"

@@ -1,0 +1,43 @@
+"""What packed adjacency takes and returns: frozen values, no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class OutLink(NamedTuple):
+    """One link of a page: target (absolute, normalized), anchor text, relevant rel words."""
+
+    url: str
+    text: str = ""
+    rel: str = ""
+    """Of `nofollow`, `ugc` and `sponsored`, separated by spaces; empty for none."""
+
+
+class LinkRecord(NamedTuple):
+    """One link, seen from either end."""
+
+    url: str
+    """The other end: the target of an outlink, the source of an inlink."""
+    text: str
+    rel: str
+    at_ms: int
+    """When the page that holds the link was fetched."""
+    target: str = ""
+    """Of an inlink: the URL that is linked, which may be an alias."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionReport:
+    """What one compaction did."""
+
+    journal_rows: int = 0
+    links: int = 0
+    targets: int = 0
+    merged: int = 0
+    """Targets whose deltas were merged into their header or a segment."""
+    lag_ms: int = 0
+    """Age of the oldest row that is left; 0: none is left."""
+    left: bool = False
+    """True when the limit ended it."""
