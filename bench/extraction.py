@@ -21,6 +21,7 @@ importable, else in .venv-bench or in the interpreter named by BENCH_PYTHON.
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import os
 import re
@@ -130,7 +131,7 @@ def is_right(field: str, expected: Any, found: Any) -> bool:
 
 
 def _plain(value: Any) -> str:
-    text = unicodedata.normalize("NFKC", str(value)).casefold()
+    text = unicodedata.normalize("NFKC", html.unescape(str(value))).casefold()
     return "".join(char for char in text if char.isalnum())
 
 

@@ -69,7 +69,7 @@ def recipe(target_bytes: int, rng: random.Random) -> bytes:
         "@graph": [
             {"@type": "WebSite", "@id": "#site", "name": "The Pot"},
             {"@type": "Article", "@id": "#article", "headline": "Soup", "author": {"@id": "#ann"}},
-            {"@type": "Person", "@id": "#ann", "name": "Ann FeedbackQueue"},
+            {"@type": "Person", "@id": "#ann", "name": "Ann Baker"},
             {
                 "@type": "ImageObject",
                 "@id": "#img",

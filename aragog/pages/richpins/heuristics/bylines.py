@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 
@@ -39,17 +40,58 @@ def bylines(sources: Sources) -> Iterator[Candidate]:
         yield Candidate(list(dict.fromkeys(together)), "html", f"{node.tag} of class or rel author")
 
 
+def names_behind_by(sources: Sources) -> Iterator[Candidate]:
+    """Names behind a `by` shortly after the first h1, in whatever elements they stand."""
+    body = sources.document.body
+    start = body.find(b"</h1")
+    if start < 0:
+        return
+    for found in _SAID_BY.finditer(body, start, start + _MAX_BYTES_BEHIND_HEADING):
+        text = squeeze(html.unescape(found[1].decode("utf-8", "replace")))
+        alone = _BYLINE.fullmatch(text)
+        if alone is not None:
+            name = _BY_BEFORE.sub("", text, count=1) if _AND.search(text) else alone[1]
+            yield Candidate([name], "html", "behind a by")
+
+
+_SAID_BY = re.compile(
+    rb">\s{0,20}(?:(?:Written|Posted|Published|Words|Story)\s)?(?:[Bb]y|BY|[Vv]on|[Pp]ar|[Pp]or|[Dd]oor)"
+    rb"(?=[\s:<])\s{0,20}:?\s{0,20}(?:<[^<>]{1,400}>\s{0,20}){0,4}([^<>]{5,80})<"
+)
+_BY_BEFORE = re.compile(r"^by\s", re.IGNORECASE)
+_AND = re.compile(r"\band\b", re.IGNORECASE)
+_MAX_BYTES_BEHIND_HEADING = 20_000
+
+
 def _name_in(node: LexborNode) -> str | None:
-    """The name that an element holds, alone or behind a `by` on a line of its own."""
+    """The name that an element holds: alone, on its first line, or on the line behind a `by`."""
     text = squeeze(node.text(separator=" "))
     if len(text) <= MAX_NAME_CHARS:
         found = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
-        return found[1] if found else None
+        if found:
+            return found[1]
+        if text and _is_in_path(text, node.attributes.get("href") or ""):
+            return text
+    return _name_in_lines(node)
+
+
+def _name_in_lines(node: LexborNode) -> str | None:
+    if len(node.text()) > _MAX_BYLINE_CHARS:
+        return None
     lines = [line for each in node.text(separator="\n").splitlines() if (line := squeeze(each))]
-    if len(lines) > 1 and _BY.fullmatch(lines[0]) and len(lines[1]) <= MAX_NAME_CHARS:
-        found = _BYLINE.fullmatch(lines[1])
-        return found[1] if found else None
-    return None
+    if len(lines) > 1 and _BY.fullmatch(lines[0]):
+        lines = lines[1:]
+    if not lines or len(lines[0]) > MAX_NAME_CHARS:
+        return None
+    found = _BYLINE.fullmatch(lines[0])
+    return found[1] if found else None
+
+
+def _is_in_path(text: str, href: str) -> bool:
+    """True for a name that a link to its author's page spells: `Paul` and `/author/paul/`."""
+    words = _SLUG.findall(text.lower())
+    last = href.partition("?")[0].rstrip("/").rpartition("/")[2].lower()
+    return bool(words) and text[0].isupper() and _SLUG.findall(last) == words
 
 
 def _around(node: LexborNode) -> set[int]:
@@ -62,6 +104,8 @@ def _around(node: LexborNode) -> set[int]:
 
 _LINES = frozenset({"p", "span", "address", "h2", "h3", "h4", "h5", "h6", "li", "ul", "cite", "a"})
 _BY = re.compile(r"(?:by|von|por|par|di|door|av):?", re.IGNORECASE)
+_SLUG = re.compile(r"[^\W_]+")
+_MAX_BYLINE_CHARS = 2_000
 _SHORT_NAME = re.compile(r"([\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,6})")
 """Names of scripts without blanks and capitals."""
 
@@ -96,6 +140,27 @@ def shown_times(sources: Sources) -> Iterator[Candidate]:
             if dates.moment(said) is None:
                 continue
             yield Candidate(said, "html", f"{node.tag} of a class of dates")
+
+
+def days_behind_heading(sources: Sources) -> Iterator[Candidate]:
+    """Days that stand alone in an element shortly behind the first h1."""
+    body = sources.document.body
+    start = body.find(b"</h1")
+    if start < 0:
+        return
+    for found in _DAY_ALONE.finditer(body, start, start + _MAX_BYTES_BEFORE_DAY):
+        yield Candidate(found[1].decode("utf-8", "replace").strip(), "html", "behind the h1")
+        return
+
+
+_DAY_ALONE = re.compile(
+    rb">\s{0,40}(?:(?:[Pp]ublished|[Pp]osted|[Uu]pdated)(?: on)?:?\s)?"
+    rb"((?:19|20)\d\d(?:[/.-][01]?\d[/.-][0-3]?\d"
+    + r"|年[01]?\d月[0-3]?\d日".encode()
+    + rb")|(?:[0-3]?\d\s)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?\s"
+    rb"(?:[0-3]?\d,\s)?(?:19|20)\d\d)(?=[\s<,])[^<>]{0,40}<"
+)
+_MAX_BYTES_BEFORE_DAY = 3_000
 
 
 def _marked_times(tree: LexborHTMLParser) -> Iterator[Candidate]:

@@ -141,6 +141,7 @@ class _Walk:
             if mark.node is not None:
                 self.graph.nodes.append(mark.node)
                 if mark.node.parent is None:
+                    mark.node.role = mark.names[0] if mark.names else ""
                     self.graph.top.append(mark.node)
         for mark in self.marks:
             if mark.node is not None and mark.node.id:

@@ -31,6 +31,8 @@ _PAGES = frozenset(
     "qapage checkoutpage searchresultspage realestatelisting".split()
 )
 _MAIN = frozenset({"mainentity", "mainentityofpage"})
+_CREATORS = frozenset({"author", "creator", "contributor", "publisher"})
+"""Items in these roles created the page, even where no item around them says what they created."""
 
 
 def other_subject(sources: Sources) -> list[Node]:
@@ -54,7 +56,11 @@ def special_subject(sources: Sources) -> Node | None:
 
 def _special(sources: Sources) -> Iterator[Node]:
     common = _PARTS | _PERSONS | _ORGANIZATIONS | _PAGES
-    return (n for n in sources.graph.top if n.properties and n.types and not n.is_a(common))
+    return (
+        n
+        for n in sources.graph.top
+        if n.properties and n.types and n.role not in _CREATORS and not n.is_a(common)
+    )
 
 
 def _main(sources: Sources) -> Iterator[Node]:
@@ -74,6 +80,8 @@ def _named(sources: Sources) -> Iterator[Node]:
     shown = filter(None, (document.title, document.heading, sources.metas.first("og:title")))
     called = {bare(each) for each in shown}
     for node in sources.graph.top:
+        if node.role in _CREATORS:
+            continue
         if node.properties and node.is_a(_PERSONS | _ORGANIZATIONS):
             name = bare(text(node.first("name")) or "")
             if not called or (name and name in called):
@@ -83,4 +91,8 @@ def _named(sources: Sources) -> Iterator[Node]:
 def _described(sources: Sources) -> Iterator[Node]:
     yield from (n for n in sources.graph.top if n.properties and n.is_a(_PAGES))
     if sources.document.title is None and sources.document.heading is None:
-        yield from (n for n in sources.graph.top if n.types and "name" in n.properties)
+        yield from (
+            n
+            for n in sources.graph.top
+            if n.types and "name" in n.properties and n.role not in _CREATORS
+        )

@@ -9,7 +9,13 @@ from datetime import date, datetime
 from itertools import chain
 from typing import Any
 
-from aragog.pages.richpins.heuristics.bylines import MAX_NAME_CHARS, bylines, shown_times
+from aragog.pages.richpins.heuristics.bylines import (
+    MAX_NAME_CHARS,
+    bylines,
+    days_behind_heading,
+    names_behind_by,
+    shown_times,
+)
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
@@ -22,6 +28,8 @@ _AUTHOR_METAS = (
     "dcterms.creator", "article:author_name", "og:article:author", "book:author", "author",
 )  # fmt: skip
 """`author` last: templates fill it with the name of a publisher."""
+_AUTHOR_ENDINGS = ("_author", "_authors", "-author", "-authors", ":author", ".author")
+"""Of meta elements that a site has named itself, such as `lrt_authors`."""
 _PUBLISHED_METAS = (
     "article:published_time", "og:article:published_time", "article:published",
     "og:published_time",
@@ -66,16 +74,25 @@ def authors_of(
         else:
             persons.append((max((votes[bare(name)] for name in names), default=0), each))
     persons.sort(key=lambda entry: -entry[0])
-    return (
-        sources.ledger.pick(
-            "page.authors",
-            person_names,
-            [each for _, each in persons],
-            otherwise=chain(bylines(sources) if shown else (), others),
-            expected="a name",
-        )
-        or ()
+    found = sources.ledger.pick(
+        "page.authors",
+        person_names,
+        [each for _, each in persons],
+        otherwise=chain(_shown_names(sources) if shown else (), others),
+        expected="a name",
     )
+    return _without_organizations(found or (), organizations)
+
+
+def _shown_names(sources: Sources) -> Iterator[Candidate]:
+    yield from bylines(sources)
+    yield from names_behind_by(sources)
+
+
+def _without_organizations(names: tuple[str, ...], organizations: set[str]) -> tuple[str, ...]:
+    """The persons of a list that also names the site or its publisher."""
+    persons = tuple(name for name in names if bare(name) not in organizations)
+    return persons or names
 
 
 def _declared_authors(
@@ -90,8 +107,15 @@ def _declared_authors(
         if contents:
             yield next(sources.meta(name))._replace(value=contents)
     yield from sources.lists(pages, "author", "creator")
+    loose = [node for node in sources.graph.top if node.role in {"author", "creator"}]
+    if loose:
+        yield Candidate(loose[:_MAX_LOOSE_AUTHORS], loose[0].syntax, f"{loose[0].where} and others")
+    for name, content in sources.metas.order:
+        if name.endswith(_AUTHOR_ENDINGS) and name not in names and "//" not in content:
+            yield from sources.meta(name)
 
 
+_MAX_LOOSE_AUTHORS = 20
 _LABELS = frozenset({"written by", "author", "by"})
 
 
@@ -109,11 +133,15 @@ def person_names(raw: Any) -> tuple[str, ...] | None:
     if found is None:
         return None
     apart = (name for each in found for name in _apart(_WITHOUT.sub("", each).strip()))
-    return tuple(dict.fromkeys(n for n in apart if 0 < len(n) <= MAX_NAME_CHARS)) or None
+    return (
+        tuple(dict.fromkeys(n for n in apart if len(n) <= MAX_NAME_CHARS and _LETTER.search(n)))
+        or None
+    )
 
 
 _WITHOUT = re.compile(r"\s\([\w.]{1,6}\)\Z|^\([^()]{1,80}\)\Z|\s(?:기자|記者|Twitter|Facebook)\Z")
 """Initials behind a name, credits of pictures, what a reporter is called, names of links."""
+_LETTER = re.compile(r"[^\W\d_]")
 _BETWEEN_NAMES = re.compile(r"\s?[,;/]\s|\s(?:and|und|et|y|og|och|en|e|&)\s", re.IGNORECASE)
 _PERSON = re.compile(r"[^\W\d_a-z][\w.'’-]*+(?:\s[\w.'’-]{1,30}+){1,4}")
 _NO_PERSON = frozenset({"of", "for", "the", "für", "de la", "dos", "news", "team"})
@@ -148,7 +176,7 @@ def published_at(
     in_url = url_day(sources.document.url)
     told = _by_votes(list(candidates()), in_url)
     last = [] if in_url is None else [Candidate(in_url.isoformat(), "html", "url")]
-    times = shown_times(sources) if shown else ()
+    times = chain(shown_times(sources), days_behind_heading(sources)) if shown else ()
     return sources.dated("page.published_at", told, otherwise=chain(times, last))
 
 

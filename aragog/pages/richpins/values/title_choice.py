@@ -99,22 +99,22 @@ def _agree_among_themselves(shown: list[Candidate], witnesses: list[str]) -> boo
 
 
 def _shown(sources: Sources, sites: set[str]) -> Iterator[Candidate]:
-    """What the page says of itself outside of its markup, best first."""
-    yield from sources.meta(*_METAS)
-    tag = sources.document.title
-    heading = _heading(sources, sites)
-    if tag is None:
-        if heading is not None:
-            yield heading
-        return
-    told = Candidate(tag, "html", "title")
-    if heading is None:
-        yield told
-    elif agreement(heading.value, [tag]):
+    """
+    What the page says of itself outside of its markup, best first.
+
+    A heading that resembles the title or a meta element comes before both: those are often
+    shortened or reworded for search results and for sharing.
+    """
+    tag, heading = sources.document.title, _heading(sources, sites)
+    metas = list(sources.meta(*_METAS))
+    others = [*filter(None, [tag]), *(str(each.value) for each in metas[:_MAX_WITNESSES])]
+    is_confirmed = heading is not None and agreement(heading.value, others) > 0
+    if heading is not None and is_confirmed:
         yield heading
-        yield told
-    else:
-        yield told
+    yield from metas
+    if tag is not None:
+        yield Candidate(tag, "html", "title")
+    if heading is not None and not is_confirmed:
         yield heading
 
 

@@ -123,17 +123,17 @@ def test_what_a_review_is_about_does_not_type_its_page():
 
 def test_the_business_that_runs_a_site_does_not_type_its_articles():
     business = {
-        "@type": "Dentist", "name": "Dr. FeedbackQueue", "url": "https://www.example.org/",
+        "@type": "Dentist", "name": "Dr. Baker", "url": "https://www.example.org/",
         "address": {"@type": "PostalAddress", "streetAddress": "Main St 1"}, "telephone": "12345",
     }  # fmt: skip
     head = "<title>Five tips</title><meta property=og:type content=article>"
     assert pin(head, "<h1>Five tips</h1>", business).type == "article"
-    assert pin("<title>Dr. FeedbackQueue</title>", "", business).type == "place"
+    assert pin("<title>Dr. Baker</title>", "", business).type == "place"
 
 
 PERSON = {
     "@type": "Person",
-    "name": "Ann FeedbackQueue",
+    "name": "Ann Baker",
     "image": "/ann.jpg",
     "description": "Cooks.",
 }
@@ -153,7 +153,7 @@ SHOP = {"@type": "Organization", "name": "The Pot", "logo": "/logo.png", "image"
 )
 def test_other_things_give_their_title_text_and_image(item):
     found = pin("", "", item)
-    assert (found.type, found.title, found.description) == ("page", "Ann FeedbackQueue", "Cooks.")
+    assert (found.type, found.title, found.description) == ("page", "Ann Baker", "Cooks.")
     assert found.image.url == "https://www.example.org/ann.jpg"
     assert found.types == ((item if "name" in item else PERSON)["@type"],)
 
@@ -164,10 +164,8 @@ def test_who_runs_the_site_is_not_the_subject_of_its_pages():
 
 
 def test_a_person_that_the_page_is_called_after_is_its_subject():
-    found = pin(
-        "<title>Ann FeedbackQueue | The Pot</title>", "<h1>Ann FeedbackQueue</h1>", SHOP, PERSON
-    )
-    assert (found.types, found.title) == (("Person",), "Ann FeedbackQueue")
+    found = pin("<title>Ann Baker | The Pot</title>", "<h1>Ann Baker</h1>", SHOP, PERSON)
+    assert (found.types, found.title) == (("Person",), "Ann Baker")
 
 
 def test_an_event_comes_before_the_organization_that_holds_it():

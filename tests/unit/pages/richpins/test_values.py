@@ -209,7 +209,7 @@ def test_ratings_need_a_value_within_their_scale():
 
 
 def test_names_are_neither_addresses_nor_bylines():
-    assert scalars.name("By Ann FeedbackQueue ") == "Ann FeedbackQueue"
+    assert scalars.name("By Ann Baker ") == "Ann Baker"
     assert scalars.name("https://a.test/ann") is None
     assert scalars.names(["Ann", "Ann", "", "Bo"]) == ("Ann", "Bo")
 
