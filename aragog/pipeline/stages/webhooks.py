@@ -23,9 +23,9 @@ from aragog.pipeline.routing import WEBHOOK, OutgoingMessage
 from aragog.pipeline.services import Services
 from aragog.pipeline.webhooks.change_json import plain
 from aragog.pipeline.webhooks.post import post
-from aragog.pipeline.webhooks.signatures import is_signed, signature
+from aragog.pipeline.webhooks.signatures import Verifier, signature
 
-__all__ = ["Delivery", "deal", "deliver", "is_signed", "signature"]
+__all__ = ["Delivery", "Verifier", "deal", "deliver", "signature"]
 
 log = logging.getLogger(__name__)
 

@@ -16,8 +16,9 @@ import pytest
 
 from aragog.fetcher.ssrf.filter import SsrfFilter
 from aragog.pipeline.routing import WEBHOOK
-from aragog.pipeline.stages.webhooks import Delivery, deal, deliver, is_signed, signature
+from aragog.pipeline.stages.webhooks import Delivery, deal, deliver, signature
 from aragog.pipeline.webhooks.post import post
+from aragog.pipeline.webhooks.signatures import is_signed
 from aragog.settings import FetchSettings, Settings, WebhookSettings
 from aragog.urlstore.feed.changes import SETTLE_MS
 from aragog.urlstore.schedule.refresh_policy import Seen
