@@ -104,8 +104,12 @@ def deal(services: Services) -> int:
 def deliver(delivery: Delivery, services: Services) -> list[OutgoingMessage]:
     """Post it; the message for another attempt where it was not taken. May post twice."""
     webhook = services.store.webhooks.get(delivery.webhook)
-    if webhook is None:
+    refused = services.store.refused({str(change.get("url")) for change in delivery.changes})
+    # A delivery may wait for days; what was taken down meanwhile is not delivered.
+    changes = tuple(change for change in delivery.changes if change.get("url") not in refused)
+    if webhook is None or not changes:
         return []
+    delivery = replace(delivery, changes=changes)
     settings = services.settings.webhooks
     now_ms = services.clock.now_ms()
     # Not orjson: integers may have more than 64 bits.

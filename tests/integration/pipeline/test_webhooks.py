@@ -321,3 +321,18 @@ def test_a_delivery_that_is_replayed_is_recognized():
     assert verifier.check(signature("secret", at_s, b"[]"), b"[]", now_s=at_s) is Verdict.REFUSED
     verifier.forget("a")
     assert verifier.check(header, body, now_s=at_s) is Verdict.NEW
+
+
+def test_a_delivery_that_waits_tells_nothing_of_what_was_taken_down_meanwhile(stand, receiver):
+    other = "http://other-shop.test/"
+    webhook(stand, receiver.url)
+    change(stand, A, other)
+    deal(stand.services)
+    waiting = [m.message for m in stand.sent.messages if m.task == WEBHOOK]
+    stand.store.take_down(url=A)
+
+    for delivery in waiting:
+        deliver(delivery, stand.services)
+
+    told = [each for _, body in receiver.got for each in orjson.loads(body)["changes"]]
+    assert {each["url"] for each in told} == {other}
