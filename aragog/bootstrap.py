@@ -13,6 +13,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 import redis
+from celery import Celery
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -24,14 +25,14 @@ from aragog.fetcher.ssrf.filter import SsrfFilter
 from aragog.pages import sitemaps
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import kind_of
+from aragog.pinlater.brokers import celery_settings, kind_of
 from aragog.pipeline.admission import Admission
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.faults.outages import OutageBoard
 from aragog.pipeline.faults.store_claim import StoreClaim, StoreIdentity, conflict
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.pages.run_marks import RunMarks
-from aragog.pipeline.routing import Sender
+from aragog.pipeline.routing import CelerySender, Sender
 from aragog.pipeline.services import Services
 from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.site_rules import take_up_site_rules
@@ -39,6 +40,7 @@ from aragog.pipeline.spool.reclaim import WaitingJobs
 from aragog.pipeline.spool.room import claim_limit
 from aragog.pipeline.spool.spool import Spool
 from aragog.pipeline.stages.enqueue import Enqueuer
+from aragog.pipeline.takedown import Purge
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.robots.cache import RobotsCache
@@ -148,6 +150,21 @@ def spool(settings: Settings, client: redis.Redis) -> Spool:
     """The spool on the shared Redis."""
     max_bytes = settings.pipeline.spool_max_bytes
     return Spool(client, prefix=settings.redis.prefix, max_bytes=max_bytes)
+
+
+def takedown_purge(settings: Settings, store: UrlStore, client: redis.Redis) -> Purge:
+    """What removes taken-down URLs from Redis and the broker; `client` is the shared Redis."""
+    settings = settings.resolved()
+    broker = settings.broker
+    app = Celery("aragog-takedown", set_as_current=False)
+    app.conf.update(celery_settings(broker.url, broker.shards, broker.claim_timeout_s))
+    return Purge(
+        store.takedowns.refused,
+        robots_cache(settings),
+        spool(settings, client),
+        Admin.connect(broker.url, broker.shards) if kind_of(broker.url) == "pinlater" else None,
+        CelerySender(app),
+    )
 
 
 def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None) -> Limiter:

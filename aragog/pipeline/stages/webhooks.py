@@ -23,9 +23,9 @@ from aragog.pipeline.routing import WEBHOOK, OutgoingMessage
 from aragog.pipeline.services import Services
 from aragog.pipeline.webhooks.change_json import plain
 from aragog.pipeline.webhooks.post import post
-from aragog.pipeline.webhooks.signatures import is_signed, signature
+from aragog.pipeline.webhooks.signatures import Verifier, signature
 
-__all__ = ["Delivery", "deal", "deliver", "is_signed", "signature"]
+__all__ = ["Delivery", "Verifier", "deal", "deliver", "signature"]
 
 log = logging.getLogger(__name__)
 
@@ -104,8 +104,14 @@ def deal(services: Services) -> int:
 def deliver(delivery: Delivery, services: Services) -> list[OutgoingMessage]:
     """Post it; the message for another attempt where it was not taken. May post twice."""
     webhook = services.store.feed.webhooks.get(delivery.webhook)
-    if webhook is None:
+    refused = services.store.takedowns.refused(
+        {str(change.get("url")) for change in delivery.changes}
+    )
+    # A delivery may wait for days; what was taken down meanwhile is not delivered.
+    changes = tuple(change for change in delivery.changes if change.get("url") not in refused)
+    if webhook is None or not changes:
         return []
+    delivery = replace(delivery, changes=changes)
     settings = services.settings.webhooks
     now_ms = services.clock.now_ms()
     # Not orjson: integers may have more than 64 bits.

@@ -16,11 +16,11 @@ stored by the server's clock, outside by the caller's.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import cast
+from typing import Any, cast
 
 from redis.exceptions import RedisError
 
@@ -50,6 +50,8 @@ CLAIM_S = 60.0
 # A claim that waits for its slot is held no longer than this.
 MAX_HOLD_MS = 600_000
 _NO_VERSION = bytes(8)
+# robots_put packs the bytes of a record into the low bits of its score.
+_SIZES = 1 << 20
 
 
 class RulesState(enum.Enum):
@@ -315,6 +317,35 @@ class RobotsCache:
                 if len(origins) < limit:
                     break
         return found
+
+    def forget(self, refused: Callable[[Iterable[str]], set[str]]) -> int:
+        """
+        Drop the rules of origins whose home page `refused` names; how many origins.
+
+        Walks all keys of the server. Other processes may answer from memory for 5 s more.
+        """
+        dropped = 0
+        with _robots_errors():
+            for key in self._redis.scan_iter(match=self._key("robots.domain", "*"), count=1000):
+                pairs: Any = self._redis.zrange(key, 0, -1, withscores=True)
+                sizes = {name.decode(): int(score) % _SIZES for name, score in pairs if name}
+                gone = refused({f"{origin}/" for origin in sizes})
+                for origin in [origin for origin in sizes if f"{origin}/" in gone]:
+                    self._drop(key, origin, sizes.pop(origin), last=not sizes)
+                    dropped += 1
+        return dropped
+
+    def _drop(self, domain_key: bytes, origin: str, size: int, *, last: bool) -> None:
+        with self._redis.pipeline() as pipe:
+            pipe.delete(self._key("robots", origin), self._key("robots.claim", origin))
+            pipe.zrem(f"{self._prefix}robots.due", origin)
+            if last:
+                pipe.delete(domain_key)
+            else:
+                pipe.zrem(domain_key, origin)
+                pipe.zincrby(domain_key, -size, "")
+            pipe.execute()
+        self._memory.drop(origin)
 
     def _server_ms(self) -> int:
         with _robots_errors():
