@@ -10,12 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import cache
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 import redis
 from celery import Celery
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from aragog.clock import Clock, SystemClock
 from aragog.dashboard.components import Components
@@ -44,8 +41,9 @@ from aragog.pipeline.takedown import Purge
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.robots.cache import RobotsCache
+from aragog.redis_kit.address import server_name
+from aragog.redis_kit.connect import connect as redis_connect
 from aragog.settings import FetchSettings, Settings
-from aragog.settings.secret import reveal
 from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables import Tables
@@ -113,9 +111,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
 
 def redis_client(settings: Settings) -> redis.Redis:
     """The shared Redis; connections are made on first use and again after a failure."""
-    return redis.Redis.from_url(
-        reveal(settings.resolved().redis.url), socket_timeout=10, socket_connect_timeout=5
-    )
+    return redis_connect(settings.resolved().redis.url)
 
 
 def outage_board(settings: Settings) -> OutageBoard:
@@ -265,7 +261,7 @@ def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
                 noted.take(mine)
             return None
         owner = noted.claim(mine) if claim else noted.owner()
-    return conflict(mine, owner, _name_of(resolved.redis.url))
+    return conflict(mine, owner, server_name(resolved.redis.url))
 
 
 def components(settings: Settings, *, clock: Clock | None = None) -> Components:
@@ -313,21 +309,12 @@ def _servers(settings: Settings, broker: tuple[str, ...]) -> dict[str, redis.Red
     )
     found: dict[str, redis.Redis] = {}
     for url in named:
-        name = _name_of(url)
+        name = server_name(url)
         if name not in found:
             found[name] = _glance(url)
     return found
 
 
-def _name_of(url: str) -> str:
-    """A Redis server by host and port or path, without its password."""
-    place = urlsplit(url)
-    return place.path if place.scheme == "unix" else place.netloc.rpartition("@")[2]
-
-
 def _glance(url: str) -> redis.Redis:
     """A client for looking only: whoever looks would rather hear soon that there is no answer."""
-    once_more = Retry(NoBackoff(), 1)
-    return redis.Redis.from_url(
-        reveal(url), socket_timeout=2, socket_connect_timeout=2, retry=once_more
-    )
+    return redis_connect(url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)

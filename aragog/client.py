@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-import redis
 from celery import Celery
 
 from aragog.clock import SystemClock
@@ -34,8 +33,8 @@ from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.pipeline.spool.spool import Spool
 from aragog.pipeline.stages.enqueue import EnqueueOptions, Enqueuer, EnqueueResult
 from aragog.pipeline.stages.watches import WatchBatch
+from aragog.redis_kit.connect import connect
 from aragog.settings import Settings, load_settings
-from aragog.settings.secret import reveal
 from aragog.urls import normalize
 
 HOLDS_A_MESSAGE = 500
@@ -68,7 +67,7 @@ class Aragog:
         self._settings = (settings or load_settings()).resolved()
         take_up_site_rules(self._settings)
         broker, shared = self._settings.broker, self._settings.redis
-        self._redis = redis.Redis.from_url(reveal(shared.url), socket_timeout=10)
+        self._redis = connect(shared.url)
         self._app = Celery("aragog-producer", set_as_current=False)
         self._app.conf.update(
             celery_settings(broker.url, broker.shards, broker.claim_timeout_s),
@@ -79,8 +78,7 @@ class Aragog:
         if kind_of(broker.url) == "pinlater":
             urls = (*redis_urls(broker.url), *broker.shards)
             self._servers |= {
-                f"broker {n}": redis.Redis.from_url(url, socket_timeout=10)
-                for n, url in enumerate(urls)
+                f"broker {n}": connect(url, setting="broker.url") for n, url in enumerate(urls)
             }
         self._admission = Admission(self._servers)
         self._waiting = InFlightSet(self._redis, prefix=shared.prefix)
