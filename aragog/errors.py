@@ -12,7 +12,6 @@ The web's misbehaviour is never an error here: it is an outcome (`aragog.fetcher
     │   ├── TakenDown               a URL that must not be stored again
     │   └── InvalidMessage          a task message that this version cannot read
     ├── VersionConflict             nobody's; read again and decide anew
-    ├── ClaimLost                   nobody's; another worker holds the job now: stop, do not ack
     ├── TransientError              our infrastructure; the same call may work later: tasks retry
     │   ├── StoreUnavailable        HBase, SQLite
     │   │   └── StoreDamaged        one of the SQLite files; the others go on
@@ -128,17 +127,6 @@ class VersionConflict(AragogError):
 
     def __str__(self) -> str:
         return f"{self.url}: expected version {self.expected}, found {self.found}"
-
-
-class ClaimLost(AragogError):
-    """The job was given to another worker after its claim had run out: stop, do not ack."""
-
-    def __init__(self, job_id: str) -> None:
-        super().__init__(job_id)
-        self.job_id = job_id
-
-    def __str__(self) -> str:
-        return f"the claim on job {self.job_id} is no longer ours"
 
 
 class TransientError(AragogError):

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from aragog.errors import InvalidMessage
+from aragog.pipeline.messages import VERSION
 from aragog.pipeline.routing import WEBHOOK, OutgoingMessage
 from aragog.pipeline.services import Services
 from aragog.pipeline.webhooks.change_json import plain
@@ -29,7 +30,6 @@ __all__ = ["Delivery", "Verifier", "deal", "deliver", "signature"]
 
 log = logging.getLogger(__name__)
 
-VERSION = 1
 TICK = "webhooks"
 _TICK_S = 1.0
 # Changes of one delivery, and deliveries of one hook and tick.
