@@ -157,7 +157,7 @@ def test_who_insists_need_not_wait_for_a_message_that_was_lost(redis_client):
     assert in_flight.mark([url], insist=True) == [False]
 
     # As if it had been confirmed an hour and a minute ago.
-    redis_client.hincrby("t:waiting", url_key(url), -3660)
+    redis_client.hincrby("t:in_flight", url_key(url), -3660)
 
     assert in_flight.mark([url]) == [False]
     assert in_flight.mark([url], insist=True) == [True]
