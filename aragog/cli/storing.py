@@ -138,12 +138,12 @@ def export(
     """
     settings = load_settings()
     kind = kind or _kind(file)
-    with _store(settings) as opened, closing(tables(settings)) as engine, _counting(kind) as told:
+    with _store(settings) as opened, _counting(kind) as told:
         urls = _urls_of(opened, host) if host else None
         if kind == "warc":
             content = open_content(settings.content, settings.data_dir)
             done = export_warc(
-                engine, content, file, urls=urls, cursor=cursor, limit=limit,
+                opened.zen, content, file, urls=urls, cursor=cursor, limit=limit,
                 on_problem=_tell_url, on_progress=told,
             )  # fmt: skip
             count, left = done.records, done.cursor
@@ -155,7 +155,7 @@ def export(
             )
             with closing(sink):
                 report = json_lines.export_urls(
-                    engine, sink, urls=urls, cursor=cursor, limit=limit, on_progress=told,
+                    opened.zen, sink, urls=urls, cursor=cursor, limit=limit, on_progress=told,
                     fields=fields.split(",") if fields else None,
                     links_of=opened if links else None,
                 )  # fmt: skip
@@ -180,12 +180,11 @@ def import_(file: Path, after: int) -> None:
     )
     with (
         _store(settings) as opened,
-        closing(tables(settings)) as engine,
         _counting("lines") as told,
     ):
         report = json_lines.import_urls(
             source,
-            BulkWriter(opened, engine, settings.store),
+            BulkWriter(opened, opened.zen, settings.store),
             on_problem=lambda number, why: echo(one_line(f"{file}:{number}: {why}"), err=True),
             on_progress=told,
         )

@@ -51,7 +51,7 @@ class Stage:
         self.store = UrlStore(
             self.tables, self.content, settings.store, stand.clock, settings.refresh
         )
-        self.spool = Spool(redis_client, prefix="t:", ttl_s=60)
+        self.spool = Spool(redis_client, prefix="t:")
         self.services = replace(stand.services, store=self.store, spool=self.spool)
 
     def batch(self, urls, at_ms=NOW_MS + 10):
