@@ -329,7 +329,7 @@ def test_a_delivery_that_waits_tells_nothing_of_what_was_taken_down_meanwhile(st
     change(stand, A, other)
     deal(stand.services)
     waiting = [m.message for m in stand.sent.messages if m.task == WEBHOOK]
-    stand.store.take_down(url=A)
+    stand.store.takedowns.take_down(url=A)
 
     for delivery in waiting:
         deliver(delivery, stand.services)
