@@ -1,4 +1,4 @@
--- depart: may the sender write its request now?
+-- acquire_permit: decide whether a sender may send its request now.
 --
 -- keys: restart slot places
 -- args: request
@@ -10,8 +10,8 @@
 --          places (0: any number), life of a place (us)
 --
 -- Returns <dBd: now (us); 0 = go at, 1 = ask again at, 2 = too late: reserve anew; instant (us).
--- True after "go": the door is the caller's for `hold` after the instant, or until it reports.
--- Asking again with the same token renews the hold.
+-- True after "go": the caller has the permit for `hold` after the instant, or until it reports.
+-- A repeated request with the same token renews the permit.
 local FORMAT = '<ddi4I4I4HB'
 local CATCH_UP, POLL_MIN, POLL_MAX = 500, 5000, 50000
 local time = redis.call('TIME')
@@ -26,7 +26,7 @@ local function answer(verdict, instant)
   return struct.pack('<dBd', now, verdict, instant)
 end
 local function wait(instant)
-  -- Past its window a sender gives way, unless the door is open this moment.
+  -- Past its window a sender loses its slot, unless the permit is free now.
   return answer(instant > slot + window and 2 or 1, instant)
 end
 local step = interval * factor / 100
@@ -36,15 +36,15 @@ if holder ~= 0 and not mine then
     local poll = now + math.min(math.max(step / 4, POLL_MIN), POLL_MAX)
     return wait(math.max(last + step, poll))
   end
-  -- Killed, or stuck: it may have left at the very end of its hold.
+  -- Killed or stuck: it may have sent at the very end of its permit.
   last, holder = last + held, 0
 end
 local front = last - lag
 last = math.max(last, tonumber(redis.call('GET', KEYS[1]) or 0))
--- Behind the plan, half a millisecond is made good with each departure.
+-- A domain behind its plan catches up by half a millisecond with each request.
 local open = mine and last or last + step - math.min(CATCH_UP, math.max(0, lag))
 if open > now + lead then
-  -- Those due before this one go first; one more is let in early as a stand-by.
+  -- Earlier slots go first; one more sender may wait for the permit early.
   return wait(open + math.min(math.max(slot - front - 2 * step, 0), 2 * step))
 end
 if places > 0 then
@@ -58,8 +58,8 @@ end
 local go = math.max(open, now)
 local was_late = math.max(0, lag)
 lag = math.max(math.min(go - math.max(slot, front), 2147483647), -2147483648)
--- A little behind the plan is well: then there is always a next one waiting at the door. What is
--- more pushes the plan, one interval at a time.
+-- A small lag is wanted, because then a next sender is always waiting. A larger lag moves the plan,
+-- one interval at a time.
 local slack = math.max(was_late, math.min(2 * step, window / 4))
 if planned > slot then planned = planned + math.min(math.max(lag - slack, 0), step) end
 planned = math.max(planned, go)

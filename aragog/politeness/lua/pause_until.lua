@@ -1,4 +1,4 @@
--- pause_until: let nobody go to a domain before an instant, as if a request had left then.
+-- pause_until: grant no permit for a domain before an instant, as if a request were sent then.
 --
 -- keys: slot
 -- args: pause
@@ -7,8 +7,8 @@
 -- ARGV[1]  packed <dd: instant (us), interval (us)
 --
 -- Returns <d now (us).
--- True after it: neither a new slot nor the door comes before the instant; who holds the door keeps
--- it. An instant only ever moves ahead, so saying it twice is harmless.
+-- True after it: no new slot and no permit is before the instant; a granted permit stays valid. The
+-- instant only moves ahead, so a repeated call is harmless.
 local FORMAT = '<ddi4I4I4HB'
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

@@ -1,4 +1,4 @@
--- departed: tell when requests were written, and let go of the doors.
+-- release_permit: report when requests were written, and release their permits.
 --
 -- keys: slots...
 -- args: departures
@@ -7,8 +7,8 @@
 -- ARGV[1]  a departure each, packed <dI4d: instant (us; 0: nothing was written), token, interval (us)
 --
 -- Returns <d now (us).
--- True after it: the next departure is an interval after the latest one told. Saying it twice, or
--- late, changes nothing more: an instant only ever moves ahead.
+-- True after it: the next send is an interval after the latest reported one. A repeated or late
+-- report changes nothing: the instant only moves ahead.
 local FORMAT = '<ddi4I4I4HB'
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

@@ -1,4 +1,4 @@
--- report: repeated errors slow a domain down, good answers bring it back.
+-- report: adjust the backoff factors of domains: errors raise them, successes lower them.
 --
 -- keys: slots...
 -- args: results errors_to_slow max_factor
@@ -7,9 +7,9 @@
 -- ARGV[1]  how it went, a byte each: 1 = well, 0 = an error
 -- ARGV[2]  errors in a row before it slows   ARGV[3]  most it is slowed, in hundredths
 --
--- Returns <d now (us), then <H a report: how many times slower than its rate, in hundredths; 0 when
--- nothing is remembered against the domain.
--- True after it: the factor is from 100 to ARGV[3]; it is forgotten an hour after the last answer.
+-- Returns <d now (us), then <H for each report: the backoff factor in percent; 0 for a domain
+-- without recent errors.
+-- True after it: the factor is from 100 to ARGV[3]; it expires an hour after the last report.
 local FORMAT = '<ddi4I4I4HB'
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

@@ -1,4 +1,4 @@
--- reserve: give each ask the next free instant of its domain, its interval after the last planned.
+-- reserve: give each request the next free instant of its domain, an interval after the last one.
 --
 -- keys: restart busy slots...
 -- args: horizon_us hold_us prefix_bytes requests
@@ -10,8 +10,8 @@
 -- ARGV[4]  an ask each, packed <dI4: interval (us), token (0: no solo slot wanted)
 --
 -- Returns <d now (us), then <dB an ask: slot (us); 1 = solo, 2 = refused, 4 = domain in trouble.
--- True after it: each slot is its own interval after the one before. The owner of a solo slot
--- holds the domain's door; a refused ask has changed nothing.
+-- True after it: each slot is its own interval after the previous one. A slot with a pre-granted
+-- permit holds the permit of the domain; a refused request has changed nothing.
 local FORMAT = '<ddi4I4I4HB'
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -27,7 +27,7 @@ for n = 3, #KEYS do
     planned, last, lag, holder, held, factor, streak = struct.unpack(FORMAT, state)
   end
   local step = interval * factor / 100
-  -- A holder that has not reported may leave at any moment of its hold.
+  -- A holder that has not reported may send at any moment until its permit expires.
   local open = math.max(last + held, restart) + step
   local solo = token > 0 and open <= now and planned + step <= now
   local slot = math.max(now, planned + step, holder == 0 and open or 0)

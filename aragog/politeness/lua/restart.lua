@@ -1,4 +1,4 @@
--- restart: after a restart of the server, count that instant as a departure of every domain.
+-- restart: after a restart of the server, count that instant as the last send of every domain.
 --
 -- keys: run restart
 -- args: run_id hold_us

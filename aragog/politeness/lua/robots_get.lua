@@ -1,4 +1,4 @@
--- robots_get: rules of origins, without the bodies that the caller has already.
+-- robots_get: return rules of origins, without the bodies that the caller has already.
 --
 -- keys: records...
 -- args: versions head_bytes

@@ -1,4 +1,4 @@
--- robots_put: keep what asking for a robots.txt came to.
+-- robots_put: store the result of a request for robots.txt.
 --
 -- keys: record claim due domain
 -- args: packed is_error ttl_ms min_fetched_at_ms due_at_ms origin forget_before_ms record_prefix overhead_bytes domain_max_bytes domain_ttl_ms
@@ -15,8 +15,8 @@
 -- ARGV[11] life of KEYS[4] (ms), no shorter than that of any record
 --
 -- Returns 1 when older good rules stay in use in place of the error, 0 otherwise.
--- True after it: the records of the domain take no more than ARGV[10], but for one alone; those that
--- were put first have given way. The claim is free. Repeated or late: an older answer never replaces a newer one.
+-- True after it: the records of the domain take at most ARGV[10], except for a single one; the oldest
+-- were evicted. The claim is released. An older result never replaces a newer one.
 local HEAD, SIZE = '<Bc8hdhdd', 37
 redis.call('DEL', KEYS[2])
 local used, version, status, fetched, tried_status, tried, failing =
