@@ -97,7 +97,7 @@ def test_enqueue_without_a_contact_refuses_like_run(run, monkeypatch):
     ran = run("enqueue", "http://example.com/")
 
     assert ran.exit_code == 1
-    assert "fetch.user_agent: must hold a contact" in ran.stderr
+    assert "fetch.user_agent: must contain a contact" in ran.stderr
     with Aragog() as client:
         assert client.in_flight() == 0
 
