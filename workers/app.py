@@ -9,6 +9,7 @@ celeryconfig.py.
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import Any
 
@@ -18,6 +19,7 @@ from celery.signals import worker_init, worker_process_init
 from aragog.errors import ConfigError, TransientError
 from aragog.pinlater import gates
 from aragog.pinlater.transport.worker import follow
+from aragog.pipeline.faults.beat_log import BeatErrors
 from aragog.pipeline.pages.limits import make_expendable
 from aragog.pipeline.routing import FETCH, QUEUE_OF, QUEUES
 from aragog.pipeline.site_rules import take_up_site_rules
@@ -63,6 +65,7 @@ def _hold_back_fetches(**_: Any) -> None:
 
 
 worker_init.connect(_hold_back_fetches, weak=False)
+logging.getLogger("celery.beat").addFilter(BeatErrors())
 
 app = Celery("aragog")
 app.config_from_object("celeryconfig")

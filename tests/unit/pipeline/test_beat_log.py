@@ -1,0 +1,47 @@
+"""What beat logs while it cannot send: one line a minute, not a traceback a task."""
+
+import io
+import logging
+
+from celery import Celery
+from celery.beat import Scheduler, SchedulingError
+
+from aragog.clock import ManualClock
+from aragog.pipeline.faults.beat_log import BeatErrors
+
+
+class FullBroker(Scheduler):
+    """Celery's scheduler on a broker that takes nothing; what it logs is its own."""
+
+    def apply_async(self, entry, *_, **__):
+        raise SchedulingError(f"Couldn't apply scheduled task {entry.name}: its memory is full")
+
+
+def test_a_broker_that_takes_nothing_leaves_a_line_a_minute_without_tracebacks():
+    written = io.StringIO()
+    handler, clock = logging.StreamHandler(written), ManualClock()
+    limit, logger = BeatErrors(clock), logging.getLogger("celery.beat")
+    logger.addHandler(handler)
+    logger.addFilter(limit)
+    try:
+        app = Celery(broker="memory://", set_as_current=False)
+        app.conf.beat_schedule = {"often": {"task": "t", "schedule": 1.0}}
+        scheduler = FullBroker(app, lazy=True)
+        scheduler.setup_schedule()
+        entry = scheduler.schedule["often"]
+        for _ in range(5):
+            scheduler.apply_entry(entry)
+        clock.advance_ms(61_000)
+        scheduler.apply_entry(entry)
+        logger.warning("something else")
+    finally:
+        logger.removeFilter(limit)
+        logger.removeHandler(handler)
+
+    first, second, other = written.getvalue().splitlines()
+    assert first.startswith(
+        "beat cannot send, and tries again: Couldn't apply scheduled task often"
+    )
+    assert "(0 more" in first
+    assert "(4 more" in second
+    assert other == "something else"
