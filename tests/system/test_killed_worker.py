@@ -46,7 +46,7 @@ def test_a_killed_workers_job_runs_again_before_its_claim_expires():
         broker = system.settings.resolved().broker
         admin = Admin.connect(broker.url, broker.shards)
         client.enqueue(["http://killed.test/"])
-        wait_until(lambda: asked, timeout_s=PATIENCE_S)
+        wait_until(lambda: asked, within_s=PATIENCE_S)
         assert len(admin.jobs("fetch", JobState.RUNNING)) == 1
         os.kill(system.child("fetch").process.pid, signal.SIGKILL)
 
