@@ -66,7 +66,7 @@ class CrawlStand:
             assert clock.now_ms() < until_ms, f"{len(queue)} messages are left"
             clock.sleep_s((at_ms - clock.now_ms()) / 1000)
             if isinstance(send.message, ResultBatch):
-                answers += send.message.answers
+                answers += send.message.results
             for one in self.step(send):
                 due_ms = clock.now_ms() + (one.delay_ms or 0)
                 heapq.heappush(queue, (due_ms, next(numbers), one))

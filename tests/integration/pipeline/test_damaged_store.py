@@ -51,7 +51,7 @@ class Stage:
         self.store = UrlStore(
             self.tables, self.content, settings.store, stand.clock, settings.refresh
         )
-        self.spool = Spool(redis_client, prefix="t:", ttl_s=60)
+        self.spool = Spool(redis_client, prefix="t:")
         self.services = replace(stand.services, store=self.store, spool=self.spool)
 
     def batch(self, urls, at_ms=NOW_MS + 10):
@@ -97,8 +97,8 @@ def test_pages_of_the_other_files_are_stored_and_the_rest_comes_back_later(stage
     assert {job.attempt for job in back} == {2}
     assert all(send.task == FETCH for send in sends)
     assert {send.delay_ms for send in sends} == {WAIT_MS}
-    assert all(stage.services.in_flight.waits(url) for url in LOST)
-    assert not any(stage.services.in_flight.waits(url) for url in WELL)
+    assert all(stage.services.in_flight.contains(url) for url in LOST)
+    assert not any(stage.services.in_flight.contains(url) for url in WELL)
 
 
 def test_a_url_of_the_damaged_file_is_not_fetched_until_it_is_replaced(stage):

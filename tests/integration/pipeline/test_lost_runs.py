@@ -34,7 +34,7 @@ def batch(stand, *bodies):
 
 def lose_a_run(stand, one_batch):
     """The process was killed after it had begun to read."""
-    stand.services.run_marks.begin([a.token for a in one_batch.answers])
+    stand.services.run_marks.begin([a.token for a in one_batch.results])
 
 
 def written(stand, sends):
@@ -51,7 +51,7 @@ def test_a_batch_that_lost_its_process_is_cut_into_its_pages(pipeline_stand):
     sends = canonicalize_batch(one_batch, pipeline_stand.services)
 
     assert [s.task for s in sends] == [CANONICALIZE, CANONICALIZE]
-    assert [[a.final_url for a in s.message.answers] for s in sends] == [
+    assert [[a.final_url for a in s.message.results] for s in sends] == [
         ["http://site.example/0"],
         ["http://site.example/1"],
     ]
@@ -95,7 +95,7 @@ def test_a_run_that_ends_with_an_error_of_the_store_was_not_lost(pipeline_stand)
     with pytest.raises(StoreUnavailable):
         canonicalize_batch(one_batch, replace(pipeline_stand.services, **away))
 
-    assert pipeline_stand.services.run_marks.begin([a.token for a in one_batch.answers]) == 0
+    assert pipeline_stand.services.run_marks.begin([a.token for a in one_batch.results]) == 0
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_part_that_is_odd_loses_neither_links_nor_title(pipeline_stand, markup
 
 
 def test_a_sitemap_that_was_lost_twice_is_not_read_either(pipeline_stand):
-    (answer,) = batch(pipeline_stand, b"<urlset><url><loc>/x</loc></url></urlset>").answers
+    (answer,) = batch(pipeline_stand, b"<urlset><url><loc>/x</loc></url></urlset>").results
     one_batch = ResultBatch((replace(answer, job=replace(answer.job, sitemap=True)),))
     lose_a_run(pipeline_stand, one_batch)
     lose_a_run(pipeline_stand, one_batch)

@@ -45,8 +45,8 @@ def test_each_url_is_answered_in_order(client):
         EnqueueStatus.INVALID,
     ]
     assert [a.url for a in answers] == ["http://a.test/1", None, "http://a.test/1", None]
-    assert answers[1].why
-    assert answers[3].why
+    assert answers[1].reason
+    assert answers[3].reason
 
 
 def test_what_waits_is_not_sent_twice(client, home):
@@ -154,7 +154,7 @@ def test_who_insists_need_not_wait_for_a_message_that_was_lost(redis_client):
     assert in_flight.mark([url], insist=True) == [False]
 
     # As if it had been confirmed an hour and a minute ago.
-    redis_client.hincrby("t:waiting", url_key(url), -3660)
+    redis_client.hincrby("t:in_flight", url_key(url), -3660)
 
     assert in_flight.mark([url]) == [False]
     assert in_flight.mark([url], insist=True) == [True]

@@ -66,5 +66,5 @@ def test_a_url_whose_body_was_lost_keeps_it_and_each_time_counts_as_an_attempt(s
         assert attempts == jobs[0].attempt
 
     assert attempts == most - 1
-    (answer,) = send.message.answers
+    (answer,) = send.message.results
     assert (answer.kind, answer.token) == ("Unreachable", None)

@@ -25,7 +25,7 @@ def fetched(stand, url: str) -> list[tuple[str, str]]:
         (answer.kind, answer.final_url)
         for send in sends
         if isinstance(send.message, ResultBatch)
-        for answer in send.message.answers
+        for answer in send.message.results
     ]
 
 
@@ -82,6 +82,6 @@ def test_a_redirect_that_had_to_wait_for_rules_keeps_its_spelling(crawl_stand):
     (to_fetch,) = robots_batch(RobotsBatch.read(to_robots.message.wire()), stand.services)
     (to_canonicalize,) = fetch_batch(FetchBatch.read(to_fetch.message.wire()), stand.services)
 
-    (answer,) = to_canonicalize.message.answers
+    (answer,) = to_canonicalize.message.results
     assert answer.kind == "Refused"
     assert not stand.origin.of(path="/p")

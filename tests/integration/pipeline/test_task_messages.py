@@ -97,7 +97,7 @@ def test_one_url_a_list_or_a_batch_is_fetched_and_a_bad_entry_harms_no_other(
         client.close()
 
     assert [job.attempts for job in failed] == [1, 1]
-    assert any("version 99" in job.problem for job in failed)
+    assert any("version 99" in job.problem for job in failed), failed
     log = (tmp_path / "log").read_text()
     assert "no url at all" in log
     assert "priority is 'high'" in log
