@@ -37,7 +37,7 @@ from aragog.fetcher.ssrf.filter import SsrfFilter
 from aragog.pinlater.models import NewJob
 from aragog.pinlater.shard import RedisShard
 from aragog.pipeline.messages import FetchBatch
-from aragog.pipeline.routing import FETCH, OutgoingMessage
+from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.services import Services
 from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.pipeline.stages.fetch import fetch_batch
@@ -87,7 +87,7 @@ class Queue:
                 delay_ms=what.delay_ms or 0,
             )
             for what in whats
-            if what.task == FETCH
+            if what.destination == Destination.FETCH
         ]
         if jobs:
             self.shard.enqueue("fetch", jobs)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.pipeline.messages import ResultBatch
-from aragog.pipeline.routing import CANONICALIZE
 from aragog.pipeline.stages.canonicalize import canonicalize_batch
 from tasks.policy import stage
+from tasks.routes import CANONICALIZE
 from workers.services import send_all, services
 
 

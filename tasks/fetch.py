@@ -6,9 +6,9 @@ import logging
 from typing import Any
 
 from aragog.pipeline.fetch_messages import read_fetch
-from aragog.pipeline.routing import FETCH
 from aragog.pipeline.stages.fetch import fetch_batch
 from tasks.policy import stage
+from tasks.routes import FETCH
 from workers.services import send_all, services
 
 log = logging.getLogger(__name__)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from aragog.pipeline.routing import COMPACT_LINKS, OVERRIDES, SWEEP
 from aragog.pipeline.stages import maintenance
 from tasks.policy import stage
+from tasks.routes import COMPACT_LINKS, SWEEP
 from workers.services import services
 
 
@@ -21,9 +21,3 @@ def sweep() -> None:
     maintenance.sweep_spool(services())
     maintenance.sweep_changes(services())
     maintenance.share_takedowns(services())
-
-
-@stage(OVERRIDES)
-def overrides() -> None:
-    """Read the per-domain rates again if their file has changed."""
-    maintenance.overrides(services())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from aragog.pipeline.routing import REEXTRACT
 from aragog.pipeline.stages.reextract import ReextractBatch, reextract_batch
 from tasks.policy import stage
+from tasks.routes import REEXTRACT
 from workers.services import services
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from aragog.pipeline.routing import REFRESH_DUE
 from aragog.pipeline.stages.refresh import enqueue_due
 from tasks.policy import stage
+from tasks.routes import REFRESH_DUE
 from workers.services import services
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.pipeline.messages import RobotsBatch
-from aragog.pipeline.routing import ROBOTS, ROBOTS_EXPIRING
 from aragog.pipeline.stages.robots import expiring, robots_batch
 from tasks.policy import stage
+from tasks.routes import ROBOTS, ROBOTS_EXPIRING
 from workers.services import send_all, services
 
 

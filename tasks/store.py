@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.pipeline.messages import PageBatch
-from aragog.pipeline.routing import STORE
 from aragog.pipeline.stages.store import store_batch
 from tasks.policy import stage
+from tasks.routes import STORE
 from workers.services import send_all, services
 
 

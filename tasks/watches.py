@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from aragog.pipeline.routing import WATCHES
 from aragog.pipeline.stages.watches import WatchBatch, apply_watches
 from tasks.policy import stage
+from tasks.routes import WATCHES
 from workers.services import services
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from aragog.pipeline.routing import WEBHOOK, WEBHOOKS_DUE
 from aragog.pipeline.stages.webhooks import Delivery, deal, deliver
 from tasks.policy import stage
+from tasks.routes import WEBHOOK, WEBHOOKS_DUE
 from workers.services import send_all, services
 
 

@@ -14,7 +14,7 @@ from aragog.pinlater.models import JobInfo
 from aragog.pinlater.transport.envelope import arguments
 from aragog.pipeline.fetch_messages import urls_in
 from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.routing import QUEUES
+from aragog.pipeline.routing import Queue
 from aragog.settings import BrokerSettings, load_settings
 from aragog.settings.secret import reveal
 
@@ -35,7 +35,7 @@ class QueueOptions:
     @property
     def queues(self) -> tuple[str, ...]:
         """Queues that exist although nothing was ever in them."""
-        return QUEUES
+        return tuple(Queue)
 
     @property
     def broker_url(self) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from aragog.fetcher.outcome import Unreachable
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import without_fetch
 from aragog.pipeline.messages import ResultBatch, UrlJob, into_batches
-from aragog.pipeline.routing import CANONICALIZE, FETCH, OutgoingMessage, most_urgent
+from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.services import Services
 
 LOST = "what was fetched was lost before it was stored, at every attempt"
@@ -33,14 +33,17 @@ def from_the_beginning(jobs: Sequence[UrlJob], services: Services) -> list[Outgo
     ]
     services.counters.add({counters.RETRIED: len(fresh), counters.FAILED: len(spent)})
     outgoing = [
-        OutgoingMessage(FETCH, batch, priority=most_urgent(batch.jobs))
+        OutgoingMessage(Destination.FETCH, batch, priority=most_urgent(batch.jobs))
         for batch in into_batches(fresh, settings.batch_size)
     ]
     if spent:
         results = tuple(
-            without_fetch(Unreachable, job, services, kind="spool", why=LOST) for job in spent
+            without_fetch(job, OutcomeKind.UNREACHABLE, LOST, services.clock.now_ms())
+            for job in spent
         )
         outgoing.append(
-            OutgoingMessage(CANONICALIZE, ResultBatch(results), priority=most_urgent(spent))
+            OutgoingMessage(
+                Destination.CANONICALIZE, ResultBatch(results), priority=most_urgent(spent)
+            )
         )
     return outgoing

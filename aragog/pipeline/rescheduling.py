@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from aragog.pipeline.messages import FetchBatch, UrlJob
-from aragog.pipeline.routing import FETCH, OutgoingMessage, most_urgent
+from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 
 
 def in_time(
@@ -33,4 +33,4 @@ def in_time(
 def _send(group: Sequence[tuple[UrlJob, int]], passed_ms: int) -> OutgoingMessage:
     jobs = tuple(job for job, _ in group)
     delay_ms = max(0, group[0][1] - passed_ms)
-    return OutgoingMessage(FETCH, FetchBatch(jobs), delay_ms, most_urgent(jobs))
+    return OutgoingMessage(Destination.FETCH, FetchBatch(jobs), delay_ms, most_urgent(jobs))

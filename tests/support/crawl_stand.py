@@ -13,7 +13,7 @@ import pytest
 
 from aragog.bootstrap import connect
 from aragog.pipeline.messages import FetchBatch, FetchResult, ResultBatch, RobotsBatch
-from aragog.pipeline.routing import FETCH, ROBOTS, OutgoingMessage
+from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.services import Services
 from aragog.pipeline.stages.fetch import fetch_batch
 from aragog.pipeline.stages.robots import robots_batch
@@ -45,9 +45,9 @@ class CrawlStand:
     def step(self, send: OutgoingMessage) -> list[OutgoingMessage]:
         """Deliver one message; what it leads to."""
         wire = send.message.wire()
-        if send.task == FETCH:
+        if send.destination == Destination.FETCH:
             return fetch_batch(FetchBatch.read(wire), self.services)
-        if send.task == ROBOTS:
+        if send.destination == Destination.ROBOTS:
             return robots_batch(RobotsBatch.read(wire), self.services)
         return []
 

@@ -13,7 +13,7 @@ from aragog.clock import ManualClock
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.pages.run_marks import RunMarks
-from aragog.pipeline.routing import FETCH, OutgoingMessage
+from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.services import Services
 from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.spool.spool import Spool
@@ -46,7 +46,7 @@ class Sent:
         return [
             job["url"]
             for send in self.messages
-            if send.task == FETCH
+            if send.destination == Destination.FETCH
             for job in send.message.wire()["urls"]
         ]
 

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from aragog.errors import TransientError
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline import counters
 from aragog.pipeline.faults import damaged
 from aragog.pipeline.messages import FetchResult, PageBatch, ResultBatch
@@ -25,7 +26,7 @@ from aragog.pipeline.pages.limits import PageTooExpensive, limited
 from aragog.pipeline.pages.run_marks import MAX_RUNS_LOST
 from aragog.pipeline.pages.updates import PageUpdate, failure_write, page_write, to_blob
 from aragog.pipeline.refetch import from_the_beginning
-from aragog.pipeline.routing import CANONICALIZE, STORE, OutgoingMessage, most_urgent
+from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.services import Services
 from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.pipeline.stages.sitemaps import enqueue_entries
@@ -82,7 +83,9 @@ def _apart(batch: ResultBatch) -> list[OutgoingMessage]:
     others = tuple(a for a in batch.results if not a.token)
     return [
         OutgoingMessage(
-            CANONICALIZE, ResultBatch(results), priority=min(a.job.priority for a in results)
+            Destination.CANONICALIZE,
+            ResultBatch(results),
+            priority=min(a.job.priority for a in results),
         )
         for results in (*alone, others)
         if results
@@ -182,9 +185,9 @@ def _known(urls: Sequence[str], services: Services) -> dict[str, KnownPage]:
 def _told(result: FetchResult, problems: Mapping[str, str]) -> FetchResult:
     """The answer of a page that brought no reading, with the reason."""
     failed = result.job.url in problems
-    if not failed and (result.kind != "Fetched" or result.job.sitemap):
+    if not failed and (result.outcome is not OutcomeKind.FETCHED or result.job.sitemap):
         return result
-    return replace(result, kind="Unreadable", why=problems.get(result.job.url, FAILED))
+    return replace(result, outcome=OutcomeKind.UNREADABLE, why=problems.get(result.job.url, FAILED))
 
 
 def _to_store(
@@ -193,7 +196,9 @@ def _to_store(
     (token,) = services.spool.put_many([to_blob(writes)])
     bodies = tuple(a.token for a in results if a.token)
     jobs = tuple(a.job for a in results)
-    return OutgoingMessage(STORE, PageBatch(token, jobs, bodies), priority=most_urgent(jobs))
+    return OutgoingMessage(
+        Destination.STORE, PageBatch(token, jobs, bodies), priority=most_urgent(jobs)
+    )
 
 
 def _follow(

@@ -19,6 +19,7 @@ from aragog.fetcher.outcome import (
     Busy,
     Fetched,
     Outcome,
+    OutcomeKind,
     Redirected,
     Refused,
     Unreachable,
@@ -32,7 +33,7 @@ from aragog.pipeline.polite_gate import PoliteGate
 from aragog.pipeline.rescheduling import in_time
 from aragog.pipeline.retry_policy import again
 from aragog.pipeline.revalidation import Revalidation, StoredValidators, split_known
-from aragog.pipeline.routing import CANONICALIZE, FETCH, ROBOTS, OutgoingMessage, most_urgent
+from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.services import Services
 from aragog.pipeline.site_rules import other_spelling
 from aragog.pipeline.spool.room import put_when_room, reopened, room_for
@@ -49,6 +50,12 @@ HEAD_START_MS = 30
 # What the spool had no room for is asked for again after this.
 ROOM_AGAIN_MS = 10_000
 _NO_COPY = StoredValidators()
+_COUNTED_AS = {
+    OutcomeKind.REFUSED: counters.REFUSED,
+    OutcomeKind.BLOCKED: counters.REFUSED,
+    OutcomeKind.NOT_MODIFIED: counters.NOT_MODIFIED,
+}
+"""Of results without a body; all others are counted as failed."""
 
 
 def fetch_batch(batch: FetchBatch, services: Services) -> list[OutgoingMessage]:
@@ -63,7 +70,7 @@ def fetch_batch(batch: FetchBatch, services: Services) -> list[OutgoingMessage]:
     """
     # On pinlater a closed spool has kept the message from being claimed.
     if services.waiting_jobs is None and not reopened(most_urgent(batch.jobs), services):
-        return [OutgoingMessage(FETCH, batch, ROOM_AGAIN_MS, most_urgent(batch.jobs))]
+        return [OutgoingMessage(Destination.FETCH, batch, ROOM_AGAIN_MS, most_urgent(batch.jobs))]
     run = _Run(services)
     near = run.with_slots(run.allowed(run.unknown(batch.jobs)))
     with room_for(len(near), services) as reservation:
@@ -133,11 +140,14 @@ class _Run:
                 may.append((job, of.rules.crawl_delay_s(agent)))
             elif of.unreachable:
                 why = f"robots.txt could not be had (status {of.status})"
-                result = without_fetch(Unreachable, job, services, kind="robots", why=why)
+                result = self._without_fetch(job, OutcomeKind.UNREACHABLE, why)
                 self._fail(job, result, self._until(of.retry_at_ms))
             else:
-                self._done(without_fetch(Refused, job, services, why=why))
+                self._done(self._without_fetch(job, OutcomeKind.REFUSED, why))
         return may
+
+    def _without_fetch(self, job: UrlJob, outcome: OutcomeKind, why: str) -> FetchResult:
+        return without_fetch(job, outcome, why, self.services.clock.now_ms())
 
     def _forbidden(self, job: UrlJob) -> bool:
         """True, and answered, where the URL alone says that it must not be fetched."""
@@ -147,7 +157,7 @@ class _Run:
             or self.services.fetcher.ssrf_filter.vet_url(job.next_url)
         )
         if why is not None:
-            self._done(without_fetch(Blocked, job, self.services, why=why))
+            self._done(self._without_fetch(job, OutcomeKind.BLOCKED, why))
         return why is not None
 
     def _anonymous(self, job: UrlJob) -> str | None:
@@ -307,12 +317,7 @@ class _Run:
             self._wait(*following)
 
     def _done(self, result: FetchResult) -> None:
-        names = {
-            "Refused": counters.REFUSED,
-            "Blocked": counters.REFUSED,
-            "NotModified": counters.NOT_MODIFIED,
-        }
-        self.count(names.get(result.kind, counters.FAILED))
+        self.count(_COUNTED_AS.get(result.outcome, counters.FAILED))
         self.results.append(result)
 
     def _keep(self, fetched: Sequence[tuple[UrlJob, Fetched]], reservation: str) -> None:
@@ -333,7 +338,7 @@ class _Run:
         if self.results:
             priority = most_urgent(result.job for result in self.results)
             batch = ResultBatch(tuple(self.results))
-            out.append(OutgoingMessage(CANONICALIZE, batch, priority=priority))
+            out.append(OutgoingMessage(Destination.CANONICALIZE, batch, priority=priority))
         out += in_time(
             self.later,
             batch_size=self.services.settings.pipeline.batch_size,
@@ -343,9 +348,9 @@ class _Run:
         if self.robots_first:
             origins = dict.fromkeys(origin(job.next_url) for job in self.robots_first)
             first = RobotsBatch(tuple(origins), tuple(self.robots_first))
-            out.append(OutgoingMessage(ROBOTS, first, priority=most_urgent(first.jobs)))
+            out.append(OutgoingMessage(Destination.ROBOTS, first, priority=most_urgent(first.jobs)))
         if stale := self.services.robots.claim_refresh(set(self.stale_origins)):
-            out.append(OutgoingMessage(ROBOTS, RobotsBatch(tuple(stale), claimed=True)))
+            out.append(OutgoingMessage(Destination.ROBOTS, RobotsBatch(tuple(stale), claimed=True)))
         self.count(counters.LATER, len(self.later))
         self.services.counters.add(self.counts)
         return out

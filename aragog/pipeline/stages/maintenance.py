@@ -44,12 +44,4 @@ def sweep_spool(services: Services) -> None:
 
 def sweep_changes(services: Services) -> None:
     """Let go of changes that have been in the feed long enough."""
-    services.store.feed.sweep(services.settings.refresh.changes_kept_s)
-
-
-def overrides(services: Services) -> None:
-    """Read the overrides file again if it has changed; a bad one is told and the last one kept."""
-    services.counters.note_tick()
-    services.overrides.table()
-    if services.overrides.problem:
-        log.warning("overrides: %s", services.overrides.problem)
+    services.store.sweep_changes(services.settings.refresh.changes_kept_s)

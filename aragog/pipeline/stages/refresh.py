@@ -52,6 +52,7 @@ class Tick:
 
 def enqueue_due(services: Services) -> Tick:
     """Enqueue what is due; nothing when another beat has just done so."""
+    services.counters.note_tick()
     now_ms = services.clock.now_ms()
     passed_s = services.store.schedule.take_tick(TICK, now_ms, TICK_S * _EARLY_S)
     if passed_s is None:

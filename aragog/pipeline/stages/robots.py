@@ -22,7 +22,7 @@ from aragog.fetcher.outcome import (
 from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchBatch, RobotsBatch
 from aragog.pipeline.polite_gate import ROBOTS_PATH, RobotsGate
-from aragog.pipeline.routing import FETCH, ROBOTS, OutgoingMessage, most_urgent
+from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.services import Services
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
 from aragog.politeness.robots.cache import RulesState
@@ -134,7 +134,9 @@ def _onward(
     """The jobs: to `fetch` where their rules are known now, else back here when they may be."""
     ready = tuple(job for job in batch.jobs if origin(job.next_url) not in waits)
     outgoing = (
-        [OutgoingMessage(FETCH, FetchBatch(ready), priority=most_urgent(ready))] if ready else []
+        [OutgoingMessage(Destination.FETCH, FetchBatch(ready), priority=most_urgent(ready))]
+        if ready
+        else []
     )
     span_ms = services.settings.politeness.wait_inline_ms
     for claimed in (True, False):
@@ -146,7 +148,9 @@ def _onward(
             if jobs or claimed:
                 following = RobotsBatch(tuple(group), jobs, claimed, slots)
                 priority = min((job.priority for job in jobs), default=PRIORITY_BACKGROUND)
-                outgoing.append(OutgoingMessage(ROBOTS, following, first.wait_ms, priority))
+                outgoing.append(
+                    OutgoingMessage(Destination.ROBOTS, following, first.wait_ms, priority)
+                )
     return outgoing
 
 
@@ -179,7 +183,9 @@ def expiring(
         groups = [origins[i : i + size] for i in range(0, len(origins), size)]
         yield [
             OutgoingMessage(
-                ROBOTS, RobotsBatch(tuple(group), claimed=True), priority=PRIORITY_BACKGROUND
+                Destination.ROBOTS,
+                RobotsBatch(tuple(group), claimed=True),
+                priority=PRIORITY_BACKGROUND,
             )
             for group in groups
         ]

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from aragog.errors import InvalidMessage
-from aragog.pipeline.routing import WEBHOOK, OutgoingMessage
+from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.services import Services
 from aragog.pipeline.webhooks.change_json import plain
 from aragog.pipeline.webhooks.post import post
@@ -92,7 +92,7 @@ def deal(services: Services) -> int:
             if page.items:
                 changes = tuple(plain(change, store.formats.to_value) for change in page.items)
                 services.sender.send(
-                    OutgoingMessage(WEBHOOK, Delivery(webhook.name, cursor, changes))
+                    OutgoingMessage(Destination.WEBHOOK, Delivery(webhook.name, cursor, changes))
                 )
                 sent += 1
             if not store.feed.webhooks.move(webhook.name, cursor, following):
@@ -126,4 +126,4 @@ def deliver(delivery: Delivery, services: Services) -> list[OutgoingMessage]:
         return []
     wait_s = min(settings.first_retry_s * 2.0**delivery.attempt, _LONGEST_WAIT_S)
     following = replace(delivery, attempt=delivery.attempt + 1)
-    return [OutgoingMessage(WEBHOOK, following, int(wait_s * 1000))]
+    return [OutgoingMessage(Destination.WEBHOOK, following, int(wait_s * 1000))]

@@ -10,7 +10,7 @@ import pytest
 from aragog.bootstrap import connect
 from aragog.clock import SystemClock
 from aragog.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
-from aragog.pipeline.routing import FETCH, ROBOTS, OutgoingMessage
+from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.stages.fetch import fetch_batch
 from aragog.pipeline.stages.robots import robots_batch
 from aragog.settings import Settings
@@ -69,17 +69,17 @@ def crawl(services, port):
     """Run all that is sent at its time, by a true stopwatch; how many `fetch` runs there were."""
     clock = SystemClock()
     jobs = tuple(UrlJob(url=f"http://127.0.0.1:{port}/{n}") for n in range(URLS))
-    in_flight = [(clock.monotonic_s(), 0, OutgoingMessage(FETCH, FetchBatch(jobs)))]
+    in_flight = [(clock.monotonic_s(), 0, OutgoingMessage(Destination.FETCH, FetchBatch(jobs)))]
     runs = count = 0
     while in_flight:
         in_flight.sort(key=lambda entry: entry[:2])
         due_s, _, send = in_flight.pop(0)
         clock.sleep_s(due_s - clock.monotonic_s())
-        if send.task == FETCH:
+        if send.destination == Destination.FETCH:
             runs += 1
             assert runs < 100
             sends = fetch_batch(FetchBatch.read(read(send)), services)
-        elif send.task == ROBOTS:
+        elif send.destination == Destination.ROBOTS:
             sends = robots_batch(RobotsBatch.read(read(send)), services)
         else:
             continue

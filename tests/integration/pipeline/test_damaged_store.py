@@ -8,7 +8,7 @@ import pytest
 from aragog.pipeline.faults.damaged import WAIT_MS
 from aragog.pipeline.messages import FetchBatch, PageBatch, UrlJob
 from aragog.pipeline.pages.updates import PageUpdate, to_blob
-from aragog.pipeline.routing import FETCH
+from aragog.pipeline.routing import Destination
 from aragog.pipeline.spool.spool import Spool
 from aragog.pipeline.stages.fetch import fetch_batch
 from aragog.pipeline.stages.refresh import enqueue_due
@@ -95,7 +95,7 @@ def test_pages_of_the_other_files_are_stored_and_the_rest_comes_back_later(stage
     back = [job for send in sends for job in send.message.jobs]
     assert sorted(job.url for job in back) == sorted(LOST)
     assert {job.attempt for job in back} == {2}
-    assert all(send.task == FETCH for send in sends)
+    assert all(send.destination == Destination.FETCH for send in sends)
     assert {send.delay_ms for send in sends} == {WAIT_MS}
     assert all(stage.services.in_flight.contains(url) for url in LOST)
     assert not any(stage.services.in_flight.contains(url) for url in WELL)

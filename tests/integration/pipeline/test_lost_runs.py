@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from aragog.errors import StoreUnavailable
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchResult, ResultBatch, UrlJob
 from aragog.pipeline.pages.updates import from_blob
-from aragog.pipeline.routing import CANONICALIZE, STORE
+from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.canonicalize import canonicalize_batch
 from aragog.urlstore.content.compression import compress
 from tests.support.stores import NOW_MS
@@ -24,7 +25,7 @@ def batch(stand, *bodies):
     return ResultBatch(
         tuple(
             FetchResult(
-                job=UrlJob(url=url, priority=3), kind="Fetched", final_url=url, status=200,
+                job=UrlJob(url=url, priority=3), outcome=OutcomeKind.FETCHED, final_url=url, status=200,
                 fetched_at_ms=NOW_MS, content_type="text/html", token=token,
             )
             for url, token in zip(urls, tokens, strict=True)
@@ -39,7 +40,7 @@ def lose_a_run(stand, one_batch):
 
 def written(stand, sends):
     """The planned writes of the message to `store`."""
-    (send,) = [s for s in sends if s.task == STORE]
+    (send,) = [s for s in sends if s.destination == Destination.STORE]
     (blob,) = stand.services.spool.get_many([send.message.token])
     return [planned.write for planned in from_blob(blob)]
 
@@ -50,7 +51,7 @@ def test_a_batch_that_lost_its_process_is_cut_into_its_pages(pipeline_stand):
 
     sends = canonicalize_batch(one_batch, pipeline_stand.services)
 
-    assert [s.task for s in sends] == [CANONICALIZE, CANONICALIZE]
+    assert [s.destination for s in sends] == [Destination.CANONICALIZE, Destination.CANONICALIZE]
     assert [[a.final_url for a in s.message.results] for s in sends] == [
         ["http://site.example/0"],
         ["http://site.example/1"],

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import FetchResult, ResultBatch, RobotsBatch, UrlJob
 from aragog.pipeline.refetch import from_the_beginning
-from aragog.pipeline.routing import CANONICALIZE, FETCH, STORE
+from aragog.pipeline.routing import Destination
 from aragog.pipeline.spool.spool import Spool
 from aragog.pipeline.stages.canonicalize import canonicalize_batch
 from aragog.pipeline.stages.robots import _onward, _Wait
@@ -28,7 +29,7 @@ def test_canonicalize_hands_it_on_to_store_and_to_the_links_it_follows(stand):
     (token,) = stand.services.spool.put_many([compress(PAGE)])
     answer = FetchResult(
         job=UrlJob(url=URL, priority=1, depth=1),
-        kind="Fetched",
+        outcome=OutcomeKind.FETCHED,
         final_url=URL,
         status=200,
         token=token,
@@ -37,9 +38,9 @@ def test_canonicalize_hands_it_on_to_store_and_to_the_links_it_follows(stand):
 
     (to_store,) = canonicalize_batch(ResultBatch((answer,)), stand.services)
 
-    assert (to_store.task, to_store.priority) == (STORE, 1)
+    assert (to_store.destination, to_store.priority) == (Destination.STORE, 1)
     (followed,) = stand.sent.messages
-    assert (followed.task, followed.priority) == (FETCH, 1)
+    assert (followed.destination, followed.priority) == (Destination.FETCH, 1)
     assert followed.message.jobs[0].priority == 1
 
 
@@ -59,7 +60,7 @@ def test_a_url_whose_body_was_lost_keeps_it_and_each_time_counts_as_an_attempt(s
     while True:
         (send,) = from_the_beginning(jobs, stand.services)
         assert send.priority == 0
-        if send.task == CANONICALIZE:
+        if send.destination == Destination.CANONICALIZE:
             break
         jobs = list(send.message.jobs)
         attempts += 1
@@ -67,4 +68,4 @@ def test_a_url_whose_body_was_lost_keeps_it_and_each_time_counts_as_an_attempt(s
 
     assert attempts == most - 1
     (answer,) = send.message.results
-    assert (answer.kind, answer.token) == ("Unreachable", None)
+    assert (answer.outcome, answer.token) == ("Unreachable", None)

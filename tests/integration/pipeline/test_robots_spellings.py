@@ -22,7 +22,7 @@ def fetched(stand, url: str) -> list[tuple[str, str]]:
     stand.sent.messages.clear()
     sends = fetch_batch(FetchBatch.read(send.message.wire()), stand.services)
     return [
-        (answer.kind, answer.final_url)
+        (answer.outcome, answer.final_url)
         for send in sends
         if isinstance(send.message, ResultBatch)
         for answer in send.message.results
@@ -83,5 +83,5 @@ def test_a_redirect_that_had_to_wait_for_rules_keeps_its_spelling(crawl_stand):
     (to_canonicalize,) = fetch_batch(FetchBatch.read(to_fetch.message.wire()), stand.services)
 
     (answer,) = to_canonicalize.message.results
-    assert answer.kind == "Refused"
+    assert answer.outcome == "Refused"
     assert not stand.origin.of(path="/p")

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.pipeline.stages.sitemaps import enqueue_entries
 from aragog.urlstore.schedule.refresh_policy import Seen
@@ -26,7 +27,9 @@ def listed(stand, entries):
         "</lastmod></url>"
         for url, at_ms in entries
     )
-    answer = FetchResult(job=UrlJob(url=MAP), kind="Fetched", final_url=MAP, fetched_at_ms=NOW_MS)
+    answer = FetchResult(
+        job=UrlJob(url=MAP), outcome=OutcomeKind.FETCHED, final_url=MAP, fetched_at_ms=NOW_MS
+    )
     enqueue_entries(answer, f"<urlset>{rows}</urlset>".encode(), stand.services)
     return sorted(stand.sent.urls())
 

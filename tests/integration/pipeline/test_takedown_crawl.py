@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from aragog.bootstrap import connect, url_store
 from aragog.cli import main
 from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, UrlJob
-from aragog.pipeline.routing import CANONICALIZE, STORE
+from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.canonicalize import canonicalize_batch
 from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
 from aragog.pipeline.stages.fetch import fetch_batch
@@ -54,7 +54,7 @@ class Crawl:
             (
                 send.message
                 for send in fetch_batch(FetchBatch(jobs), self.services)
-                if send.task == CANONICALIZE
+                if send.destination == Destination.CANONICALIZE
             ),
             None,
         )
@@ -62,7 +62,7 @@ class Crawl:
     def analyzed(self, answers: ResultBatch):
         """The message that canonicalizing leads to."""
         sends = canonicalize_batch(answers, self.services)
-        return next((send.message for send in sends if send.task == STORE), None)
+        return next((send.message for send in sends if send.destination == Destination.STORE), None)
 
     def stored(self, pages: PageBatch) -> None:
         assert store_batch(pages, self.services) == []

@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 from aragog.fetcher.ssrf.filter import SsrfFilter
-from aragog.pipeline.routing import WEBHOOK
+from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.webhooks import Delivery, deal, deliver, is_signed, signature
 from aragog.pipeline.webhooks.post import post
 from aragog.settings import FetchSettings, Settings, WebhookSettings
@@ -96,7 +96,7 @@ def change(stand, *urls, at=9):
 def run(stand):
     """Deal, then deliver all that was sent; what comes back is delivered at its time."""
     deal(stand.services)
-    while messages := [m for m in stand.sent.messages if m.task == WEBHOOK]:
+    while messages := [m for m in stand.sent.messages if m.task == Destination.WEBHOOK]:
         stand.sent.messages.clear()
         for message in messages:
             stand.clock.advance_ms(message.delay_ms or 0)
@@ -287,10 +287,12 @@ def test_an_endless_body_of_a_response_is_not_read(receiver):
 
 
 def test_deliveries_have_a_queue_and_workers_of_their_own():
-    from aragog.pipeline.routing import QUEUE_OF
+    from tasks.routes import QUEUE_OF
     from workers.roles import ROLES
 
-    assert [task for task, queue in QUEUE_OF.items() if queue == "webhooks"] == [WEBHOOK]
+    assert [task for task, queue in QUEUE_OF.items() if queue == "webhooks"] == [
+        Destination.WEBHOOK.task
+    ]
     assert [name for name, role in ROLES.items() if "webhooks" in role.queues] == ["webhooks"]
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from aragog.pipeline.messages import UrlJob, into_batches
-from aragog.pipeline.routing import FETCH, ROBOTS, OutgoingMessage
+from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.stages.robots import expiring
 from aragog.politeness.ratelimit.slots import SlotRequest
 from tests.support.origin import Request, Wire, answer, page, redirect
@@ -19,7 +19,8 @@ RULES = answer(200, b"User-agent: *\nDisallow: /private\n", content_type="text/p
 
 def sends(urls: list[str]) -> list[OutgoingMessage]:
     return [
-        OutgoingMessage(FETCH, batch) for batch in into_batches([UrlJob(url=u) for u in urls], 25)
+        OutgoingMessage(Destination.FETCH, batch)
+        for batch in into_batches([UrlJob(url=u) for u in urls], 25)
     ]
 
 
@@ -35,7 +36,7 @@ def test_a_domain_with_200_subdomains_gets_all_their_rules(crawl_stand):
     assert set(asked) == set(hosts)
     assert max(asked.values()) == 1
     assert sorted(one.job.url for one in answers) == sorted(urls)
-    assert {one.kind for one in answers} == {"Refused"}
+    assert {one.outcome for one in answers} == {"Refused"}
 
 
 def test_robots_txt_is_fetched_at_its_slot_while_the_domain_always_has_a_backlog(crawl_stand):
@@ -49,7 +50,12 @@ def test_robots_txt_is_fetched_at_its_slot_while_the_domain_always_has_a_backlog
     for _ in range(3):
         limiter.reserve([SlotRequest("many.test")] * 60)
         clock.sleep_s(max((send.delay_ms or 0 for send in waiting), default=0) / 1000)
-        waiting = [one for send in waiting for one in stand.step(send) if one.task == ROBOTS]
+        waiting = [
+            one
+            for send in waiting
+            for one in stand.step(send)
+            if one.destination == Destination.ROBOTS
+        ]
 
     assert len(stand.origin.of(path="/robots.txt")) == 5
     assert not waiting
@@ -63,7 +69,7 @@ def test_a_slow_robots_txt_does_not_delay_the_slots_of_others(crawl_stand):
     stand = crawl_stand({"//s0.many.test/robots.txt": slow, "/robots.txt": RULES}, qps=0.5)
     (to_robots,) = stand.step(*sends([f"http://s{n}.many.test/private" for n in range(2)]))
 
-    (later,) = [one for one in stand.step(to_robots) if one.task == ROBOTS]
+    (later,) = [one for one in stand.step(to_robots) if one.destination == Destination.ROBOTS]
 
     # It comes back at its slot, not as much later as the first took to answer.
     assert (
