@@ -6,7 +6,6 @@ import pytest
 
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import FetchResult, UrlJob
-from aragog.pipeline.stages.sitemaps import enqueue_entries
 from aragog.urlstore.schedule.refresh_policy import Seen
 from tests.support.stores import NOW_MS, body, page
 
@@ -30,7 +29,7 @@ def listed(stand, entries):
     answer = FetchResult(
         job=UrlJob(url=MAP), outcome=OutcomeKind.FETCHED, final_url=MAP, fetched_at_ms=NOW_MS
     )
-    enqueue_entries(answer, f"<urlset>{rows}</urlset>".encode(), stand.services)
+    stand.discovery.sitemap(answer, f"<urlset>{rows}</urlset>".encode())
     return sorted(stand.sent.urls())
 
 

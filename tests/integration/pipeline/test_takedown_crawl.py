@@ -11,11 +11,7 @@ from aragog.bootstrap import connect, url_store
 from aragog.cli import main
 from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, UrlJob
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.stages.canonicalize import canonicalize_batch
 from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
-from aragog.pipeline.stages.fetch import fetch_batch
-from aragog.pipeline.stages.maintenance import share_takedowns
-from aragog.pipeline.stages.store import store_batch
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.settings import FetchSettings, RedisSettings, Settings
 from tests.support.origin import Origin, page, redirect
@@ -28,7 +24,7 @@ HOP = "http://keep.test/hop"
 
 
 class Crawl:
-    """The stages in one process, over real services."""
+    """The stages in one process, over real servers."""
 
     def __init__(self, folder: Path, redis_url: str, origin: Origin) -> None:
         self.origin = origin
@@ -41,11 +37,11 @@ class Crawl:
                 allowed_networks=("127.0.0.0/8",),
             ),
         )
-        self.services = connect(self.settings, Sent())
-        self.store = self.services.store
+        self.pipeline = connect(self.settings, Sent())
+        self.store = self.pipeline.store.store
         for host in ("gone.test", "keep.test"):
-            now_ms = self.services.clock.now_ms()
-            self.services.robots.put(f"http://{host}", 200, b"", now_ms)
+            now_ms = self.pipeline.robots.clock.now_ms()
+            self.pipeline.robots.robots.put(f"http://{host}", 200, b"", now_ms)
 
     def fetched(self, *urls):
         """The message that fetching leads to."""
@@ -53,7 +49,7 @@ class Crawl:
         return next(
             (
                 send.message
-                for send in fetch_batch(FetchBatch(jobs), self.services)
+                for send in self.pipeline.fetch.run(FetchBatch(jobs))
                 if send.destination == Destination.CANONICALIZE
             ),
             None,
@@ -61,11 +57,11 @@ class Crawl:
 
     def analyzed(self, answers: ResultBatch):
         """The message that canonicalizing leads to."""
-        sends = canonicalize_batch(answers, self.services)
+        sends = self.pipeline.canonicalize.run(answers)
         return next((send.message for send in sends if send.destination == Destination.STORE), None)
 
     def stored(self, pages: PageBatch) -> None:
-        assert store_batch(pages, self.services) == []
+        assert self.pipeline.store.run(pages) == []
 
     def crawl(self, *urls) -> None:
         self.stored(self.analyzed(self.fetched(*urls)))
@@ -85,8 +81,7 @@ def origin():
 def crawl(tmp_path, own_redis, origin):
     made = Crawl(tmp_path, own_redis.url, origin)
     yield made
-    made.services.limiter.close()
-    made.services.close()
+    made.pipeline.close()
 
 
 def files_with(folder: Path, text: str) -> list[str]:
@@ -124,9 +119,9 @@ def test_nothing_of_the_text_is_left_in_the_data_folder_and_in_redis(crawl, tmp_
 
 def test_a_new_url_of_a_taken_down_host_is_neither_enqueued_nor_fetched(crawl):
     crawl.store.takedowns.take_down(host="gone.test")
-    share_takedowns(crawl.services)
+    crawl.pipeline.maintenance.share_takedowns()
 
-    (answer,) = crawl.services.enqueuer.enqueue([GONE + "new"], EnqueueOptions())
+    (answer,) = crawl.pipeline.enqueuer.enqueue([GONE + "new"], EnqueueOptions())
     again = crawl.fetched(GONE + "new")
 
     assert answer.status is EnqueueStatus.TAKEN_DOWN
@@ -148,7 +143,10 @@ def test_a_redirect_to_a_taken_down_url_stores_nothing_of_it(crawl, tmp_path):
 
 def test_a_blocked_host_is_not_fetched_nor_reached_by_a_redirect(crawl):
     blocked = Overrides(blocked_hosts=["gone.test"])
-    crawl.services = replace(crawl.services, overrides=blocked)
+    fetch = crawl.pipeline.fetch
+    rules = replace(fetch.access.rules, overrides=blocked)
+    requester = replace(fetch.requester, access=replace(fetch.access, rules=rules))
+    crawl.pipeline = replace(crawl.pipeline, fetch=replace(fetch, requester=requester))
 
     crawl.crawl(GONE, HOP)
 
