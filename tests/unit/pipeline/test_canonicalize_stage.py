@@ -100,7 +100,7 @@ def test_a_page_that_lost_two_runs_alone_is_stored_unread(stage, ports):
 def test_a_page_that_was_taken_down_meanwhile_is_dropped_with_its_body(stage, ports):
     one = result(ports, A)
     ports.in_flight.mark([A])
-    ports.store.takedowns.take_down(A)
+    ports.store.takedowns.take_down(url=A)
 
     assert stage.run(ResultBatch((one,))) == []
     assert ports.spool.blobs == {}

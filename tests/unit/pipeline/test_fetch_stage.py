@@ -26,7 +26,9 @@ A, B = "http://a.example/", "http://b.example/"
 def stage(ports):
     for url in (A, B):
         ports.robots.know(url[:-1])
-    rules = GateRules(ports.limiter, ports.robots, Overrides(), ports.store, ports.settings)
+    rules = GateRules(
+        ports.limiter, ports.robots, Overrides(), ports.store.takedowns, ports.settings
+    )
     access = Access(rules, ports.ssrf_filter)
     return FetchStage(
         JobSelection(ports.store, ports.in_flight, ports.counters),

@@ -13,7 +13,7 @@ URLS = [f"http://h{n}.example/" for n in range(5)]
 @pytest.fixture
 def stage(ports):
     return RefreshStage(
-        ports.store, ports.limiter, ports.robots, ports.enqueuer,
+        ports.store.schedule, ports.limiter, ports.robots, ports.enqueuer,
         ports.counters, ports.clock, ports.settings,
     )  # fmt: skip
 
@@ -84,8 +84,14 @@ def test_dropped_notes_and_freed_bodies_are_logged(maintenance, caplog):
 
 
 def test_the_later_of_two_requests_of_an_owner_counts_whatever_their_order(ports):
-    apply_watches(WatchBatch((URLS[0],), "team", watch=False, at_ms=NOW_MS + 2), ports.store)
-    apply_watches(WatchBatch((URLS[0],), "team", watch=True, at_ms=NOW_MS + 1), ports.store)
-    apply_watches(WatchBatch((URLS[1],), "team", watch=True, at_ms=NOW_MS + 1), ports.store)
+    apply_watches(
+        WatchBatch((URLS[0],), "team", watch=False, at_ms=NOW_MS + 2), ports.store.schedule
+    )
+    apply_watches(
+        WatchBatch((URLS[0],), "team", watch=True, at_ms=NOW_MS + 1), ports.store.schedule
+    )
+    apply_watches(
+        WatchBatch((URLS[1],), "team", watch=True, at_ms=NOW_MS + 1), ports.store.schedule
+    )
 
     assert [ports.store.schedule.watchers(url) for url in URLS[:2]] == [[], ["team"]]
