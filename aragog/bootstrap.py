@@ -10,11 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import cache
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
+from celery import Celery
 
 from aragog.clock import Clock, SystemClock
 from aragog.dashboard.components import Components
@@ -24,7 +22,7 @@ from aragog.fetcher.ssrf.filter import SsrfFilter
 from aragog.pages import sitemaps
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.brokers import kind_of
+from aragog.pinlater.brokers import celery_settings, kind_of
 from aragog.pipeline.access import Access
 from aragog.pipeline.admission import Admission
 from aragog.pipeline.counters import Counters
@@ -36,7 +34,7 @@ from aragog.pipeline.pipeline import Pipeline
 from aragog.pipeline.polite_gate import GateRules
 from aragog.pipeline.requester import Requester
 from aragog.pipeline.rescheduling import Rescheduling
-from aragog.pipeline.routing import Sender
+from aragog.pipeline.routing import CelerySender, Sender
 from aragog.pipeline.selection import JobSelection
 from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.site_rules import take_up_site_rules
@@ -53,11 +51,13 @@ from aragog.pipeline.stages.refresh import RefreshStage
 from aragog.pipeline.stages.robots import RobotsStage
 from aragog.pipeline.stages.store import StoreStage
 from aragog.pipeline.stages.webhooks import WebhookStage
+from aragog.pipeline.takedown import Purge
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.robots.cache import RobotsCache
+from aragog.redis_kit.address import server_name
+from aragog.redis_kit.connect import connect as redis_connect
 from aragog.settings import FetchSettings, Settings
-from aragog.settings.secret import reveal
 from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables import Tables
@@ -144,9 +144,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
 
 def redis_client(settings: Settings) -> redis.Redis:
     """The shared Redis; connections are made on first use and again after a failure."""
-    return redis.Redis.from_url(
-        reveal(settings.resolved().redis.url), socket_timeout=10, socket_connect_timeout=5
-    )
+    return redis_connect(settings.resolved().redis.url)
 
 
 def outage_board(settings: Settings) -> OutageBoard:
@@ -181,6 +179,21 @@ def spool(settings: Settings, client: redis.Redis) -> Spool:
     """The spool on the shared Redis."""
     max_bytes = settings.pipeline.spool_max_bytes
     return Spool(client, prefix=settings.redis.prefix, max_bytes=max_bytes)
+
+
+def takedown_purge(settings: Settings, store: UrlStore, client: redis.Redis) -> Purge:
+    """What removes taken-down URLs from Redis and the broker; `client` is the shared Redis."""
+    settings = settings.resolved()
+    broker = settings.broker
+    app = Celery("aragog-takedown", set_as_current=False)
+    app.conf.update(celery_settings(broker.url, broker.shards, broker.claim_timeout_s))
+    return Purge(
+        store.takedowns.refused,
+        robots_cache(settings),
+        spool(settings, client),
+        Admin.connect(broker.url, broker.shards) if kind_of(broker.url) == "pinlater" else None,
+        CelerySender(app),
+    )
 
 
 def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None) -> Limiter:
@@ -281,7 +294,7 @@ def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
                 noted.take(mine)
             return None
         owner = noted.claim(mine) if claim else noted.owner()
-    return conflict(mine, owner, _name_of(resolved.redis.url))
+    return conflict(mine, owner, server_name(resolved.redis.url))
 
 
 def components(settings: Settings, *, clock: Clock | None = None) -> Components:
@@ -329,21 +342,12 @@ def _servers(settings: Settings, broker: tuple[str, ...]) -> dict[str, redis.Red
     )
     found: dict[str, redis.Redis] = {}
     for url in named:
-        name = _name_of(url)
+        name = server_name(url)
         if name not in found:
             found[name] = _glance(url)
     return found
 
 
-def _name_of(url: str) -> str:
-    """A Redis server by host and port or path, without its password."""
-    place = urlsplit(url)
-    return place.path if place.scheme == "unix" else place.netloc.rpartition("@")[2]
-
-
 def _glance(url: str) -> redis.Redis:
     """A client for looking only: whoever looks would rather hear soon that there is no answer."""
-    once_more = Retry(NoBackoff(), 1)
-    return redis.Redis.from_url(
-        reveal(url), socket_timeout=2, socket_connect_timeout=2, retry=once_more
-    )
+    return redis_connect(url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)

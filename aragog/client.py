@@ -1,5 +1,5 @@
 """
-aragog from a producer's own code: enqueue URLs, one or ten million, and see what became of each.
+Enqueue URLs from a producer's own code, one or ten million, and get the status of each.
 
     from aragog.client import Aragog
 
@@ -7,7 +7,7 @@ aragog from a producer's own code: enqueue URLs, one or ten million, and see wha
     for result in aragog.enqueue(["https://example.com/a", "https://example.com/b"]):
         print(result.input, result.status, result.reason)
 
-It needs the broker and the Redis of the settings, nothing of the workers' code.
+It needs the broker and the Redis of the settings, but none of the workers' code.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-import redis
 from celery import Celery
 
 from aragog.clock import SystemClock
@@ -34,8 +33,8 @@ from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.pipeline.spool.spool import Spool
 from aragog.pipeline.stages.enqueue import EnqueueOptions, Enqueuer, EnqueueResult
 from aragog.pipeline.stages.watches import WatchBatch
+from aragog.redis_kit.connect import connect
 from aragog.settings import Settings, load_settings
-from aragog.settings.secret import reveal
 from aragog.urls import normalize
 
 HOLDS_A_MESSAGE = 500
@@ -46,14 +45,14 @@ SITEMAP_LEVELS = 1
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """How busy the system is, for producers that would rather slow down than be refused."""
+    """The load of the system, so that producers can slow down before they are refused."""
 
     in_flight: int
-    """URLs accepted and neither stored nor given up."""
+    """URLs that were accepted and are neither stored nor given up."""
     memory_share: float
-    """Of `maxmemory`, on the fullest server; 0.0 without one. From 0.8 on `enqueue` is refused."""
+    """Used share of the fullest server's `maxmemory`; 0.0 without one. From 0.8 on: `SlowDown`."""
     fetching_waits: bool
-    """Pages are fetched faster than they are stored: what is enqueued now only waits longer."""
+    """Pages are fetched faster than they are stored: URLs enqueued now wait longer."""
 
 
 class Aragog:
@@ -68,7 +67,7 @@ class Aragog:
         self._settings = (settings or load_settings()).resolved()
         take_up_site_rules(self._settings)
         broker, shared = self._settings.broker, self._settings.redis
-        self._redis = redis.Redis.from_url(reveal(shared.url), socket_timeout=10)
+        self._redis = connect(shared.url)
         self._app = Celery("aragog-producer", set_as_current=False)
         self._app.conf.update(
             celery_settings(broker.url, broker.shards, broker.claim_timeout_s),
@@ -79,8 +78,7 @@ class Aragog:
         if kind_of(broker.url) == "pinlater":
             urls = (*redis_urls(broker.url), *broker.shards)
             self._servers |= {
-                f"broker {n}": redis.Redis.from_url(url, socket_timeout=10)
-                for n, url in enumerate(urls)
+                f"broker {n}": connect(url, setting="broker.url") for n, url in enumerate(urls)
             }
         self._admission = Admission(self._servers)
         self._waiting = InFlightSet(self._redis, prefix=shared.prefix)
@@ -109,20 +107,20 @@ class Aragog:
         sitemap: bool = False,
     ) -> list[EnqueueResult]:
         """
-        What became of each URL, in order: accepted, already waiting, taken down, or invalid (why).
+        Enqueue URLs; return the result of each, in order.
 
         Args:
             urls: in any spelling; up to some 100,000 at once, more by `enqueue_all`.
             priority: 0 (most urgent) to 9.
             run_after: not before this instant, milliseconds since the epoch.
-            depth: link hops to follow from each, within its registered domain.
-            refresh: fetch although it is stored already, or has been on its way for an hour.
-            sitemap: they are sitemaps, or indexes of sitemaps: what they list is enqueued, as far
-                as it is of their own registered domain and not stored since its lastmod.
+            depth: link hops to follow from each URL, within its registered domain.
+            refresh: fetch URLs that are stored already, or have been in flight for an hour.
+            sitemap: the URLs are sitemaps or sitemap indexes. Enqueue the URLs that they list, if
+                in the sitemap's registered domain and not stored since their lastmod.
 
         Raises:
-            BrokerUnavailable: what had not been accepted was not enqueued; call again with all.
-            SlowDown: the same, for the servers are nearly full; see `backlog`.
+            BrokerUnavailable: some URLs may not be enqueued; call again with all of them.
+            SlowDown: the same, because a server is nearly full; see `backlog`.
             ConfigError: `priority` or `depth` is out of bounds.
         """
         return list(
@@ -148,9 +146,9 @@ class Aragog:
         on_wait: Callable[[SlowDown], None] | None = None,
     ) -> Iterator[EnqueueResult]:
         """
-        The same in constant memory: URLs are taken, and answered, 1,000 at a time.
+        Like `enqueue`, in constant memory: an iterator that processes 1,000 URLs at a time.
 
-        With `on_wait`, `SlowDown` is not raised: that is called before each wait of
+        With `on_wait`, it waits instead of raising `SlowDown`: it calls `on_wait` and waits
         `retry_after_s`, until there is room.
         """
         if not 0 <= priority <= 9:
@@ -169,19 +167,19 @@ class Aragog:
 
     def watch(self, urls: str | Iterable[str], owner: str) -> None:
         """
-        Keep URLs fresh for `owner`, until it releases them; by any spelling or alias.
+        Keep URLs fresh for `owner` until `unwatch`, by any spelling or alias.
 
-        It fetches nothing: `enqueue` does. Sent as messages, done within seconds; sent twice it
-        counts once, and a release overtaken by its hold still wins.
+        It fetches nothing: call `enqueue` as well. It is sent as messages and done within seconds.
+        Repeating it is harmless. Of `watch` and `unwatch` by one owner the later call counts.
 
         Raises:
-            InvalidUrl: one of them is no URL; nothing was sent.
-            BrokerUnavailable: some may be held; call again with all.
+            InvalidUrl: one of them is not a URL; nothing was sent.
+            BrokerUnavailable: some may be watched; call again with all of them.
         """
         self._send_watches(urls, owner, watch=True)
 
     def unwatch(self, urls: str | Iterable[str], owner: str) -> None:
-        """Let go of URLs. What nobody holds any more is not refreshed; what is stored stays."""
+        """End watching. URLs without a watcher are not refreshed any more; stored data stays."""
         self._send_watches(urls, owner, watch=False)
 
     def send(self, what: OutgoingMessage) -> None:
@@ -198,15 +196,15 @@ class Aragog:
             )
 
     def in_flight(self) -> int:
-        """How many URLs are on their way, accepted and neither stored nor given up."""
+        """The number of URLs that were accepted and are neither stored nor given up."""
         return self._waiting.count()
 
     def backlog(self) -> Backlog:
         """
-        How much is on its way, and whether to slow down before `enqueue` is refused.
+        The load of the system: URLs in flight, memory of Redis, and whether fetching waits.
 
         Raises:
-            TransientError: Redis does not answer.
+            TransientError: Redis does not respond.
         """
         state = self._spool.state()
         return Backlog(self.in_flight(), max(self._admission.shares().values()), state.closed)
@@ -216,7 +214,7 @@ class Aragog:
         return self._tally.read()
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._app.close()
         for server in self._servers.values():
             server.close()

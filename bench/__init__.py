@@ -1,1 +1,1 @@
-"""Benchmarks; each is a command that anybody can run."""
+"""Benchmarks. Each module is a command: `python -m bench.NAME`."""

@@ -1,13 +1,13 @@
 """
-Back-pressure: does a crawl that fetches faster than it stores settle, and at which rate?
+Measure back-pressure: the rate and memory of a crawl that fetches faster than it stores.
 
     python -m bench.backpressure [--urls 6000] [--domains 150] [--spool-mb 4] [--maxmemory-mb 200]
 
-The standalone system crawls pages of 57 KB from an origin on loopback. First the rate of
-canonicalize alone is measured: its queue is filled with everything else paused, then emptied. Then
-the crawl runs to its end. Printed: the most that Redis and the spool took, stored pages a second
-beside the rate of canonicalize alone, and how often a URL was asked for (once, or it is an error).
-The figures of a large crawl: `--urls 120000 --domains 3000` with the default spool.
+The standalone system crawls pages of 57 KB from an origin on loopback. First it measures the rate of
+canonicalize alone: its queue is filled with everything else paused, then processed. Then the crawl
+runs to its end. It prints the peak memory of Redis and the spool, stored pages a second relative to
+canonicalize alone, and how often each URL was requested (more than once is an error).
+For a large crawl use `--urls 120000 --domains 3000` with the default spool.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """
-What a producer gets: URLs a second through `aragog enqueue`'s path, CPU, and memory.
+Measure a producer: URLs a second through the path of `aragog enqueue`, CPU, and memory.
 
     python -m bench.enqueue [LINES] [HOSTS]
 
 A private redis-server, one producer process that reads lines as `aragog enqueue FILE` does (a
-file of LINES URLs, one million by default, over HOSTS host names), no worker. Printed for each
-tenth: URLs a second, the producer's and the server's CPU µs a URL, resident memory. The producer's
-memory must stay; the server's grows with what waits, and with it what ten million lines need.
+file of LINES URLs, one million by default, over HOSTS host names), no worker. For each tenth it
+prints URLs a second, the producer's and the server's CPU in µs a URL, and resident memory. The
+producer's memory must stay constant; the server's grows with the URLs in flight.
 """
 
 from __future__ import annotations

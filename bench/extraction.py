@@ -1,5 +1,5 @@
 """
-Accuracy of Rich Pins on your own copy of annotated pages, beside trafilatura and extruct.
+Score Rich Pins, trafilatura and extruct on your own copy of annotated pages.
 
     python -m bench.extraction FOLDER             totals by group and field, for both halves
     python -m bench.extraction FOLDER --errors    also each wrong value of the half that may be read
@@ -10,8 +10,7 @@ FOLDER holds `pages.jsonl`, one JSON object a line: `file` (relative to the fold
     title, authors (a list), published_at (YYYY-MM-DD), ingredients and instructions (lists),
     yield, prep, cook, total (minutes), price, currency, availability, sku, brand, gtin, mpn, type
 
-where a list given for a single value holds the spellings that are right. No pages come with this
-repository.
+where a list for a single value holds the accepted spellings. This repository contains no pages.
 
 Pages are divided by a hash of their registered domain. Rules may be derived from the half called
 `read`; of the half called `score` only totals are printed. The other programs run where they are

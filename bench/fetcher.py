@@ -1,10 +1,10 @@
 """
-CPU of one fetch of a 60 KB page on loopback: aragog's fetcher against plain requests and urllib3.
+Measure the CPU of one fetch of a 60 KB page on loopback: aragog, requests and urllib3.
 
     .venv/bin/python -m bench.fetcher [pages]
 
-The origin runs in a process of its own; what is printed is the CPU of the client's process alone,
-the variants interleaved so that the machine's mood is the same for all.
+The origin runs in its own process. The output is the CPU of the client's process alone. The variants
+are interleaved, so other load affects all of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""HBase for bench.urlstore: a private one, and the bare gateway beside it, by plain happybase."""
+"""HBase for bench.urlstore: a private server, and the bare gateway through plain happybase."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """
-What a slot costs: asks a second, CPU on both sides, memory of a domain.
+Measure the cost of a slot: requests a second, CPU on both sides, memory of a domain.
 
     python -m bench.limiter [SECONDS]
 
-A private redis-server on a unix socket, one client process; a few seconds. Departures are those of
-queued slots, asked and reported one by one, at a rate too high to wait for.
+A private redis-server on a unix socket, one client process; a few seconds. Permits are
+those of queued slots, acquired and released one by one, at a rate that needs no waiting.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """
-CPU ms a page: parse, links, evidence, Rich Pin, fields; and extruct on the same pages.
+Measure the CPU ms of a page: parse, links, evidence, Rich Pin, fields; and extruct's.
 
     python -m bench.pages            pages made here: an article of 57 KB, recipes of 120 and 250 KB
     python -m bench.pages FOLDER     every *.html and *.testhtml below a folder, at most 200
 
-Some seconds, no network. Each figure is the median over the pages of the best of three runs. The Rich
-Pin is what comes on top of the parse. extruct runs where it is importable, else in .venv-bench.
+Some seconds, no network. Each figure is the median over the pages of the best of three runs. The time
+of the Rich Pin excludes the parse. extruct runs where it is importable, else in .venv-bench.
 """
 
 from __future__ import annotations

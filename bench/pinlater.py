@@ -1,11 +1,11 @@
 """
-The job layer beside kombu's own Redis transport, in one run, on a private redis-server.
+Compare pinlater with kombu's own Redis transport, in one run, on a private redis-server.
 
     python -m bench.pinlater [raw] [scheduled] [lateness] [throughput] [kill] [--jobs N] [--tasks N]
 
-Without a name all but `kill` run, in a minute and a half; `kill` shows what becomes of 500 jobs in
-flight and 100,000 waiting when their worker is killed, in one or two minutes. Ratios mean
-something; the rest depends on the machine and on who else uses it.
+Without a name all but `kill` run, in a minute and a half; `kill` shows what happens to 500
+running and 100,000 pending jobs when their worker is killed, in one or two minutes. Only ratios are
+comparable; the rest depends on the machine and its load.
 """
 
 import argparse

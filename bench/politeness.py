@@ -1,12 +1,12 @@
 """
-Politeness at scale: a skewed backlog of many domains through the fetch stage.
+Measure politeness at scale: a skewed backlog of many domains through the fetch stage.
 
     python -m bench.politeness [--domains N] [--urls N] [--qps N] [--seconds N] [--threads N]
 
-The limiter, the robots cache, the in-flight set and PinLater are real, on two private
-redis-servers; origins are in the same process and only note when they are asked. Backlogs follow
+The limiter, the robots cache, the in-flight set and pinlater are real, on two private
+redis-servers; origins are in the same process and only record when they are requested. Backlogs follow
 Zipf's law. Prints the share of the allowed rate that was used while a domain had work, how often a
-task looked at a URL, requests closer than the interval, limiter calls and Redis memory. The default
+task visited a URL, requests closer than the interval, limiter calls and Redis memory. The default
 is 60 s on 500 domains; the rate of all domains together must be one that the machine can do
 (`--domains` times `--qps`), or the machine is what is measured.
 """

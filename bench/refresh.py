@@ -1,18 +1,17 @@
 """
-What refreshing by the real interval logic is worth: pages kept fresh, for the same fetches.
+Compare the refresh policy with a fixed interval and the optimum, for the same fetches.
 
     python -m bench.refresh [--urls 3000] [--days 120] [--effort 1] [--jobs 2]
     python -m bench.refresh --world "products alone" --scarce 120 [--cycles 12] [--told]
 
 Pages change by Poisson processes; every fetch goes through `aragog.urlstore.schedule.refresh_policy.decide`, which
-is told only whether there was a change since the last one. Freshness is the share of time that
-what is stored is what the page says, of the second half of the days. Beside it, for the same
-number of fetches: one fixed interval for all pages (and how many times the fetches it would need
-for our freshness), and the best that could be done by somebody
-who knew every page's rate (Cho and Garcia-Molina's allocation). No network, no clock.
+learns only whether there was a change since the last one. Freshness is the share of time during which
+the stored page equals the page, in the second half of the days. For the same number of fetches it
+prints one fixed interval for all pages (and how many more fetches it needs for the same freshness),
+and the optimum with every rate known (Cho and Garcia-Molina's allocation). No network, no clock.
 
 The scarce worlds are one domain each whose share of requests is one for each page every so many
-days, far fewer than its pages ask for. All that is due goes through
+days, far fewer than its pages need. All due pages go through
 `aragog.urlstore.schedule.crawl_budget.ration`, tick by tick, as the beat-driven task does it, with a
 thousand ticks in such a cycle. Pages come in during the first half of a cycle (the time that a fetch of
 each takes); the second half of the cycles counts.

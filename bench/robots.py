@@ -1,11 +1,11 @@
 """
-What robots.txt costs: parsing 800 rules, asking about a URL; ours and reppy in the same run.
-Then the robots stage as a whole: slot, GET, parse and store, without the message.
+Measure robots.txt: parsing 800 rules and checking a URL, with both engines in one run. Then the whole
+robots stage: slot, GET, parse and store, without the message.
 
     python -m bench.robots
 
-A few seconds, loopback only. `ready` is parsing and the first question, which makes the matcher.
-The hostile file is 500 KiB of wildcards, asked about a path of 2,000 characters.
+A few seconds, loopback only. `ready` is parsing and the first check, which builds the matcher.
+The hostile file is 500 KiB of wildcards, checked against a path of 2,000 characters.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """
-What one read over HTTP costs, server by server, on real store reads.
+Compare HTTP servers by the cost of one read from a real store.
 
     python -m bench.serving [--rounds 3] [--requests 6000] [--connections 16]
 
 One process each, SQLite with 20,000 pages, four fields of a random page a request, keep-alive,
-every server in each round in random order. CPU is the server process's alone, user and system;
-the client's is not in it. Latency is measured in a closed loop, so it only compares.
+every server in each round in random order. CPU is that of the server process alone, user and
+system. Latency is measured in a closed loop, so only comparisons are meaningful.
 
-granian is left out unless it is installed (bench/requirements.lock).
+granian is skipped unless it is installed (bench/requirements.lock).
 """
 
 from __future__ import annotations

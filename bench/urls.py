@@ -1,10 +1,10 @@
 """
-What one URL costs: normalizing a mixed list, links of a page, keys and domains; w3lib beside it.
+Measure the cost of a URL: normalizing a list, links of a page, keys, domains; and w3lib's.
 
     .venv/bin/python -m bench.urls
 
-Best of several passes, CPU time of this process, each pass over the same list. w3lib is taken from
-this environment, or from .venv-bench.
+Best of several passes, CPU time of this process, each pass over the same list. w3lib comes from this
+environment, or from .venv-bench.
 """
 
 from __future__ import annotations

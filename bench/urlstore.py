@@ -1,10 +1,10 @@
 """
-What the UrlStore costs, with the bare engine beside it in the same run.
+Measure the UrlStore and the bare engine in the same run.
 
     python -m bench.urlstore [--engine sqlite|hbase] [--scale 1.0] [--import-urls 20000]
 
-CPU is this process's alone; on HBase the gateway's and the server's come on top. `bare` does the
-least that the engine can do for the same cells: no normalization, no aliases, no records.
+CPU is that of this process alone, without HBase's gateway and server. `bare` does the minimum for the
+same cells: no normalization, no aliases, no records.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """
-A producer: take URLs from anywhere and enqueue them, telling what became of each.
+A producer: enqueue URLs and print the status of each.
 
     python examples/produce.py https://example.com/a https://example.com/b
 
-Settings come from aragog.toml and the environment, as for every command. A run of it prints a line
-a URL; it may be killed and run again at any time.
+Settings come from aragog.toml and the environment, as for every command. It prints a line
+for each URL, and may be killed and run again at any time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aragog.pipeline.stages.enqueue import EnqueueStatus
 
 
 def produce(urls: list[str], *, tries: int = 5) -> int:
-    """Enqueue; how many of them are no URLs. Tries again while the server does not answer."""
+    """Enqueue, with retries while the server is down; return the number of invalid URLs."""
     with Aragog() as aragog:
         for attempt in range(tries):
             try:

@@ -131,7 +131,7 @@ def test_a_page_names_modules_that_exist(page):
     assert missing == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
+@pytest.mark.parametrize("page", [p for p in PAGES if p.name != "CHANGELOG.md"], ids=page_id)
 def test_a_page_names_settings_that_exist(page):
     from dataclasses import fields
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 
-import redis
-
 from aragog.errors import ConfigError, InvalidMessage
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.models import JobInfo
@@ -15,8 +13,8 @@ from aragog.pinlater.transport.envelope import arguments
 from aragog.pipeline.fetch_messages import urls_in
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.routing import Queue
+from aragog.redis_kit.connect import connect
 from aragog.settings import BrokerSettings, load_settings
-from aragog.settings.secret import reveal
 
 
 class QueueOptions:
@@ -53,5 +51,5 @@ class QueueOptions:
             with suppress(InvalidMessage):
                 urls += [url for message in arguments(job.body) for url in urls_in(message)]
         settings = load_settings().resolved()
-        with redis.Redis.from_url(reveal(settings.redis.url), socket_timeout=10) as client:
+        with connect(settings.redis.url) as client:
             InFlightSet(client, prefix=settings.redis.prefix).clear(urls)

@@ -11,9 +11,16 @@ import click
 import redis
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from aragog.bootstrap import redis_client, store_identity, tables, url_store
+from aragog.bootstrap import redis_client, store_identity, tables, takedown_purge, url_store
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE
-from aragog.errors import BadInput, BrokerUnavailable, ConfigError, InvalidUrl
+from aragog.errors import (
+    BadInput,
+    BrokerUnavailable,
+    ConfigError,
+    InvalidUrl,
+    RobotsUnavailable,
+    SpoolUnavailable,
+)
 from aragog.pipeline.faults.store_claim import StoreClaim
 from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.settings import Settings, load_settings
@@ -131,12 +138,12 @@ def export(
     """
     settings = load_settings()
     kind = kind or _kind(file)
-    with _store(settings) as opened, closing(tables(settings)) as engine, _counting(kind) as told:
+    with _store(settings) as opened, _counting(kind) as told:
         urls = _urls_of(opened, host) if host else None
         if kind == "warc":
             content = open_content(settings.content, settings.data_dir)
             done = export_warc(
-                engine, content, file, urls=urls, cursor=cursor, limit=limit,
+                opened.zen, content, file, urls=urls, cursor=cursor, limit=limit,
                 on_problem=_tell_url, on_progress=told,
             )  # fmt: skip
             count, left = done.records, done.cursor
@@ -148,7 +155,7 @@ def export(
             )
             with closing(sink):
                 report = json_lines.export_urls(
-                    engine, sink, urls=urls, cursor=cursor, limit=limit, on_progress=told,
+                    opened.zen, sink, urls=urls, cursor=cursor, limit=limit, on_progress=told,
                     fields=fields.split(",") if fields else None,
                     links_of=opened if links else None,
                 )  # fmt: skip
@@ -173,12 +180,11 @@ def import_(file: Path, after: int) -> None:
     )
     with (
         _store(settings) as opened,
-        closing(tables(settings)) as engine,
         _counting("lines") as told,
     ):
         report = json_lines.import_urls(
             source,
-            BulkWriter(opened, engine, settings.store),
+            BulkWriter(opened, opened.zen, settings.store),
             on_problem=lambda number, why: echo(one_line(f"{file}:{number}: {why}"), err=True),
             on_progress=told,
         )
@@ -223,7 +229,7 @@ def takedown(url: str | None, host: str | None, domain: str | None) -> None:
     with _store(settings) as opened:
         count = opened.takedowns.take_down(url=url, host=host, domain=domain)
         echo(f"{what}: {count:,} URLs forgotten; it is refused from now on")
-        _share_takedowns(opened, settings)
+        _share_takedowns(opened, settings, purge=True)
     for path in old_files(settings.data_dir / "store") if settings.store.engine == "sqlite" else ():
         echo(f"{path} is damaged, was kept by a repair, and may still hold it: delete it")
 
@@ -267,20 +273,30 @@ def lift_takedown(url: str | None, host: str | None, domain: str | None) -> None
         _share_takedowns(opened, settings)
 
 
-def _share_takedowns(opened: UrlStore, settings: Settings) -> None:
+def _share_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = False) -> None:
     """
-    Tell producers by Redis, and have the private one forget the bodies that it held.
+    Tell producers by Redis; with `purge`, have Redis and the broker forget what they hold.
 
-    Without Redis the sweep does the first, and the append-only file is rewritten as it grows.
+    Without Redis the sweep does the first, and messages are refused when they come up.
     """
     resolved = settings.resolved()
     with redis_client(resolved) as client:
         try:
             SiteBlocks(client, prefix=resolved.redis.prefix).replace(opened.takedowns.sites())
+            if purge:
+                done = takedown_purge(settings, opened, client).run()
+                echo(
+                    f"removed besides: {done.failed:,} failed messages, {done.bodies:,} bodies in "
+                    f"the spool, {done.deliveries:,} webhook deliveries, robots.txt rules of "
+                    f"{done.origins:,} origins"
+                )
             if not settings.redis.url:
                 client.bgrewriteaof()
-        except (BrokerUnavailable, redis.RedisError):
-            echo("Redis does not answer: producers learn of it within minutes of its return")
+        except (BrokerUnavailable, RobotsUnavailable, SpoolUnavailable, redis.RedisError):
+            echo(
+                "Redis does not answer: producers learn of it within minutes of its return; "
+                "run the takedown again then, to remove what Redis holds"
+            )
 
 
 @store.command("list")

@@ -12,9 +12,9 @@ from aragog.fetcher.http1.decoders import ACCEPT_ENCODING
 from aragog.fetcher.request import basic_auth_header
 from aragog.fetcher.ssrf.ports import AddressPolicy
 from aragog.fetcher.user_agent import user_agent
+from aragog.secret import reveal
 from aragog.settings import FetchSettings
 from aragog.settings.credentials import credential_problems, header_lines, origin_of
-from aragog.settings.secret import reveal
 from aragog.urls.domain import origin
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"

@@ -9,7 +9,10 @@ import re
 from aragog.errors import ConfigError
 from aragog.settings import FetchSettings
 
-_CONTACT = re.compile(r"https?://[^\s/)]+\.[^\s)]+|[^\s@(<+;]+@[^\s@]+\.[a-z]{2,}", re.IGNORECASE)
+_CONTACT = re.compile(
+    r"https?://[^\s/)]{1,253}\.[^\s)]|[^\s@(<+;]@[^\s@]{1,253}\.[a-z]{2}", re.IGNORECASE
+)
+"""A host name has at most 253 characters."""
 
 
 def user_agent(settings: FetchSettings) -> str:

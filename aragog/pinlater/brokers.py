@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from aragog.errors import ConfigError
-from aragog.settings.secret import reveal
+from aragog.secret import reveal
 
 Kind = Literal["pinlater", "redis", "rabbitmq", "memory"]
 

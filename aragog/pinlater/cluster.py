@@ -15,15 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.health import Breaker
 from aragog.pinlater.models import Enqueued, NewJob
-from aragog.pinlater.shard import RedisShard, Shard, our_errors
-from aragog.settings.secret import reveal, without_password
+from aragog.pinlater.shard import RedisShard, Shard
+from aragog.redis_kit.connect import connect
 
 SOCKET_TIMEOUT_S = 2.0
 CONNECT_TIMEOUT_S = 1.0
@@ -163,24 +161,18 @@ def connect_shards(
 ) -> list[RedisShard]:
     """A shard for each Redis URL, named by its place; nothing is sent yet."""
     return [
-        RedisShard(connect(url, socket_timeout_s), name=str(place), prefix=prefix)
+        RedisShard(_client(url, socket_timeout_s), name=str(place), prefix=prefix)
         for place, url in enumerate(urls)
     ]
 
 
-def connect(url: str, socket_timeout_s: float = SOCKET_TIMEOUT_S) -> redis.Redis:
-    """
-    A client that tries a broken connection once more, and a slow server not at all.
-
-    Raises:
-        BrokerUnavailable: the URL cannot be used.
-    """
-    unix = url.startswith("unix:")
-    more = {} if unix else {"socket_connect_timeout": CONNECT_TIMEOUT_S, "socket_keepalive": True}
-    with our_errors(without_password(url)):
-        return redis.Redis.from_url(
-            reveal(url),
-            socket_timeout=socket_timeout_s,
-            retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
-            **more,
-        )
+def _client(url: str, socket_timeout_s: float) -> redis.Redis:
+    """A client that retries a broken connection once, and a slow server not at all."""
+    return connect(
+        url,
+        setting="broker.url",
+        timeout_s=socket_timeout_s,
+        connect_timeout_s=CONNECT_TIMEOUT_S,
+        attempts=2,
+        retry_timeouts=False,
+    )

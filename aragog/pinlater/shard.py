@@ -8,17 +8,11 @@ number is the version of the layout. The twin for tests is `aragog.pinlater.memo
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import cache
-from importlib import resources
-from typing import Any, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import redis
-from redis import exceptions
 
-from aragog.errors import BrokerFull, BrokerUnavailable
 from aragog.pinlater import job_codec
 from aragog.pinlater.models import (
     PRIORITIES,
@@ -32,11 +26,9 @@ from aragog.pinlater.models import (
     Sizes,
     Swept,
 )
+from aragog.redis_kit.errors import redis_errors
+from aragog.redis_kit.scripts import LuaScript, load_script
 
-IS_FULL = (
-    "its memory is full: raise its maxmemory, add a shard (broker.shards), "
-    "or wait until workers have made room"
-)
 LAYOUT = "pl1"
 MAX_BATCH = 200
 """Jobs that one script call handles: Redis runs nothing else meanwhile (200 take about 3 ms)."""
@@ -134,32 +126,57 @@ class Shard(Protocol):
         """Remove a queue with all its jobs; ids and tokens are not given out again."""
 
 
-@cache
-def _source(verb: str) -> tuple[str, str]:
-    """A verb's script, prelude included, and its SHA-1."""
-    folder = resources.files("aragog.pinlater") / "lua"
-    text = "".join((folder / f"{name}.lua").read_text("utf-8") for name in ("prelude", verb))
-    return text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+class QueueKeys(NamedTuple):
+    """The Redis keys of a queue, in the order in which lua/prelude.lua names them."""
+
+    seq: str
+    running: str
+    bodies: str
+    claims: str
+    ok: str
+    bad: str
+    ended: str
+    unique: str
+    config: str
+    stats: str
+    wake: str
+    p0: str
+    p1: str
+    p2: str
+    p3: str
+    p4: str
+    p5: str
+    p6: str
+    p7: str
+    p8: str
+    p9: str
+
+    @property
+    def priorities(self) -> tuple[str, ...]:
+        """Sorted sets of PENDING jobs, the most urgent first."""
+        return self[-len(PRIORITIES) :]
+
+    def of(self, state: JobState) -> tuple[str, ...]:
+        """Sorted sets of the jobs in a state."""
+        match state:
+            case JobState.PENDING:
+                return self.priorities
+            case JobState.RUNNING:
+                return (self.running,)
+            case JobState.SUCCEEDED:
+                return (self.ok,)
+            case JobState.FAILED:
+                return (self.bad,)
 
 
-def queue_keys(prefix: str, queue: str) -> tuple[str, ...]:
-    """A queue's keys, as every script takes them."""
+def queue_keys(prefix: str, queue: str) -> QueueKeys:
+    """The keys of a queue; `{queue}` makes them share a hash slot."""
     stem = f"{prefix}{LAYOUT}:{{{queue}}}:"
-    return tuple(stem + part for part in PARTS) + tuple(f"{stem}p{p}" for p in PRIORITIES)
+    return QueueKeys(*(stem + part for part in PARTS), *(f"{stem}p{p}" for p in PRIORITIES))
 
 
-@contextmanager
-def our_errors(where: str) -> Iterator[None]:
-    """Redis' errors as ours. A refusal (out of memory, loading, read-only) is one as well."""
-    try:
-        yield
-    except (exceptions.RedisError, OSError) as error:
-        # Redis 6.2 tells it of scripts in the text of another error only.
-        full = isinstance(error, exceptions.OutOfMemoryError) or "-OOM " in str(error)
-        # Redis 7 does likewise for scripts that were not called by their digest.
-        if full or "used memory > 'maxmemory'" in str(error):
-            raise BrokerFull(where, IS_FULL) from error
-        raise BrokerUnavailable(where, str(error) or type(error).__name__) from error
+def _script(verb: str) -> LuaScript:
+    return load_script("aragog.pinlater", verb, prelude="prelude")
 
 
 class RedisShard:
@@ -176,10 +193,11 @@ class RedisShard:
         self.client = client
         self.name = name
         self.prefix = prefix
-        self._keys: dict[str, tuple[str, ...]] = {}
+        self._keys: dict[str, QueueKeys] = {}
         self._known: set[str] = set()
 
-    def keys(self, queue: str) -> tuple[str, ...]:
+    def keys(self, queue: str) -> QueueKeys:
+        """The Redis keys of a queue."""
         keys = self._keys.get(queue)
         if keys is None:
             keys = self._keys[queue] = queue_keys(self.prefix, queue)
@@ -187,24 +205,19 @@ class RedisShard:
 
     def wake_key(self, queue: str) -> str:
         """The list that workers wait at; see lua/prelude.lua."""
-        return self.keys(queue)[PARTS.index("wake")]
+        return self.keys(queue).wake
 
     @property
     def _index(self) -> str:
         return f"{self.prefix}{LAYOUT}:queues"
 
     def _run(self, verb: str, queue: str, *args: object) -> Any:
-        text, sha = _source(verb)
-        keys = self.keys(queue)
-        with our_errors(f"shard {self.name}"):
-            try:
-                return self.client.evalsha(sha, len(keys), *keys, *args)  # type: ignore[arg-type]
-            except exceptions.NoScriptError:
-                return self.client.eval(text, len(keys), *keys, *args)  # type: ignore[arg-type]
+        with redis_errors(f"shard {self.name}"):
+            return _script(verb).call(self.client, self.keys(queue), args)
 
     def _register(self, queue: str) -> None:
         if queue not in self._known:
-            with our_errors(f"shard {self.name}"):
+            with redis_errors(f"shard {self.name}"):
                 self.client.sadd(self._index, queue)
             self._known.add(queue)
 
@@ -224,14 +237,13 @@ class RedisShard:
 
     def _pipeline(self, verb: str, queue: str, calls: Sequence[Sequence[object]]) -> list[Any]:
         """Several calls of a verb in one round trip."""
-        text, sha = _source(verb)
-        keys = self.keys(queue)
+        script, keys = _script(verb), self.keys(queue)
         pipe = self.client.pipeline(transaction=False)
-        with our_errors(f"shard {self.name}"), pipe:
-            # Loaded first: inside a pipeline a missing script cannot be made up for.
-            pipe.script_load(text)
+        with redis_errors(f"shard {self.name}"), pipe:
+            # Loaded first: a pipeline cannot react to a missing script.
+            pipe.script_load(script.script)
             for args in calls:
-                pipe.evalsha(sha, len(keys), *keys, *args)  # type: ignore[arg-type]
+                pipe.evalsha(script.sha, len(keys), *keys, *args)  # type: ignore[arg-type]
             return list(pipe.execute())[1:]
 
     def claim(
@@ -297,21 +309,22 @@ class RedisShard:
         self, queue: str, state: JobState, *, ids: Sequence[str] = (), limit: int = 0
     ) -> int:
         deleted = 0
-        for index in _sets(state):
+        keys = self.keys(queue)
+        for key in keys.of(state):
             room = 0 if ids else min(limit - deleted, MAX_BATCH)
             if ids or room > 0:
-                deleted += int(self._run("delete", queue, index, room, *ids))
+                # The script takes the number of the key, from 1.
+                deleted += int(self._run("delete", queue, keys.index(key) + 1, room, *ids))
         return deleted
 
     def sizes(self, queue: str) -> Sizes:
         keys = self.keys(queue)
-        with our_errors(f"shard {self.name}"):
+        with redis_errors(f"shard {self.name}"):
             now_ms = self._now_ms()
             with self.client.pipeline(transaction=False) as pipe:
-                for key in (keys[1], keys[4], keys[5]):
+                for key in (keys.running, keys.ok, keys.bad):
                     pipe.zcard(key)
-                for priority in PRIORITIES:
-                    key = keys[len(PARTS) + priority]
+                for key in keys.priorities:
                     pipe.zcount(key, "-inf", now_ms)
                     pipe.zcard(key)
                     pipe.zrange(key, 0, 0, withscores=True)
@@ -325,40 +338,37 @@ class RedisShard:
 
     def jobs(self, queue: str, state: JobState, *, limit: int, offset: int = 0) -> list[JobInfo]:
         found: list[JobInfo] = []
-        with our_errors(f"shard {self.name}"):
-            for index in _sets(state):
+        with redis_errors(f"shard {self.name}"):
+            for key in self.keys(queue).of(state):
                 room = limit - len(found)
                 if room <= 0:
                     break
-                found += self._page(queue, state, index, offset, room)
-                if len(_sets(state)) > 1:
-                    size: Any = self.client.zcard(self.keys(queue)[index - 1])
+                found += self._page(queue, state, key, offset, room)
+                if state is JobState.PENDING:
+                    size: Any = self.client.zcard(key)
                     offset = max(0, offset - size)
         return found
 
     def named(self, queue: str, state: JobState, ids: Sequence[str]) -> list[JobInfo]:
-        with our_errors(f"shard {self.name}"):
+        with redis_errors(f"shard {self.name}"):
             return self._infos(queue, state, [(job_id.encode(), 0) for job_id in ids])
 
     def later(self, queue: str, *, limit: int) -> list[JobInfo]:
         keys = self.keys(queue)
-        with our_errors(f"shard {self.name}"):
+        with redis_errors(f"shard {self.name}"):
             now_ms = self._now_ms()
             with self.client.pipeline(transaction=False) as pipe:
-                for priority in PRIORITIES:
-                    key = keys[len(PARTS) + priority]
+                for key in keys.priorities:
                     pipe.zrangebyscore(key, f"({now_ms}", "+inf", 0, limit, withscores=True)
                 rows = [row for page in pipe.execute() for row in page]
             rows.sort(key=lambda row: row[1])
             return self._infos(queue, JobState.PENDING, rows[:limit])
 
     def _page(
-        self, queue: str, state: JobState, index: int, offset: int, limit: int
+        self, queue: str, state: JobState, key: str, offset: int, limit: int
     ) -> list[JobInfo]:
         last = state in (JobState.SUCCEEDED, JobState.FAILED)
-        rows: Any = self.client.zrange(
-            self.keys(queue)[index - 1], offset, offset + limit - 1, desc=last, withscores=True
-        )
+        rows: Any = self.client.zrange(key, offset, offset + limit - 1, desc=last, withscores=True)
         return self._infos(queue, state, rows)
 
     def _infos(
@@ -370,8 +380,8 @@ class RedisShard:
         keys = self.keys(queue)
         last = state in (JobState.SUCCEEDED, JobState.FAILED)
         ids = [row[0] for row in rows]
-        bodies: Any = self.client.hmget(keys[2], ids)
-        lines: Any = self.client.hmget(keys[6] if last else keys[3], ids)
+        bodies: Any = self.client.hmget(keys.bodies, ids)
+        lines: Any = self.client.hmget(keys.ended if last else keys.claims, ids)
         found: list[JobInfo] = []
         for (job_id, at_ms), body, line in zip(rows, bodies, lines, strict=True):
             place = job_codec.JobPosition(queue, job_id.decode(), state, int(at_ms))
@@ -383,8 +393,8 @@ class RedisShard:
         return found
 
     def settings(self, queue: str) -> dict[str, float]:
-        with our_errors(f"shard {self.name}"):
-            stored: Any = self.client.hgetall(self.keys(queue)[8])
+        with redis_errors(f"shard {self.name}"):
+            stored: Any = self.client.hgetall(self.keys(queue).config)
         return {
             name.decode(): float(value)
             for name, value in stored.items()
@@ -393,12 +403,12 @@ class RedisShard:
 
     def configure(self, queue: str, changes: Mapping[str, float | None]) -> None:
         self._register(queue)
-        key = self.keys(queue)[8]
+        key = self.keys(queue).config
         gone = [name for name, value in changes.items() if value is None]
         kept: dict[Any, Any] = {
             name: repr(float(value)) for name, value in changes.items() if value is not None
         }
-        with our_errors(f"shard {self.name}"), self.client.pipeline() as pipe:
+        with redis_errors(f"shard {self.name}"), self.client.pipeline() as pipe:
             if gone:
                 pipe.hdel(key, *gone)
             if kept:
@@ -410,18 +420,18 @@ class RedisShard:
             pipe.execute()
 
     def stats(self, queue: str) -> dict[str, int]:
-        with our_errors(f"shard {self.name}"):
-            stored: Any = self.client.hgetall(self.keys(queue)[9])
+        with redis_errors(f"shard {self.name}"):
+            stored: Any = self.client.hgetall(self.keys(queue).stats)
         return {name.decode(): int(value) for name, value in stored.items()}
 
     def queues(self) -> set[str]:
-        with our_errors(f"shard {self.name}"):
+        with redis_errors(f"shard {self.name}"):
             names: Any = self.client.smembers(self._index)
         return {name.decode() for name in names}
 
     def wake(self, queue: str) -> None:
         """Let one waiting worker look into the queue."""
-        with our_errors(f"shard {self.name}"):
+        with redis_errors(f"shard {self.name}"):
             self.client.lpush(self.wake_key(queue), "1")
 
     def _now_ms(self) -> int:
@@ -431,14 +441,14 @@ class RedisShard:
 
     def age_ms(self) -> tuple[int, int]:
         """The server's time, and for how long it has been up (to the second)."""
-        with our_errors(f"shard {self.name}"):
+        with redis_errors(f"shard {self.name}"):
             now_ms = self._now_ms()
             uptime: Any = self.client.info("server")
         return now_ms, int(uptime["uptime_in_seconds"]) * 1000
 
     def remarks(self) -> list[str]:
         """What is wrong with the server's configuration, and what to do; empty when nothing."""
-        with our_errors(f"shard {self.name}"):
+        with redis_errors(f"shard {self.name}"):
             memory: Any = self.client.info("memory")
         policy = memory.get("maxmemory_policy", "noeviction")
         if memory.get("maxmemory", 0) and policy != "noeviction":
@@ -450,7 +460,7 @@ class RedisShard:
         self._known.discard(queue)
         # The counter stays: a claim of the old queue must not fit a job of a new one.
         gone = self.keys(queue)[1:]
-        with our_errors(f"shard {self.name}"), self.client.pipeline() as pipe:
+        with redis_errors(f"shard {self.name}"), self.client.pipeline() as pipe:
             pipe.srem(self._index, queue)
             pipe.unlink(*gone)
             pipe.execute()
@@ -471,16 +481,3 @@ def _new_job_args(jobs: Sequence[NewJob]) -> list[object]:
             escape(job.unique_key), escape(job.name), escape(job.key), job.body,
         )
     ]  # fmt: skip
-
-
-def _sets(state: JobState) -> range:
-    """Indexes, from 1, of the keys that hold a state's jobs."""
-    match state:
-        case JobState.PENDING:
-            return range(len(PARTS) + 1, len(PARTS) + 1 + len(PRIORITIES))
-        case JobState.RUNNING:
-            return range(2, 3)
-        case JobState.SUCCEEDED:
-            return range(5, 6)
-        case JobState.FAILED:
-            return range(6, 7)

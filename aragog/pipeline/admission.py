@@ -12,7 +12,8 @@ from typing import Any
 import redis
 
 from aragog.clock import Clock, SystemClock
-from aragog.errors import BrokerUnavailable, SlowDown
+from aragog.errors import SlowDown
+from aragog.redis_kit.errors import redis_errors
 
 # Of `maxmemory`: the spool may come to fill a quarter of it, and is not empty by then.
 REFUSED_FROM = 0.8
@@ -63,9 +64,7 @@ class Admission:
 
 
 def _share(name: str, server: redis.Redis) -> float:
-    try:
+    with redis_errors(name):
         memory: Any = server.info("memory")
-    except redis.RedisError as error:
-        raise BrokerUnavailable(name, str(error)) from error
     most = int(memory.get("maxmemory", 0))
     return float(memory["used_memory"]) / most if most else 0.0

@@ -16,11 +16,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from importlib.resources import files
 
 import redis
 
-from aragog.pinlater.shard import our_errors
+from aragog.redis_kit.errors import redis_errors
+from aragog.redis_kit.scripts import load_script
 from aragog.urls import url_key
 
 # Long enough to send a chunk of messages to a slow broker; after that the sweep may drop it.
@@ -41,10 +41,6 @@ class InFlightSet:
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
         self._key = f"{prefix}in_flight"
-        lua = files("aragog.pipeline") / "lua"
-        self._mark = client.register_script((lua / "mark.lua").read_text())
-        self._confirm = client.register_script((lua / "confirm.lua").read_text())
-        self._sweep = client.register_script((lua / "sweep.lua").read_text())
 
     def mark(self, urls: Sequence[str], *, insist: bool = False) -> list[bool]:
         """
@@ -71,15 +67,27 @@ class InFlightSet:
         if not keys:
             return bytearray()
         takes_s = COUNTS_FOR_S - INSIST_AFTER_S if insist else 0
-        args: list[int | bytes] = [UNCONFIRMED_S, TAKEN_OVER_AFTER_S, takes_s, b"".join(keys)]
         with _our_errors():
-            return bytearray(self._mark(keys=[self._key], args=args))
+            flags = load_script("aragog.pipeline", "mark").run(
+                self._redis,
+                in_flight=self._key,
+                unconfirmed_s=UNCONFIRMED_S,
+                taken_over_after_s=TAKEN_OVER_AFTER_S,
+                insist_s=takes_s,
+                url_keys=b"".join(keys),
+            )
+        return bytearray(flags)
 
     def confirm(self, urls: Sequence[str]) -> None:
         """The messages of these URLs are sent: their notes last until they are cleared."""
         if urls:
             with _our_errors():
-                self._confirm(keys=[self._key], args=[COUNTS_FOR_S, b"".join(map(url_key, urls))])
+                load_script("aragog.pipeline", "confirm").run(
+                    self._redis,
+                    in_flight=self._key,
+                    ttl_s=COUNTS_FOR_S,
+                    url_keys=b"".join(map(url_key, urls)),
+                )
 
     def clear(self, urls: Sequence[str]) -> None:
         """The URLs wait no longer."""
@@ -102,10 +110,10 @@ class InFlightSet:
 
     def sweep(self) -> int:
         """Drop what no longer counts, in steps of about 500; how many there were."""
-        cursor, dropped = "0", 0
+        script, cursor, dropped = load_script("aragog.pipeline", "sweep"), "0", 0
         with _our_errors():
             while True:
-                cursor, found = self._sweep(keys=[self._key], args=[cursor])
+                cursor, found = script.run(self._redis, in_flight=self._key, cursor=cursor)
                 dropped += found
                 cursor = cursor.decode() if isinstance(cursor, bytes) else cursor
                 if cursor == "0":
@@ -113,4 +121,4 @@ class InFlightSet:
 
 
 def _our_errors() -> AbstractContextManager[None]:
-    return our_errors("redis, URLs on their way")
+    return redis_errors("redis, URLs on their way")

@@ -17,8 +17,8 @@ import kombu.exceptions
 import redis
 
 from aragog.errors import BrokerFull, BrokerUnavailable
-from aragog.pinlater.shard import IS_FULL
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob
+from aragog.redis_kit.errors import IS_FULL
 
 
 class Queue(StrEnum):

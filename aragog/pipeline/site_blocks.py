@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import redis
 
-from aragog.errors import BrokerUnavailable
+from aragog.redis_kit.errors import redis_errors
 from aragog.urls.domain import host
 from aragog.urlstore.pages.tombstones import DOMAIN, HOST, parents
 
@@ -25,7 +25,7 @@ class SiteBlocks:
 
     def refused(self, urls: Sequence[str]) -> set[str]:
         """Those of the normalized URLs that are of a taken down site; mostly one round trip."""
-        try:
+        with redis_errors("taken down hosts"):
             if not urls or not self._redis.scard(self._key):
                 return set()
             names = {name: _entries(name) for name in map(host, urls)}
@@ -34,21 +34,16 @@ class SiteBlocks:
                 for entry in entries:
                     pipe.sismember(self._key, entry)
                 there = {e for e, found in zip(entries, pipe.execute(), strict=True) if found}
-        except redis.RedisError as error:
-            raise BrokerUnavailable("taken down hosts", str(error)) from error
         return {url for url in urls if there & names[host(url)]}
 
     def replace(self, sites: Iterable[tuple[str, str]]) -> None:
         """Make the copy what the store says: (kind, name) each."""
         entries = [f"{kind}:{name}" for kind, name in sites]
-        try:
-            with self._redis.pipeline() as pipe:
-                pipe.delete(self._key)
-                if entries:
-                    pipe.sadd(self._key, *entries)
-                pipe.execute()
-        except redis.RedisError as error:
-            raise BrokerUnavailable("taken down hosts", str(error)) from error
+        with redis_errors("taken down hosts"), self._redis.pipeline() as pipe:
+            pipe.delete(self._key)
+            if entries:
+                pipe.sadd(self._key, *entries)
+            pipe.execute()
 
 
 def _entries(name: str) -> set[str]:

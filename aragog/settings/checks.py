@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
+from aragog.redis_kit.address import is_usable
+from aragog.secret import SecretUrl, without_password
 from aragog.settings.credentials import credential_problems
-from aragog.settings.secret import SecretUrl, reveal, without_password
 from aragog.settings.sections import Settings
 from aragog.settings.values import DURATION
 
@@ -23,7 +23,6 @@ TOKEN_ENTRY = re.compile(
 
 # Jobs, slots and robots rules of a small crawl; below it nothing can be enqueued.
 LEAST_REDIS_BYTES = 33_554_432
-REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 
 def problems_of(settings: Settings) -> list[str]:
@@ -98,15 +97,11 @@ def _redis_problems(settings: Settings) -> Iterator[str]:
     named += [("politeness.limiter_urls", url) for url in settings.politeness.limiter_urls]
     named += [("broker.shards", url) for url in settings.broker.shards]
     for setting, url in named:
-        try:
-            place = urlsplit(reveal(url))
-            usable = place.scheme in REDIS_SCHEMES and (place.port or 1) > 0
-        except ValueError:
-            usable = False
-        if not usable:
+        if not is_usable(url):
             yield (
-                f"{setting}: {without_password(url)!r} is no Redis URL; write redis://host:port/db "
-                "or unix:///path, and in a password / as %2F, # as %23, ? as %3F, @ as %40"
+                f"{setting}: {without_password(url)!r} is no Redis URL; write "
+                "redis://host:port/db, unix:///path or sentinel://host:port/service, "
+                "and in a password / as %2F, # as %23, ? as %3F, @ as %40"
             )
 
 

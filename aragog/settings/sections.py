@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from aragog.secret import Secret, SecretUrl
 from aragog.settings import socket_folder
-from aragog.settings.secret import Secret, SecretUrl
 
 # Of a unix socket: unix(7).
 MAX_SOCKET_PATH_BYTES = 107
@@ -53,7 +53,10 @@ class RedisSettings:
     """The Redis that holds the spool, the robots cache and, unless told otherwise, the slots."""
 
     url: SecretUrl = NO_URL
-    """`redis://host:port/db` or `unix:///path`. Empty: the private redis-server in `data_dir`."""
+    """
+    `redis://host:port/db`, `unix:///path` or `sentinel://host:port/service`. Empty: the private
+    redis-server in `data_dir`.
+    """
     prefix: str = "aragog:"
     """Put before every key."""
 

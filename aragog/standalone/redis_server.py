@@ -17,6 +17,7 @@ from typing import Self
 import redis
 
 from aragog.errors import ConfigError
+from aragog.redis_kit.connect import connect
 from aragog.settings.sections import MAX_SOCKET_PATH_BYTES
 
 
@@ -68,7 +69,7 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        """What `redis.Redis.from_url` takes."""
+        """The URL of the server, as `redis.url` takes it."""
         return f"redis://127.0.0.1:{self.port}/0" if self.port else f"unix://{self.socket}?db=0"
 
     def command(self) -> list[str]:
@@ -110,7 +111,7 @@ class RedisServer:
     def wait_until_ready(self, timeout_s: float) -> None:
         """Return once it answers PING; see `start` for what is raised."""
         until = time.monotonic() + timeout_s
-        with redis.Redis.from_url(self.url) as client:
+        with connect(self.url) as client:
             while time.monotonic() < until:
                 try:
                     client.ping()

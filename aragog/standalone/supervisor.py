@@ -3,7 +3,7 @@ The processes of the standalone system: started in order, restarted when they di
 
 One supervisor a data folder, held by a lock on `run/lock`. Children end with the supervisor even
 when it is killed -9 (Linux: the kernel's parent-death signal), and what they were doing comes back:
-the redis-server keeps an append-only file, jobs return to the queue when their claims run out. They
+the redis-server keeps an append-only file, jobs return to the queue when their claims expire. They
 are killed then, not asked: a redis-server that takes leave while the next one starts would take the
 socket with it. What is left of a supervisor that died, grandchildren say, is noted in
 `run/children` and ended by the next one.
@@ -22,13 +22,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from aragog.errors import ConfigError
 from aragog.standalone import leftovers
+from aragog.standalone.cleanup import Cleanup
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 # A child that lived this long had started well; its next restart is immediate again.
@@ -57,6 +58,8 @@ class Child:
     restarts: int = 0
     restart_at_s: float = 0.0
     log: Path = field(default_factory=Path)
+    after_kill: Callable[[int], Sequence[str]] | None = None
+    """The command to run after a signal killed the process with this id."""
 
 
 class Supervisor:
@@ -72,6 +75,7 @@ class Supervisor:
         self._run_dir = data_dir / "run"
         self._log_dir = data_dir / "logs"
         self._environ = dict(environ)
+        self._cleanup = Cleanup(environ)
         self._lock: IO[bytes] | None = None
         self._noted: list[int] = []
         self.children: list[Child] = []
@@ -161,15 +165,26 @@ class Supervisor:
         for child in self.children:
             if child.process is not None and child.process.poll() is not None:
                 died.append(child)
+                self._clean_up(child, child.process)
                 child.process = None
                 lived = now_s - child.started_s
                 child.restarts = 1 if lived > HEALTHY_AFTER_S else child.restarts + 1
                 child.restart_at_s = now_s + _pause_s(child)
             elif child.process is None and now_s >= child.restart_at_s:
                 self._restart(child, now_s)
+        self._cleanup.check()
         with contextlib.suppress(OSError):
             self._note()
         return died
+
+    def _clean_up(self, child: Child, process: subprocess.Popen[bytes]) -> None:
+        """End what a killed child left of its session, then run its command."""
+        if child.after_kill is None or (process.returncode or 0) >= 0:
+            return
+        # A prefork worker's children may still be at work on the jobs that are released.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        self._cleanup.add(child.after_kill(process.pid), child.log)
 
     def _restart(self, child: Child, now_s: float) -> None:
         try:
@@ -192,6 +207,7 @@ class Supervisor:
                     child.process.terminate()
             for child in members:
                 _wait(child)
+        self._cleanup.stop()
         self.children = []
         (self._run_dir / CHILDREN).unlink(missing_ok=True)
         if self._lock is not None:

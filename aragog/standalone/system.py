@@ -19,6 +19,8 @@ from pathlib import Path
 
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError
+from aragog.pinlater.brokers import kind_of
+from aragog.pinlater.claims import worker_name
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.serving.auth import check_exposure
 from aragog.settings import Settings
@@ -103,8 +105,10 @@ def start(
         child = supervisor.start(Child("redis", server.command(), SERVERS, 20.0))
         server.process = child.process
         server.wait_until_ready(60.0)
+    release = release_command if kind_of(settings.resolved().broker.url) == "pinlater" else None
     for role in ROLES:
-        supervisor.start(Child(role, worker_command(role), WORKERS, WORKER_STOP_S))
+        command = worker_command(role)
+        supervisor.start(Child(role, command, WORKERS, WORKER_STOP_S, after_kill=release))
     commands = {
         "beat": beat_command(data_dir),
         "http": [sys.executable, "-m", "aragog.cli", "serve"],
@@ -168,6 +172,11 @@ def celery(*arguments: str) -> list[str]:
 def worker_command(role: str) -> list[str]:
     """The command line of a worker of that role; the roles are those of workers/roles.py."""
     return [sys.executable, "-m", "workers", role]
+
+
+def release_command(pid: int) -> list[str]:
+    """The command line that gives back the jobs of a killed worker at once."""
+    return [sys.executable, "-m", "aragog.cli", "queue", "release", worker_name(pid)]
 
 
 def beat_command(data_dir: Path) -> list[str]:

@@ -10,7 +10,7 @@ from aragog.urlstore.schedule.budget_state import BudgetState
 from aragog.urlstore.schedule.freshness import SAMPLE, Freshness, freshness
 from aragog.urlstore.write_clock import WriteClock
 from aragog.zen.adjacency.compaction import Compactor
-from aragog.zen.tables import Tables
+from aragog.zen.graph import Zen
 
 
 class Maintenance:
@@ -18,18 +18,18 @@ class Maintenance:
 
     def __init__(
         self,
-        tables: Tables,
+        zen: Zen,
         content: ContentStore,
         merger: AliasMerger,
         compactor: Compactor,
         clock: WriteClock,
     ) -> None:
-        self._tables = tables
+        self._zen = zen
         self._content = content
         self._merger = merger
         self._compactor = compactor
         self._clock = clock
-        self._positions = BudgetState(tables)
+        self._positions = BudgetState(zen)
         self._freshness: tuple[int, dict[str, Freshness]] = (0, {})
 
     def compact_links(self, limit: int = 1000) -> CompactionReport:
@@ -52,7 +52,7 @@ class Maintenance:
         that nothing points to is removed after another `grace_s`.
         """
         repair = Repair(
-            self._tables,
+            self._zen,
             self._content,
             self._merger,
             self._compactor,
@@ -72,7 +72,7 @@ class Maintenance:
         now_ms = self._clock.clock.now_ms()
         at_ms, found = self._freshness
         if not 0 <= now_ms - at_ms < cached_s * 1000:
-            found = freshness(self._tables, now_ms, sample)
+            found = freshness(self._zen, now_ms, sample)
             self._freshness = (now_ms, found)
         return found
 

@@ -25,10 +25,12 @@ from aragog.urlstore.pages.nodes import alias_of, text
 from aragog.urlstore.pages.tombstones import Tombstones
 from aragog.urlstore.schedule.due_index import DueIndex, due_put
 from aragog.zen.adjacency.compaction import Compactor
-from aragog.zen.codec import ID_BYTES, IN, after, edge_prefix, read_due_key, read_edge_key
-from aragog.zen.graph import COUNTS, Schema, Zen, count_column
+from aragog.zen.codec import ID_BYTES, IN
+from aragog.zen.graph import COUNTS, Zen, count_column
+from aragog.zen.indexes import DueEntry
+from aragog.zen.mutations import Mutation
 from aragog.zen.node_ids import node_id
-from aragog.zen.tables import Put, Row, Salvaged, Tables, newest_ms
+from aragog.zen.properties import Row, Salvaged, newest_ms
 
 GRACE_S = 600.0
 _TELL_EVERY = 256
@@ -54,7 +56,7 @@ class Repair:
 
     def __init__(
         self,
-        tables: Tables,
+        zen: Zen,
         content: ContentStore,
         aliases: AliasMerger,
         folder: Compactor,
@@ -62,12 +64,12 @@ class Repair:
         *,
         grace_s: float = GRACE_S,
     ) -> None:
-        self._tables = tables
+        self._zen = zen
         self._content = content
         self._aliases = aliases
         self._folder = folder
-        self._due = DueIndex(tables)
-        self._tombstones = Tombstones(tables)
+        self._due = DueIndex(zen)
+        self._tombstones = Tombstones(zen)
         self._clock = clock
         self._grace_s = grace_s
         self._counted: set[int] = set()
@@ -78,21 +80,23 @@ class Repair:
 
     def run(self, progress: Progress | None = None) -> RepairReport:
         """Replace damaged files; walk nodes, then each index, then content, then posting lists."""
-        salvaged = self._tables.salvage()
+        salvaged = self._zen.salvage()
         if salvaged:
             self._tombstones.mend(self._now_ms())
             self._tombstones.current()
         self._replaced = frozenset[int]().union(*(file.first_bytes for file in salvaged))
-        steps: list[tuple[str, Callable[[bytes, Row], None]]] = [
-            ("n", self._node),
-            ("d", self._due_row),
-            ("h", self._host_row),
-            ("e", self._edge),
-        ]
-        for table, mend in steps:
-            for key, row in self._tables[table].scan(b"", None):
-                mend(key, row)
-                self._step(table, progress)
+        for key, row in self._zen.nodes.walk():
+            self._node(key, row)
+            self._step("n", progress)
+        for entry in self._zen.due_times.walk():
+            self._due_row(entry)
+            self._step("d", progress)
+        for position, row in self._zen.hosts.walk():
+            self._host_row(position, row)
+            self._step("h", progress)
+        for end in self._zen.edge_ends.walk():
+            self._edge(*end)
+            self._step("e", progress)
         self._objects(progress)
         self._lists(progress)
         return RepairReport(dict(self._walked), dict(self._mended), salvaged)
@@ -111,7 +115,8 @@ class Repair:
             self._count(key, column[-1:], edge_type)
         if url is None or node_id(url) != key:
             if nodes.SENTINEL not in row and not kept and not self._young(row):
-                self._drop("n", key, row, "node without a URL")
+                self._zen.nodes.drop(key, at_ms=newest_ms(row))
+                self._mended["node without a URL"] += 1
             return
         removed = text(row, nodes.REMOVED)
         if removed and removed.encode() == nodes.TAKEN_DOWN:
@@ -122,21 +127,21 @@ class Repair:
             return
         canonical = alias_of(row, url)
         shown = canonical is not None or nodes.SENTINEL in row
-        if shown and not self._tables["h"].get(host_put(url, 0)[1]):
+        if shown and not self._zen.hosts.has(url):
             self._put(host_put(url, self._now_ms()), "host row missing")
         if canonical is not None:
             self._alias(url, canonical, row)
             return
         due = text(row, nodes.DUE)
-        if due and not self._tables["d"].get(due_put(url, int(due), 0)[1]):
+        if due and not self._zen.due_times.has(key, int(due)):
             self._put(due_put(url, int(due), self._now_ms()), "due row missing")
         self._object_of(url, row)
 
     def _alias(self, url: str, canonical: str, row: Row) -> None:
         edge, mark = alias_puts(url, canonical, self._now_ms())
-        if not self._tables["e"].get(edge[1]):
+        if not self._zen.edge_ends.has(node_id(canonical), IN, ALIAS, node_id(url)):
             self._put(edge, "alias edge missing")
-        if not self._tables["n"].get(mark[1], [nodes.ALIASED]):
+        if not self._zen.nodes.get(node_id(canonical), [nodes.ALIASED]):
             self._put(mark, "word of aliases missing")
         if not self._young(row) and self._aliases.has_own(url, row):
             self._aliases.settle(url, self._now_ms())
@@ -149,25 +154,27 @@ class Repair:
         stored = self._content.get(key)
         if stored is not None and content_hash(stored[0]) == text(row, nodes.CONTENT_HASH):
             return
-        fresh = self._tables["n"].get(node_id(url), nodes.CONTENT)
+        fresh = self._zen.nodes.get(node_id(url), nodes.CONTENT)
         if fresh.get(nodes.CONTENT_HASH) != row.get(nodes.CONTENT_HASH) or self._young(fresh):
             return
         at_ms = row[nodes.CONTENT_KEY].at_ms
-        self._tables["n"].delete(node_id(url), nodes.CONTENT, at_ms=at_ms)
+        self._zen.nodes.delete(node_id(url), nodes.CONTENT, at_ms=at_ms)
         # Nothing to read is better than something wrong; the next fetch brings it back.
         self._due.schedule(url, self._now_ms(), self._now_ms())
         self._mended["content missing or damaged"] += 1
 
-    def _due_row(self, key: bytes, row: Row) -> None:
-        due_at_ms, its = read_due_key(key)
-        node = self._tables["n"].get(its, [nodes.DUE])
+    def _due_row(self, entry: DueEntry) -> None:
+        due_at_ms, its, row = entry
+        node = self._zen.nodes.get(its, [nodes.DUE])
         if text(node, nodes.DUE) != str(due_at_ms) and not self._young(row):
-            self._drop("d", key, row, "due row without its node")
+            self._zen.due_times.delete_many([(its, due_at_ms, newest_ms(row))])
+            self._mended["due row without its node"] += 1
 
     def _host_row(self, key: bytes, row: Row) -> None:
-        if not self._tables["n"].get(key[-ID_BYTES:], [nodes.URL]) and not self._young(row):
+        if not self._zen.nodes.get(key[-ID_BYTES:], [nodes.URL]) and not self._young(row):
             self._fetch_again(key[-ID_BYTES:], text(row, HOST_URL))
-            self._drop("h", key, row, "host row without its node")
+            self._zen.hosts.delete_at(key, at_ms=newest_ms(row))
+            self._mended["host row without its node"] += 1
 
     def _fetch_again(self, its: bytes, url: str | None) -> None:
         """A page whose node was lost with a damaged file is due now."""
@@ -178,34 +185,34 @@ class Repair:
             or node_id(url) != its
         ):
             return
-        if not text(self._tables["n"].get(its, [nodes.DUE]), nodes.DUE):
+        if not text(self._zen.nodes.get(its, [nodes.DUE]), nodes.DUE):
             self._due.schedule(url, self._now_ms(), self._now_ms())
             self._mended["page lost with a damaged file, due again"] += 1
 
-    def _edge(self, key: bytes, row: Row) -> None:
-        home_id, direction, edge_type, _, alias_id = read_edge_key(key)
+    def _edge(
+        self, home_id: bytes, direction: bytes, edge_type: int, alias_id: bytes, row: Row
+    ) -> None:
         # A type is counted if any node has a count of it.
         group = home_id, direction, edge_type
         if edge_type in self._counted and group != self._last:
             self._last = group
-            if not self._tables["n"].get(home_id, [count_column(direction, edge_type)]):
+            if not self._zen.nodes.get(home_id, [count_column(direction, edge_type)]):
                 self._count(*group)
         if direction != IN or edge_type != ALIAS or self._young(row):
             return
-        node = self._tables["n"].get(alias_id, [nodes.URL, nodes.CANONICAL])
+        node = self._zen.nodes.get(alias_id, [nodes.URL, nodes.CANONICAL])
         url = text(node, nodes.URL)
         canonical = alias_of(node, url) if url else None
         if canonical is None or node_id(canonical) != home_id:
-            self._drop("e", key, row, "alias edge without its pointer")
+            self._zen.edge_ends.delete(home_id, IN, ALIAS, alias_id, at_ms=newest_ms(row))
+            self._mended["alias edge without its pointer"] += 1
 
     def _count(self, key: bytes, direction: bytes, edge_type: int) -> None:
         """A node's count of edges, unless some were written so lately that it may yet come."""
-        prefix = edge_prefix(key, direction, edge_type)
-        with closing(self._tables["e"].scan(prefix, after(prefix))) as rows:
-            if any(self._young(row) for _, row in rows):
+        with closing(self._zen.edge_ends.of(key, direction, edge_type)) as ends:
+            if any(self._young(row) for _, row in ends):
                 return
-        zen = Zen(self._tables, Schema(counted=(edge_type,)), self._clock)
-        if zen.recount(key, direction, edge_type):
+        if self._zen.counting(edge_type).recount(key, direction, edge_type):
             self._mended["edges counted wrongly"] += 1
 
     def _objects(self, progress: Progress | None) -> None:
@@ -227,7 +234,7 @@ class Repair:
 
     def _points_to(self, key: str) -> bool:
         # A content key begins with the id of its node: both are cut from one hash.
-        node = self._tables["n"].get(bytes.fromhex(key)[:ID_BYTES], [nodes.CONTENT_KEY])
+        node = self._zen.nodes.get(bytes.fromhex(key)[:ID_BYTES], [nodes.CONTENT_KEY])
         return text(node, nodes.CONTENT_KEY) == key
 
     def _lists(self, progress: Progress | None) -> None:
@@ -238,12 +245,8 @@ class Repair:
         limit_ms = self._now_ms() - self._grace_s * 1000
         return any(cell.at_ms > limit_ms for cell in row.values())
 
-    def _put(self, put: Put, problem: str) -> None:
-        self._tables.write([put])
-        self._mended[problem] += 1
-
-    def _drop(self, table: str, key: bytes, row: Row, problem: str) -> None:
-        self._tables[table].delete(key, at_ms=newest_ms(row))
+    def _put(self, put: Mutation, problem: str) -> None:
+        self._zen.mutate([put])
         self._mended[problem] += 1
 
     def _now_ms(self) -> int:

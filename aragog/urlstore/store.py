@@ -37,6 +37,7 @@ from aragog.urlstore.schedule.schedule import Schedule
 from aragog.urlstore.write_clock import WriteClock
 from aragog.zen.adjacency.compaction import Compactor
 from aragog.zen.adjacency.outlink_writer import OutlinkWriter
+from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Tables
 
@@ -58,6 +59,7 @@ class UrlStore:
         feed: changes of pages, and webhooks.
         takedowns: what was taken down, and must not be stored again.
         maintenance: compaction, repair, freshness.
+        zen: the graph under it.
         formats: how the bytes of each field are decoded.
     """
 
@@ -70,32 +72,32 @@ class UrlStore:
         refresh: RefreshSettings | None = None,
     ) -> None:
         write_clock = WriteClock(clock)
-        nodes = Nodes(tables)
-        tombstones = Tombstones(tables)
+        self.zen = zen = Zen(tables, clock=write_clock.clock)
+        nodes = Nodes(zen)
+        tombstones = Tombstones(zen)
         outlinks = OutlinkWriter(tables, settings.inlinks, write_clock.clock)
         compactor = Compactor(tables, write_clock.clock)
-        merger = AliasMerger(tables, content, outlinks, refresh)
+        merger = AliasMerger(zen, content, outlinks, refresh)
         takedown = Takedown(
-            tables, content, outlinks, merger, Hosts(tables), compactor, tombstones
+            zen, content, outlinks, merger, Hosts(zen), compactor, tombstones
         )  # fmt: skip
         writer = PageWriter(
-            tables, content, settings, outlinks, merger, refresh, write_clock.clock,
+            zen, content, settings, outlinks, merger, refresh, write_clock.clock,
             refuses=tombstones.refuses,
         )  # fmt: skip
-        self._tables = tables
         self._nodes = nodes
         self.takedowns = Takedowns(takedown, tombstones, nodes, write_clock, self.serves)
-        self.pages = Pages(tables)
-        self.fields = Fields(tables, settings, self.takedowns, write_clock)
+        self.pages = Pages(zen)
+        self.fields = Fields(zen, settings, self.takedowns, write_clock)
         self.links = Links(
-            LinkReader(tables, outlinks, merger), outlinks, nodes, self.takedowns, write_clock
+            LinkReader(zen, outlinks, merger), outlinks, nodes, self.takedowns, write_clock
         )
         self.aliases = Aliases(merger, nodes, self.takedowns, write_clock)
-        self.schedule = Schedule(tables, self.takedowns, write_clock)
-        self.feed = Feed(tables, write_clock)
-        self.maintenance = Maintenance(tables, content, merger, compactor, write_clock)
+        self.schedule = Schedule(zen, self.takedowns, write_clock)
+        self.feed = Feed(zen, write_clock)
+        self.maintenance = Maintenance(zen, content, merger, compactor, write_clock)
         self.formats = FieldFormats(settings.field_formats)
-        self._content = PageContent(tables, content, self.takedowns, write_clock)
+        self._content = PageContent(zen, content, self.takedowns, write_clock)
         self._batches = PageBatchWriter(writer, self.takedowns, write_clock)
 
     def get(
@@ -215,12 +217,12 @@ class UrlStore:
 
         False while it lies in a damaged file, which `maintenance.repair` replaces.
         """
-        return self._tables.serves(node_id(url)[0])
+        return self.zen.serves(node_id(url)[0])
 
     def check(self) -> list[str]:
         """Problems of the tables, one line each with the remedy; empty: there are none."""
-        return self._tables.check()
+        return self.zen.check()
 
     def close(self) -> None:
         """Close the tables' files and connections."""
-        self._tables.close()
+        self.zen.close()

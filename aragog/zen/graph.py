@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import NotUnique
+from aragog.zen.adjacency.segments import Segments
 from aragog.zen.codec import (
     BUCKETS,
     ID_BYTES,
@@ -30,7 +31,12 @@ from aragog.zen.codec import (
     read_edge_key,
     unique_key,
 )
-from aragog.zen.tables import Row, Tables, newest_ms
+from aragog.zen.edges import EdgeEnds
+from aragog.zen.indexes import DueTimes, HostIndex
+from aragog.zen.log import TimeLog
+from aragog.zen.nodes import NodeStore
+from aragog.zen.registry import Registry
+from aragog.zen.tables import Row, Salvaged, Tables, newest_ms
 
 MAX_LIMIT = 6000
 """Edges or nodes one call gives."""
@@ -39,6 +45,9 @@ _CLAIM_MS = 10_000
 """How long a claimed value waits for its property to be set."""
 
 _SENTINEL = b"m:_"
+_CANONICAL_URL = b"s:canonical_url"
+CANONICAL_URL = "canonical_url"
+"""The property of an alias that names the URL of the node which stands for it."""
 _EDGE = b"p:_"
 _ID = b"i:id"
 
@@ -74,13 +83,60 @@ class Edges(NamedTuple):
     cursor: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
 class Zen:
-    """A graph. Ids are 16 bytes, uniform; any number of processes may hold one."""
+    """
+    A graph. Ids are 16 bytes, uniform; any number of processes may open one.
 
-    tables: Tables
-    schema: Schema = field(default_factory=Schema)
-    clock: Clock = field(default_factory=SystemClock)
+    Attributes:
+        nodes: properties of nodes with their times.
+        edge_ends: edges that are listed from one end only.
+        due_times, hosts: the indexes that are kept in order.
+        posting_lists: inlinks in packed adjacency.
+        registry: small named records.
+        log: entries in the order of time.
+    """
+
+    def __init__(
+        self, tables: Tables, schema: Schema | None = None, clock: Clock | None = None
+    ) -> None:
+        self.tables = tables
+        self.schema = schema or Schema()
+        self.clock = clock or SystemClock()
+        self.nodes = NodeStore(tables)
+        self.edge_ends = EdgeEnds(tables)
+        self.due_times = DueTimes(tables)
+        self.hosts = HostIndex(tables)
+        self.posting_lists = Segments(tables)
+        self.registry = Registry(tables)
+        self.log = TimeLog(tables)
+        self.mutate = tables.write
+        """Write mutations (`aragog.zen.mutations`) in as few round trips as the engine can."""
+
+    # The engine
+
+    def serves(self, first_byte: int) -> bool:
+        """Whether nodes whose ids begin with that byte can be written; see `repair`."""
+        return self.tables.serves(first_byte)
+
+    def counting(self, *edge_types: int) -> Zen:
+        """The same graph, with edges of these types counted."""
+        return Zen(self.tables, replace(self.schema, counted=edge_types), self.clock)
+
+    def check(self) -> list[str]:
+        """Problems of the engine, one line each with the remedy; empty: there are none."""
+        return self.tables.check()
+
+    def salvage(self) -> list[Salvaged]:
+        """Replace damaged files by new ones with every row that can be read."""
+        return self.tables.salvage()
+
+    def scrub(self) -> None:
+        """Remove deleted data from the disk, where the engine can; safe to repeat."""
+        self.tables.scrub()
+
+    def close(self) -> None:
+        """Close files and connections."""
+        self.tables.close()
 
     # Nodes
 
@@ -119,10 +175,18 @@ class Zen:
     def get_nodes(
         self, node_ids: Sequence[bytes], names: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:
-        """The same of many; one multi-get. Nodes that are not there are left out."""
-        columns = None if names is None else [_SENTINEL, *map(_column, names)]
+        """
+        The same of many; one multi-get. Nodes that are not there are left out.
+
+        An alias shows `canonical_url`: the URL of the node that stands for it.
+        """
+        columns = None if names is None else [_SENTINEL, _CANONICAL_URL, *map(_column, names)]
         found = self.tables["n"].get_many(node_ids, columns)
-        return {key: _properties(row, b"m:") for key, row in found.items() if _SENTINEL in row}
+        return {
+            key: _node_properties(row, names)
+            for key, row in found.items()
+            if _SENTINEL in row or _CANONICAL_URL in row
+        }
 
     def remove_node(self, node_id: bytes) -> None:
         """Remove a node, its edges in both directions, and what indexes say of it."""
@@ -329,7 +393,14 @@ class Zen:
 
 
 def _column(name: str) -> bytes:
-    return b"m:" + name.encode()
+    return _CANONICAL_URL if name == CANONICAL_URL else b"m:" + name.encode()
+
+
+def _node_properties(row: Row, names: Sequence[str] | None) -> dict[str, bytes]:
+    properties = _properties(row, b"m:")
+    if _CANONICAL_URL in row and (names is None or CANONICAL_URL in names):
+        properties[CANONICAL_URL] = row[_CANONICAL_URL].value
+    return properties
 
 
 def count_column(direction: bytes, edge_type: int) -> bytes:

@@ -1,1 +1,1 @@
-"""The measuring stick: the same pages crawled by aragog and by Scrapy, interleaved in one run."""
+"""Crawl the same pages with aragog and with Scrapy, interleaved in one run."""

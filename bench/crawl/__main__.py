@@ -1,7 +1,7 @@
 """
-`make bench`: 500 pages on 250 hosts of loopback, by aragog's whole path and by a Scrapy spider of
-the same duties, interleaved. CPU is that of all processes of each together (aragog: redis-server,
-workers, beat, the client), from the first URL to the last page stored and its links folded into
+`make bench`: crawl 500 pages on 250 loopback hosts with aragog and with a Scrapy spider that has the
+same tasks, interleaved. CPU is that of all processes together (aragog: redis-server, workers, beat,
+the client), from the first URL until the last page is stored and its links are compacted into
 inlinks, without start-up.
 
     python -m bench.crawl [--rounds 3] [--only aragog|scrapy]

@@ -1,8 +1,8 @@
 """
-Pages like those of the web: about 57 KB of HTML, 150-200 links, metadata in the head.
+Generate pages like those of the web: about 57 KB of HTML, 150-200 links, metadata in the head.
 
-Made from a seed, so that every run crawls the same bytes. Text is words of a Zipf-like draw, so
-that it compresses about as real prose does (4-5x).
+A seed makes every run crawl the same bytes. Words follow Zipf's law, so the text compresses about as
+well as real prose (4-5x).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-What a careful Scrapy user would write for the same duties; runs in .venv-bench.
+A Scrapy spider with the same tasks as aragog; runs in .venv-bench.
 
 robots.txt obeyed, title, canonical, all links through canonicalize_url, body gzipped to disk, one
 JSON line a page: `python scrapy_spider.py URLS_FILE PORT FOLDER`. Prints one JSON line: pages,

@@ -1,5 +1,5 @@
 """
-HTTP/1.1 for the read API: an asyncio protocol over httptools, nothing between it and the handlers.
+HTTP/1.1 for the read API: an asyncio protocol over httptools, without a framework.
 
 Measured beside the usual stacks: 14 µs of CPU a request with an empty handler, where uvicorn with a
 framework takes 53-60. Requests of one connection are answered in order; a connection with more than

@@ -1,5 +1,5 @@
 """
-A private S3 server (versitygw, Apache 2.0): for the tests, and for whoever wants to try it.
+A private S3 server (versitygw, Apache 2.0), for the tests and for trying it out.
 
     python -m deploy.s3 --folder var/s3 --port 9000 --bucket aragog
 

@@ -1,5 +1,5 @@
 """
-Two kinds of jobs. Each is a function and a section of jobs.toml.
+Two job types. Each is a function and a section of jobs.toml.
 
 Start a worker, then enqueue (a Redis on its usual port is expected; BROKER names another):
 
@@ -23,7 +23,7 @@ jobs = JobTypes.from_toml(app, Path(__file__).with_name("jobs.toml"))
 
 @jobs.job
 def resize(path: str, width: int) -> None:
-    """Fails for pictures that are not there (yet): the job waits, and runs again."""
+    """Raise if the picture does not exist (yet); the job then runs again later."""
     picture = Path(path)
     small = picture.with_suffix(f".{width}{picture.suffix}")
     small.write_bytes(picture.read_bytes()[:width])
@@ -31,6 +31,6 @@ def resize(path: str, width: int) -> None:
 
 @jobs.job
 def greet(name: str, into: str) -> None:
-    """Appends a greeting; run twice it greets twice, which is all right for a greeting."""
+    """Append a greeting. A second run appends a second one, which is acceptable here."""
     with Path(into).open("a", encoding="utf-8") as file:
         file.write(f"Hello, {name}!\n")

@@ -1,4 +1,4 @@
-"""Enqueues a few jobs; the folder for their work is the first argument."""
+"""Enqueue a few jobs. The first argument is the folder that they work in."""
 
 from __future__ import annotations
 

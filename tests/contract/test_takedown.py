@@ -163,7 +163,7 @@ def test_links_to_a_taken_down_host_are_not_stored(a_stand):
 def test_an_import_of_a_taken_down_host_is_told_by_number(a_stand):
     store = a_stand.store
     store.takedowns.take_down(host="gone.example")
-    writer = BulkWriter(store, a_stand.tables, StoreSettings(), a_stand.clock)
+    writer = BulkWriter(store, store.zen, StoreSettings(), a_stand.clock)
     problems = {}
 
     records = [

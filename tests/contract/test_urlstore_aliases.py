@@ -4,6 +4,7 @@ from itertools import permutations
 
 import pytest
 
+from aragog.zen.node_ids import node_id
 from tests.support.stores import NOW_MS, body, page
 
 HOUR_MS = 3_600_000
@@ -263,3 +264,14 @@ def test_a_temporary_redirect_to_a_canonical_url_undoes_none_of_its_aliases(a_st
 
     assert store.resolve(A) == B
     assert store.get(A).fields == {"t": b"1"}
+
+
+def test_the_graph_shows_an_alias_and_the_url_that_stands_for_it(a_stand):
+    a_stand.store.write_pages([page(A, final_url=A, canonical_url=B, fields={"title": b"x"})])
+
+    found = a_stand.store.zen.get_nodes([node_id(A), node_id(B)])
+    assert found[node_id(A)] == {"canonical_url": B.encode()}
+    assert found[node_id(B)]["title"] == b"x"
+    assert a_stand.store.zen.get_node(node_id(A), ["canonical_url"]) == {
+        "canonical_url": B.encode()
+    }

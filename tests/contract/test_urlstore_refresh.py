@@ -7,6 +7,7 @@ from aragog.errors import BadInput, TakenDown
 from aragog.urlstore.feed.changes import MAX_VALUE_BYTES, SETTLE_MS, Change, Changes, publish
 from aragog.urlstore.schedule.crawl_budget import Budget
 from aragog.urlstore.schedule.refresh_policy import DAY_S, HOUR_S, Seen
+from aragog.zen.graph import Zen
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, body, page
 
@@ -320,10 +321,10 @@ def test_a_change_whose_writing_was_slow_is_told_again_so_that_nobody_passes_it_
                 self.slow = False
 
     clock = ManualClock(NOW_MS)
-    tables = Slow(clock)
-    publish(tables, [Change(A, NOW_MS, "changed")], clock)
+    zen = Zen(Slow(clock))
+    publish(zen, [Change(A, NOW_MS, "changed")], clock)
     clock.advance_ms(SETTLE_MS)
-    feed = Changes(tables)
+    feed = Changes(zen)
 
     assert [c.url for c in feed.page(None, clock.now_ms(), 9).items] == [A, A]
 

@@ -9,12 +9,13 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
 import pytest
+
+from tests.support.waiting import wait_until
 
 SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 
@@ -38,7 +39,7 @@ class RabbitMQ:
     def url(self) -> str:
         return f"amqp://guest:guest@127.0.0.1:{self.port}//"
 
-    def start(self, timeout_s: float = 60.0) -> Self:
+    def start(self) -> Self:
         plugins = self.folder / "plugins"
         plugins.write_text("[].")
         config = self.folder / "rabbitmq.conf"
@@ -64,21 +65,23 @@ class RabbitMQ:
             self._node = subprocess.Popen(
                 [str(SERVER)], env=env, stdout=out, stderr=out, start_new_session=True
             )
-        self._wait(timeout_s)
+        try:
+            wait_until(self._accepts, every_s=0.1, otherwise=self._output)
+        except BaseException:
+            self.stop()
+            raise
         return self
 
-    def _wait(self, timeout_s: float) -> None:
-        until = time.monotonic() + timeout_s
-        while time.monotonic() < until and self._node is not None and self._node.poll() is None:
-            with (
-                contextlib.suppress(OSError),
-                socket.create_connection(("127.0.0.1", self.port), 1),
-            ):
-                return
-            time.sleep(0.1)
-        said = (self.folder / "out").read_text(errors="replace")[-2000:]
-        self.stop()
-        raise AssertionError(f"RabbitMQ did not start: {said}")
+    def _accepts(self) -> bool:
+        """Whether it takes connections; AssertionError when the node has ended."""
+        assert self._node is not None
+        assert self._node.poll() is None, self._output()
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
+
+    def _output(self) -> str:
+        return (self.folder / "out").read_text(errors="replace")[-2000:]
 
     def stop(self) -> None:
         """End the node and its epmd, both ours; what they wrote is thrown away anyway."""

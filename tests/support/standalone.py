@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from aragog.settings import Settings, load_settings
 from aragog.standalone import system
 from aragog.standalone.demo.settings import web
 from aragog.standalone.supervisor import Supervisor
+from tests.support.waiting import wait_until
 
 
 def free_port() -> int:
@@ -55,16 +55,15 @@ class Standalone:
             **options,
         )
 
-    def finish(self, client: Aragog, *, within_s: float = 150) -> None:
+    def finish(self, client: Aragog, *, within_s: float = 300) -> None:
         """Wait until nothing waits any more; children that died are started again meanwhile."""
-        until_s = time.monotonic() + within_s
-        while client.in_flight():
-            self.supervisor.check()
-            if time.monotonic() > until_s:
-                pytest.fail(
-                    f"{client.in_flight()} URLs still wait; {client.counters()}\n{self.logs()}"
-                )
-            time.sleep(0.1)
+        wait_until(
+            lambda: not client.in_flight(),
+            within_s,
+            every_s=0.1,
+            meanwhile=self.supervisor.check,
+            otherwise=lambda: f"{client.in_flight()} wait; {client.counters()}\n{self.logs()}",
+        )
 
     def logs(self) -> str:
         """The end of every child's log."""

@@ -22,6 +22,7 @@ def wait_until(
     within_s: float = WITHIN_S,
     *,
     every_s: float = EVERY_S,
+    meanwhile: Callable[[], object] | None = None,
     otherwise: Callable[[], object] | str = "",
 ) -> Found:
     """
@@ -30,14 +31,18 @@ def wait_until(
     Args:
         within_s: the limit; AssertionError after it, with the condition's place and last value.
         every_s: the pause between two calls, for conditions that cost something.
+        meanwhile: called before each call, such as a supervisor's restart of what died.
         otherwise: what else the failure should say, such as the text of a log.
     """
     until_s = time.monotonic() + within_s
-    while not (found := condition()):
+    while True:
+        if meanwhile is not None:
+            meanwhile()
+        if found := condition():
+            return found
         if time.monotonic() > until_s:
             code = getattr(condition, "__code__", None)
             where = f"{code.co_filename}:{code.co_firstlineno}" if code else repr(condition)
             more = otherwise() if callable(otherwise) else otherwise
             raise AssertionError(f"{found!r} after {within_s:g} s at {where}\n{more}".rstrip())
         time.sleep(every_s)
-    return found

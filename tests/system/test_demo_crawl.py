@@ -1,7 +1,6 @@
 """The main job from outside: the demo web fetched, canonicalized, stored and served."""
 
 import json
-import time
 import urllib.error
 import urllib.request
 from urllib.parse import quote
@@ -10,6 +9,7 @@ import pytest
 
 from aragog.client import Aragog
 from tests.support.standalone import standalone
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
@@ -116,15 +116,11 @@ def test_content_comes_back_as_it_was_sent(crawled):
 
 
 def test_inlinks_are_folded_from_the_journal(crawled):
-    until_s = time.monotonic() + 60
-    links: list[str] = []
-    while "http://news.test/" not in links and time.monotonic() < until_s:
-        time.sleep(0.5)
+    def linking():
         told = crawled.aragog("links", "http://news.test/paper-maps", "--in")
-        links = [line.split("\t")[0] for line in told.stdout.splitlines()]
+        return {line.split("\t")[0] for line in told.stdout.splitlines()}
 
-    assert "http://news.test/" in links
-    assert "http://news.test/city-bees" in links
+    wait_until(lambda: linking() >= {"http://news.test/", "http://news.test/city-bees"})
 
 
 def test_outlinks_carry_their_text(crawled):
@@ -152,18 +148,16 @@ def test_the_read_api_says_what_is_wrong(crawled):
 
 def test_flower_shows_the_workers(crawled):
     port = crawled.settings.serving.flower_port
-    until_s = time.monotonic() + 60
-    page = ""
-    while "canonicalize@" not in page and time.monotonic() < until_s:
-        time.sleep(0.5)
+
+    def lists_all():
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/workers", timeout=10) as answer:
                 page = answer.read().decode()
         except (urllib.error.URLError, TimeoutError):
-            continue
+            return False
+        return all(f"{role}@" in page for role in ("fetch", "robots", "canonicalize", "store"))
 
-    for role in ("fetch", "robots", "canonicalize", "store"):
-        assert f"{role}@" in page
+    wait_until(lists_all, every_s=0.5, otherwise=crawled.logs)
 
 
 def test_nothing_ended_in_a_traceback(crawled):

@@ -145,6 +145,42 @@ def test_s3_is_asked_with_the_credentials(examine, s3_settings, monkeypatch):
     assert "content" in examine(**variables)
 
 
+@pytest.mark.hbase
+def test_each_gateway_of_hbase_is_asked_by_itself(examine, hbase_settings, all_hbase_tables):
+    dead = f"127.0.0.1:{free_port()}"
+    variables = {
+        "ARAGOG_STORE__ENGINE": "hbase",
+        "ARAGOG_STORE__HBASE_PREFIX": hbase_settings.hbase_prefix,
+        "ARAGOG_STORE__HBASE_GATEWAYS": ",".join(hbase_settings.hbase_gateways),
+        # Together with hbase, files of one machine would be a finding of their own.
+        "ARAGOG_CONTENT__ENGINE": "folder",
+    }
+    assert {part for part in examine(**variables) if part.startswith("hbase")} == set()
+    for gateway in hbase_settings.hbase_gateways:
+        assert f"hbase {gateway}" in examine.output
+
+    gateways = ",".join((dead, *hbase_settings.hbase_gateways))
+    one_dead = examine(**variables | {"ARAGOG_STORE__HBASE_GATEWAYS": gateways})
+    no_tables = examine(**variables | {"ARAGOG_STORE__HBASE_PREFIX": "nobody_"})
+
+    assert [part for part in one_dead if part.startswith("hbase")] == [f"hbase {dead}"]
+    assert "create-tables" in no_tables[f"hbase {hbase_settings.hbase_gateways[0]}"]
+
+
+@pytest.mark.rabbitmq
+def test_a_rabbitmq_broker_answers_or_is_found_without_its_password(examine, rabbitmq):
+    assert "broker.url" not in examine(ARAGOG_BROKER__URL=rabbitmq.url)
+    assert "answers" in examine.output
+
+    wrong_password = rabbitmq.url.replace("guest:guest", "guest:hunter2")
+    refused = examine(ARAGOG_BROKER__URL=wrong_password)
+    dead = examine(ARAGOG_BROKER__URL=f"amqp://guest:hunter2@127.0.0.1:{free_port()}//")
+
+    assert "does not answer" in refused["broker.url"]
+    assert "does not answer" in dead["broker.url"]
+    assert "hunter2" not in str(refused) + str(dead)
+
+
 def test_a_broken_sqlite_file_is_named(examine, tmp_path):
     folder = tmp_path / "var" / "store"
     folder.mkdir(parents=True)

@@ -2,12 +2,12 @@
 
 import os
 import sys
-import time
 
 import pytest
 
 from aragog.standalone import leftovers
 from aragog.standalone.supervisor import CHILDREN, Child, Supervisor, is_ready, running_pid
+from tests.support.waiting import wait_until
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
 
@@ -20,17 +20,14 @@ def supervisor(small_disk):
     made.stop()
 
 
-def restarted(supervisor, child, *, within_s=10):
+def restarted(supervisor, child):
     """Kill the child and check until it runs again."""
     child.process.kill()
     child.process.wait()
-    until_s = time.monotonic() + within_s
-    while time.monotonic() < until_s:
-        supervisor.check()
-        if child.process is not None and child.process.poll() is None:
-            return True
-        time.sleep(0.05)
-    return False
+    return wait_until(
+        lambda: child.process is not None and child.process.poll() is None,
+        meanwhile=supervisor.check,
+    )
 
 
 def noted(supervisor):
@@ -76,14 +73,7 @@ def test_a_program_that_cannot_be_started_now_is_tried_again(supervisor, tmp_pat
     program.unlink()
     child.process.kill()
     child.process.wait()
-    until_s = time.monotonic() + 10
-    while child.restarts < 2 and time.monotonic() < until_s:
-        supervisor.check()
-        time.sleep(0.05)
+    wait_until(lambda: child.restarts >= 2, meanwhile=supervisor.check)
     program.symlink_to(sys.executable)
 
-    while child.process is None and time.monotonic() < until_s:
-        supervisor.check()
-        time.sleep(0.05)
-
-    assert child.process is not None
+    wait_until(lambda: child.process is not None, meanwhile=supervisor.check)

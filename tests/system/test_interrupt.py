@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 
 import pytest
@@ -17,6 +16,7 @@ from aragog.settings import load_settings
 from aragog.standalone.supervisor import running_pid
 from tests.support.origin import Origin, answer, page
 from tests.support.standalone import free_port
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
@@ -58,13 +58,6 @@ def start(environ, *arguments):
     )
 
 
-def until(condition, within_s=90):
-    until_s = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < until_s
-        time.sleep(0.1)
-
-
 def in_flight(settings):
     try:
         with Aragog(settings) as client:
@@ -78,7 +71,7 @@ def test_ctrl_c_in_the_middle_of_a_crawl_and_up_again_goes_on(origin, environ, t
     (tmp_path / "urls").write_text("\n".join(URLS))
 
     process = start(environ, "run", str(tmp_path / "urls"))
-    until(lambda: len(origin.seen) > 80 and in_flight(settings))
+    wait_until(lambda: len(origin.seen) > 80 and in_flight(settings))
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
 
@@ -88,8 +81,8 @@ def test_ctrl_c_in_the_middle_of_a_crawl_and_up_again_goes_on(origin, environ, t
     assert running_pid(tmp_path / "var" / "run") is None
 
     again = start(environ, "up")
-    until(lambda: running_pid(tmp_path / "var" / "run") and in_flight(settings))
-    until(lambda: not in_flight(settings))
+    wait_until(lambda: running_pid(tmp_path / "var" / "run") and in_flight(settings))
+    wait_until(lambda: not in_flight(settings))
     os.killpg(again.pid, signal.SIGINT)
     _, err = again.communicate(timeout=60)
 

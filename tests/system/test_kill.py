@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import time
 from collections import Counter
 
 import pytest
@@ -12,6 +11,7 @@ from aragog.bootstrap import url_store
 from aragog.client import Aragog
 from tests.support.origin import Origin, answer, page
 from tests.support.standalone import standalone
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
@@ -47,9 +47,9 @@ def test_every_page_is_stored_although_workers_are_killed():
         with Aragog(system.settings) as client:
             client.enqueue(urls)
             for role, left in (("fetch", 1600), ("canonicalize", 1100), ("store", 600)):
-                while client.in_flight() > left:
-                    system.supervisor.check()
-                    time.sleep(0.02)
+                wait_until(
+                    lambda left=left: client.in_flight() <= left, meanwhile=system.supervisor.check
+                )
                 kill(system, role)
             assert client.in_flight()
             system.finish(client)

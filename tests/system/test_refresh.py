@@ -1,6 +1,5 @@
 """Pages are fetched again for as long as they are there and somebody holds them."""
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ from aragog.urlstore.records import Record
 from tests.support.origin import Origin, Request, Wire, answer
 from tests.support.origin import page as html
 from tests.support.standalone import Standalone, standalone
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
@@ -82,11 +82,7 @@ def watched(system: Standalone, client: Aragog, shop: Shop, origin: Origin) -> S
     stopped_at: dict[str, int] = {}
 
     def until(what: Callable[[], object]) -> None:
-        end_s = time.monotonic() + 120
-        while not what():
-            system.supervisor.check()
-            assert time.monotonic() < end_s, system.logs()
-            time.sleep(0.1)
+        wait_until(what, every_s=0.1, meanwhile=system.supervisor.check, otherwise=system.logs)
 
     def price() -> bytes | None:
         record = store.get(PRICED)

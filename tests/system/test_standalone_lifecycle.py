@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from aragog.settings import Settings, load_settings
 from aragog.standalone import leftovers
 from aragog.standalone.supervisor import running_pid
 from tests.support.standalone import free_port
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
@@ -64,10 +64,7 @@ class Machine:
 
     def finish(self, urls):
         """Wait until nothing waits; the outcomes of `urls` in the store."""
-        until_s = time.monotonic() + 150
-        while self.in_flight():
-            assert time.monotonic() < until_s, f"{self.in_flight()} wait\n{self.logs()}"
-            time.sleep(0.2)
+        wait_until(lambda: not self.in_flight(), 240, every_s=0.2, otherwise=self.logs)
         store = url_store(self.settings)
         records = store.get_many(urls)
         store.close()
@@ -94,8 +91,7 @@ class Machine:
 
     def stored(self, at_least):
         """Wait until so many of what was enqueued last were stored."""
-        while self.in_flight() > HOSTS * PAGES - at_least:
-            time.sleep(0.02)
+        wait_until(lambda: self.in_flight() <= HOSTS * PAGES - at_least, otherwise=self.logs)
 
 
 @pytest.fixture(scope="module")
@@ -119,13 +115,8 @@ def machine(demo_web):
         leftovers.end(found.folder / "run" / "children")
 
 
-def gone(pids, within_s=10):
-    until_s = time.monotonic() + within_s
-    left = list(pids)
-    while left and time.monotonic() < until_s:
-        left = [pid for pid in left if leftovers._started(pid)]
-        time.sleep(0.05)
-    return not left
+def gone(pids):
+    return wait_until(lambda: not any(leftovers._started(pid) for pid in pids))
 
 
 def test_what_up_shows_answers_when_it_says_so(machine):
@@ -187,10 +178,7 @@ def test_a_child_that_is_killed_is_started_again(machine, name):
         os.killpg(pid, signal.SIGKILL)
 
     assert machine.finish(urls) == {"Gone": len(urls)}
-    until_s = time.monotonic() + 10
-    while not set(machine.named(name)) - set(killed) and time.monotonic() < until_s:
-        time.sleep(0.1)
-    assert set(machine.named(name)) - set(killed)
+    wait_until(lambda: set(machine.named(name)) - set(killed), every_s=0.1)
 
 
 @pytest.mark.parametrize("everything", [False, True], ids=["supervisor", "everything"])

@@ -7,8 +7,8 @@ import pickle
 import pytest
 
 from aragog.errors import ConfigError
+from aragog.secret import Secret, SecretUrl, reveal, without_password
 from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings, load_settings
-from aragog.settings.secret import Secret, SecretUrl, reveal, without_password
 
 PASSWORD = "hunter2"
 URLS = (

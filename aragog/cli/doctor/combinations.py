@@ -7,9 +7,10 @@ import socket
 from collections.abc import Iterator
 
 from aragog.cli.doctor.finding import Finding, Patient
-from aragog.cli.doctor.servers import address_of, redis_servers
+from aragog.cli.doctor.servers import redis_servers
 from aragog.fetcher.user_agent import has_contact
 from aragog.pinlater.brokers import kind_of
+from aragog.redis_kit.address import server_name
 
 
 def check_agent(patient: Patient) -> Iterator[Finding]:
@@ -48,10 +49,10 @@ def _shared(patient: Patient) -> Iterator[str]:
     """The host of every server that workers share; a socket's is this machine."""
     broker = patient.resolved.broker.url
     if kind_of(broker) == "rabbitmq":
-        yield address_of(broker).rpartition(":")[0]
+        yield server_name(broker).rpartition(":")[0]
     for url in redis_servers(patient.resolved):
-        where = address_of(url)
-        yield "localhost" if where.startswith("/") else where.rpartition(":")[0]
+        for where in server_name(url).rpartition("@")[2].split(","):
+            yield "localhost" if where.startswith("/") else where.rpartition(":")[0]
 
 
 def is_this_machine(host: str) -> bool:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 import redis
 from kombu.connection import Connection
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from aragog.bootstrap import components
 from aragog.cli.doctor.finding import Finding, Patient
 from aragog.dashboard.tables import concerns, queue_rows
+from aragog.errors import ConfigError
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.brokers import kind_of, limitations
+from aragog.redis_kit.address import server_name
+from aragog.redis_kit.connect import connect
+from aragog.secret import reveal, without_password
 from aragog.settings import Settings
-from aragog.settings.secret import reveal, without_password
 from aragog.standalone.redis_server import find_redis_server
 
 TIMEOUT_S = 3.0
@@ -36,7 +36,7 @@ def check_redis(patient: Patient) -> Iterator[Finding]:
         return
     for url, roles in redis_servers(patient.resolved).items():
         part = "redis" if len(roles) > 1 else roles[0]
-        yield from _server(url, f"{part} {address_of(url)}")
+        yield from _server(url, f"{part} {server_name(url)}")
 
 
 def redis_servers(resolved: Settings) -> dict[str, list[str]]:
@@ -51,18 +51,10 @@ def redis_servers(resolved: Settings) -> dict[str, list[str]]:
     named += [("broker.shards", url) for url in resolved.broker.shards]
     found: dict[str, tuple[str, list[str]]] = {}
     for setting, url in named:
-        _, settings = found.setdefault(address_of(url), (reveal(url), []))
+        _, settings = found.setdefault(server_name(url), (reveal(url), []))
         if setting not in settings:
             settings.append(setting)
     return dict(found.values())
-
-
-def address_of(url: str) -> str:
-    """`host:port` or path of a server: what one server has in common in all URLs."""
-    place = urlsplit(reveal(url).replace("redis+socket://", "unix://"))
-    if place.scheme == "unix":
-        return place.path
-    return f"{place.hostname or 'localhost'}:{place.port or 6379}"
 
 
 def _server(url: str, part: str) -> Iterator[Finding]:
@@ -72,7 +64,7 @@ def _server(url: str, part: str) -> Iterator[Finding]:
             asked_s = time.time()
             seconds, micros = client.time()
             now_s = (asked_s + time.time()) / 2
-    except (redis.RedisError, OSError, ValueError) as error:
+    except (redis.RedisError, OSError, ConfigError) as error:
         yield Finding(part, well=False, text=f"does not answer: {type(error).__name__}")
         return
     yield _memory(part, memory, str(server["redis_version"]))
@@ -88,13 +80,8 @@ def clock_findings(part: str, ahead_s: float) -> Iterator[Finding]:
 
 
 def client_of(url: str) -> redis.Redis:
-    """A client that does not wait long and does not try again."""
-    return redis.Redis.from_url(
-        reveal(url).replace("redis+socket://", "unix://"),
-        socket_timeout=TIMEOUT_S,
-        socket_connect_timeout=TIMEOUT_S,
-        retry=Retry(NoBackoff(), 0),
-    )
+    """A client with a short timeout that does not retry."""
+    return connect(url, timeout_s=TIMEOUT_S, connect_timeout_s=TIMEOUT_S, attempts=1)
 
 
 def _memory(part: str, info: dict[str, Any], version: str) -> Finding:

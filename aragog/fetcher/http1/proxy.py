@@ -14,7 +14,7 @@ from aragog.errors import ConfigError
 from aragog.fetcher.faults import TransportError
 from aragog.fetcher.http1.connection import Address
 from aragog.fetcher.request import basic_auth_header
-from aragog.settings.secret import reveal, without_password
+from aragog.secret import reveal, without_password
 
 
 class Proxy:

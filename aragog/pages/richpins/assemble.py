@@ -167,7 +167,10 @@ def _subject(sources: Sources) -> tuple[_Kind | None, list[Node]]:
 _LEAST = 20
 
 
-_PRICE_TAGS = ("product:price:amount", "product:sale_price:amount", "og:price:amount")
+_PRICE_TAGS = (
+    "product:price:amount", "product:sale_price:amount", "og:price:amount", "og:price",
+    "product:price",
+)  # fmt: skip
 
 
 def _kind_by_tags(sources: Sources, og_type: str) -> _Kind | None:

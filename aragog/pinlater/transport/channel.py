@@ -27,9 +27,10 @@ from aragog.pinlater.claims import TAG, ClaimRegistry, claims_for
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.consumer import BlockingPoller, JobConsumer
 from aragog.pinlater.models import Claimed, JobState, Sizes
-from aragog.pinlater.shard import MAX_BATCH, RedisShard, our_errors
+from aragog.pinlater.shard import MAX_BATCH, RedisShard
 from aragog.pinlater.transport import envelope
 from aragog.pinlater.transport.publishing import JobBatch
+from aragog.redis_kit.errors import redis_errors
 
 logger = logging.getLogger(__name__)
 
@@ -225,7 +226,7 @@ class Channel(stock.Channel):
 
     def _brpop_read(self, **options: Any) -> Any:
         # A server that becomes a replica answers who waits with an error, which ended workers.
-        with our_errors("broker, waiting for messages"):
+        with redis_errors("broker, waiting for messages"):
             return super()._brpop_read(**options)
 
     def _deliver_job(self, shard: RedisShard, queue: str, job: Claimed) -> None:
@@ -315,7 +316,7 @@ class Channel(stock.Channel):
             return int(sum(pipe.execute()))
 
     def _queue_bind(self, exchange: str, *args: Any) -> None:
-        with our_errors(f"broker, binding of {exchange}"):
+        with redis_errors(f"broker, binding of {exchange}"):
             try:
                 super()._queue_bind(exchange, *args)
             except (OutOfMemoryError, ExecAbortError):

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 import orjson
 import redis
 
-from aragog.errors import BrokerUnavailable
+from aragog.redis_kit.errors import redis_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +37,19 @@ class StoreClaim:
 
     def owner(self) -> StoreIdentity | None:
         """The store that this Redis works for; None: none has used it."""
-        try:
+        with redis_errors("store id"):
             return _read(self._redis.get(self._key))  # type: ignore[arg-type]
-        except redis.RedisError as error:
-            raise BrokerUnavailable("store id", str(error)) from error
 
     def claim(self, mine: StoreIdentity) -> StoreIdentity:
         """The store that this Redis works for: `mine` if there was none."""
-        try:
+        with redis_errors("store id"):
             self._redis.set(self._key, orjson.dumps(asdict(mine)), nx=True)
-        except redis.RedisError as error:
-            raise BrokerUnavailable("store id", str(error)) from error
         return self.owner() or mine
 
     def take(self, mine: StoreIdentity) -> None:
         """Have this Redis work for `mine` from now on, whatever it worked for."""
-        try:
+        with redis_errors("store id"):
             self._redis.set(self._key, orjson.dumps(asdict(mine)))
-        except redis.RedisError as error:
-            raise BrokerUnavailable("store id", str(error)) from error
 
 
 def _read(value: bytes | None) -> StoreIdentity | None:

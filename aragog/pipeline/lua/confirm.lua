@@ -1,5 +1,8 @@
 -- confirm: let notes count for long, now that their messages are sent.
 --
+-- keys: in_flight
+-- args: ttl_s url_keys
+--
 -- KEYS[1]  waiting  hash  url key (16 bytes) -> when the note stops to count (s since the epoch)
 -- ARGV[1]  for how many seconds a note counts from now on
 -- ARGV[2]  url keys, 16 bytes each, one behind another

@@ -1,5 +1,8 @@
 -- mark: note URLs as waiting, those that are not already.
 --
+-- keys: in_flight
+-- args: unconfirmed_s taken_over_after_s insist_s url_keys
+--
 -- KEYS[1]  waiting  hash  url key (16 bytes) -> when the note stops to count (s since the epoch)
 -- ARGV[1]  for how many seconds a note counts that is not confirmed yet
 -- ARGV[2]  after how many of them another producer may take it over

@@ -1,5 +1,8 @@
 -- spool_free: forget bodies, and what they count for.
 --
+-- keys: spool index bodies...
+-- args: prefix_bytes idle_ms
+--
 -- KEYS[1]    spool          hash    bytes -> what the bodies count for
 -- KEYS[2]    spool.index    zset    token -> when it was last put or read (ms)
 -- KEYS[3..]  spool:<token>  string  a body; its token ends in the bytes that it counts for

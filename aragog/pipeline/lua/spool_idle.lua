@@ -1,5 +1,8 @@
 -- spool_idle: tokens that nobody has put or read for a while.
 --
+-- keys: index
+-- args: idle_ms limit
+--
 -- KEYS[1]  spool.index  zset  token -> when it was last put or read (ms)
 -- ARGV[1]  for how long (ms)   ARGV[2]  how many at most
 --

@@ -1,5 +1,8 @@
 -- spool_put: keep bodies, all of them or none.
 --
+-- keys: spool index bodies...
+-- args: limit_bytes prefix_bytes reservation blobs...
+--
 -- KEYS[1]    spool          hash    bytes -> what the bodies count for; closed -> 1 above the high mark
 -- KEYS[2]    spool.index    zset    token -> when it was last put or read (ms)
 -- KEYS[3..]  spool:<token>  string  a body; its token ends in the bytes that it counts for

@@ -1,5 +1,8 @@
 -- spool_state: how full the spool is; closes and opens it for fetches.
 --
+-- keys: spool
+-- args: high_bytes low_bytes
+--
 -- KEYS[1]  spool  hash  bytes -> what the bodies count for; closed -> 1 above the high mark
 -- ARGV[1]  high mark (bytes)   ARGV[2]  low mark (bytes)
 --

@@ -1,5 +1,8 @@
 -- spool_touch: note that bodies are in use.
 --
+-- keys: spool index
+-- args: tokens...
+--
 -- KEYS[1]  spool        hash  written to in vain, so that a server whose memory is full does not refuse
 -- KEYS[2]  spool.index  zset  token -> when it was last put or read (ms)
 -- ARGV[1..]  tokens

@@ -1,5 +1,8 @@
 -- sweep: drop notes that no longer count, one step of a scan.
 --
+-- keys: in_flight
+-- args: cursor
+--
 -- KEYS[1]  waiting  hash  url key -> when the note stops to count (s since the epoch)
 -- ARGV[1]  cursor of the scan, "0" at first
 --

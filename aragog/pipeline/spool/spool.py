@@ -12,9 +12,8 @@ Tokens are random, so a stage that runs twice never overwrites what another run 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from importlib.resources import files
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, cast
 
 import redis
@@ -22,6 +21,8 @@ import redis
 from aragog.clock import Clock, SystemClock
 from aragog.errors import SpoolUnavailable
 from aragog.pipeline.spool.bounds import OVERHEAD_BYTES, SpoolBounds, bounds_of
+from aragog.redis_kit.errors import redis_errors
+from aragog.redis_kit.scripts import LuaScript, load_script
 
 # `maxmemory` may be changed while we run.
 BOUNDS_FRESH_S = 60.0
@@ -60,16 +61,12 @@ class Spool:
     ) -> None:
         self._redis = client
         self._prefix = f"{prefix}spool:"
-        self._keys = [f"{prefix}spool", f"{prefix}spool.index"]
+        self._spool_key = f"{prefix}spool"
+        self._index_key = f"{prefix}spool.index"
         self._max_bytes = max_bytes
         self._clock = clock or SystemClock()
         self._bounds: tuple[float, SpoolBounds] | None = None
         self._mean_bytes = FIRST_GUESS_BYTES
-        lua = files("aragog.pipeline") / "lua"
-        self._put, self._free, self._touch, self._state, self._idle = (
-            client.register_script((lua / f"spool_{verb}.lua").read_text())
-            for verb in ("put", "free", "touch", "state", "idle")
-        )
 
     def put_many(self, blobs: Sequence[bytes]) -> list[str]:
         """Keep the blobs of a later stage, in any case; their tokens, in order."""
@@ -109,9 +106,15 @@ class Spool:
         sizes = sizes or [len(blob) + OVERHEAD_BYTES for blob in blobs]
         tokens = [f"{secrets.token_urlsafe(12)}.{size}" for size in sizes]
         with _our_errors():
-            taken = self._put(
-                keys=self._keys + self._bodies(tokens),
-                args=[limit_bytes, len(self._prefix.encode()), reservation, *blobs],
+            taken = _script("put").run(
+                self._redis,
+                spool=self._spool_key,
+                index=self._index_key,
+                bodies=self._bodies(tokens),
+                limit_bytes=limit_bytes,
+                prefix_bytes=len(self._prefix.encode()),
+                reservation=reservation,
+                blobs=blobs,
             )
         return tokens if taken else []
 
@@ -121,7 +124,9 @@ class Spool:
             return []
         with _our_errors(), self._redis.pipeline(transaction=False) as pipe:
             pipe.mget(self._bodies(tokens))
-            self._touch(keys=self._keys, args=list(tokens), client=pipe)
+            _script("touch").queue(
+                pipe, spool=self._spool_key, index=self._index_key, tokens=tokens
+            )
             found, _ = pipe.execute()
         return cast("list[bytes | None]", found)
 
@@ -133,22 +138,29 @@ class Spool:
         """How full it is; closes and opens it for everybody, by its marks."""
         bounds = self.bounds()
         with _our_errors():
-            used, closed = self._state(
-                keys=self._keys[:1], args=[bounds.high_bytes, bounds.low_bytes]
+            used, closed = _script("state").run(
+                self._redis,
+                spool=self._spool_key,
+                high_bytes=bounds.high_bytes,
+                low_bytes=bounds.low_bytes,
             )
         return SpoolState(used, bool(closed), used >= bounds.fetch_bytes)
 
     def idle(self, for_s: float, limit: int) -> list[str]:
         """Tokens that nobody has put or read for so long, the longest idle first."""
         with _our_errors():
-            found: Any = self._idle(keys=self._keys[1:], args=[int(for_s * 1000), limit])
+            found = _script("idle").run(
+                self._redis, index=self._index_key, idle_ms=int(for_s * 1000), limit=limit
+            )
         return [token.decode() for token in found]
 
     def touch(self, tokens: Sequence[str]) -> None:
         """They are in use."""
         if tokens:
             with _our_errors():
-                self._touch(keys=self._keys, args=list(tokens))
+                _script("touch").run(
+                    self._redis, spool=self._spool_key, index=self._index_key, tokens=tokens
+                )
 
     def free_idle(self, tokens: Sequence[str], for_s: float) -> int:
         """Forget those that nobody has put or read for so long; how many."""
@@ -158,12 +170,15 @@ class Spool:
         if not tokens:
             return 0
         with _our_errors():
-            return int(
-                self._free(
-                    keys=self._keys + self._bodies(tokens),
-                    args=[len(self._prefix.encode()), idle_ms],
-                )
+            freed = _script("free").run(
+                self._redis,
+                spool=self._spool_key,
+                index=self._index_key,
+                bodies=self._bodies(tokens),
+                prefix_bytes=len(self._prefix.encode()),
+                idle_ms=idle_ms,
             )
+        return int(freed)
 
     def bounds(self) -> SpoolBounds:
         """Its bounds; without `pipeline.spool_max_bytes` they follow the server's memory."""
@@ -178,9 +193,9 @@ class Spool:
         return [self._prefix + token for token in tokens]
 
 
-@contextmanager
-def _our_errors() -> Iterator[None]:
-    try:
-        yield
-    except redis.RedisError as error:
-        raise SpoolUnavailable("spool", str(error)) from error
+def _script(verb: str) -> LuaScript:
+    return load_script("aragog.pipeline", f"spool_{verb}")
+
+
+def _our_errors() -> AbstractContextManager[None]:
+    return redis_errors("spool", SpoolUnavailable)

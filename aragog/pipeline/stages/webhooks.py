@@ -24,12 +24,12 @@ from aragog.fetcher.ssrf.ports import AddressPolicy
 from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.pipeline.webhooks.change_json import plain
 from aragog.pipeline.webhooks.post import post
-from aragog.pipeline.webhooks.signatures import is_signed, signature
+from aragog.pipeline.webhooks.signatures import Verifier, signature
 from aragog.settings import Settings
 from aragog.urlstore.feed.webhooks import Webhook
 from aragog.urlstore.store import UrlStore
 
-__all__ = ["Delivery", "WebhookStage", "is_signed", "signature"]
+__all__ = ["Delivery", "Verifier", "WebhookStage", "signature"]
 
 log = logging.getLogger(__name__)
 
@@ -117,8 +117,10 @@ class WebhookStage:
     def deliver(self, delivery: Delivery) -> list[OutgoingMessage]:
         """Post it; the message for another attempt if it was not accepted. May post twice."""
         webhook = self.store.feed.webhooks.get(delivery.webhook)
-        if webhook is None:
+        changes = self._deliverable(delivery)
+        if webhook is None or not changes:
             return []
+        delivery = replace(delivery, changes=changes)
         settings = self.settings.webhooks
         now_ms = self.clock.now_ms()
         # Not orjson: integers may have more than 64 bits.
@@ -140,3 +142,9 @@ class WebhookStage:
         wait_s = min(settings.first_retry_s * 2.0**delivery.attempt, _LONGEST_WAIT_S)
         following = replace(delivery, attempt=delivery.attempt + 1)
         return [OutgoingMessage(Destination.WEBHOOK, following, int(wait_s * 1000))]
+
+    def _deliverable(self, delivery: Delivery) -> tuple[Mapping[str, Any], ...]:
+        """A delivery may wait for days; changes of what was taken down meanwhile are left out."""
+        urls = {str(change.get("url")) for change in delivery.changes}
+        refused = self.store.takedowns.refused(urls)
+        return tuple(change for change in delivery.changes if change.get("url") not in refused)

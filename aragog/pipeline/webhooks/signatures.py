@@ -41,7 +41,7 @@ def is_signed(
     """
     Whether a signature is the sender's and was made within the last minutes; raises nothing.
 
-    The same delivery passes again until it is too old: `Verifier` recognizes it.
+    Not enough for a receiver: the same delivery passes again until it is too old. Use `Verifier`.
     """
     if not header or len(header) > MOST_HEADER_CHARS:
         return False

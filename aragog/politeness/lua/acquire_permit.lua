@@ -1,5 +1,8 @@
 -- depart: may the sender write its request now?
 --
+-- keys: restart slot places
+-- args: request
+--
 -- KEYS[1]  {prefix}slots:restart   string   instant (us) that counts as everybody's last departure
 -- KEYS[2]  {prefix}slot:<domain>   string   packed state, see state.py
 -- KEYS[3]  {prefix}place:<domain>  zset     token -> when its place falls free by itself (us)

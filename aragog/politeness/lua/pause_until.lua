@@ -1,5 +1,8 @@
 -- pause_until: let nobody go to a domain before an instant, as if a request had left then.
 --
+-- keys: slot
+-- args: pause
+--
 -- KEYS[1]  {prefix}slot:<domain>   string   packed state, see state.py
 -- ARGV[1]  packed <dd: instant (us), interval (us)
 --

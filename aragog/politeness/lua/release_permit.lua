@@ -1,5 +1,8 @@
 -- departed: tell when requests were written, and let go of the doors.
 --
+-- keys: slots...
+-- args: departures
+--
 -- KEYS[1..]  {prefix}slot:<domain>   string   packed state, see state.py; one key a departure
 -- ARGV[1]  a departure each, packed <dI4d: instant (us; 0: nothing was written), token, interval (us)
 --

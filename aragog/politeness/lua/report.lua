@@ -1,5 +1,8 @@
 -- report: repeated errors slow a domain down, good answers bring it back.
 --
+-- keys: slots...
+-- args: results errors_to_slow max_factor
+--
 -- KEYS[1..]  {prefix}slot:<domain>   string   packed state, see state.py; one key a report
 -- ARGV[1]  how it went, a byte each: 1 = well, 0 = an error
 -- ARGV[2]  errors in a row before it slows   ARGV[3]  most it is slowed, in hundredths

@@ -1,5 +1,8 @@
 -- reserve: give each ask the next free instant of its domain, its interval after the last planned.
 --
+-- keys: restart busy slots...
+-- args: horizon_us hold_us prefix_bytes requests
+--
 -- KEYS[1]    {prefix}slots:restart   string   instant (us) that counts as everybody's last departure
 -- KEYS[2]    {prefix}slots:busy      zset     domain -> its last slot (us), for backlogs over 1 s
 -- KEYS[3..]  {prefix}slot:<domain>   string   packed state, see state.py; one key an ask, repeats allowed

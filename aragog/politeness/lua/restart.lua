@@ -1,5 +1,8 @@
 -- restart: after a restart of the server, count that instant as a departure of every domain.
 --
+-- keys: run restart
+-- args: run_id hold_us
+--
 -- KEYS[1]  {prefix}slots:run       string   run id of the server that this was last done on
 -- KEYS[2]  {prefix}slots:restart   string   instant (us) that counts as everybody's last departure
 -- ARGV[1]  run id of the server   ARGV[2]  hold of a solo slot (us)

@@ -1,5 +1,8 @@
 -- robots_get: rules of origins, without the bodies that the caller has already.
 --
+-- keys: records...
+-- args: versions head_bytes
+--
 -- KEYS[1..]  {prefix}robots:<origin>   string   packed record, see robots_record.py
 -- ARGV[1]  versions the caller has, 8 bytes a key; zeros: none   ARGV[2]  length of a record's head
 --

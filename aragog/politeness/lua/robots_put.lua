@@ -1,5 +1,8 @@
 -- robots_put: keep what asking for a robots.txt came to.
 --
+-- keys: record claim due domain
+-- args: packed is_error ttl_ms min_fetched_at_ms due_at_ms origin forget_before_ms record_prefix overhead_bytes domain_max_bytes domain_ttl_ms
+--
 -- KEYS[1]  {prefix}robots:<origin>        string   packed record, see robots_record.py
 -- KEYS[2]  {prefix}robots.claim:<origin>  string   there while somebody refreshes it
 -- KEYS[3]  {prefix}robots.due             zset     origin -> when its rules want a refresh (ms)

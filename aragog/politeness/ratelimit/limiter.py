@@ -35,8 +35,8 @@ from aragog.politeness.ratelimit.slots import (
     ceil_ms,
 )
 from aragog.politeness.ratelimit.state import unpack_state
+from aragog.secret import reveal
 from aragog.settings import PolitenessSettings
-from aragog.settings.secret import reveal
 from aragog.urls.domain import host, registered_domain
 
 # How long the door waits for a sender that was let out and does not report: it is dead or stuck.
@@ -151,10 +151,16 @@ class Limiter:
             for ask, interval, token in zip(asks, intervals, tokens, strict=True)
         )
         prefix = node.key("slot", "")
-        keys = [node.key("slots", "restart"), node.key("slots", "busy")]
-        keys += [prefix + ask.key for ask in asks]
-        horizon_us = self._settings.horizon_s * 1e6
-        answer = node.call("reserve", keys, horizon_us, self._hold_us, len(prefix.encode()), packed)
+        answer = node.call(
+            "reserve",
+            restart=node.key("slots", "restart"),
+            busy=node.key("slots", "busy"),
+            slots=[prefix + ask.key for ask in asks],
+            horizon_us=self._settings.horizon_s * 1e6,
+            hold_us=self._hold_us,
+            prefix_bytes=len(prefix.encode()),
+            requests=packed,
+        )
         (now_us,) = struct.unpack_from("<d", answer)
         return [
             self._slot(
@@ -243,10 +249,14 @@ class Limiter:
             slot.at_us, slot.interval_us, slot.token, HOLD_US, BOOK_AHEAD_US,
             self._settings.slot_window_ms * 1000, places, PLACE_LIFE_S * 1e6,
         )  # fmt: skip
-        keys = (
-            node.key("slots", "restart"), node.key("slot", slot.key), node.key("place", slot.key),
-        )  # fmt: skip
-        _, verdict, at_us = _DOOR.unpack(node.call("acquire_permit", keys, packed))
+        answer = node.call(
+            "acquire_permit",
+            restart=node.key("slots", "restart"),
+            slot=node.key("slot", slot.key),
+            places=node.key("place", slot.key),
+            request=packed,
+        )
+        _, verdict, at_us = _DOOR.unpack(answer)
         return PermitDecision(VERDICTS[verdict], at_us)
 
     def release_permit(self, slot: Slot, *, written: bool = True) -> None:
@@ -274,7 +284,8 @@ class Limiter:
             packed = b"".join(
                 _DEPARTED.pack(at_us, slot.token, slot.interval_us) for slot, at_us in group
             )
-            node.call("release_permit", [node.key("slot", slot.key) for slot, _ in group], packed)
+            slots = [node.key("slot", slot.key) for slot, _ in group]
+            node.call("release_permit", slots=slots, departures=packed)
 
     def finished(self, slot: Slot) -> None:
         """
@@ -319,7 +330,7 @@ class Limiter:
         until_us = node.clock.latest_us(stopwatch_us()) + wait_us
         self._pauses.remember(key, until_us)
         packed = struct.pack("<dd", until_us, self.interval_us(key))
-        node.call("pause_until", [node.key("slot", key)], packed)
+        node.call("pause_until", slot=node.key("slot", key), pause=packed)
 
     def _paused(self, key: str, node: LimiterNode, *, look: bool) -> bool:
         """
@@ -348,9 +359,13 @@ class Limiter:
         worth_telling = [(key, (key, ok)) for key, ok in reports if not ok or key in self._troubled]
         for url, group in self._ring.group(worth_telling).items():
             node = self._nodes[url]
-            keys = [node.key("slot", key) for key, _ in group]
-            how = bytes(ok for _, ok in group)
-            answer = node.call("report", keys, how, PATIENCE, SLOWEST)
+            answer = node.call(
+                "report",
+                slots=[node.key("slot", key) for key, _ in group],
+                results=bytes(ok for _, ok in group),
+                errors_to_slow=PATIENCE,
+                max_factor=SLOWEST,
+            )
             for (key, _), (factor,) in zip(
                 group, struct.iter_unpack("<H", answer[8:]), strict=True
             ):

@@ -14,7 +14,7 @@ from typing import TypeVar
 from uhashring import HashRing
 
 from aragog.errors import ConfigError
-from aragog.settings.secret import without_password
+from aragog.secret import without_password
 
 T = TypeVar("T")
 

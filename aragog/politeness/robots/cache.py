@@ -16,17 +16,13 @@ stored by the server's clock, outside by the caller's.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from importlib.resources import files
-from typing import cast
-
-from redis.exceptions import RedisError
+from typing import Any, cast
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import RobotsUnavailable
-from aragog.politeness.ratelimit.node import connect
 from aragog.politeness.robots.memory import RobotsMemory
 from aragog.politeness.robots.record import (
     HEAD,
@@ -38,6 +34,10 @@ from aragog.politeness.robots.record import (
 )
 from aragog.politeness.robots.rules import RobotsRules, product_token, rules_for_status
 from aragog.politeness.shared_clock import SharedClock
+from aragog.redis_kit.connect import connect
+from aragog.redis_kit.errors import redis_errors
+from aragog.redis_kit.locks import ExpiringLocks
+from aragog.redis_kit.scripts import load_script
 from aragog.settings import PolitenessSettings
 from aragog.urls.domain import registered_domain
 
@@ -50,6 +50,8 @@ CLAIM_S = 60.0
 # A claim that waits for its slot is held no longer than this.
 MAX_HOLD_MS = 600_000
 _NO_VERSION = bytes(8)
+# robots_put packs the bytes of a record into the low bits of its score.
+_SIZES = 1 << 20
 
 
 class RulesState(enum.Enum):
@@ -112,9 +114,10 @@ class RobotsCache:
         self._agent = product_token(agent)
         self._prefix = prefix
         self._clock = clock or SystemClock()
-        self._redis = connect(redis_url, setting="redis.url")
-        self._get = self._redis.register_script(_source("robots_get"))
-        self._put = self._redis.register_script(_source("robots_put"))
+        self._redis = connect(redis_url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
+        self._refreshes = ExpiringLocks(
+            self._redis, prefix=f"{prefix}robots.claim:", ttl_ms=int(CLAIM_S * 1000)
+        )
         self._shared = SharedClock(self._clock, self._server_ms)
         self._memory = memory or RobotsMemory()
 
@@ -156,7 +159,12 @@ class RobotsCache:
         versions = b"".join(of[0].version if of else _NO_VERSION for of in known)
         keys = [self._key("robots", origin) for origin in origins]
         with _robots_errors():
-            answers = cast("list[bytes | None]", self._get(keys=keys, args=[versions, HEAD.size]))
+            answers = cast(
+                "list[bytes | None]",
+                load_script("aragog.politeness", "robots_get").run(
+                    self._redis, records=keys, versions=versions, head_bytes=HEAD.size
+                ),
+            )
         found: dict[str, tuple[RobotsRecord, RobotsRules] | None] = dict.fromkeys(origins)
         for origin, answer, held in zip(origins, answers, known, strict=True):
             if answer is None:
@@ -222,21 +230,28 @@ class RobotsCache:
         held_s = settings.robots_error_s if error else settings.robots_fresh_s
         life_s = 2 * settings.robots_error_s if error else settings.robots_usable_s
         usable_ms = settings.robots_usable_s * 1000
-        keys = [
-            self._key("robots", origin), self._key("robots.claim", origin),
-            f"{self._prefix}robots.due", self._key("robots.domain", registered_domain(origin)),
-        ]  # fmt: skip
         packed = b""
         if status is not None and 200 <= status < 300:
             packed = RobotsRules.parse(body, self._agent).packed()
-        args: list[bytes | str | float] = [
-            pack_record(status, packed, fetched_at_ms), int(error), int(life_s * 1000),
-            fetched_at_ms - usable_ms, fetched_at_ms + held_s * 1000, origin,
-            fetched_at_ms - usable_ms, self._key("robots", ""), RECORD_OVERHEAD_BYTES,
-            settings.robots_domain_max_bytes, int(settings.robots_usable_s * 1000),
-        ]  # fmt: skip
         with _robots_errors():
-            self._put(keys=keys, args=args)
+            load_script("aragog.politeness", "robots_put").run(
+                self._redis,
+                record=self._key("robots", origin),
+                claim=self._refreshes.key(origin),
+                due=f"{self._prefix}robots.due",
+                domain=self._key("robots.domain", registered_domain(origin)),
+                packed=pack_record(status, packed, fetched_at_ms),
+                is_error=int(error),
+                ttl_ms=int(life_s * 1000),
+                min_fetched_at_ms=fetched_at_ms - usable_ms,
+                due_at_ms=fetched_at_ms + held_s * 1000,
+                origin=origin,
+                forget_before_ms=fetched_at_ms - usable_ms,
+                record_prefix=self._key("robots", ""),
+                overhead_bytes=RECORD_OVERHEAD_BYTES,
+                domain_max_bytes=settings.robots_domain_max_bytes,
+                domain_ttl_ms=int(settings.robots_usable_s * 1000),
+            )
         self._memory.drop(origin)
 
     def claim_refresh(self, origins: Iterable[str]) -> list[str]:
@@ -246,18 +261,14 @@ class RobotsCache:
         One round trip. A claim ends with `put`, or after 60 s.
         """
         wanted = list(dict.fromkeys(origins))
-        with _robots_errors(), self._redis.pipeline(transaction=False) as pipe:
-            for origin in wanted:
-                pipe.set(self._key("robots.claim", origin), 1, nx=True, px=int(CLAIM_S * 1000))
-            claimed = pipe.execute()
+        with _robots_errors():
+            claimed = self._refreshes.acquire(wanted)
         return [origin for origin, mine in zip(wanted, claimed, strict=True) if mine]
 
     def release_refresh(self, origins: Iterable[str]) -> None:
         """Give claims back without an answer: the slot to ask is too far away to hold them."""
-        keys = [self._key("robots.claim", origin) for origin in origins]
-        if keys:
-            with _robots_errors():
-                self._redis.delete(*keys)
+        with _robots_errors():
+            self._refreshes.release(list(origins))
 
     def hold_refresh(self, waits_ms: Mapping[str, int]) -> None:
         """
@@ -266,22 +277,18 @@ class RobotsCache:
         Whoever meets such a claim waits as long (`refresh_in_ms`), instead of reserving a slot of
         its own. Claims end after 10 minutes all the same, should their message be lost.
         """
-        if not waits_ms:
-            return
-        with _robots_errors(), self._redis.pipeline(transaction=False) as pipe:
-            for origin, wait_ms in waits_ms.items():
-                px = min(wait_ms, MAX_HOLD_MS) + int(CLAIM_S * 1000)
-                pipe.set(self._key("robots.claim", origin), 1, px=px)
-            pipe.execute()
+        claim_ms = self._refreshes.ttl_ms
+        with _robots_errors():
+            self._refreshes.set_ttl(
+                {of: min(wait_ms, MAX_HOLD_MS) + claim_ms for of, wait_ms in waits_ms.items()}
+            )
 
     def refresh_in_ms(self, origins: Sequence[str]) -> dict[str, int]:
         """How long until each claimed origin is asked, in ms; 0: now, or nobody claims it."""
-        with _robots_errors(), self._redis.pipeline(transaction=False) as pipe:
-            for origin in origins:
-                pipe.pttl(self._key("robots.claim", origin))
-            left_ms = pipe.execute()
-        lasts_ms = int(CLAIM_S * 1000)
-        return {of: max(0, ms - lasts_ms) for of, ms in zip(origins, left_ms, strict=True)}
+        with _robots_errors():
+            left_ms = self._refreshes.remaining_ms(origins)
+        claim_ms = self._refreshes.ttl_ms
+        return {of: max(0, ms - claim_ms) for of, ms in zip(origins, left_ms, strict=True)}
 
     def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
         """
@@ -316,6 +323,35 @@ class RobotsCache:
                     break
         return found
 
+    def forget(self, refused: Callable[[Iterable[str]], set[str]]) -> int:
+        """
+        Drop the rules of origins whose home page `refused` names; how many origins.
+
+        Walks all keys of the server. Other processes may answer from memory for 5 s more.
+        """
+        dropped = 0
+        with _robots_errors():
+            for key in self._redis.scan_iter(match=self._key("robots.domain", "*"), count=1000):
+                pairs: Any = self._redis.zrange(key, 0, -1, withscores=True)
+                sizes = {name.decode(): int(score) % _SIZES for name, score in pairs if name}
+                gone = refused({f"{origin}/" for origin in sizes})
+                for origin in [origin for origin in sizes if f"{origin}/" in gone]:
+                    self._drop(key, origin, sizes.pop(origin), last=not sizes)
+                    dropped += 1
+        return dropped
+
+    def _drop(self, domain_key: bytes, origin: str, size: int, *, last: bool) -> None:
+        with self._redis.pipeline() as pipe:
+            pipe.delete(self._key("robots", origin), self._key("robots.claim", origin))
+            pipe.zrem(f"{self._prefix}robots.due", origin)
+            if last:
+                pipe.delete(domain_key)
+            else:
+                pipe.zrem(domain_key, origin)
+                pipe.zincrby(domain_key, -size, "")
+            pipe.execute()
+        self._memory.drop(origin)
+
     def _server_ms(self) -> int:
         with _robots_errors():
             seconds, micros = self._redis.time()
@@ -329,13 +365,5 @@ class RobotsCache:
         return f"{self._prefix}{kind}:{origin}"
 
 
-@contextmanager
-def _robots_errors() -> Iterator[None]:
-    try:
-        yield
-    except RedisError as error:
-        raise RobotsUnavailable("robots cache", f"{type(error).__name__}: {error}") from error
-
-
-def _source(name: str) -> str:
-    return files("aragog.politeness").joinpath(f"lua/{name}.lua").read_text("utf-8")
+def _robots_errors() -> AbstractContextManager[None]:
+    return redis_errors("robots cache", RobotsUnavailable)

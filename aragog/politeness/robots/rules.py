@@ -18,7 +18,7 @@ from aragog.politeness.robots.parse import ALL_AGENTS, MAX_RULES, RobotsLines, R
 # Sitemap lines kept per file.
 MAX_SITEMAPS = 100
 _COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z_-][^\s;/()]*)")
-_PRODUCT_END = re.compile(r"/|\s*\(")
+_PRODUCT_END = re.compile(r"[/(]")
 _PATH_START = re.compile(r"[/?;]")
 
 
@@ -220,7 +220,7 @@ def product_token(user_agent: str) -> str:
     """
     if user_agent.startswith("Mozilla/") and (found := _COMPATIBLE.search(user_agent)):
         return found.group(1).lower()
-    return _PRODUCT_END.split(user_agent.strip(), maxsplit=1)[0].lower()
+    return _PRODUCT_END.split(user_agent.strip(), maxsplit=1)[0].rstrip().lower()
 
 
 def path_of(url: str) -> str:

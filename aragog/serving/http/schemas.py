@@ -53,7 +53,7 @@ SCHEMAS: dict[str, Any] = {
     "BatchResult": _object(
         "input status",
         input={**_TEXT, "description": "The URL as it was sent."},
-        status={**_NUMBER, "description": "200 with `record`; 400, 404 or 500 with `detail`."},
+        status={**_NUMBER, "description": "200 with `record`; 400, 404, 413 or 500 with `detail`."},
         record=_ref("Record"),
         detail=_TEXT,
     ),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import orjson
+
 from aragog.errors import InvalidUrl, PermanentError
 from aragog.urls.normalize import normalize
 from aragog.urlstore.records import LinkRecord, Record
@@ -12,6 +14,9 @@ from aragog.urlstore.store import UrlStore
 
 MOST_LINKS = 1000
 MOST_ALIASES = 1000
+MOST_BATCH_BYTES = 33_554_432
+"""Of field values in one response of many records; one more part may come on top."""
+BATCH_PART = 20
 PROBE_URL = "http://readiness.invalid/"
 
 
@@ -62,22 +67,48 @@ def read_urls(
     store: UrlStore, urls: Sequence[str], fields: Sequence[str] | None
 ) -> list[dict[str, Any]]:
     """
-    Many records, in order: `status` 200 with `record`, or 400, 404 or 500 with `detail`.
+    Many records, in order: `status` 200 with `record`, or 400, 404, 413 or 500 with `detail`.
 
-    One URL that is invalid, or whose row cannot be read, harms no other.
+    One URL that is invalid, or whose row cannot be read, harms no other. Records behind the first
+    `MOST_BATCH_BYTES` are not read: their status is 413, and they are asked for anew.
     """
+    shown: list[dict[str, Any]] = []
+    size = 0
+    for at in range(0, len(urls), BATCH_PART):
+        part = urls[at : at + BATCH_PART]
+        if size >= MOST_BATCH_BYTES:
+            shown += [_left_out(given) for given in part]
+            continue
+        results, part_size = _read_part(store, part, fields)
+        shown += results
+        size += part_size
+    return shown
+
+
+def _read_part(
+    store: UrlStore, urls: Sequence[str], fields: Sequence[str] | None
+) -> tuple[list[dict[str, Any]], int]:
+    """Results, and about how many bytes of values they hold."""
     checked = [_checked(url) for url in urls]
     valid = [url for url, why in checked if why is None]
     try:
-        found = iter(store.get_many(valid, fields))
+        records = store.get_many(valid, fields)
     except PermanentError:
-        return [_one(store, given, fields) for given in urls]
-    return [
+        results = [_one(store, given, fields) for given in urls]
+        return results, len(orjson.dumps(results))
+    found = iter(records)
+    results = [
         {"input": given, "status": 400, "detail": why}
         if why is not None
         else _shown(store, given, next(found))
         for given, (_, why) in zip(urls, checked, strict=True)
     ]
+    return results, sum(len(data) for each in records if each for data in each.fields.values())
+
+
+def _left_out(given: str) -> dict[str, Any]:
+    detail = f"the response holds {MOST_BATCH_BYTES} bytes already: ask for this URL again"
+    return {"input": given, "status": 413, "detail": detail}
 
 
 def _checked(url: str) -> tuple[str, str | None]:

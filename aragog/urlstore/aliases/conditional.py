@@ -14,9 +14,9 @@ from aragog.clock import Clock
 from aragog.errors import VersionConflict
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import text
-from aragog.zen.cell_lock import CellLock
+from aragog.zen.graph import Zen
+from aragog.zen.mutations import Mutation
 from aragog.zen.node_ids import node_id
-from aragog.zen.tables import Put, Tables
 
 LOCK_MS = 10_000
 
@@ -24,12 +24,12 @@ LOCK_MS = 10_000
 class Conditional:
     """Writes if the version is as expected."""
 
-    def __init__(self, tables: Tables, clock: Clock) -> None:
-        self._tables = tables
-        self._table = tables["n"]
-        self._lock = CellLock(self._table, nodes.LOCK, LOCK_MS, clock)
+    def __init__(self, zen: Zen, clock: Clock) -> None:
+        self._zen = zen
+        self._properties = zen.nodes
+        self._lock = zen.nodes.lock(nodes.LOCK, LOCK_MS, clock)
 
-    def write(self, url: str, expected: str, puts: Sequence[Put]) -> None:
+    def write(self, url: str, expected: str, puts: Sequence[Mutation]) -> None:
         """
         Write `puts` if the node of `url` has the version `expected`; "" means none.
 
@@ -41,9 +41,9 @@ class Conditional:
         if token is None:
             raise VersionConflict(url, expected, "one that is being written")
         try:
-            found = text(self._table.get(row, [nodes.VERSION]), nodes.VERSION) or ""
+            found = text(self._properties.get(row, [nodes.VERSION]), nodes.VERSION) or ""
             if found != expected:
                 raise VersionConflict(url, expected, found)
-            self._tables.write(puts)
+            self._zen.mutate(puts)
         finally:
             self._lock.release(row, token)

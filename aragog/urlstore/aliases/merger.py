@@ -24,9 +24,11 @@ from aragog.urlstore.schedule.due_index import DueIndex
 from aragog.urlstore.schedule.next_fetch import is_wanted
 from aragog.urlstore.schedule.watches import Watches
 from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
-from aragog.zen.codec import IN, after, due_key, edge_key, edge_prefix
+from aragog.zen.codec import IN
+from aragog.zen.graph import Zen
+from aragog.zen.mutations import Mutation, put_edge_end, put_properties
 from aragog.zen.node_ids import node_id
-from aragog.zen.tables import Cell, Put, Row, Tables, newest_ms
+from aragog.zen.properties import Cell, Row, newest_ms
 
 ALIAS = 1
 """The edge type; an alias's score is always 0, so that merging twice makes one edge."""
@@ -38,11 +40,14 @@ _URL = b"p:u"
 _MOVES = (b"m:", b"s:was:", b"s:from:")
 
 
-def alias_puts(alias: str, canonical: str, now_ms: int) -> list[Put]:
+def alias_puts(alias: str, canonical: str, now_ms: int) -> list[Mutation]:
     """The edge from `canonical` to `alias`, and the mark in its node that it has such edges."""
-    key = edge_key(node_id(canonical), IN, ALIAS, 0, node_id(alias))
+    its, kept = node_id(canonical), {_URL: alias.encode()}
     marked = {nodes.URL: canonical.encode(), nodes.ALIASED: b"1"}
-    return [("e", key, {_URL: alias.encode()}, now_ms), ("n", node_id(canonical), marked, now_ms)]
+    return [
+        put_edge_end(its, IN, ALIAS, node_id(alias), kept, now_ms),
+        put_properties(its, marked, now_ms),
+    ]
 
 
 class AliasMerger:
@@ -50,18 +55,18 @@ class AliasMerger:
 
     def __init__(
         self,
-        tables: Tables,
+        zen: Zen,
         content: ContentStore,
         linking: OutlinkWriter,
         refresh: RefreshSettings | None = None,
     ) -> None:
-        self._tables = tables
+        self._zen = zen
         self._refresh = refresh or RefreshSettings()
-        self._due = DueIndex(tables)
-        self._table = tables["n"]
-        self._edges = tables["e"]
-        self._nodes = Nodes(tables)
-        self._watches = Watches(tables)
+        self._due = DueIndex(zen)
+        self._properties = zen.nodes
+        self._edges = zen.edge_ends
+        self._nodes = Nodes(zen)
+        self._watches = Watches(zen)
         self._content = content
         self._outlinks = linking
 
@@ -84,14 +89,14 @@ class AliasMerger:
             nodes.PROVISIONAL: b"1" if provisional else b"",
             nodes.REASONS: orjson.dumps(reasons),
         }
-        self._tables.write([host_put(alias, now_ms), *alias_puts(alias, canonical, now_ms)])
-        self._tables.write([("n", node_id(alias), pointer, at_ms)])
+        self._zen.mutate([host_put(alias, now_ms), *alias_puts(alias, canonical, now_ms)])
+        self._zen.mutate([put_properties(node_id(alias), pointer, at_ms)])
         self.settle(alias, now_ms)
 
     def settle(self, alias: str, now_ms: int) -> None:
         """Move to its home whatever an alias has of its own: content, links, due row, fields."""
         canonical, row = self._nodes.follow([alias], None)[alias]
-        own = self._table.get(node_id(alias))
+        own = self._properties.get(node_id(alias))
         if canonical == alias:
             return
         self._move_links(alias, canonical, now_ms)
@@ -99,8 +104,8 @@ class AliasMerger:
             self._watches.move(alias, canonical, now_ms)
         due = text(own, nodes.DUE)
         if due:
-            self._tables["d"].delete(due_key(node_id(alias), int(due)), at_ms=now_ms)
-            self._table.put(node_id(alias), {nodes.DUE: b""}, at_ms=now_ms)
+            self._zen.due_times.delete_many([(node_id(alias), int(due), now_ms)])
+            self._properties.put(node_id(alias), {nodes.DUE: b""}, at_ms=now_ms)
         if nodes.SENTINEL in own:
             self._move(alias, own, canonical, row, now_ms)
 
@@ -119,38 +124,39 @@ class AliasMerger:
         now) does not make it an alias again. Killed in the middle and run again it goes on: the
         node says which home it is leaving until all is done.
         """
-        own = self._table.get(node_id(alias))
+        own = self._properties.get(node_id(alias))
         leaving = text(own, nodes.LEAVING)
         canonical = leaving or alias_of(own, alias)
         if canonical is None:
             return
         if not leaving:
-            self._table.put(node_id(alias), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms)
+            self._properties.put(node_id(alias), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms)
         at_ms = max(now_ms if at_ms is None else at_ms, own[nodes.CANONICAL].at_ms + 1)
         pointer = {nodes.CANONICAL: alias.encode(), nodes.PROVISIONAL: b""}
-        self._table.put(node_id(alias), pointer, at_ms=at_ms)
+        self._properties.put(node_id(alias), pointer, at_ms=at_ms)
         self._give_back(alias, own, canonical, now_ms)
         self._watches.move(canonical, alias, now_ms, held_as=alias)
-        key = edge_key(node_id(canonical), IN, ALIAS, 0, node_id(alias))
-        self._edges.delete(key, at_ms=now_ms)
+        self._edges.delete(node_id(canonical), IN, ALIAS, node_id(alias), at_ms=now_ms)
         begun_ms = own[nodes.LEAVING].at_ms if leaving else now_ms
         self._stand_alone(alias, canonical, begun_ms + SOON_MS, at_ms)
-        self._table.put(node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
+        self._properties.put(node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
 
     def _stand_alone(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
         """See that a URL has a record, and a next fetch if it or its former home is wanted."""
-        row = self._table.get(node_id(alias))
+        row = self._properties.get(node_id(alias))
         shown = {nodes.URL: alias.encode(), nodes.SENTINEL: b"1"}
         if nodes.FACTS not in row:
             shown[nodes.FACTS] = orjson.dumps(_known_facts(alias, row))
         if nodes.SENTINEL not in row:
-            self._tables.write([host_put(alias, at_ms), ("n", node_id(alias), shown, at_ms)])
-        held = row if text(row, nodes.HELD) else self._table.get(node_id(canonical), [nodes.HELD])
+            self._zen.mutate([host_put(alias, at_ms), put_properties(node_id(alias), shown, at_ms)])
+        held = (
+            row if text(row, nodes.HELD) else self._properties.get(node_id(canonical), [nodes.HELD])
+        )
         if not text(row, nodes.DUE) and is_wanted(held, self._refresh):
             self._due.schedule(alias, due_at_ms, at_ms)
 
     def _give_back(self, alias: str, own: Row, canonical: str, now_ms: int) -> None:
-        row = self._table.get(node_id(canonical))
+        row = self._properties.get(node_id(canonical))
         facts = facts_of(row)
         if alias not in (facts.get("url"), facts.get("final_url")):
             return
@@ -169,7 +175,7 @@ class AliasMerger:
         marks = self._nodes.read(urls, [nodes.ALIASED])
         for url in [url for url, row in marks.items() if row]:
             for alias in self._edges_of(url):
-                row = self._table.get(node_id(alias), columns)
+                row = self._properties.get(node_id(alias), columns)
                 trusts = text(row, nodes.PROVISIONAL) and alias_of(row, alias) == url
                 if trusts or text(row, nodes.LEAVING) == url:
                     self.undo(alias, now_ms)
@@ -182,7 +188,7 @@ class AliasMerger:
 
     def _of(self, canonical: str, seen: set[str], hops: int) -> Iterator[str]:
         for alias in self._edges_of(canonical):
-            its = self._table.get(node_id(alias), [nodes.CANONICAL, nodes.ALIASED])
+            its = self._properties.get(node_id(alias), [nodes.CANONICAL, nodes.ALIASED])
             if alias in seen or alias_of(its, alias) != canonical:
                 continue
             yield alias
@@ -192,43 +198,49 @@ class AliasMerger:
 
     def _edges_of(self, canonical: str) -> Iterator[str]:
         """What the edges say, unchecked."""
-        prefix = edge_prefix(node_id(canonical), IN, ALIAS)
-        with closing(self._edges.scan(prefix, after(prefix))) as rows:
-            for _, row in rows:
+        with closing(self._edges.of(node_id(canonical), IN, ALIAS)) as ends:
+            for _, row in ends:
                 yield row[_URL].value.decode()
 
     def _move(self, source: str, own: Row, canonical: str, there: Row, now_ms: int) -> None:
         """Cells of one node to another: first put there, then deleted here."""
         moved = {c: cell for c, cell in own.items() if c.startswith(_MOVES) or c == nodes.FACTS}
-        puts: list[Put] = [("n", node_id(canonical), {c: v}, at) for c, (v, at) in moved.items()]
+        values: list[tuple[dict[bytes, bytes], int]] = [
+            ({c: value}, at) for c, (value, at) in moved.items()
+        ]
         if moved:
             last_ms = max(cell.at_ms for cell in moved.values())
             shown = {nodes.SENTINEL: b"1", nodes.URL: canonical.encode()}
-            puts.append(("n", node_id(canonical), shown, last_ms))
-            self._tables.write([host_put(canonical, now_ms)])
+            values.append((shown, last_ms))
+            self._zen.mutate([host_put(canonical, now_ms)])
         if nodes.PROVENANCE in own:
             moved[nodes.PROVENANCE] = own[nodes.PROVENANCE]
-            puts.append(_provenance(own[nodes.PROVENANCE], there.get(nodes.PROVENANCE), canonical))
+            values.append(_provenance(own[nodes.PROVENANCE], there.get(nodes.PROVENANCE)))
         if nodes.CONTENT_KEY in own:
             moved |= {column: own[column] for column in nodes.CONTENT if column in own}
-            puts += self._copy_content(own, canonical, there)
+            values += self._copy_content(own, canonical, there)
         if not moved:
             return
         floor_ms = int(text(there, nodes.MOVED) or -1) + 1
-        puts = [(table, row, cells, max(at, floor_ms)) for table, row, cells, at in puts]
-        puts.append(("n", node_id(canonical), {nodes.VERSION: b"%x" % now_ms}, now_ms))
-        self._tables.write(puts)
+        its = node_id(canonical)
+        puts = [put_properties(its, cells, max(at, floor_ms)) for cells, at in values]
+        puts.append(put_properties(its, {nodes.VERSION: b"%x" % now_ms}, now_ms))
+        self._zen.mutate(puts)
         last_ms = max(cell.at_ms for cell in moved.values())
-        self._table.put(node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms)
+        self._properties.put(node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms)
         # These two go last: as long as they are there, a second run finds what is left.
         last = {c: moved.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved}
-        self._table.delete_many([(node_id(source), [c], cell.at_ms) for c, cell in moved.items()])
+        self._properties.delete_many(
+            [(node_id(source), [c], cell.at_ms) for c, cell in moved.items()]
+        )
         if nodes.CONTENT_KEY in own:
             self._content.delete(own[nodes.CONTENT_KEY].value.decode())
         if last:
-            self._table.delete(node_id(source), list(last), at_ms=newest_ms(last))
+            self._properties.delete(node_id(source), list(last), at_ms=newest_ms(last))
 
-    def _copy_content(self, own: Row, canonical: str, there: Row) -> list[Put]:
+    def _copy_content(
+        self, own: Row, canonical: str, there: Row
+    ) -> list[tuple[dict[bytes, bytes], int]]:
         """The object under the home's key, and the pointer to it; nothing if home's is newer."""
         at_ms = own[nodes.CONTENT_KEY].at_ms
         if nodes.CONTENT_KEY in there and there[nodes.CONTENT_KEY].at_ms > at_ms:
@@ -240,7 +252,7 @@ class AliasMerger:
         self._content.put(key, stored[0], {**stored[1], "url": canonical})
         cells = {column: own[column].value for column in nodes.CONTENT if column in own}
         cells[nodes.CONTENT_KEY] = key.encode()
-        return [("n", node_id(canonical), cells, at_ms)]
+        return [(cells, at_ms)]
 
     def _move_links(self, source: str, canonical: str, now_ms: int) -> None:
         """Outlinks go where the page goes, unless newer ones are there."""
@@ -263,13 +275,11 @@ def _first_facts(facts: Mapping[str, Fact], own: Row, brought_ms: int) -> Cell:
     return Cell(orjson.dumps(kept), brought_ms)
 
 
-def _provenance(own: Cell, there: Cell | None, canonical: str) -> Put:
+def _provenance(own: Cell, there: Cell | None) -> tuple[dict[bytes, bytes], int]:
     old, new = orjson.loads(there.value) if there else {}, orjson.loads(own.value)
     newer = there is None or own.at_ms >= there.at_ms
     both = {**old, **new} if newer else {**new, **old}
     return (
-        "n",
-        node_id(canonical),
         {nodes.PROVENANCE: orjson.dumps(both)},
         max(own.at_ms, there.at_ms if there else 0),
     )

@@ -23,8 +23,10 @@ from aragog.clock import Clock
 from aragog.errors import BadInput, CorruptRow
 from aragog.urls.domain import host as host_of
 from aragog.urlstore.records import ListPage
-from aragog.zen.codec import BUCKETS, journal_key
-from aragog.zen.tables import Put, Row, Tables, open_bucket
+from aragog.zen.graph import Zen
+from aragog.zen.log import TimeLog
+from aragog.zen.mutations import Mutation, append_log
+from aragog.zen.properties import Row
 
 SETTLE_MS = 2000
 """How long after its stamp a row is first read."""
@@ -55,19 +57,14 @@ class Change:
     """To go on behind it."""
 
 
-def changes_put(tables: Tables, changes: Sequence[Change], now_ms: int) -> Put:
+def changes_put(log: TimeLog, changes: Sequence[Change], now_ms: int) -> Mutation:
     """The row of a batch's changes."""
     told = [(c.url, c.at_ms, c.kind, c.fields, c.owners) for c in changes]
     nonce = os.urandom(8)
-    return (
-        "f",
-        journal_key(open_bucket(tables, nonce[0], BUCKETS), now_ms, nonce),
-        {_COLUMN: orjson.dumps(told)},
-        now_ms,
-    )
+    return append_log(log.open_bucket(nonce[0]), now_ms, nonce, {_COLUMN: orjson.dumps(told)})
 
 
-def publish(tables: Tables, changes: Sequence[Change], clock: Clock) -> None:
+def publish(zen: Zen, changes: Sequence[Change], clock: Clock) -> None:
     """
     Write the row of a batch's changes.
 
@@ -75,7 +72,7 @@ def publish(tables: Tables, changes: Sequence[Change], clock: Clock) -> None:
     """
     for _ in range(_MOST_TRIES):
         now_ms = clock.now_ms()
-        tables.write([changes_put(tables, changes, now_ms)])
+        zen.mutate([changes_put(zen.log, changes, now_ms)])
         if clock.now_ms() - now_ms < SETTLE_MS / 2:
             return
 
@@ -90,9 +87,8 @@ def shown(value: bytes | None) -> str | None:
 class Changes:
     """Reads the feed, in the order of its rows, and lets go of what is old."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._table = tables["f"]
+    def __init__(self, zen: Zen) -> None:
+        self._log = zen.log
 
     def end(self, now_ms: int) -> str:
         """The cursor behind all that can be read now."""
@@ -131,7 +127,7 @@ class Changes:
 
     def _after(self, beyond: bytes, now_ms: int) -> Iterator[Change]:
         stop = now_ms - SETTLE_MS + 1
-        lists = [self._bucket(bucket, beyond, stop) for bucket in range(BUCKETS)]
+        lists = [self._bucket(bucket, beyond, stop) for bucket in self._log.buckets]
         try:
             for at, row in merge(*lists, key=lambda item: item[0]):
                 for change in _unpacked(at, row):
@@ -145,11 +141,10 @@ class Changes:
         self, bucket: int, beyond: bytes, stop: int
     ) -> Generator[tuple[bytes, Row], None, None]:
         """(time and nonce, row) of one bucket, in order."""
-        low, high = bytes([bucket]) + beyond[:16], bytes([bucket]) + max(stop, 0).to_bytes(8)
+        low, high = beyond[:16], max(stop, 0).to_bytes(8)
         if low < high:
-            with closing(self._table.scan(low, high)) as rows:
-                for key, row in rows:
-                    yield key[1:], row
+            with closing(self._log.between(bucket, low, high)) as rows:
+                yield from rows
 
     def purge(self, gone: Callable[[str], bool]) -> int:
         """
@@ -158,30 +153,29 @@ class Changes:
         Those behind them in their row keep their cursors.
         """
         count = 0
-        for bucket in range(BUCKETS):
-            if not self._tables.serves(bucket):
+        for bucket in self._log.buckets:
+            if not self._log.serves(bucket):
                 continue
-            with closing(self._table.scan(bytes([bucket]), bytes([bucket + 1]))) as rows:
+            with closing(self._log.all(bucket)) as rows:
                 for key, row in rows:
                     told = orjson.loads(row[_COLUMN].value)
                     kept = [one if one and not gone(one[0]) else None for one in told]
                     if kept != told:
                         count += sum(map(bool, told)) - sum(map(bool, kept))
                         cells = {_COLUMN: orjson.dumps(kept)}
-                        self._table.put(key, cells, at_ms=row[_COLUMN].at_ms)
+                        self._log.replace(bucket, key, cells, row[_COLUMN].at_ms)
         return count
 
     def sweep(self, before_ms: int) -> int:
         """Let go of rows older than that; how many. At most 1,000 a bucket and call."""
         gone = 0
-        for bucket in range(BUCKETS):
-            low, high = bytes([bucket]), bytes([bucket]) + max(before_ms, 0).to_bytes(8)
-            if not self._tables.serves(bucket):
+        for bucket in self._log.buckets:
+            if not self._log.serves(bucket):
                 continue
-            with closing(self._table.scan(low, high)) as rows:
-                keys = [(key, None, row[_COLUMN].at_ms) for key, row in islice(rows, _DELETE_ROWS)]
+            with closing(self._log.between(bucket, b"", max(before_ms, 0).to_bytes(8))) as rows:
+                keys = [(key, row[_COLUMN].at_ms) for key, row in islice(rows, _DELETE_ROWS)]
             if keys:
-                self._table.delete_many(keys)
+                self._log.delete_many(bucket, keys)
                 gone += len(keys)
         return gone
 

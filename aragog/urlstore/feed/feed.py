@@ -6,15 +6,15 @@ from aragog.urlstore.feed.changes import Change, Changes
 from aragog.urlstore.feed.webhooks import WebhookRegistry
 from aragog.urlstore.records import ListPage
 from aragog.urlstore.write_clock import WriteClock
-from aragog.zen.tables import Tables
+from aragog.zen.graph import Zen
 
 
 class Feed:
     """Reads the change feed and removes old changes; threads may share it."""
 
-    def __init__(self, tables: Tables, clock: WriteClock) -> None:
-        self.webhooks = WebhookRegistry(tables)
-        self._changes = Changes(tables)
+    def __init__(self, zen: Zen, clock: WriteClock) -> None:
+        self.webhooks = WebhookRegistry(zen)
+        self._changes = Changes(zen)
         self._clock = clock
 
     def changes(

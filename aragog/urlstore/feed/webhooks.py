@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import asdict, dataclass
 
 import orjson
 
 from aragog.errors import CorruptRow
-from aragog.zen.codec import after
-from aragog.zen.tables import Row, Tables
+from aragog.zen.graph import Zen
+from aragog.zen.properties import Row
 
 # Beside the pacing cells: no property of a graph has a name that begins so.
 _PREFIX = b"\0hook\0"
@@ -50,8 +49,8 @@ def hook_name(url: str, owner: str | None, host: str | None) -> str:
 class WebhookRegistry:
     """Adds, lists and removes hooks."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._table = tables["u"]
+    def __init__(self, zen: Zen) -> None:
+        self._registry = zen.registry
 
     def add(
         self,
@@ -66,35 +65,33 @@ class WebhookRegistry:
         """Tell this address of what is behind the cursor; added again, it keeps its place."""
         webhook = Webhook(hook_name(url, owner, host), url, secret, owner, host)
         row = _PREFIX + webhook.name.encode()
-        self._table.check_and_put(row, _CURSOR, None, cursor.encode())
-        self._table.put(row, {_HOOK: orjson.dumps(asdict(webhook))}, at_ms=now_ms)
+        self._registry.check_and_put(row, _CURSOR, None, cursor.encode())
+        self._registry.put(row, {_HOOK: orjson.dumps(asdict(webhook))}, at_ms=now_ms)
         return webhook
 
     def remove(self, name: str, now_ms: int) -> bool:
         """Tell it no more; was there such a hook?"""
         row = _PREFIX + name.encode()
-        found = self._table.get(row)
+        found = self._registry.get(row)
         if found:
-            self._table.delete(row, at_ms=max(now_ms, *(cell.at_ms for cell in found.values())))
+            self._registry.delete(row, at_ms=max(now_ms, *(cell.at_ms for cell in found.values())))
         return _HOOK in found
 
     def get(self, name: str) -> Webhook | None:
         """The hook of that name."""
-        row = self._table.get(_PREFIX + name.encode())
+        row = self._registry.get(_PREFIX + name.encode())
         return _hook(row) if _HOOK in row else None
 
     def all(self) -> Iterator[tuple[Webhook, str]]:
         """Each hook and its cursor."""
-        with closing(self._table.scan(_PREFIX, after(_PREFIX))) as rows:
-            found = [row for _, row in rows]
-        for row in found:
+        for _, row in self._registry.beginning_with(_PREFIX):
             if _HOOK in row and _CURSOR in row:
                 yield _hook(row), row[_CURSOR].value.decode()
 
     def move(self, name: str, cursor: str, to: str) -> bool:
         """It was told up to `to`; False: somebody else moved it."""
         row = _PREFIX + name.encode()
-        return self._table.check_and_put(row, _CURSOR, cursor.encode(), to.encode())
+        return self._registry.check_and_put(row, _CURSOR, cursor.encode(), to.encode())
 
 
 def _hook(row: Row) -> Webhook:

@@ -19,9 +19,8 @@ from aragog.urlstore.records import LinkRecord, ListPage
 from aragog.zen.adjacency.outlink_writer import OutlinkWriter
 from aragog.zen.adjacency.outlinks import from_lines
 from aragog.zen.adjacency.postings import record
-from aragog.zen.adjacency.segments import Segments
+from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
-from aragog.zen.tables import Tables
 
 MAX_LIMIT = 6000
 
@@ -29,8 +28,8 @@ MAX_LIMIT = 6000
 class LinkReader:
     """Outlinks and inlinks of canonical URLs, page by page."""
 
-    def __init__(self, tables: Tables, linking: OutlinkWriter, aliases: AliasMerger) -> None:
-        self._segments = Segments(tables)
+    def __init__(self, zen: Zen, linking: OutlinkWriter, aliases: AliasMerger) -> None:
+        self._segments = zen.posting_lists
         self._outlinks = linking
         self._aliases = aliases
 

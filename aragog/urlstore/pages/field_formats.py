@@ -20,7 +20,7 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Mapping
-from decimal import Decimal
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, cast
 
@@ -38,6 +38,13 @@ EXTRACTED = (
 
 _INTEGER = re.compile(rb"0|-?[1-9][0-9]*")
 _DECIMAL = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that is no integer, as its sender wrote it: a float would lose digits."""
+
+    text: str
 
 
 class FieldFormats:
@@ -104,13 +111,13 @@ class FieldFormats:
 
 def parse(text: bytes) -> Any:
     """
-    JSON with every digit kept: integers of any length, other numbers as `Decimal`.
+    JSON with every digit kept: integers of any length, other numbers as `Number`.
 
     Raises:
         ValueError: it is not JSON in UTF-8, is nested too deeply, or has a number that is too long.
     """
     try:
-        return json.loads(text.decode(), parse_float=Decimal, parse_constant=_no_constant)
+        return json.loads(text.decode(), parse_float=Number, parse_constant=_no_constant)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
@@ -160,16 +167,43 @@ def _write_integer(value: Any) -> bytes:
 
 
 def _write_decimal(value: Any) -> bytes:
-    text = str(value).encode() if isinstance(value, str | int | Decimal) else b""
+    if isinstance(value, Number):
+        value = value.text
+    text = str(value).encode() if isinstance(value, str | int) else b""
     if isinstance(value, bool) or not _DECIMAL.fullmatch(text):
         raise TypeError('write a number or a string such as "1.10"')
     return text
 
 
 def _write_json(value: Any) -> bytes:
-    return json.dumps(
-        value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=float
-    ).encode()
+    parts: list[str] = []
+    try:
+        _write_part(value, parts.append)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    return "".join(parts).encode()
+
+
+def _write_part(value: Any, write: Callable[[str], None]) -> None:
+    """JSON without blanks; numbers with the digits that they came with."""
+    if isinstance(value, Number):
+        write(value.text)
+    elif isinstance(value, dict):
+        mark = "{"
+        for name, item in value.items():
+            write(f"{mark}{json.dumps(name, ensure_ascii=False)}:")
+            _write_part(item, write)
+            mark = ","
+        write("}" if value else "{}")
+    elif isinstance(value, list):
+        mark = "["
+        for item in value:
+            write(mark)
+            _write_part(item, write)
+            mark = ","
+        write("]" if value else "[]")
+    else:
+        write(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
 def _write_bytes(_value: Any) -> bytes:

@@ -18,23 +18,25 @@ from aragog.urlstore.pages.record_reader import BASE
 from aragog.urlstore.pages.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.schedule.next_fetch import renewed
 from aragog.urlstore.write_clock import WriteClock
+from aragog.zen.graph import Zen
+from aragog.zen.mutations import Mutation, put_properties
 from aragog.zen.node_ids import node_id
-from aragog.zen.tables import Put, Row, Tables
+from aragog.zen.properties import Row
 
 
 class Fields:
     """Sets, deletes and replaces fields of the page that a URL leads to."""
 
     def __init__(
-        self, tables: Tables, settings: StoreSettings, takedowns: Takedowns, clock: WriteClock
+        self, zen: Zen, settings: StoreSettings, takedowns: Takedowns, clock: WriteClock
     ) -> None:
-        self._tables = tables
-        self._table = tables["n"]
-        self._nodes = Nodes(tables)
+        self._zen = zen
+        self._properties = zen.nodes
+        self._nodes = Nodes(zen)
         self._rules = FieldRules(settings)
         self._settings = settings
         self._takedowns = takedowns
-        self._conditional = Conditional(tables, clock.clock)
+        self._conditional = Conditional(zen, clock.clock)
         self._clock = clock
 
     def put(
@@ -56,12 +58,12 @@ class Fields:
         at_ms = now_ms if at_ms is None else at_ms
         version = os.urandom(8).hex()
         puts = self._puts(canonical, row, fields, provenance or {}, at_ms)
-        puts.append(("n", node_id(canonical), {nodes.VERSION: version.encode()}, now_ms))
+        puts.append(put_properties(node_id(canonical), {nodes.VERSION: version.encode()}, now_ms))
         with self._takedowns.writing(asked, canonical):
             if nodes.SENTINEL not in row:
-                self._tables.write([host_put(canonical, now_ms)])
+                self._zen.mutate([host_put(canonical, now_ms)])
             if if_version is None:
-                self._tables.write(puts)
+                self._zen.mutate(puts)
             else:
                 self._conditional.write(canonical, if_version, puts)
         return version
@@ -73,7 +75,7 @@ class Fields:
         fields: Mapping[str, bytes],
         provenance: Mapping[str, str],
         at_ms: int,
-    ) -> list[Put]:
+    ) -> list[Mutation]:
         cells = {nodes.URL: canonical.encode(), nodes.SENTINEL: b"1"}
         for name, value in fields.items():
             cells[nodes.field_column(name)] = value
@@ -83,7 +85,7 @@ class Fields:
                 new = history.extended(history.begun(row, name), value, at_ms, length)
                 if new is not None:
                     cells[column] = new
-        return [("n", node_id(canonical), cells, at_ms)]
+        return [put_properties(node_id(canonical), cells, at_ms)]
 
     def delete(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
         """`UrlStore.delete_fields`."""
@@ -93,11 +95,11 @@ class Fields:
         columns = [of(name) for name in names for of in (nodes.field_column, from_column)]
         if columns:
             at_ms = now_ms if at_ms is None else at_ms
-            self._table.delete(node_id(canonical), columns, at_ms=at_ms)
+            self._properties.delete(node_id(canonical), columns, at_ms=at_ms)
         version = os.urandom(8).hex()
         if nodes.SENTINEL in row:
-            self._tables.write(
-                [("n", node_id(canonical), {nodes.VERSION: version.encode()}, now_ms)]
+            self._zen.mutate(
+                [put_properties(node_id(canonical), {nodes.VERSION: version.encode()}, now_ms)]
             )
         return version
 
@@ -129,11 +131,14 @@ class Fields:
         if gone:
             # First: once the new version's mark is written nobody comes here again.
             columns = [nodes.field_column(name) for name in gone]
-            self._table.delete(node_id(canonical), columns, at_ms=at_ms)
+            self._properties.delete(node_id(canonical), columns, at_ms=at_ms)
         at = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)
         version = {nodes.VERSION: os.urandom(8).hex().encode()}
         with self._takedowns.writing(asked, canonical):
-            self._tables.write(
-                [("n", node_id(canonical), cells, at), ("n", node_id(canonical), version, now_ms)]
+            self._zen.mutate(
+                [
+                    put_properties(node_id(canonical), cells, at),
+                    put_properties(node_id(canonical), version, now_ms),
+                ]
             )
         return changed | gone

@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 
 from aragog.urlstore.pages.nodes import field_column, history_column
-from aragog.zen.tables import Cell, Row
+from aragog.zen.properties import Cell, Row
 
 
 def entries(cell: Cell | None) -> list[tuple[bytes, int]]:

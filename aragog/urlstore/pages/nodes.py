@@ -33,8 +33,9 @@ import orjson
 
 from aragog.errors import CorruptRow
 from aragog.urlstore.records import Fact
+from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
-from aragog.zen.tables import Row, Tables
+from aragog.zen.properties import Row
 
 SENTINEL = b"m:_"
 URL = b"s:url"
@@ -120,13 +121,13 @@ def check_url(row: Row, url: str) -> None:
 class Nodes:
     """Reads nodes; one multi-get for those of a batch, and one more for each hop of aliases."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._table = tables["n"]
+    def __init__(self, zen: Zen) -> None:
+        self._properties = zen.nodes
 
     def read(self, urls: Iterable[str], columns: Sequence[bytes] | None) -> dict[str, Row]:
         """The node of each URL; an empty one for a URL that has none."""
         ids = {url: node_id(url) for url in urls}
-        found = self._table.get_many(list(ids.values()), columns)
+        found = self._properties.get_many(list(ids.values()), columns)
         return {url: found.get(key, {}) for url, key in ids.items()}
 
     def follow(

@@ -17,8 +17,9 @@ from aragog.urlstore.pages.record_reader import BASE
 from aragog.urlstore.pages.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.records import Content
 from aragog.urlstore.write_clock import WriteClock
+from aragog.zen.graph import Zen
+from aragog.zen.mutations import put_properties
 from aragog.zen.node_ids import node_id
-from aragog.zen.tables import Tables
 
 
 class PageContent:
@@ -26,13 +27,13 @@ class PageContent:
 
     def __init__(
         self,
-        tables: Tables,
+        zen: Zen,
         content: ContentStore,
         takedowns: Takedowns,
         clock: WriteClock,
     ) -> None:
-        self._tables = tables
-        self._nodes = Nodes(tables)
+        self._zen = zen
+        self._nodes = Nodes(zen)
         self._content = content
         self._takedowns = takedowns
         self._clock = clock
@@ -82,10 +83,10 @@ class PageContent:
         described = {**(meta or {}), "url": canonical, "encoding": "zstd"}
         with self._takedowns.writing(canonical):
             self._content.put(key, packed, described)
-            self._tables.write([host_put(canonical, now_ms)])
-            self._tables.write(
+            self._zen.mutate([host_put(canonical, now_ms)])
+            self._zen.mutate(
                 [
-                    ("n", node_id(canonical), cells, at_ms),
-                    ("n", node_id(canonical), version, now_ms),
+                    put_properties(node_id(canonical), cells, at_ms),
+                    put_properties(node_id(canonical), version, now_ms),
                 ]
             )

@@ -19,7 +19,7 @@ from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import alias_of, end_of, facts_of
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.schedule.next_fetch import HELD
-from aragog.zen.tables import Row
+from aragog.zen.properties import Row
 
 
 @dataclass(slots=True)

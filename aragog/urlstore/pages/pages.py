@@ -13,8 +13,8 @@ from aragog.urlstore.pages.nodes import Nodes, facts_of, text
 from aragog.urlstore.pages.record_reader import columns_of, record_of
 from aragog.urlstore.records import ListPage, Record
 from aragog.urlstore.schedule.freshness import page_seen_at_ms
+from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
-from aragog.zen.tables import Tables
 
 _KNOWN = (nodes.URL, nodes.CANONICAL, nodes.OWN)
 _SEEN = (nodes.URL, nodes.CANONICAL, nodes.CONTENT_KEY, nodes.FACTS, nodes.REFRESH)
@@ -23,10 +23,10 @@ _SEEN = (nodes.URL, nodes.CANONICAL, nodes.CONTENT_KEY, nodes.FACTS, nodes.REFRE
 class Pages:
     """Reads the nodes of URLs; any number of threads may share it."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._table = tables["n"]
-        self._nodes = Nodes(tables)
-        self._hosts = Hosts(tables)
+    def __init__(self, zen: Zen) -> None:
+        self._properties = zen.nodes
+        self._nodes = Nodes(zen)
+        self._hosts = Hosts(zen)
 
     def get(
         self, url: str, fields: Sequence[str] | None = None, *, info: bool = False
@@ -34,7 +34,7 @@ class Pages:
         """`UrlStore.get`."""
         asked = normalize(url)
         columns = columns_of(fields, info=info)
-        row = self._table.get(node_id(asked), columns)
+        row = self._properties.get(node_id(asked), columns)
         pointer = row.get(nodes.CANONICAL)
         if pointer is None or pointer.value == asked.encode():
             return record_of(asked, asked, row, fields, info=info)
@@ -96,7 +96,7 @@ class Pages:
         found: list[str] = []
         columns = [nodes.URL, nodes.CANONICAL, nodes.SENTINEL]
         last, looked = b"", 0
-        with closing(self._table.scan(start, None, columns=columns, limit=limit)) as rows:
+        with closing(self._properties.scan(start, names=columns, limit=limit)) as rows:
             for key, row in rows:
                 last, looked = key, looked + 1
                 url = text(row, nodes.URL)

@@ -10,7 +10,7 @@ import orjson
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import field_column, from_column, text
 from aragog.urlstore.records import FieldInfo, Record
-from aragog.zen.tables import Row
+from aragog.zen.properties import Row
 
 BASE = (
     nodes.OWN,

@@ -16,16 +16,17 @@ from aragog.urlstore.aliases.merger import ALIAS, AliasMerger
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.feed.changes import Changes
 from aragog.urlstore.pages import nodes
-from aragog.urlstore.pages.hosts import Hosts, host_put
+from aragog.urlstore.pages.hosts import Hosts
 from aragog.urlstore.pages.nodes import alias_of, text
 from aragog.urlstore.pages.tombstones import HOST, Tombstones
 from aragog.urlstore.schedule.watches import Watches
 from aragog.zen.adjacency.compaction import Compactor
 from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
 from aragog.zen.adjacency.outlinks import target_of
-from aragog.zen.codec import IN, due_key, edge_key
+from aragog.zen.codec import IN
+from aragog.zen.graph import Zen
 from aragog.zen.node_ids import id_of, node_id
-from aragog.zen.tables import Row, Tables
+from aragog.zen.properties import Row
 
 _STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK)
 _PURGED_AT_ONCE = 500
@@ -36,7 +37,7 @@ class Takedown:
 
     def __init__(
         self,
-        tables: Tables,
+        zen: Zen,
         content: ContentStore,
         linking: OutlinkWriter,
         aliases: AliasMerger,
@@ -44,17 +45,17 @@ class Takedown:
         folder: Compactor,
         tombstones: Tombstones,
     ) -> None:
-        self._tables = tables
-        self._table = tables["n"]
-        self._due = tables["d"]
-        self._edges = tables["e"]
-        self._host_index = tables["h"]
+        self._zen = zen
+        self._properties = zen.nodes
+        self._due = zen.due_times
+        self._edges = zen.edge_ends
+        self._host_index = zen.hosts
         self._content = content
         self._outlinks = linking
         self._aliases = aliases
         self._hosts = hosts
-        self._watches = Watches(tables)
-        self._changes = Changes(tables)
+        self._watches = Watches(zen)
+        self._changes = Changes(zen)
         self._folder = folder
         self._tombstones = tombstones
 
@@ -79,7 +80,7 @@ class Takedown:
         members: set[str] = set()
         for url in found:
             members.add(url)
-            if alias_of(self._table.get(node_id(url), [nodes.CANONICAL]), url) is None:
+            if alias_of(self._properties.get(node_id(url), [nodes.CANONICAL]), url) is None:
                 members.update(self._aliases.of(url))
         refuses = self._tombstones.refuses
         return self._all(members, now_ms, lambda url: url in members or refuses(url))
@@ -93,7 +94,7 @@ class Takedown:
         self._tombstones.changed()
         self._changes.purge(gone)
         self._purge_links(sorted(targets))
-        self._tables.scrub()
+        self._zen.scrub()
         return len(members)
 
     def _purge_links(self, targets: Sequence[bytes]) -> None:
@@ -106,7 +107,7 @@ class Takedown:
 
     def lift(self, url: str, now_ms: int) -> None:
         """Let a URL be stored again."""
-        self._table.delete(node_id(url), [nodes.REMOVED], at_ms=now_ms)
+        self._properties.delete(node_id(url), [nodes.REMOVED], at_ms=now_ms)
         self._tombstones.changed()
 
     def lift_site(self, kind: str, name: str, now_ms: int) -> bool:
@@ -116,26 +117,25 @@ class Takedown:
     def _take_down_one(self, url: str, now_ms: int) -> None:
         row = self._empty(url, nodes.TAKEN_DOWN, now_ms)
         self._watches.purge(url, now_ms)
-        self._table.delete(node_id(url), [nodes.HELD], at_ms=_last_ms(row, nodes.HELD, now_ms))
+        self._properties.delete(node_id(url), [nodes.HELD], at_ms=_last_ms(row, nodes.HELD, now_ms))
         canonical = alias_of(row, url)
         if canonical is not None:
-            key = edge_key(node_id(canonical), IN, ALIAS, 0, node_id(url))
-            self._edges.delete(key, at_ms=now_ms)
+            self._edges.delete(node_id(canonical), IN, ALIAS, node_id(url), at_ms=now_ms)
 
     def _empty(self, url: str, marker: bytes, now_ms: int) -> Row:
-        row = self._table.get(node_id(url))
+        row = self._properties.get(node_id(url))
         cells = {nodes.URL: url.encode(), nodes.REMOVED: marker}
-        self._table.put(node_id(url), cells, at_ms=now_ms)
+        self._properties.put(node_id(url), cells, at_ms=now_ms)
         gone = [column for column in row if column not in (*_STAY, nodes.HELD)]
         if gone:
             # Fields may have been put with a time to come.
             at_ms = max(now_ms, *(row[column].at_ms for column in gone))
-            self._table.delete(node_id(url), gone, at_ms=at_ms)
+            self._properties.delete(node_id(url), gone, at_ms=at_ms)
         if alias_of(row, url) is None or marker == nodes.TAKEN_DOWN:
-            self._host_index.delete(host_put(url, now_ms)[1], at_ms=now_ms)
+            self._host_index.delete(url, at_ms=now_ms)
         due, key = text(row, nodes.DUE), text(row, nodes.CONTENT_KEY)
         if due:
-            self._due.delete(due_key(node_id(url), int(due)), at_ms=now_ms)
+            self._due.delete_many([(node_id(url), int(due), now_ms)])
         if key:
             self._content.delete(key)
         self._outlinks.write([LinksWrite(url, now_ms, lambda _: b"")], now_ms)

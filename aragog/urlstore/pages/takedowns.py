@@ -12,7 +12,7 @@ from aragog.urlstore.pages.nodes import Nodes
 from aragog.urlstore.pages.takedown import Takedown
 from aragog.urlstore.pages.tombstones import DOMAIN, HOST, Tombstones, site_name
 from aragog.urlstore.write_clock import WriteClock
-from aragog.zen.tables import Row
+from aragog.zen.properties import Row
 
 
 class Takedowns:

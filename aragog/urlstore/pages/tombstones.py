@@ -10,13 +10,12 @@ again at what it wrote. So a page is gone whichever of the two came first.
 from __future__ import annotations
 
 import threading
-from contextlib import closing
 
 from aragog.errors import BadInput, InvalidUrl
 from aragog.urls.domain import host as host_of
 from aragog.urls.normalize import normalize
-from aragog.zen.codec import BUCKETS, after
-from aragog.zen.tables import Tables, newest_ms, open_bucket
+from aragog.zen.graph import Zen
+from aragog.zen.properties import newest_ms
 
 HOST, DOMAIN = "host", "domain"
 
@@ -58,9 +57,8 @@ def parents(name: str) -> list[str]:
 class Tombstones:
     """The taken down hosts and domains; threads may share it."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._table = tables["u"]
+    def __init__(self, zen: Zen) -> None:
+        self._registry = zen.registry
         self._lock = threading.Lock()
         self._seen = -1
         self._hosts: frozenset[str] = frozenset()
@@ -68,7 +66,7 @@ class Tombstones:
 
     def count(self) -> int:
         """A number that changes with each takedown; one small read."""
-        cell = self._table.get(self._row(_COUNTER), [_COUNT]).get(_COUNT)
+        cell = self._registry.get(self._row(_COUNTER), [_COUNT]).get(_COUNT)
         return int.from_bytes(cell.value) if cell else 0
 
     def current(self) -> int:
@@ -92,51 +90,47 @@ class Tombstones:
     def all(self) -> list[tuple[str, str]]:
         """(kind, name) of each, as stored."""
         prefix = self._row(_NAME)
-        with closing(self._table.scan(prefix, after(prefix))) as rows:
-            keys = [key.removeprefix(prefix).decode() for key, _ in rows]
+        found = self._registry.beginning_with(prefix)
+        keys = [name.removeprefix(prefix).decode() for name, _ in found]
         return [(kind, name) for kind, _, name in (key.partition("\0") for key in keys)]
 
     def add(self, kind: str, name: str, now_ms: int) -> None:
         """Refuse a site from now on; safe to repeat."""
-        for bucket in self._buckets():
-            self._table.put(_key(bucket, kind, name), {_VALUE: b"1"}, at_ms=now_ms)
+        for bucket in self._registry.buckets():
+            self._registry.put(_key(bucket, kind, name), {_VALUE: b"1"}, at_ms=now_ms)
         self.changed()
 
     def remove(self, kind: str, name: str, now_ms: int) -> bool:
         """Accept it again; False when it was not refused."""
         found = False
-        for bucket in self._buckets():
+        for bucket in self._registry.buckets():
             key = _key(bucket, kind, name)
-            if row := self._table.get(key):
+            if row := self._registry.get(key):
                 found = True
-                self._table.delete(key, at_ms=max(now_ms, newest_ms(row)))
+                self._registry.delete(key, at_ms=max(now_ms, newest_ms(row)))
         self.changed()
         return found
 
     def changed(self) -> None:
         """Have every process look again."""
-        for bucket in self._buckets():
-            self._table.incr(bytes([bucket]) + _COUNTER, _COUNT, 1)
+        for bucket in self._registry.buckets():
+            self._registry.incr(bytes([bucket]) + _COUNTER, _COUNT, 1)
 
     def mend(self, now_ms: int) -> None:
         """Give buckets whose file was replaced the tombstones of the others."""
         known: dict[int, set[bytes]] = {}
-        for bucket in self._buckets():
+        for bucket in self._registry.buckets():
             prefix = bytes([bucket]) + _NAME
-            with closing(self._table.scan(prefix, after(prefix))) as rows:
-                known[bucket] = {key[1:] for key, _ in rows}
+            known[bucket] = {name[1:] for name, _ in self._registry.beginning_with(prefix)}
         every = set[bytes]().union(*known.values())
         for bucket, names in known.items():
             for name in every - names:
-                self._table.put(bytes([bucket]) + name, {_VALUE: b"1"}, at_ms=now_ms)
+                self._registry.put(bytes([bucket]) + name, {_VALUE: b"1"}, at_ms=now_ms)
         if any(every - names for names in known.values()):
             self.changed()
 
-    def _buckets(self) -> list[int]:
-        return [bucket for bucket in range(BUCKETS) if self._tables.serves(bucket)]
-
     def _row(self, name: bytes) -> bytes:
-        return bytes([open_bucket(self._tables, 0, BUCKETS)]) + name
+        return bytes([self._registry.open_bucket()]) + name
 
 
 def _key(bucket: int, kind: str, name: str) -> bytes:

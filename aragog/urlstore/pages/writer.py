@@ -34,9 +34,10 @@ from aragog.urlstore.schedule.refresh_policy import IGNORED_FIELDS
 from aragog.urlstore.schedule.watches import Watches
 from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
 from aragog.zen.adjacency.outlinks import to_lines
-from aragog.zen.codec import due_key
+from aragog.zen.graph import Zen
+from aragog.zen.mutations import Mutation, put_properties
 from aragog.zen.node_ids import node_id
-from aragog.zen.tables import Cell, Put, Row, Tables
+from aragog.zen.properties import Cell, Row
 
 _COLUMNS = (
     nodes.SENTINEL,
@@ -59,7 +60,7 @@ class PageWriter:
 
     def __init__(
         self,
-        tables: Tables,
+        zen: Zen,
         content: ContentStore,
         settings: StoreSettings,
         linking: OutlinkWriter,
@@ -70,11 +71,11 @@ class PageWriter:
         refuses: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._refuses = refuses
-        self._tables = tables
+        self._zen = zen
         self._clock = clock or SystemClock()
         self._refresh = refresh or RefreshSettings()
-        self._nodes = Nodes(tables)
-        self._watches = Watches(tables)
+        self._nodes = Nodes(zen)
+        self._watches = Watches(zen)
         self._content = content
         self._outlinks = linking
         self._aliases = aliases
@@ -323,19 +324,21 @@ class PageWriter:
     def _write_rows(
         self, plans: Sequence[PageWritePlan], current: Mapping[str, PageWritePlan], now_ms: int
     ) -> None:
-        indexes: list[Put] = []
-        edges: list[Put] = []
-        rows: list[Put] = []
+        indexes: list[Mutation] = []
+        edges: list[Mutation] = []
+        rows: list[Mutation] = []
         for plan in plans:
             at_ms = plan.page.fetched_at_ms
             if plan.cells:
                 if nodes.SENTINEL not in plan.row:
                     indexes.append(host_put(plan.canonical, now_ms))
-                rows.append(("n", node_id(plan.canonical), plan.cells, at_ms))
+                rows.append(put_properties(node_id(plan.canonical), plan.cells, at_ms))
             for alias in plan.aliases:
                 edges += alias_puts(alias, plan.canonical, now_ms)
                 indexes.append(host_put(alias, now_ms))
-                rows.append(("n", node_id(alias), page_updates.pointer_cells(plan, alias), at_ms))
+                rows.append(
+                    put_properties(node_id(alias), page_updates.pointer_cells(plan, alias), at_ms)
+                )
         for plan in current.values():
             if plan.cells:
                 due_at_ms = plan.due_at_ms
@@ -343,15 +346,15 @@ class PageWriter:
                     indexes.append(due_put(plan.canonical, due_at_ms, now_ms))
                 stamped = {nodes.VERSION: os.urandom(8).hex().encode()}
                 stamped[nodes.DUE] = due_cell(due_at_ms)
-                rows.append(("n", node_id(plan.canonical), stamped, now_ms))
+                rows.append(put_properties(node_id(plan.canonical), stamped, now_ms))
         told = [plan.told for plan in current.values() if plan.told]
         if told:
             # Before the nodes: told twice, if need be, but never not told.
-            publish(self._tables, told, self._clock)
+            publish(self._zen, told, self._clock)
         if edges:
             # An alias's edge lies with its home, so it must be there before its pointer is.
-            self._tables.write(edges)
-        self._tables.write([*indexes, *rows])
+            self._zen.mutate(edges)
+        self._zen.mutate([*indexes, *rows])
 
     def _afterwards(
         self,
@@ -365,9 +368,9 @@ class PageWriter:
         for canonical, plan in current.items():
             old = nodes.text(known.get(canonical, {}), nodes.DUE)
             if plan.cells and old and old != str(plan.due_at_ms):
-                outdated.append((due_key(node_id(canonical), int(old)), None, now_ms))
+                outdated.append((node_id(canonical), int(old), now_ms))
         if outdated:
-            self._tables["d"].delete_many(outdated)
+            self._zen.due_times.delete_many(outdated)
         vanished = [
             (node_id(canonical), list(map(nodes.field_column, sorted(plan.gone))), at_ms)
             for canonical, plan in current.items()
@@ -375,7 +378,7 @@ class PageWriter:
             for at_ms in [plan.page.fetched_at_ms]
         ]
         if vanished:
-            self._tables["n"].delete_many(vanished)
+            self._zen.nodes.delete_many(vanished)
         trusted = [url for plan in current.values() for url in page_updates.refuted(plan)]
         if trusted:
             self._aliases.disappoint(trusted, now_ms)

@@ -10,9 +10,8 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from aragog.urlstore.schedule.crawl_budget import Budget
-from aragog.zen.tables import Tables, open_bucket
+from aragog.zen.graph import Zen
 
-_BUCKETS = 16
 _VALUE = b"i:v"
 _BUDGET = struct.Struct(">qqddq")
 
@@ -20,9 +19,9 @@ _BUDGET = struct.Struct(">qqddq")
 class BudgetState:
     """Small cells in the table of unique values; reading and writing are one round trip each."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._table = tables["u"]
+    def __init__(self, zen: Zen) -> None:
+        self._zen = zen
+        self._registry = zen.registry
 
     def _row(self, kind: bytes, name: str) -> bytes:
         """
@@ -30,7 +29,7 @@ class BudgetState:
 
         In the first file, or, while that is damaged, in the next: what is remembered begins anew.
         """
-        first = open_bucket(self._tables, 0, _BUCKETS)
+        first = self._registry.open_bucket()
         return bytes([first]) + b"pace\0" + kind + b"\0" + name.encode()
 
     def take_tick(self, name: str, now_ms: int, least_s: float) -> float | None:
@@ -40,20 +39,20 @@ class BudgetState:
         Of two that ask at once one gets it. The first ever gets `least_s`.
         """
         row = self._row(b"tick", name)
-        cell = self._table.get(row, [_VALUE]).get(_VALUE)
+        cell = self._registry.get(row, [_VALUE]).get(_VALUE)
         passed_ms = now_ms - int.from_bytes(cell.value[:8]) if cell else int(least_s * 1000)
         # A clock that went back must not stop the ticks.
         if 0 <= passed_ms < least_s * 1000:
             return None
         taken = now_ms.to_bytes(8) + os.urandom(4)
-        if not self._table.check_and_put(row, _VALUE, cell.value if cell else None, taken):
+        if not self._registry.check_and_put(row, _VALUE, cell.value if cell else None, taken):
             return None
         return max(passed_ms / 1000, least_s)
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
         """Of each domain; those that never had too much are new ones."""
         rows = {self._row(b"domain", domain): domain for domain in domains}
-        found = self._table.get_many(list(rows), [_VALUE]) if rows else {}
+        found = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
         return {
             domain: _budget(found[key][_VALUE].value) if key in found else Budget()
             for key, domain in rows.items()
@@ -61,7 +60,7 @@ class BudgetState:
 
     def keep_budgets(self, budgets: Mapping[str, Budget], now_ms: int) -> None:
         """Remember what ticks left of them; the last one to do so counts."""
-        self._table.put_many(
+        self._registry.put_many(
             [
                 (self._row(b"domain", domain), {_VALUE: _packed(budget)}, now_ms)
                 for domain, budget in budgets.items()
@@ -70,13 +69,13 @@ class BudgetState:
 
     def bookmark(self, name: str) -> str | None:
         """Where a walk was; None: at its beginning."""
-        cell = self._table.get(self._row(b"walk", name), [_VALUE]).get(_VALUE)
+        cell = self._registry.get(self._row(b"walk", name), [_VALUE]).get(_VALUE)
         return cell.value.decode() if cell and cell.value else None
 
     def set_bookmark(self, name: str, cursor: str, now_ms: int) -> None:
         """Where it is now."""
         row = self._row(b"walk", name)
-        self._table.put(row, {_VALUE: cursor.encode()}, at_ms=now_ms)
+        self._registry.put(row, {_VALUE: cursor.encode()}, at_ms=now_ms)
 
 
 def _packed(budget: Budget) -> bytes:

@@ -15,9 +15,11 @@ from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import text
 from aragog.urlstore.records import Due
 from aragog.urlstore.schedule.next_fetch import state_of
-from aragog.zen.codec import BUCKETS, due_key, read_due_key
+from aragog.zen.graph import Zen
+from aragog.zen.indexes import DueEntry
+from aragog.zen.mutations import Mutation, put_due, put_properties
 from aragog.zen.node_ids import node_id
-from aragog.zen.tables import Put, Row, Tables, newest_ms
+from aragog.zen.properties import Row, newest_ms
 
 _URL = b"i:u"
 _CLAIM = b"i:c"
@@ -30,40 +32,41 @@ def due_cell(due_at_ms: int | None) -> bytes:
     return b"" if due_at_ms is None else b"%d" % due_at_ms
 
 
-def due_put(url: str, due_at_ms: int, now_ms: int) -> Put:
+def due_put(url: str, due_at_ms: int, now_ms: int) -> Mutation:
     """The index row of a URL."""
-    return ("d", due_key(node_id(url), due_at_ms), {_URL: url.encode()}, now_ms)
+    return put_due(node_id(url), due_at_ms, {_URL: url.encode()}, now_ms)
 
 
 class DueIndex:
     """Schedules and claims."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._index = tables["d"]
-        self._nodes = tables["n"]
+    def __init__(self, zen: Zen) -> None:
+        self._zen = zen
+        self._index = zen.due_times
+        self._nodes = zen.nodes
 
     def schedule(self, url: str, due_at_ms: int | None, now_ms: int) -> None:
         """Make a canonical URL due at an instant, or never; what was planned before is dropped."""
         old = text(self._nodes.get(node_id(url), [nodes.DUE]), nodes.DUE)
-        puts: list[Put] = [("n", node_id(url), {nodes.DUE: due_cell(due_at_ms)}, now_ms)]
+        puts: list[Mutation] = [
+            put_properties(node_id(url), {nodes.DUE: due_cell(due_at_ms)}, now_ms)
+        ]
         if due_at_ms is not None:
             puts.insert(0, due_put(url, due_at_ms, now_ms))
-        self._tables.write(puts)
+        self._zen.mutate(puts)
         if old and old != str(due_at_ms):
-            self._index.delete(due_key(node_id(url), int(old)), at_ms=now_ms)
+            self._index.delete_many([(node_id(url), int(old), now_ms)])
 
     def oldest_ms(self, now_ms: int) -> int | None:
         """When the oldest row that is due and not claimed was due; None: there is none."""
         found = None
-        for bucket in range(BUCKETS):
-            stop = bytes([bucket]) + (found or now_ms + 1).to_bytes(8)
-            if not self._tables.serves(bucket):
+        for bucket in self._index.buckets:
+            if not self._index.serves(bucket):
                 continue
-            with closing(self._index.scan(bytes([bucket]), stop)) as rows:
-                for key, row in rows:
-                    if not _is_claimed(row, now_ms):
-                        found = read_due_key(key)[0]
+            with closing(self._index.until(bucket, found or now_ms + 1)) as entries:
+                for entry in entries:
+                    if not _is_claimed(entry.kept, now_ms):
+                        found = entry.due_at_ms
                         break
         return found
 
@@ -82,11 +85,11 @@ class DueIndex:
         ]
         if same:
             index = [due_put(due.url, at_ms, now_ms) for _, due, at_ms in same]
-            cells: list[Put] = [
-                ("n", its, {nodes.DUE: due_cell(at_ms)}, now_ms) for its, _, at_ms in same
+            cells: list[Mutation] = [
+                put_properties(its, {nodes.DUE: due_cell(at_ms)}, now_ms) for its, _, at_ms in same
             ]
-            self._tables.write([*index, *cells])
-            gone = [(due_key(its, due.due_at_ms), None, now_ms) for its, due, _ in same]
+            self._zen.mutate([*index, *cells])
+            gone = [(its, due.due_at_ms, now_ms) for its, due, _ in same]
             self._index.delete_many(gone)
 
     def claim(
@@ -100,24 +103,24 @@ class DueIndex:
         """
         found: list[Due] = []
         claim = (now_ms + int(lease_s * 1000)).to_bytes(8) + os.urandom(4)
-        for bucket in range(BUCKETS):
-            share = -(-(limit - len(found)) // (BUCKETS - bucket))
+        buckets = self._index.buckets
+        for bucket in buckets:
+            share = -(-(limit - len(found)) // (len(buckets) - bucket))
             found += self._claim_in(bucket, now_ms, share, claim, upto_ms or now_ms)
         return sorted(found, key=lambda due: due.due_at_ms)
 
     def _claim_in(
         self, bucket: int, now_ms: int, limit: int, claim: bytes, upto_ms: int
     ) -> list[Due]:
-        start, stop = bytes([bucket]), bytes([bucket]) + (upto_ms + 1).to_bytes(8)
         taken: list[Due] = []
-        waste: list[tuple[bytes, None, int]] = []
-        if limit <= 0 or not self._tables.serves(bucket):
+        waste: list[tuple[bytes, int, int]] = []
+        if limit <= 0 or not self._index.serves(bucket):
             return taken
-        with closing(self._index.scan(start, stop)) as rows:
-            batch: list[tuple[bytes, Row]] = []
-            for item in rows:
-                if not _is_claimed(item[1], now_ms):
-                    batch.append(item)
+        with closing(self._index.until(bucket, upto_ms + 1)) as entries:
+            batch: list[DueEntry] = []
+            for entry in entries:
+                if not _is_claimed(entry.kept, now_ms):
+                    batch.append(entry)
                 if len(batch) >= limit - len(taken):
                     taken += self._take(batch, claim, now_ms, waste)
                     batch = []
@@ -130,29 +133,29 @@ class DueIndex:
 
     def _take(
         self,
-        batch: list[tuple[bytes, Row]],
+        batch: list[DueEntry],
         claim: bytes,
         now_ms: int,
-        waste: list[tuple[bytes, None, int]],
+        waste: list[tuple[bytes, int, int]],
     ) -> list[Due]:
-        ids = [read_due_key(key)[1] for key, _ in batch]
+        ids = [entry.node_id for entry in batch]
         known = self._nodes.get_many(ids, [nodes.DUE, nodes.REFRESH])
-        good: list[tuple[bytes, Row]] = []
-        for key, row in batch:
-            due_at_ms, its = read_due_key(key)
+        good: list[DueEntry] = []
+        for entry in batch:
+            due_at_ms, its, row = entry
             if _URL in row and text(known.get(its, {}), nodes.DUE) == str(due_at_ms):
-                good.append((key, row))
+                good.append(entry)
             elif _URL not in row or row[_URL].at_ms < now_ms - _YOUNG_MS:
-                waste.append((key, None, newest_ms(row)))
+                waste.append((its, due_at_ms, newest_ms(row)))
         checks = [
-            (key, _CLAIM, row[_CLAIM].value if _CLAIM in row else None, claim) for key, row in good
+            (entry, _CLAIM, cell.value if (cell := entry.kept.get(_CLAIM)) else None, claim)
+            for entry in good
         ]
         won = self._index.check_and_put_many(checks) if checks else []
         return [
             Due(row[_URL].value.decode(), due_at_ms, state_of(known[its]))
-            for (key, row), ok in zip(good, won, strict=True)
+            for (due_at_ms, its, row), ok in zip(good, won, strict=True)
             if ok
-            for due_at_ms, its in [read_due_key(key)]
         ]
 
 

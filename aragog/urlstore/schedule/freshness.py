@@ -17,7 +17,8 @@ from aragog.urlstore.pages.nodes import alias_of, facts_of, text
 from aragog.urlstore.schedule.next_fetch import state_of
 from aragog.urlstore.schedule.refresh_policy import RefreshState
 from aragog.zen.codec import ID_BYTES
-from aragog.zen.tables import Row, Tables
+from aragog.zen.graph import Zen
+from aragog.zen.properties import Row
 
 SAMPLE = 1000
 """Rows looked at: a share of a half is told to within 3 %. About 15 ms on SQLite."""
@@ -43,11 +44,11 @@ class Freshness:
     """The share of those refreshed at all whose refresh is not overdue; 1.0 where none is."""
 
 
-def freshness(tables: Tables, now_ms: int, sample: int = SAMPLE) -> dict[str, Freshness]:
+def freshness(zen: Zen, now_ms: int, sample: int = SAMPLE) -> dict[str, Freshness]:
     """By type; of a store that holds fewer rows than the sample it is exact."""
     ages: dict[str, list[float]] = defaultdict(list)
     late: dict[str, list[bool]] = defaultdict(list)
-    for row in _sampled(tables, sample):
+    for row in _sampled(zen, sample):
         facts = facts_of(row)
         url = text(row, nodes.URL)
         if nodes.SENTINEL not in row or not facts.get("fetched_at_ms"):
@@ -81,13 +82,13 @@ def _summed(ages: list[float], late: list[bool]) -> Freshness:
     return Freshness(len(ages), ages[len(ages) // 2], ages[int(len(ages) * 0.95)], on_time)
 
 
-def _sampled(tables: Tables, sample: int) -> Iterator[Row]:
+def _sampled(zen: Zen, sample: int) -> Iterator[Row]:
     """Rows from random keys on, none twice; all of them where there are few."""
     share = -(-sample // SPOTS)
     starts = [random.randbytes(ID_BYTES) for _ in range(SPOTS)]
     seen: set[bytes] = set()
     for start in [b"", *starts]:
-        with closing(tables["n"].scan(start, None, columns=_COLUMNS, limit=share)) as rows:
+        with closing(zen.nodes.scan(start, names=_COLUMNS, limit=share)) as rows:
             found = list(rows)
         if start == b"" and len(found) < share:
             yield from (row for _, row in found)

@@ -12,7 +12,7 @@ from aragog.urlstore.pages import nodes
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.schedule.refresh_policy import RefreshState, Seen, decide
 from aragog.zen.node_ids import node_id
-from aragog.zen.tables import Row
+from aragog.zen.properties import Row
 
 STATE_VERSION = 1
 HELD, RELEASED = b"1", b"0"

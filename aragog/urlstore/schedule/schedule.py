@@ -18,17 +18,18 @@ from aragog.urlstore.schedule.next_fetch import state_of
 from aragog.urlstore.schedule.refresh_policy import RefreshState
 from aragog.urlstore.schedule.watches import MAX_OWNER_BYTES, Watch, Watches
 from aragog.urlstore.write_clock import WriteClock
-from aragog.zen.tables import Row, Tables
+from aragog.zen.graph import Zen
+from aragog.zen.properties import Row
 
 
 class Schedule:
     """The due index, the watches and the crawl budgets of a UrlStore; threads may share it."""
 
-    def __init__(self, tables: Tables, takedowns: Takedowns, clock: WriteClock) -> None:
-        self._nodes = Nodes(tables)
-        self._due = DueIndex(tables)
-        self._watches = Watches(tables)
-        self._budget_state = BudgetState(tables)
+    def __init__(self, zen: Zen, takedowns: Takedowns, clock: WriteClock) -> None:
+        self._nodes = Nodes(zen)
+        self._due = DueIndex(zen)
+        self._watches = Watches(zen)
+        self._budget_state = BudgetState(zen)
         self._takedowns = takedowns
         self._clock = clock
 

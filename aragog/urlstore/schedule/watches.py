@@ -15,9 +15,11 @@ from typing import NamedTuple
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import text
 from aragog.urlstore.schedule.next_fetch import HELD, RELEASED
-from aragog.zen.codec import IN, after, edge_key, edge_prefix
+from aragog.zen.codec import IN
+from aragog.zen.graph import Zen
+from aragog.zen.mutations import Mutation, put_edge_end
 from aragog.zen.node_ids import node_id
-from aragog.zen.tables import Put, Row, Tables, newest_ms
+from aragog.zen.properties import Row
 
 HOLD = 2
 """The edge type; a hold's score is always 0, so that holding twice makes one edge."""
@@ -42,10 +44,10 @@ class Watch(NamedTuple):
 class Watches:
     """Watches and releases pages; each step is safe to repeat."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._table = tables["n"]
-        self._edges = tables["e"]
+    def __init__(self, zen: Zen) -> None:
+        self._zen = zen
+        self._properties = zen.nodes
+        self._edges = zen.edge_ends
 
     def write(self, canonical: str, watch: Watch, now_ms: int) -> bool | None:
         """
@@ -55,9 +57,9 @@ class Watches:
         once more when it is 0. A release alone makes no page a released one; should the hold that
         was asked for before it come after it, that one does.
         """
-        self._tables.write([_edge(canonical, watch)])
+        self._zen.mutate([_edge(canonical, watch)])
         if not watch.active and not text(
-            self._table.get(node_id(canonical), [nodes.HELD]), nodes.HELD
+            self._properties.get(node_id(canonical), [nodes.HELD]), nodes.HELD
         ):
             return None
         held = self._sum_up(canonical, now_ms)
@@ -69,9 +71,8 @@ class Watches:
 
     def all(self, canonical: str) -> list[Watch]:
         """Every hold, also those that are over."""
-        prefix = edge_prefix(node_id(canonical), IN, HOLD)
-        with closing(self._edges.scan(prefix, after(prefix))) as rows:
-            return [_hold(row) for _, row in rows if _ACTIVE in row]
+        with closing(self._edges.of(node_id(canonical), IN, HOLD)) as ends:
+            return [_hold(row) for _, row in ends if _ACTIVE in row]
 
     def move(self, source: str, canonical: str, now_ms: int, *, held_as: str | None = None) -> bool:
         """
@@ -86,36 +87,32 @@ class Watches:
         ]
         if mine:
             # Two later here than it is let go there, so that it may come back the same way.
-            self._tables.write([_edge(canonical, h._replace(at_ms=h.at_ms + 2)) for h in mine])
+            self._zen.mutate([_edge(canonical, h._replace(at_ms=h.at_ms + 2)) for h in mine])
             self._sum_up(canonical, now_ms)
             gone = [watch._replace(active=False, at_ms=watch.at_ms + 1) for watch in mine]
-            self._tables.write([_edge(source, watch) for watch in gone])
+            self._zen.mutate([_edge(source, watch) for watch in gone])
             self._sum_up(source, now_ms)
         return bool(mine)
 
     def purge(self, canonical: str, now_ms: int) -> None:
         """Forget everybody who held the page, and who let it go."""
-        prefix = edge_prefix(node_id(canonical), IN, HOLD)
-        with closing(self._edges.scan(prefix, after(prefix))) as rows:
-            gone = [(key, None, max(now_ms, newest_ms(row))) for key, row in rows]
-        if gone:
-            self._edges.delete_many(gone)
+        self._edges.purge(node_id(canonical), IN, HOLD, at_ms=now_ms)
 
     def _sum_up(self, canonical: str, now_ms: int) -> bool:
         held = any(watch.active for watch in self.all(canonical))
         cells = {nodes.URL: canonical.encode(), nodes.HELD: HELD if held else RELEASED}
-        self._table.put(node_id(canonical), cells, at_ms=now_ms)
+        self._properties.put(node_id(canonical), cells, at_ms=now_ms)
         return held
 
 
-def _edge(canonical: str, watch: Watch) -> Put:
+def _edge(canonical: str, watch: Watch) -> Mutation:
     its = hashlib.sha256(watch.owner.encode()).digest()[:16]
     cells = {
         _OWNER: watch.owner.encode(),
         _AS: watch.held_as.encode(),
         _ACTIVE: HELD if watch.active else RELEASED,
     }
-    return ("e", edge_key(node_id(canonical), IN, HOLD, 0, its), cells, watch.at_ms)
+    return put_edge_end(node_id(canonical), IN, HOLD, its, cells, watch.at_ms)
 
 
 def _hold(row: Row) -> Watch:

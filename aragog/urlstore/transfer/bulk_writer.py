@@ -23,9 +23,10 @@ from aragog.urlstore.pages.record_reader import BASE
 from aragog.urlstore.schedule.due_index import due_cell, due_put
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.transfer.records import UrlRecord
-from aragog.zen.codec import due_key
+from aragog.zen.graph import Zen
+from aragog.zen.mutations import Mutation, put_properties
 from aragog.zen.node_ids import node_id
-from aragog.zen.tables import Cell, Put, Row, Tables
+from aragog.zen.properties import Cell, Row
 
 OnProblem = Callable[[int, str], None]
 Numbered = tuple[int, UrlRecord]
@@ -35,11 +36,11 @@ class BulkWriter:
     """Writes batches of records; safe to repeat, and beside any other writer."""
 
     def __init__(
-        self, store: UrlStore, tables: Tables, settings: StoreSettings, clock: Clock | None = None
+        self, store: UrlStore, zen: Zen, settings: StoreSettings, clock: Clock | None = None
     ) -> None:
         self._store = store
-        self._tables = tables
-        self._nodes = Nodes(tables)
+        self._zen = zen
+        self._nodes = Nodes(zen)
         self._rules = FieldRules(settings)
         self._histories = settings.history
         self._history_length = settings.history_length
@@ -86,9 +87,9 @@ class BulkWriter:
     ) -> int:
         found = self._nodes.follow([asked for _, asked, _ in plain], self._columns)
         rows: dict[str, Row] = {}
-        index: list[Put] = []
-        puts: list[Put] = []
-        overtaken: list[tuple[bytes, None, int]] = []
+        index: list[Mutation] = []
+        puts: list[Mutation] = []
+        overtaken: list[tuple[bytes, int, int]] = []
         written = 0
         for number, asked, record in plain:
             canonical, row = found[asked]
@@ -102,19 +103,19 @@ class BulkWriter:
             if record.due_at_ms is not None:
                 old = text(row, nodes.DUE)
                 if old and int(old) != record.due_at_ms:
-                    overtaken.append((due_key(node_id(canonical), int(old)), None, now_ms))
+                    overtaken.append((node_id(canonical), int(old), now_ms))
                 index.append(due_put(canonical, record.due_at_ms, now_ms))
             written += 1
         # Index rows before the nodes that make them true, what is no longer true at the end.
-        self._tables.write(index)
-        self._tables.write(puts)
+        self._zen.mutate(index)
+        self._zen.mutate(puts)
         if overtaken:
-            self._tables["d"].delete_many(overtaken)
+            self._zen.due_times.delete_many(overtaken)
         return written
 
     def _puts(
         self, canonical: str, rows: dict[str, Row], record: UrlRecord, now_ms: int
-    ) -> list[Put]:
+    ) -> list[Mutation]:
         by_time: dict[int, dict[bytes, bytes]] = {}
         for name, value in record.fields.items():
             at_ms = record.at_ms.get(name, now_ms)
@@ -128,8 +129,8 @@ class BulkWriter:
         if record.due_at_ms is not None:
             state[nodes.DUE] = due_cell(record.due_at_ms)
         key = node_id(canonical)
-        return [*(("n", key, cells, at_ms) for at_ms, cells in by_time.items()),
-                ("n", key, state, now_ms)]  # fmt: skip
+        return [*(put_properties(key, cells, at_ms) for at_ms, cells in by_time.items()),
+                put_properties(key, state, now_ms)]  # fmt: skip
 
     def _remembered(
         self, canonical: str, rows: dict[str, Row], name: str, value: bytes, at_ms: int

@@ -35,8 +35,9 @@ from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.transfer.bulk_writer import BulkWriter, Numbered, OnProblem
 from aragog.urlstore.transfer.records import BadRecord, UrlRecord, from_json, to_json
+from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
-from aragog.zen.tables import Row, Tables
+from aragog.zen.properties import Row
 
 MAX_LINE_BYTES = 64 << 20
 BATCH = 500
@@ -110,7 +111,7 @@ def import_urls(
 
 
 def export_urls(
-    tables: Tables,
+    zen: Zen,
     sink: Sink,
     *,
     urls: Iterable[str] | None = None,
@@ -133,7 +134,7 @@ def export_urls(
     Raises:
         StoreUnavailable: the sink has whole batches.
     """
-    found = nodes_of(tables, urls, cursor)
+    found = nodes_of(zen, urls, cursor)
     count, last = 0, cursor
     batch: list[UrlRecord] = []
     weight = 0
@@ -161,7 +162,7 @@ def export_urls(
 
 
 def nodes_of(
-    tables: Tables,
+    zen: Zen,
     urls: Iterable[str] | None,
     cursor: str | None = None,
     columns: Sequence[bytes] | None = None,
@@ -169,9 +170,9 @@ def nodes_of(
     """Keys and nodes of `urls` (normalized), in their order; None: of all, in key order."""
     if urls is None:
         start = b"" if cursor is None else bytes.fromhex(cursor) + b"\0"
-        yield from tables["n"].scan(start, None, columns=columns)
+        yield from zen.nodes.scan(start, names=columns)
         return
-    nodes, left = Nodes(tables), iter(urls)
+    nodes, left = Nodes(zen), iter(urls)
     while some := list(itertools.islice(left, BATCH)):
         for url, row in nodes.read(some, columns).items():
             yield node_id(url), row

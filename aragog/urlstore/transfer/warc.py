@@ -34,7 +34,8 @@ from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import facts_of, text
 from aragog.urlstore.transfer.json_lines import nodes_of
-from aragog.zen.tables import Row, Tables
+from aragog.zen.graph import Zen
+from aragog.zen.properties import Row
 
 MAX_FILE_BYTES = 1 << 30
 MAX_DIGESTS = 65_536
@@ -75,7 +76,7 @@ class WarcReport:
 
 
 def export_warc(
-    tables: Tables,
+    zen: Zen,
     content: ContentStore,
     stem: Path,
     *,
@@ -100,7 +101,7 @@ def export_warc(
     pages = problems = 0
     last = cursor
     with _Files(stem, first_file, max_file_bytes) as files:
-        found = nodes_of(tables, urls, cursor, _COLUMNS)
+        found = nodes_of(zen, urls, cursor, _COLUMNS)
         with closing(found):
             for key, row in found:
                 if limit is not None and pages == limit:

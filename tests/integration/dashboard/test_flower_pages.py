@@ -28,6 +28,7 @@ from aragog.politeness.ratelimit.slots import SlotRequest
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
 from tests.support.standalone import free_port
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
 
@@ -133,28 +134,24 @@ def _fill(settings):
 @pytest.fixture(scope="module")
 def browser(system):
     found = Browser(f"http://127.0.0.1:{system.port}")
-    until_s = time.monotonic() + 60
-    while time.monotonic() < until_s:
+
+    def answers():
         try:
-            found.get("/healthcheck")
-            return found
+            return found.get("/healthcheck")
         except OSError:
-            time.sleep(0.2)
-    pytest.fail(system.logs())
+            return None
+
+    wait_until(answers, every_s=0.2, otherwise=system.logs)
+    return found
 
 
 def test_workers_and_their_queues_are_listed(browser, system):
-    until_s, workers = time.monotonic() + 60, {}
-    while not workers and time.monotonic() < until_s:
-        time.sleep(0.3)
-        workers = browser.json("/api/workers", refresh="1")
-
+    workers = wait_until(lambda: browser.json("/api/workers", refresh="1"), every_s=0.3)
     (name,) = workers
     assert name.startswith("robots@"), system.logs()
     assert {queue["name"] for queue in workers[name]["active_queues"]} == {"robots", "upkeep"}
-    while name not in (page := browser.get("/workers")[1]) and time.monotonic() < until_s:
-        time.sleep(0.3)  # the page lists whom Flower has heard of, and workers speak every 2 s
-    assert name in page
+    # The page lists whom Flower has heard of, and workers speak every 2 s.
+    wait_until(lambda: name in browser.get("/workers")[1], every_s=0.3)
 
 
 def test_flowers_own_broker_page_counts_jobs_that_wait(browser):

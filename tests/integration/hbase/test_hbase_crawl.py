@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import time
 
 import pytest
 
@@ -14,6 +13,7 @@ from aragog.standalone.demo import sites
 from aragog.zen.tables.hbase import HBaseTables
 from deploy.s3.server import ACCESS_KEY, SECRET_KEY
 from tests.support.standalone import standalone
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.hbase, pytest.mark.s3, pytest.mark.redis, pytest.mark.slow]
 
@@ -47,9 +47,9 @@ def environ(demo_web, hbase_server, hbase_settings, s3_server, s3_credentials):
 def test_a_crawl_loses_nothing_when_its_gateway_is_killed_and_comes_back(environ, hbase_server):
     with standalone(environ) as system, Aragog(system.settings) as client:
         client.enqueue(sites.seeds(), depth=1)
-        time.sleep(1.0)
+        wait_until(lambda: client.counters().get("stored"))
         hbase_server.kill_gateway(1)
-        time.sleep(1.0)
+        wait_until(lambda: "does not answer" in system.logs() or not client.in_flight())
         hbase_server.start_gateway(1)
         hbase_server.wait_until_ready(1)
         system.finish(client)

@@ -88,9 +88,10 @@ def test_a_broker_that_restarts_costs_no_job_and_doubles_what_ran_at_most(own_pl
                 own_place.app.send_task("say", (f"slow{i}", 4.0))
             own_place.app.send_task("say", ("eta",), countdown=5)
             wait_until(lambda: own_place.running() == 4)
-            time.sleep(1.2)
+            with redis.Redis.from_url(other.url) as notes_of:
+                wait_until(lambda: notes_of.llen("notes") >= 2)  # two run, two wait in the worker
             own_place.server.stop()
-            time.sleep(2)
+            wait_until(lambda: "Cannot connect" in worker.log.read_text())
             own_place.server.start()
             wait_until(lambda: own_place.shard.sizes("celery").succeeded == 5)
 
@@ -138,7 +139,7 @@ def test_a_worker_goes_on_after_its_broker_hung(own_place, tmp_path):
     with Worker(APP, tmp_path / "log", env=with_conf(own_place), args=["-P", "threads", "-c2"]):
         own_place.app.send_task("add", (1, 1)).get(timeout=60)
         own_place.server.process.send_signal(signal.SIGSTOP)
-        time.sleep(5)
+        time.sleep(5)  # longer than the worker's socket timeout
         own_place.server.process.send_signal(signal.SIGCONT)
 
         for _ in range(3):

@@ -15,6 +15,7 @@ from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.stages.enqueue import EnqueueStatus
 from aragog.urls import url_key
 from tests.support.producer import producer_home
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
 
@@ -137,8 +138,10 @@ def test_a_producer_killed_in_the_middle_and_started_again_loses_nothing(home, t
     file.write_text("\n".join(wanted))
     command = [sys.executable, "-m", "aragog.cli", "enqueue", str(file)]
     first = subprocess.Popen(command, env=home.environ, stdout=subprocess.DEVNULL)
-    while home.redis.hlen("aragog:in_flight") < 3000 and first.poll() is None:
-        time.sleep(0.005)
+    wait_until(
+        lambda: home.redis.hlen("aragog:in_flight") >= 3000 or first.poll() is not None,
+        every_s=0.005,
+    )
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
 

@@ -5,13 +5,19 @@ from pathlib import Path
 
 import pytest
 import redis
+from celery import Celery
 from click.testing import CliRunner
 
 from aragog.bootstrap import connect, url_store
 from aragog.cli import main
+from aragog.pinlater.admin import Admin
+from aragog.pinlater.brokers import celery_settings
+from aragog.pinlater.models import JobState, Nack
+from aragog.pinlater.transport.envelope import arguments
 from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, UrlJob
-from aragog.pipeline.routing import Destination
+from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
+from aragog.pipeline.stages.webhooks import Delivery
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.settings import FetchSettings, RedisSettings, Settings
 from tests.support.origin import Origin, page, redirect
@@ -204,3 +210,72 @@ def test_the_stores_of_two_processes_agree_at_once(tmp_path):
     assert there.takedowns.refused([GONE]) == {GONE}
     here.close()
     there.close()
+
+
+def failed_and_waiting(broker_url, messages):
+    """Send each (task, message); one that is to be FAILED is claimed and given up."""
+    app = Celery("test-takedown", set_as_current=False)
+    app.conf.update(celery_settings(broker_url, (), 60.0))
+    sender, admin = CelerySender(app), Admin.connect(broker_url)
+    for task, message, state in messages:
+        sender.send(OutgoingMessage(task, message))
+        if state is JobState.FAILED:
+            (shard,) = admin.cluster.shards
+            queue = task.queue
+            (claim,) = shard.claim(queue, limit=1, timeout_ms=60_000, worker="w").claims
+            shard.nack(queue, [Nack(claim.job_id, claim.token, "fail", 0, f"{SECRET} at {GONE}")])
+    return admin
+
+
+def test_a_takedown_purges_failed_messages_spool_deliveries_and_robots_rules_at_once(
+    tmp_path, own_redis, origin, monkeypatch
+):
+    broker_url = f"pinlater+socket://{own_redis.socket}?virtual_host=0"
+    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("ARAGOG_REDIS__URL", own_redis.url)
+    monkeypatch.setenv("ARAGOG_BROKER__URL", broker_url)
+    crawl = Crawl(tmp_path, own_redis.url, origin)
+    crawl.pipeline.robots.robots.put(
+        "http://gone.test",
+        200,
+        b"Disallow: /" + SECRET.encode(),
+        crawl.pipeline.robots.clock.now_ms(),
+    )
+    results = crawl.fetched(GONE, KEEP)
+    others = crawl.analyzed(crawl.fetched(GONE, KEEP))
+    changes = tuple(
+        {"url": url, "fields": {"page.title": SECRET * (url == GONE)}} for url in (GONE, KEEP)
+    )
+    delivery = Delivery("hook", "cursor", changes)
+    admin = failed_and_waiting(
+        broker_url,
+        [
+            (Destination.CANONICALIZE, results, JobState.FAILED),
+            (Destination.CANONICALIZE, crawl.fetched(GONE), JobState.PENDING),
+            (Destination.STORE, others, JobState.PENDING),
+            (Destination.WEBHOOK, delivery, JobState.PENDING),
+        ],
+    )
+    done = CliRunner().invoke(main, ["store", "takedown", "--host", "gone.test", "--yes"])
+
+    assert done.exit_code == 0, done.output
+    assert "1 failed messages" in done.output
+    assert "rules of 1 origins" in done.output
+    assert admin.jobs("canonicalize", JobState.FAILED) == []
+    (fetch,) = [arguments(job.body)[0] for job in admin.jobs("fetch", JobState.PENDING)]
+    assert [job["url"] for job in fetch["urls"]] == [KEEP]
+    (left,) = [arguments(job.body)[0] for job in admin.jobs("webhooks", JobState.PENDING)]
+    assert [change["url"] for change in left["changes"]] == [KEEP]
+    assert Delivery.read(left).id == delivery.id
+    client = redis.Redis.from_url(own_redis.url)
+    assert client.keys("*spool:*") == []
+    assert client.keys("*robots:http://gone.test*") == []
+    assert client.zscore("aragog:robots.due", "http://gone.test") is None
+    assert client.zrange("aragog:robots.domain:gone.test", 0, -1) == []
+    assert crawl.pipeline.robots.robots.get("http://keep.test").rules is not None
+    client.bgrewriteaof()
+    while client.info("persistence")["aof_rewrite_in_progress"]:
+        pass
+    client.save()
+    assert files_with(own_redis.folder, SECRET) == []
+    crawl.pipeline.close()

@@ -15,8 +15,9 @@ import pytest
 
 from aragog.fetcher.ssrf.filter import SsrfFilter
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.stages.webhooks import Delivery, WebhookStage, is_signed, signature
+from aragog.pipeline.stages.webhooks import Delivery, WebhookStage, signature
 from aragog.pipeline.webhooks.post import post
+from aragog.pipeline.webhooks.signatures import is_signed
 from aragog.settings import FetchSettings, Settings, WebhookSettings
 from aragog.urlstore.feed.changes import SETTLE_MS
 from aragog.urlstore.schedule.refresh_policy import Seen
@@ -322,3 +323,18 @@ def test_a_delivery_that_is_replayed_is_recognized():
     assert verifier.check(signature("secret", at_s, b"[]"), b"[]", now_s=at_s) is Verdict.REFUSED
     verifier.forget("a")
     assert verifier.check(header, body, now_s=at_s) is Verdict.NEW
+
+
+def test_a_delivery_that_waits_tells_nothing_of_what_was_taken_down_meanwhile(stand, receiver):
+    other = "http://other-shop.test/"
+    webhook(stand, receiver.url)
+    change(stand, A, other)
+    stand.webhooks.deal()
+    waiting = [m.message for m in stand.sent.messages if m.destination == Destination.WEBHOOK]
+    stand.store.takedowns.take_down(url=A)
+
+    for delivery in waiting:
+        stand.webhooks.deliver(delivery)
+
+    told = [each for _, body in receiver.got for each in orjson.loads(body)["changes"]]
+    assert {each["url"] for each in told} == {other}

@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
 from aragog.clock import ManualClock
+from aragog.serving.http import views
 from aragog.serving.http.openapi import DOCUMENT
 from aragog.serving.http.schemas import SCHEMAS
 from aragog.settings import StoreSettings
@@ -335,3 +336,20 @@ def test_two_keep_alive_requests_are_answered_on_one_connection(api):
 
     assert both.count(b"HTTP/1.1 200 OK") == 2
     assert orjson.loads(both.rpartition(b"\r\n\r\n")[2])["canonical_url"] == A
+
+
+def test_a_batch_of_large_records_is_cut_and_says_which_to_ask_for_again():
+    here = stand(MemoryTables())
+    urls = [f"http://big.example/{n}" for n in range(100)]
+    for url in urls:
+        here.store.put(url, {"team.note": b"x" * 1_000_000})
+
+    with running(here.store) as made:
+        found = made.ask("POST", "/v1/urls:batchGet", {"urls": urls})
+
+    statuses = [one["status"] for one in found.json["results"]]
+    assert found.status == 200
+    assert len(found.body) < views.MOST_BATCH_BYTES + 21_000_000
+    assert statuses[:40] == [200] * 40
+    assert statuses[40:] == [413] * 60
+    assert found.json["results"][-1]["input"] == urls[-1]

@@ -123,6 +123,7 @@ def test_bytes_that_do_not_fit_their_format_read_as_base64(api, here):
         (b'{"fields": {"team.text": "\\ud800"}}', 400),
         (b'{"fields": {"team.tree.x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}", 400),
         (b'{"fields": {"team.count": ' + b"9" * 5000 + b"}}", 400),
+        (b'{"fields": {"team.count": 1e99999999999999999999}}', 400),
     ],
 )
 def test_a_value_that_does_not_fit_is_refused_and_nothing_written(api, body, status):
@@ -196,3 +197,13 @@ def test_off_loopback_the_api_does_not_start_without_a_token():
     with pytest.raises(ConfigError, match=r"serving\.tokens"):
         listen(ServingSettings(host="0.0.0.0", http_port=0))
     listen(ServingSettings(host="0.0.0.0", http_port=0, tokens=(make("r", ["read"])[1],))).close()
+
+
+def test_numbers_within_json_keep_their_digits(api, here):
+    api.ask(
+        "PUT", AT, b'{"fields": {"team.tree.x": {"a": 1.10, "b": [1e2, 12345678901234567890123]}}}'
+    )
+
+    stored = b'{"a":1.10,"b":[1e2,12345678901234567890123]}'
+    assert here.store.get(A).fields["team.tree.x"] == stored
+    assert stored in api.get(AT).body

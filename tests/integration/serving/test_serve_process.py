@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ import pytest
 from aragog.bootstrap import url_store
 from aragog.settings import Settings
 from tests.support.standalone import free_port
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -38,10 +38,8 @@ def serving(redis_server, folder, port, **environ):
         stderr=subprocess.PIPE,
         text=True,
     )
-    until_s = time.monotonic() + 60
     try:
-        while process.poll() is None and time.monotonic() < until_s and not answers(port):
-            time.sleep(0.05)
+        wait_until(lambda: process.poll() is not None or answers(port))
         yield process
     finally:
         process.terminate()

@@ -42,7 +42,7 @@ A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 
 
 def writer(its: Stand) -> BulkWriter:
-    return BulkWriter(its.store, its.tables, StoreSettings(), its.clock)
+    return BulkWriter(its.store, its.store.zen, StoreSettings(), its.clock)
 
 
 def import_lines(its: Stand, *lines: bytes, after=0, batch=500):
@@ -58,7 +58,7 @@ def import_lines(its: Stand, *lines: bytes, after=0, batch=500):
 
 def exported(its: Stand, **options):
     stream = io.BytesIO()
-    report = export_urls(its.tables, JsonLinesSink(stream), **options)
+    report = export_urls(its.store.zen, JsonLinesSink(stream), **options)
     return report, [orjson.loads(line) for line in stream.getvalue().splitlines()]
 
 
@@ -232,7 +232,7 @@ def test_an_export_may_be_of_some_urls_and_some_fields(filled):
 def test_parquet_takes_and_gives_what_json_does(filled, tmp_path):
     path = tmp_path / "urls.parquet"
     sink = ParquetSink(path)
-    export_urls(filled.tables, sink, links_of=filled.store)
+    export_urls(filled.store.zen, sink, links_of=filled.store)
     sink.close()
     _, lines = exported(filled, links_of=filled.store)
 
@@ -323,7 +323,7 @@ def test_an_export_and_an_import_of_many_take_little_memory():
             return len(data)
 
     tracemalloc.start()
-    export_urls(its.tables, JsonLinesSink(Nowhere()))
+    export_urls(its.store.zen, JsonLinesSink(Nowhere()))
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
@@ -357,7 +357,7 @@ def test_content_as_warc_passes_the_check_and_reads_back(a_stand, tmp_path, caps
     a_stand.store.put_content(B, b"<html>same", meta)
     a_stand.store.put_content(C, b"plain", {"content_type": "text/plain"})
 
-    report = export_warc(a_stand.tables, a_stand.content, tmp_path / "crawl")
+    report = export_warc(a_stand.store.zen, a_stand.content, tmp_path / "crawl")
 
     assert (report.records, report.problems, report.cursor) == (3, 0, None)
     assert [path.name for path in report.files] == ["crawl-00000.warc.gz"]
@@ -393,7 +393,7 @@ def test_a_check_that_found_no_change_is_a_revisit(tmp_path):
     key = next(iter(its.tables["n"].scan(b"", None)))[0]
     its.tables["n"].put(key, {b"s:facts": orjson.dumps(facts)}, at_ms=9000)
 
-    report = export_warc(its.tables, its.content, tmp_path / "x")
+    report = export_warc(its.store.zen, its.content, tmp_path / "x")
 
     with pytest.raises(SystemExit) as ended:
         warcio(["check", str(report.files[0])])
@@ -414,15 +414,15 @@ def test_warc_files_are_of_bounded_size_and_go_on(tmp_path):
     for n in range(12):
         its.store.put_content(f"http://a.example/{n}", bytes([n]) * 100, {})
 
-    first = export_warc(its.tables, its.content, tmp_path / "x", limit=7, max_file_bytes=1500)
+    first = export_warc(its.store.zen, its.content, tmp_path / "x", limit=7, max_file_bytes=1500)
     second = export_warc(
-        its.tables, its.content, tmp_path / "x", cursor=first.cursor, first_file=len(first.files)
+        its.store.zen, its.content, tmp_path / "x", cursor=first.cursor, first_file=len(first.files)
     )
 
     assert len(first.files) > 1
     assert (first.records, second.records, second.cursor) == (7, 5, None)
     with pytest.raises(ConfigError, match="cannot be written: File exists"):
-        export_warc(its.tables, its.content, tmp_path / "x")
+        export_warc(its.store.zen, its.content, tmp_path / "x")
 
 
 def test_content_that_is_gone_or_damaged_is_told_and_left(tmp_path):
@@ -434,7 +434,7 @@ def test_content_that_is_gone_or_damaged_is_told_and_left(tmp_path):
     its.content.put(keys[B], b"else", {})
 
     report = export_warc(
-        its.tables, its.content, tmp_path / "x", on_problem=lambda url, why: told.append(url)
+        its.store.zen, its.content, tmp_path / "x", on_problem=lambda url, why: told.append(url)
     )
 
     assert (report.records, report.problems) == (1, 2)

@@ -17,14 +17,12 @@ from tests.support.regex_inventory import inventory, unreadable_calls
 
 CUT = {"aragog.pages.richpins.syntax.lenient_json:_WRAPPERS_END": 200}
 """Patterns that see no more characters than these."""
-OURS = {"aragog.fetcher.user_agent:_CONTACT", "aragog.politeness.robots.rules:_PRODUCT_END"}
-"""Patterns that see our own settings only."""
 MADE_FROM_OUR_WORDS = {
     "aragog.pages.richpins.values.titles",  # the letters of the host's name, at most 40, each gap bounded
     "aragog.pages.richpins.values.yields",  # a constant word
     "aragog.urls.query",  # the rules of query.json, which the inventory finds compiled
 }
-USES = [use for use in inventory() if use.where not in OURS]
+USES = list(inventory())
 
 
 @pytest.mark.parametrize("use", USES, ids=str)

@@ -383,3 +383,8 @@ def test_a_path_too_long_for_the_wildcards_is_refused():
 
     assert not rules.allows("x", url)
     assert "too long" in rules.explain("x", url)
+
+
+def test_a_product_token_ends_before_blanks_and_a_comment():
+    assert product_token("aragog  (+https://a.test)") == "aragog"
+    assert product_token(" aragog\t(x)/1.0") == "aragog"

@@ -71,3 +71,30 @@ def test_a_declaration_wins_over_the_extractors():
 def test_what_is_no_json_is_refused(value):
     with pytest.raises(InvalidField, match="json"):
         FORMATS.from_json("j", value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"1.10", b"1e5", b"1E400", b"-0.0", b"1e99999999999999999999999", b"1.0000000000000000001",
+        b'{"a":[1.10,{}],"\xc3\xbc":[]}', b"123456789012345678901234567890", b'"\xc3\xbc"',
+    ],
+)  # fmt: skip
+def test_json_is_stored_with_the_digits_that_were_sent(text):
+    assert FORMATS.from_json("j", parse(text)) == text
+
+
+def test_json_of_any_depth_is_stored_or_refused():
+    for depth in (100, 900, 960, 990, 5000):
+        try:
+            value = parse(b"[" * depth + b"1.0" + b"]" * depth)
+            assert FORMATS.from_json("j", value) == b"[" * depth + b"1.0" + b"]" * depth
+        except (ValueError, InvalidField):
+            assert depth > 500
+
+
+@pytest.mark.parametrize("name", ["i", "b", "t"])
+def test_a_number_with_a_fraction_fits_json_and_decimals_alone(name):
+    with pytest.raises(InvalidField):
+        FORMATS.from_json(name, parse(b"1.10"))
+    assert FORMATS.from_json("d", parse(b"1.10")) == b"1.10"

@@ -21,6 +21,7 @@ from aragog.urlstore.write_clock import WriteClock
 from aragog.zen.adjacency.compaction import Compactor
 from aragog.zen.adjacency.compaction_plan import CompactionPlan, PlannedRow
 from aragog.zen.adjacency.outlink_writer import OutlinkWriter
+from aragog.zen.graph import Zen
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS
 
@@ -34,16 +35,17 @@ class Parts:
         self.time = ManualClock(NOW_MS)
         self.clock = WriteClock(self.time)
         self.tables = MemoryTables(self.time, masking=True)
+        self.zen = Zen(self.tables, clock=self.time)
         self.content = MemoryContent()
         self.compactor = Compactor(self.tables, self.time)
         outlinks = OutlinkWriter(self.tables, "all", self.time)
-        self.merger = AliasMerger(self.tables, self.content, outlinks)
-        tombstones = Tombstones(self.tables)
+        self.merger = AliasMerger(self.zen, self.content, outlinks)
+        tombstones = Tombstones(self.zen)
         takedown = Takedown(
-            self.tables, self.content, outlinks, self.merger, Hosts(self.tables), self.compactor,
+            self.zen, self.content, outlinks, self.merger, Hosts(self.zen), self.compactor,
             tombstones,
         )  # fmt: skip
-        self.takedowns = Takedowns(takedown, tombstones, Nodes(self.tables), self.clock)
+        self.takedowns = Takedowns(takedown, tombstones, Nodes(self.zen), self.clock)
 
 
 def test_a_write_after_a_reported_delete_is_later_than_the_delete():
@@ -58,39 +60,37 @@ def test_a_write_after_a_reported_delete_is_later_than_the_delete():
 
 def test_fields_that_were_put_are_read_by_pages_alone():
     parts = Parts()
-    fields = Fields(parts.tables, StoreSettings(), parts.takedowns, parts.clock)
+    fields = Fields(parts.zen, StoreSettings(), parts.takedowns, parts.clock)
     fields.put(A, {"title": b"x"})
-    assert Pages(parts.tables).get(A).fields == {"title": b"x"}
+    assert Pages(parts.zen).get(A).fields == {"title": b"x"}
 
 
 def test_fields_put_right_after_a_removal_are_not_hidden_by_it():
     parts = Parts()
-    fields = Fields(parts.tables, StoreSettings(), parts.takedowns, parts.clock)
+    fields = Fields(parts.zen, StoreSettings(), parts.takedowns, parts.clock)
     fields.put(A, {"title": b"x"})
     parts.takedowns.remove(A)
     fields.put(A, {"title": b"y"})
-    assert Pages(parts.tables).get(A).fields == {"title": b"y"}
+    assert Pages(parts.zen).get(A).fields == {"title": b"y"}
 
 
 def test_a_schedule_claims_what_it_planned():
     parts = Parts()
-    schedule = Schedule(parts.tables, parts.takedowns, parts.clock)
+    schedule = Schedule(parts.zen, parts.takedowns, parts.clock)
     schedule.plan(A, NOW_MS)
     assert [due.url for due in schedule.claim_due(NOW_MS, 10, 60)] == [A]
 
 
 def test_a_feed_returns_what_was_published():
     parts = Parts()
-    publish(parts.tables, [Change(A, NOW_MS, "changed")], parts.time)
+    publish(parts.zen, [Change(A, NOW_MS, "changed")], parts.time)
     parts.time.advance_ms(10_000)
-    assert [change.url for change in Feed(parts.tables, parts.clock).changes().items] == [A]
+    assert [change.url for change in Feed(parts.zen, parts.clock).changes().items] == [A]
 
 
 def test_maintenance_of_empty_tables_finds_nothing():
     parts = Parts()
-    maintenance = Maintenance(
-        parts.tables, parts.content, parts.merger, parts.compactor, parts.clock
-    )
+    maintenance = Maintenance(parts.zen, parts.content, parts.merger, parts.compactor, parts.clock)
     assert maintenance.compaction_lag_ms() == 0
     assert maintenance.repair(grace_s=0).mended == {}
 

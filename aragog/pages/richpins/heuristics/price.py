@@ -18,7 +18,14 @@ from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.sources import Sources
 from aragog.pages.richpins.values import money
 
-_PRICES = '[class*="price" i],[id*="price" i],[itemprop~="price"]'
+_WORDS = ("price", "preis", "prix", "precio", "prezzo", "preco", "cena", "hinta", "fiyat", "cijena")
+_PRICES = ",".join(
+    [
+        '[itemprop~="price"]',
+        *(f'[{name}*="{word}" i]' for word in _WORDS for name in ("class", "id")),
+    ]
+)
+_PRICE_BYTES = tuple(word.encode() for word in _WORDS)
 _CARTS = tuple(
     word.encode()
     for word in (
@@ -27,7 +34,10 @@ _CARTS = tuple(
         "ajouter au panier", "carrito", "carrello", "carrinho", "winkelwagen", "koszyka",
         "košík", "kosik", "košaric", "kosaric", "košaric", "varukorg", "ostoskori", "sepete",
         "корзин", "купить", "купити", "кошик", "カートに", "장바구니", "구매하기", "加入购物车",
-        "加入購物車",
+        "加入購物車", "/cart", "/basket", "/checkout", "shopping-cart", "shopping_cart", "shopcart",
+        "minicart", "mini-cart", "handlekurv", "indkøbskurv", "læg i kurv", "kundvagn",
+        "winkelmand", "panier", "kosárba", "in den korb", "sacola", "în coș", "in cos",
+        "grozs", "grozā", "krepšel", "ostukorv", "καλάθι", "giỏ hàng", "ตะกร้า", "加入购物袋",
     )
 )  # fmt: skip
 """What pages call the way to buy, in words or in the names of their parts."""
@@ -43,11 +53,17 @@ _MAX_SIBLINGS = 60
 _LEAST_ALIKE = 3
 
 
-def shown_price(sources: Sources, country: str | None) -> tuple[Decimal, str, Candidate] | None:
-    """The amount, its currency and where it stands; None when the page shows no such price."""
-    if not sources.has_class_with(b"price") and not sources.has_tag_with(b"price"):
+def shown_price(
+    sources: Sources, country: str | None, *, is_product: bool
+) -> tuple[Decimal, str, Candidate] | None:
+    """
+    The amount, its currency and where it stands; None when the page shows no such price.
+
+    With `is_product` the markup says that the page sells something; no cart is needed then.
+    """
+    if not sources.has_class_with(*_PRICE_BYTES) and not sources.has_tag_with(b"price"):
         return None
-    if not any(word in sources.lowered for word in _CARTS):
+    if not is_product and not any(word in sources.lowered for word in _CARTS):
         return None
     nodes = sources.document.tree.css(f"h1,{_PRICES}")[:_MAX_ELEMENTS]
     holders = _holders(nodes)

@@ -196,6 +196,20 @@ def _price_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate
             currency = sources.metas.first(f"{prefix}:currency", "product:price:currency")
             listed = sources.metas.first("product:original_price:amount")
             yield next(sources.meta(f"{prefix}:amount"))._replace(value=(amount, currency, listed))
+    for each in _bare_price_metas(sources):
+        yield each._replace(value=(each.value, sources.metas.first("product:price:currency"), None))
+
+
+def _bare_price_metas(sources: Sources) -> Iterator[Candidate]:
+    """Meta elements that hold a price and its currency in one text, such as `30,000원`."""
+    yield from sources.meta("og:price", "product:price")
+    for number in ("1", "2"):
+        label = sources.metas.first(f"twitter:label{number}") or ""
+        if label.strip().lower().rstrip(":") in _PRICE_LABELS:
+            yield from sources.meta(f"twitter:data{number}")
+
+
+_PRICE_LABELS = frozenset({"price", "preis", "prix", "precio", "prezzo", "preço", "prijs", "cena"})
 
 
 def price_of(sources: Sources, nodes: list[Node], field: str) -> tuple[Decimal, str | None] | None:
@@ -216,14 +230,14 @@ def _picked_price(sources: Sources, nodes: list[Node], field: str) -> _Price | N
 
 def shown(sources: Sources) -> Product | None:
     """The product of a page without markup that shows a price and a way to buy."""
-    if shown_price(sources, country_of(sources)) is None:
+    if shown_price(sources, country_of(sources), is_product=False) is None:
         return None
     found = read(sources, [])
     return found if found.price is not None else None
 
 
 def _shown_price(sources: Sources) -> _Price | None:
-    found = shown_price(sources, country_of(sources))
+    found = shown_price(sources, country_of(sources), is_product=True)
     if found is None:
         return None
     sources.ledger.note("product.price", found[2])

@@ -125,3 +125,23 @@ def test_prices_of_lists_and_pages_that_sell_nothing_make_no_product(body):
 def test_a_product_without_a_declared_price_has_the_one_shown():
     markup = "<div itemscope itemtype=http://schema.org/Product><b itemprop=name>Mug</b></div>"
     assert shown(markup + SHOP).product.price == Decimal("12.50")
+
+
+def test_a_declared_product_needs_no_cart_to_have_the_price_shown():
+    markup = "<div itemscope itemtype=http://schema.org/Product><b itemprop=name>Mug</b></div>"
+    body = '<h1>Mug</h1><p class="cena">12,50 €</p>'
+    assert shown(markup + body).product.price == Decimal("12.50")
+    assert shown(body).product is None
+
+
+@pytest.mark.parametrize(
+    "metas",
+    [
+        "<meta property=og:price content='12.50€'>",
+        "<meta property=og:type content=product><meta name=twitter:label1 content=Price>"
+        "<meta name=twitter:data1 content='€12.50'>",
+    ],
+)
+def test_a_price_with_its_currency_in_one_meta_element_is_read(metas):
+    found = extract(metas.encode(), "https://a.test/mug", "text/html; charset=utf-8").product
+    assert (found.price, found.currency) == (Decimal("12.50"), "EUR")

@@ -1,0 +1,9 @@
+"""
+Redis for everything in aragog: connecting, Lua scripts, expiring locks, errors.
+
+    address.py   Redis URLs: TCP, TLS, unix socket, Sentinel; pure
+    connect.py   a client for a URL
+    scripts.py   Lua files, called with named keys and arguments
+    locks.py     locks that expire
+    errors.py    errors of redis-py as errors of aragog
+"""

@@ -1,0 +1,91 @@
+"""A Redis client for a URL: TCP, TLS, unix socket or Sentinel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+from redis.backoff import ConstantBackoff
+from redis.retry import Retry
+from redis.sentinel import Sentinel
+
+from aragog.errors import ConfigError
+from aragog.redis_kit.address import is_sentinel, is_usable, parse_sentinel, plain
+from aragog.secret import without_password
+
+PAUSE_S = 0.05
+"""Before a command is sent again, when its connection broke."""
+
+
+def connect(
+    url: str,
+    *,
+    setting: str = "redis.url",
+    timeout_s: float = 10.0,
+    connect_timeout_s: float = 5.0,
+    attempts: int | None = None,
+    retry_timeouts: bool = True,
+) -> redis.Redis:
+    """
+    A client that returns bytes and may be shared by threads. Connections are made on first use.
+
+    Args:
+        url: one of the forms of `aragog.redis_kit.address`.
+        setting: where the URL comes from, for the error.
+        timeout_s: for the answer to a command.
+        connect_timeout_s: for a TCP or TLS connection.
+        attempts: how often a command is sent before its error is raised. At least 2 are needed to
+            survive a restart of the server, with which pooled connections die. None: redis-py's
+            default, 4 with growing pauses.
+        retry_timeouts: send a command again that timed out, not only one whose connection broke.
+
+    Raises:
+        ConfigError: no Redis URL. The message names the setting and hides the password.
+    """
+    if not is_usable(url):
+        raise _unusable(url, setting)
+    options: dict[str, Any] = {"socket_timeout": timeout_s}
+    if attempts is not None:
+        options["retry"] = _retry(attempts, retry_timeouts=retry_timeouts)
+    if not plain(url).startswith("unix:"):
+        options |= {"socket_connect_timeout": connect_timeout_s, "socket_keepalive": True}
+    if is_sentinel(url):
+        return _master(url, options)
+    try:
+        return redis.Redis.from_url(plain(url), **options)
+    except ValueError:
+        # The library's own message may contain the password.
+        raise _unusable(url, setting) from None
+
+
+def _retry(attempts: int, *, retry_timeouts: bool) -> Retry:
+    kinds: tuple[type[Exception], ...] = (redis.ConnectionError,)
+    if retry_timeouts:
+        kinds += (redis.TimeoutError,)
+    return Retry(ConstantBackoff(PAUSE_S), attempts - 1, supported_errors=kinds)
+
+
+def _master(url: str, options: dict[str, Any]) -> redis.Redis:
+    """The client asks the Sentinels for the master whenever it connects."""
+    address = parse_sentinel(url)
+    tls = {name: text for name, text in address.options.items() if name.startswith("ssl_")}
+    shared = options | ({"ssl": True, **tls} if address.tls else {})
+    sentinel = Sentinel(
+        address.sentinels,
+        sentinel_kwargs={
+            **shared,
+            "username": address.options.get("sentinel_username"),
+            "password": address.options.get("sentinel_password"),
+        },
+        **shared,
+    )  # type: ignore[no-untyped-call]
+    return sentinel.master_for(  # type: ignore[no-untyped-call, no-any-return]
+        address.service, db=address.db, username=address.username, password=address.password
+    )
+
+
+def _unusable(url: str, setting: str) -> ConfigError:
+    return ConfigError(
+        f"{setting}: {without_password(url)!r} is no Redis URL; use redis://host:port, "
+        "unix:///path or sentinel://host:port/service"
+    )

@@ -1,0 +1,43 @@
+"""Errors of redis-py as errors of aragog: the one place where they are translated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from redis.exceptions import OutOfMemoryError, RedisError
+
+from aragog.errors import BrokerFull, BrokerUnavailable, TransientError
+
+IS_FULL = (
+    "its memory is full: raise its maxmemory, add a shard (broker.shards), "
+    "or wait until workers have made room"
+)
+
+
+@contextmanager
+def redis_errors(where: str, error: type[TransientError] = BrokerUnavailable) -> Iterator[None]:
+    """
+    Raise `error(where, reason)` for what redis-py or the socket raises inside.
+
+    A refusal (out of memory, loading, read-only replica) counts as well. A server whose memory is
+    full raises `BrokerFull` where `error` is `BrokerUnavailable`.
+    """
+    try:
+        yield
+    except (RedisError, OSError) as cause:
+        if error is BrokerUnavailable and is_full(cause):
+            raise BrokerFull(where, IS_FULL) from cause
+        raise error(where, str(cause) or type(cause).__name__) from cause
+
+
+def is_full(error: BaseException) -> bool:
+    """The server refused a write because its memory is full."""
+    # Redis 6.2 reports it for scripts only inside the text of another error; Redis 7 as well, for
+    # scripts that were not called by their digest.
+    text = str(error)
+    return (
+        isinstance(error, OutOfMemoryError)
+        or "-OOM " in text
+        or "used memory > 'maxmemory'" in text
+    )

@@ -1,0 +1,64 @@
+"""
+Locks that expire, many in one round trip.
+
+A lock belongs to a piece of work, not to a process: whoever finishes the work releases the lock, on
+whichever machine the message about it arrived. A lock that nobody releases expires.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import redis
+
+
+class ExpiringLocks:
+    """
+    Locks by name. Every method is one round trip and raises `redis.RedisError`.
+
+    Args:
+        client: of the shared server.
+        prefix: put before every name to make its key.
+        ttl_ms: after which a lock that was acquired expires.
+    """
+
+    def __init__(self, client: redis.Redis, *, prefix: str, ttl_ms: int) -> None:
+        self._redis = client
+        self._prefix = prefix
+        self.ttl_ms = ttl_ms
+
+    def key(self, name: str) -> str:
+        """The Redis key of a lock, for scripts that release it with what they write."""
+        return self._prefix + name
+
+    def acquire(self, names: Sequence[str]) -> list[bool]:
+        """For each name in order: True when the lock is now the caller's."""
+        if not names:
+            return []
+        with self._redis.pipeline(transaction=False) as pipe:
+            for name in names:
+                pipe.set(self.key(name), 1, nx=True, px=self.ttl_ms)
+            return [bool(acquired) for acquired in pipe.execute()]
+
+    def set_ttl(self, ttl_ms: Mapping[str, int]) -> None:
+        """Hold each lock for so many milliseconds from now, acquired before or not."""
+        if not ttl_ms:
+            return
+        with self._redis.pipeline(transaction=False) as pipe:
+            for name, ms in ttl_ms.items():
+                pipe.set(self.key(name), 1, px=ms)
+            pipe.execute()
+
+    def remaining_ms(self, names: Sequence[str]) -> list[int]:
+        """For each name in order: milliseconds until its lock expires; 0 when it is free."""
+        if not names:
+            return []
+        with self._redis.pipeline(transaction=False) as pipe:
+            for name in names:
+                pipe.pttl(self.key(name))
+            return [max(0, ms) for ms in pipe.execute()]
+
+    def release(self, names: Sequence[str]) -> None:
+        """Free the locks; a free one stays free."""
+        if names:
+            self._redis.delete(*map(self.key, names))

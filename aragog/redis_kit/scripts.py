@@ -1,0 +1,101 @@
+"""
+Lua scripts from the packages' lua/ folders, called with named keys and arguments.
+
+A script declares its names, in the order of KEYS and ARGV, in two comment lines:
+
+    -- keys: in_flight
+    -- args: ttl_s url_keys...
+
+A name that ends in `...` comes last and takes a sequence. The caller passes them all by name:
+
+    load_script("aragog.pipeline", "confirm").run(client, in_flight=key, ttl_s=60, url_keys=keys)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, cast
+
+import redis
+from redis.client import Pipeline
+from redis.exceptions import NoScriptError
+
+REST = "..."
+
+
+class LuaScript:
+    """
+    A script and its SHA-1. A server that does not know it is sent the source.
+
+    Args:
+        name: for error messages.
+        source: Lua, with the declaration of its names.
+    """
+
+    def __init__(self, name: str, source: str) -> None:
+        self.name = name
+        self.script = source
+        # redis-py's pipelines read `script` and set `sha`.
+        self.sha = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
+        self.keys = _declared("keys", source)
+        self.args = _declared("args", source)
+
+    def run(self, client: redis.Redis, **values: Any) -> Any:
+        """
+        The script's answer; one round trip, two when the server does not know the script.
+
+        Raises:
+            TypeError: a declared name is missing, or an undeclared one is given.
+            redis.RedisError: the server does not answer or refuses.
+        """
+        return self.call(client, *self.bind(values))
+
+    def queue(self, pipe: Pipeline, **values: Any) -> None:
+        """Put the call into a pipeline, which loads the script when it is executed."""
+        keys, args = self.bind(values)
+        pipe.scripts.add(cast("Any", self))
+        pipe.evalsha(self.sha, len(keys), *keys, *args)
+
+    def call(self, client: redis.Redis, keys: Sequence[Any], args: Sequence[Any]) -> Any:
+        """The answer for keys and arguments in their order, as `bind` returns them."""
+        try:
+            return client.evalsha(self.sha, len(keys), *keys, *args)
+        except NoScriptError:
+            return client.eval(self.script, len(keys), *keys, *args)
+
+    def bind(self, values: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+        """Keys and arguments in their order. Raises `TypeError`, see `run`."""
+        if len(values) != len(self.keys) + len(self.args):
+            expected = ", ".join(self.keys + self.args)
+            raise TypeError(f"{self.name}.lua takes {expected}; got {', '.join(values)}")
+        return _in_order(self, self.keys, values), _in_order(self, self.args, values)
+
+
+def _in_order(script: LuaScript, names: Sequence[str], values: Mapping[str, Any]) -> list[Any]:
+    found: list[Any] = []
+    for name in names:
+        try:
+            if name.endswith(REST):
+                found.extend(values[name.removesuffix(REST)])
+            else:
+                found.append(values[name])
+        except KeyError:
+            raise TypeError(f"{script.name}.lua needs {name}") from None
+    return found
+
+
+def _declared(kind: str, source: str) -> tuple[str, ...]:
+    line = re.search(rf"^-- {kind}:(.*)$", source, re.MULTILINE)
+    return tuple(line[1].split()) if line else ()
+
+
+@cache
+def load_script(package: str, name: str, *, prelude: str = "") -> LuaScript:
+    """lua/<name>.lua of a package, with lua/<prelude>.lua before it."""
+    folder = files(package) / "lua"
+    parts = [part for part in (prelude, name) if part]
+    return LuaScript(name, "".join((folder / f"{part}.lua").read_text("utf-8") for part in parts))

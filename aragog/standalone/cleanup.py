@@ -1,0 +1,100 @@
+"""
+Commands that clean up after a child that was killed.
+
+Each runs as a process of its own, so the supervisor neither waits for Redis nor fails with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ATTEMPTS = 5
+PAUSE_S = 2.0
+TIMEOUT_S = 30.0
+
+
+@dataclass
+class _Command:
+    """A command, and its process while it runs."""
+
+    argv: Sequence[str]
+    log: Path
+    due_s: float
+    attempts_left: int = ATTEMPTS
+    process: subprocess.Popen[bytes] | None = None
+    started_s: float = 0.0
+
+
+class Cleanup:
+    """
+    Runs commands until they succeed, at most `ATTEMPTS` times each. Call `check` every second.
+
+    Args:
+        environ: of the commands.
+    """
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = dict(environ)
+        self._commands: list[_Command] = []
+
+    def add(self, argv: Sequence[str], log: Path) -> None:
+        """Run a command soon; its output is appended to `log`."""
+        self._commands.append(_Command(argv, log, time.monotonic()))
+        self.check()
+
+    @property
+    def pending(self) -> int:
+        """Commands that have neither succeeded nor been given up."""
+        return len(self._commands)
+
+    def check(self) -> None:
+        """Start what is due and take note of what ended. Never waits, never raises OSError."""
+        now_s = time.monotonic()
+        for command in list(self._commands):
+            if command.process is None:
+                if now_s >= command.due_s:
+                    self._start(command, now_s)
+            elif (code := command.process.poll()) is not None:
+                self._ended(command, now_s, succeeded=code == 0)
+            elif now_s - command.started_s > TIMEOUT_S:
+                command.process.kill()
+
+    def _start(self, command: _Command, now_s: float) -> None:
+        command.attempts_left -= 1
+        command.started_s = now_s
+        try:
+            with open(command.log, "ab", opener=_private) as log:
+                command.process = subprocess.Popen(
+                    command.argv,
+                    env=self._environ,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                )
+        except OSError:
+            self._ended(command, now_s, succeeded=False)
+
+    def _ended(self, command: _Command, now_s: float, *, succeeded: bool) -> None:
+        command.process = None
+        command.due_s = now_s + PAUSE_S
+        if succeeded or not command.attempts_left:
+            self._commands.remove(command)
+
+    def stop(self) -> None:
+        """End what runs and forget the rest."""
+        for command in self._commands:
+            if command.process is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    command.process.kill()
+                command.process.wait()
+        self._commands = []
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT, 0o600)

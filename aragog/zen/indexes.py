@@ -1,0 +1,113 @@
+"""Indexes that are kept in order: due times, and hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from typing import NamedTuple
+
+from aragog.urls.domain import host
+from aragog.zen.codec import BUCKETS, ID_BYTES, due_key, host_key, read_due_key
+from aragog.zen.node_ids import node_id
+from aragog.zen.properties import Row
+from aragog.zen.tables import Tables
+
+
+class DueEntry(NamedTuple):
+    """A node in the index of due times."""
+
+    due_at_ms: int
+    node_id: bytes
+    kept: Row
+
+
+class DueTimes:
+    """Nodes ordered by an instant, in buckets that one writer each can be kept busy by."""
+
+    buckets = range(BUCKETS)
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._table = tables["d"]
+
+    def serves(self, bucket: int) -> bool:
+        """False while the file that holds the bucket is damaged."""
+        return self._tables.serves(bucket)
+
+    def has(self, of: bytes, due_at_ms: int) -> bool:
+        """Whether the node has an entry at that instant."""
+        return bool(self._table.get(due_key(of, due_at_ms)))
+
+    def until(self, bucket: int, until_ms: int) -> Generator[DueEntry, None, None]:
+        """Entries before `until_ms`, soonest first; close it if you leave it early."""
+        stop = bytes([bucket]) + until_ms.to_bytes(8)
+        with closing(self._table.scan(bytes([bucket]), stop)) as rows:
+            for key, row in rows:
+                due_at_ms, of = read_due_key(key)
+                yield DueEntry(due_at_ms, of, row)
+
+    def walk(self) -> Generator[DueEntry, None, None]:
+        """Every entry."""
+        for key, row in self._table.scan(b"", None):
+            due_at_ms, of = read_due_key(key)
+            yield DueEntry(due_at_ms, of, row)
+
+    def delete_many(self, items: Sequence[tuple[bytes, int, int]]) -> None:
+        """Delete the entries (node id, due_at_ms), if not newer than at_ms, each."""
+        self._table.delete_many([(due_key(of, due), None, at_ms) for of, due, at_ms in items])
+
+    def check_and_put_many(
+        self, items: Sequence[tuple[DueEntry, bytes, bytes | None, bytes]]
+    ) -> list[bool]:
+        """Compare-and-set what is kept of (entry, name, expected, value) each."""
+        checks = [
+            (due_key(entry.node_id, entry.due_at_ms), name, expected, value)
+            for entry, name, expected, value in items
+        ]
+        return self._table.check_and_put_many(checks)
+
+
+class HostIndex:
+    """The nodes of a host's URLs; hosts of one domain stand together."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._table = tables["h"]
+
+    def has(self, url: str) -> bool:
+        """Whether the node of a normalized URL has an entry."""
+        return bool(self._table.get(host_key(node_id(url), host(url))))
+
+    def delete(self, url: str, *, at_ms: int) -> None:
+        """Delete the entry of a normalized URL."""
+        self._table.delete(host_key(node_id(url), host(url)), at_ms=at_ms)
+
+    def delete_at(self, position: bytes, *, at_ms: int) -> None:
+        """Delete the entry at a position."""
+        self._table.delete(position, at_ms=at_ms)
+
+    def walk(self) -> Generator[tuple[bytes, Row], None, None]:
+        """(position, what is kept) of every entry."""
+        return self._table.scan(b"", None)
+
+    def rows(
+        self, prefixes: Sequence[bytes], beyond: bytes
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        """
+        (position, what is kept) of entries whose reversed host begins so, after a position.
+
+        A position is opaque and continues the list; it ends with the node's id.
+        """
+        for bucket in range(BUCKETS):
+            for prefix in prefixes:
+                start = bytes([bucket]) + prefix
+                stop = start[:-1] + bytes([start[-1] + 1])
+                if beyond >= stop:
+                    continue
+                first = max(start, beyond + b"\0") if beyond else start
+                with closing(self._table.scan(first, stop)) as rows:
+                    yield from rows
+
+
+def id_of_position(position: bytes) -> bytes:
+    """The node id at the end of a position of `HostIndex.rows`."""
+    return position[-ID_BYTES:]

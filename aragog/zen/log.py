@@ -1,0 +1,52 @@
+"""A log of entries in the order of time, spread over buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
+
+from aragog.zen.codec import BUCKETS
+from aragog.zen.properties import Row
+from aragog.zen.tables import Tables, open_bucket
+
+
+class TimeLog:
+    """Reads and rewrites entries; `mutations.append_log` appends them."""
+
+    buckets = range(BUCKETS)
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._table = tables["f"]
+
+    def serves(self, bucket: int) -> bool:
+        """False while the file that holds the bucket is damaged."""
+        return self._tables.serves(bucket)
+
+    def open_bucket(self, wanted: int) -> int:
+        """The first bucket from `wanted` on that can be written."""
+        return open_bucket(self._tables, wanted, BUCKETS)
+
+    def between(
+        self, bucket: int, low: bytes, high: bytes
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        """(position: time and nonce, entry) of a bucket; close it if you leave it early."""
+        with closing(self._table.scan(bytes([bucket]) + low, bytes([bucket]) + high)) as rows:
+            for key, row in rows:
+                yield key[1:], row
+
+    def all(self, bucket: int) -> Generator[tuple[bytes, Row], None, None]:
+        """The whole bucket."""
+        with closing(self._table.scan(bytes([bucket]), bytes([bucket + 1]))) as rows:
+            for key, row in rows:
+                yield key[1:], row
+
+    def replace(
+        self, bucket: int, position: bytes, entry: Mapping[bytes, bytes], at_ms: int
+    ) -> None:
+        """Put another entry at a position."""
+        self._table.put(bytes([bucket]) + position, entry, at_ms=at_ms)
+
+    def delete_many(self, bucket: int, items: Sequence[tuple[bytes, int]]) -> None:
+        """Delete the entries (position, if not newer than at_ms) each."""
+        self._table.delete_many([(bytes([bucket]) + at, None, at_ms) for at, at_ms in items])

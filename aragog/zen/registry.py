@@ -1,0 +1,47 @@
+"""Small named records beside the graph: what few processes share, such as locks and positions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+
+from aragog.zen.codec import BUCKETS, after
+from aragog.zen.properties import Row
+from aragog.zen.tables import Tables, open_bucket
+
+
+class Registry:
+    """Records by name, in the table of unique values; no property's name begins as theirs do."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._table = tables["u"]
+        self.get = self._table.get
+        self.get_many = self._table.get_many
+        self.check_and_put = self._table.check_and_put
+        self.incr = self._table.incr
+
+    def put(self, name: bytes, values: Mapping[bytes, bytes], *, at_ms: int) -> None:
+        """Set values of a record."""
+        self._table.put(name, values, at_ms=at_ms)
+
+    def put_many(self, items: Sequence[tuple[bytes, Mapping[bytes, bytes], int]]) -> None:
+        """Set (name, values, at_ms) each; safe to repeat."""
+        self._table.put_many(items)
+
+    def delete(self, name: bytes, *, at_ms: int) -> None:
+        """Delete a record that is not newer than `at_ms`."""
+        self._table.delete(name, at_ms=at_ms)
+
+    def beginning_with(self, prefix: bytes) -> list[tuple[bytes, Row]]:
+        """All records whose names begin so, in order."""
+        with closing(self._table.scan(prefix, after(prefix))) as rows:
+            return list(rows)
+
+    def buckets(self) -> list[int]:
+        """First bytes of names that can be written: all but those in damaged files."""
+        return [bucket for bucket in range(BUCKETS) if self._tables.serves(bucket)]
+
+    def open_bucket(self) -> int:
+        """The first of them."""
+        return open_bucket(self._tables, 0, BUCKETS)

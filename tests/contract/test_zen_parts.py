@@ -1,0 +1,85 @@
+"""The parts of Zen that the UrlStore stores through, on every engine."""
+
+from __future__ import annotations
+
+import pytest
+
+from aragog.zen.codec import IN
+from aragog.zen.graph import Zen
+from aragog.zen.indexes import id_of_position
+from aragog.zen.mutations import append_log, put_due, put_edge_end, put_host, put_properties
+from aragog.zen.node_ids import node_id
+from tests.support.stores import NOW_MS
+
+A, B = "http://a.example/", "http://b.a.example/x"
+LIKES = 7
+
+
+@pytest.fixture
+def zen(tables):
+    return Zen(tables)
+
+
+def test_a_batch_of_mutations_writes_nodes_edges_and_indexes(zen):
+    a, b = node_id(A), node_id(B)
+    zen.mutate(
+        [
+            put_due(a, NOW_MS, {b"i:u": A.encode()}, NOW_MS),
+            put_host(A, {b"i:u": A.encode()}, NOW_MS),
+            put_edge_end(a, IN, LIKES, b, {b"p:u": B.encode()}, NOW_MS),
+            put_properties(a, {b"m:title": b"x"}, NOW_MS),
+        ]
+    )
+    assert zen.due_times.has(a, NOW_MS)
+    assert zen.hosts.has(A)
+    assert zen.edge_ends.has(a, IN, LIKES, b)
+    assert zen.nodes.get(a)[b"m:title"] == (b"x", NOW_MS)
+
+
+def test_due_times_are_listed_soonest_first_and_before_an_instant(zen):
+    a = node_id(A)
+    zen.mutate([put_due(a, at, {b"i:u": b"u"}, NOW_MS) for at in (30, 10, 20)])
+    bucket = next(n for n in zen.due_times.buckets if list(zen.due_times.until(n, 100)))
+    assert [entry.due_at_ms for entry in zen.due_times.until(bucket, 30)] == [10, 20]
+    zen.due_times.delete_many([(a, 10, NOW_MS + 1)])
+    assert [entry.due_at_ms for entry in zen.due_times.until(bucket, 100)] == [20, 30]
+
+
+def test_what_an_entry_keeps_is_set_by_one_of_two_callers(zen):
+    zen.mutate([put_due(node_id(A), 10, {b"i:u": b"u"}, NOW_MS)])
+    (entry,) = zen.due_times.walk()
+    assert zen.due_times.check_and_put_many([(entry, b"i:c", None, b"one")]) == [True]
+    assert zen.due_times.check_and_put_many([(entry, b"i:c", None, b"two")]) == [False]
+
+
+def test_hosts_of_a_domain_stand_together(zen):
+    zen.mutate([put_host(url, {b"i:u": url.encode()}, NOW_MS) for url in (A, B)])
+    found = dict(zen.hosts.rows([b"example.a\0", b"example.a."], b""))
+    assert {id_of_position(at) for at in found} == {node_id(A), node_id(B)}
+    assert len(list(zen.hosts.rows([b"example.a\0"], b""))) == 1
+
+
+def test_edge_ends_are_listed_and_purged_by_type(zen):
+    a = node_id(A)
+    for edge_type, other in ((LIKES, B), (LIKES + 1, A)):
+        zen.mutate([put_edge_end(a, IN, edge_type, node_id(other), {b"p:u": b"x"}, NOW_MS)])
+    assert [other for other, _ in zen.edge_ends.of(a, IN, LIKES)] == [node_id(B)]
+    zen.edge_ends.purge(a, IN, LIKES, at_ms=NOW_MS + 1)
+    assert list(zen.edge_ends.of(a, IN, LIKES)) == []
+    assert len(list(zen.edge_ends.walk())) == 1
+
+
+def test_log_entries_are_read_in_the_order_of_time(zen):
+    for at_ms in (20, 10):
+        zen.mutate([append_log(3, at_ms, bytes(8), {b"l:v": b"%d" % at_ms})])
+    assert [row[b"l:v"].value for _, row in zen.log.all(3)] == [b"10", b"20"]
+    (position, _), *_ = zen.log.between(3, b"", (15).to_bytes(8))
+    zen.log.delete_many(3, [(position, 10)])
+    assert [row[b"l:v"].value for _, row in zen.log.all(3)] == [b"20"]
+
+
+def test_records_of_the_registry_are_listed_by_the_beginning_of_their_names(zen):
+    zen.registry.put_many([(b"\0x\0a", {b"i:v": b"1"}, NOW_MS), (b"\0y", {b"i:v": b"2"}, NOW_MS)])
+    assert [name for name, _ in zen.registry.beginning_with(b"\0x\0")] == [b"\0x\0a"]
+    zen.registry.delete(b"\0x\0a", at_ms=NOW_MS)
+    assert zen.registry.beginning_with(b"\0x\0") == []

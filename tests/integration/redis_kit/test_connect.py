@@ -1,0 +1,95 @@
+"""A client for each kind of Redis URL, against real servers."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+import redis
+
+from aragog.errors import BrokerFull, BrokerUnavailable, ConfigError, SpoolUnavailable
+from aragog.redis_kit.connect import connect
+from aragog.redis_kit.errors import redis_errors
+from aragog.standalone.redis_server import RedisServer
+from tests.support.celery_worker import eventually
+from tests.support.redis_variants import TlsRedis, free_port, replicas, sentinel
+
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture
+def folder():
+    with tempfile.TemporaryDirectory(prefix="ar") as name:
+        yield Path(name)
+
+
+def test_a_unix_socket_and_a_tcp_port_answer(redis_url, folder):
+    with RedisServer(folder, port=free_port()) as tcp:
+        for url in (redis_url, tcp.url, redis_url.replace("unix://", "redis+socket://")):
+            with connect(url) as client:
+                assert client.ping()
+
+
+def test_a_tls_server_answers_a_client_that_trusts_its_authority_only(folder):
+    with TlsRedis(folder) as server:
+        url = f"rediss://localhost:{server.tls_port}"
+        with connect(f"{url}?ssl_ca_certs={server.ca}") as trusting:
+            assert trusting.ping()
+        with connect(url, attempts=1) as other, pytest.raises(redis.ConnectionError):
+            other.ping()
+
+
+def test_a_client_follows_the_master_that_the_sentinels_name(folder):
+    (folder / "a").mkdir()
+    (folder / "b").mkdir()
+    first = RedisServer(folder / "a", port=free_port())
+    second = RedisServer(folder / "b", port=free_port())
+    with first, second, connect(second.url) as replica:
+        replica.replicaof("127.0.0.1", first.port)
+        with sentinel(folder, first.port) as port:
+            eventually(lambda: replicas(port) == 1)
+            with connect(f"sentinel://127.0.0.1:{port}/main/1", attempts=2) as client:
+                client.set("written", "before")
+                eventually(lambda: replica.dbsize() or replica.info("keyspace").get("db1"))
+                first.kill()
+
+                def writes():
+                    try:
+                        return client.set("written", "after")
+                    except redis.RedisError:
+                        return False
+
+                eventually(writes)
+                assert client.get("written") == b"after"
+        assert replica.info("replication")["role"] == "master"
+
+
+def test_a_pooled_connection_survives_a_restart_of_the_server(own_redis):
+    with connect(own_redis.url, attempts=2) as client:
+        client.set("kept", 1)
+        own_redis.stop()
+        own_redis.start()
+
+        assert client.get("kept") == b"1"
+
+
+def test_a_url_that_cannot_be_used_is_named_by_its_setting_without_its_password():
+    with pytest.raises(ConfigError) as caught:
+        connect("redis://:secret@host:port", setting="politeness.limiter_urls")
+
+    assert "politeness.limiter_urls" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_an_absent_server_is_the_error_that_the_caller_asked_for(folder):
+    with connect(f"unix://{folder}/none", attempts=1) as client:
+        for kind in (BrokerUnavailable, SpoolUnavailable):
+            with pytest.raises(kind, match="the server"), redis_errors("the server", kind):
+                client.ping()
+
+
+def test_a_full_server_is_told_from_an_absent_one(folder):
+    with RedisServer(folder, max_memory_bytes=1) as server, connect(server.url) as client:
+        with pytest.raises(BrokerFull, match="raise its maxmemory"), redis_errors("it"):
+            client.set("a", "b")
+        with pytest.raises(BrokerFull), redis_errors("it"):
+            client.eval("return redis.call('SET', 'a', 'b')", 0)

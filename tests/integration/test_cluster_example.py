@@ -1,0 +1,94 @@
+"""The cluster of docs/operations.md: its Redis user can do all that aragog does, others nothing."""
+
+import re
+import tempfile
+from pathlib import Path
+
+import pytest
+import redis
+from click.testing import CliRunner
+
+from aragog.bootstrap import connect
+from aragog.cli import main
+from aragog.pinlater.admin import Admin
+from aragog.pinlater.models import NewJob
+from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
+from aragog.pipeline.stages.maintenance import share_takedowns, sweep, sweep_spool
+from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings
+from aragog.standalone.redis_server import RedisServer
+from tests.support.pipeline_stand import Sent
+from tests.support.standalone import free_port
+
+OPERATIONS = Path(__file__).parents[2] / "docs/operations.md"
+PASSWORD = "hunter2"
+
+
+@pytest.fixture
+def server():
+    with (
+        tempfile.TemporaryDirectory(prefix="ar") as folder,
+        RedisServer(Path(folder), port=free_port()) as running,
+    ):
+        yield running
+
+
+@pytest.fixture
+def user_url(server):
+    """The server as the documentation sets it up."""
+    commands = re.findall(r"`(ACL SETUSER [^`]+)`", OPERATIONS.read_text())
+    assert [command.split()[2] for command in commands] == ["aragog", "default"]
+    # One connection, which stays authenticated when its user is turned off.
+    with redis.Redis.from_url(server.url, single_connection_client=True) as client:
+        for command in commands:
+            client.execute_command(*command.replace("PASSWORD", PASSWORD).split())
+    return server.url.replace("redis://", f"redis://aragog:{PASSWORD}@")
+
+
+def test_nobody_else_reads_or_writes(server, user_url):
+    with (
+        redis.Redis.from_url(server.url) as client,
+        pytest.raises(redis.exceptions.AuthenticationError),
+    ):
+        client.get("x")
+    with redis.Redis.from_url(user_url) as client:
+        for command in (
+            ("SHUTDOWN",),
+            ("CONFIG", "SET", "dir", "/"),
+            ("MODULE", "LIST"),
+            ("ACL", "LIST"),
+        ):
+            with pytest.raises(redis.exceptions.NoPermissionError):
+                client.execute_command(*command)
+
+
+def test_everything_that_aragog_does_with_redis_is_allowed(user_url, server, tmp_path, monkeypatch):
+    broker = f"pinlater{user_url.removeprefix('redis')}"
+    settings = Settings(
+        data_dir=tmp_path,
+        redis=RedisSettings(url=user_url),
+        broker=BrokerSettings(url=broker),
+        fetch=FetchSettings(user_agent="aragog/1.0 (+http://127.0.0.1/)"),
+    )
+    services = connect(settings, Sent())
+    (accepted,) = services.enqueuer.enqueue(["http://a.test/"], EnqueueOptions())
+    services.robots.put("http://a.test", 200, b"Disallow: /", services.clock.now_ms())
+    tokens = services.spool.put_many([b"a body"])
+    for upkeep in (share_takedowns, sweep, sweep_spool):
+        upkeep(services)
+    admin = Admin.connect(broker)
+    (shard,) = admin.cluster.shards
+    shard.enqueue("fetch", [NewJob(b"{}")])
+    (claim,) = shard.claim("fetch", limit=1, timeout_ms=1000, worker="w").claims
+
+    assert accepted.status is EnqueueStatus.ACCEPTED
+    assert services.spool.get_many(tokens) == [b"a body"]
+    assert shard.ack("fetch", [(claim.job_id, claim.token)]) == [True]
+    assert services.robots.get("http://a.test").rules is not None
+    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("ARAGOG_REDIS__URL", user_url)
+    monkeypatch.setenv("ARAGOG_BROKER__URL", broker)
+    taken = CliRunner().invoke(main, ["store", "takedown", "--host", "a.test", "--yes"])
+    assert (taken.exit_code, PASSWORD in taken.output) == (0, False), taken.output
+    assert "rules of 1 origins" in taken.output
+    services.limiter.close()
+    services.close()

@@ -1,0 +1,56 @@
+"""The jobs of a killed worker run again at once in the standalone system."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from aragog.client import Aragog
+from aragog.pinlater.admin import Admin
+from aragog.pinlater.models import JobState
+from tests.support.celery_worker import eventually
+from tests.support.origin import Origin, answer, page
+from tests.support.standalone import standalone
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+CLAIM_TIMEOUT_S = 600
+PATIENCE_S = 90
+
+
+def test_a_killed_workers_job_runs_again_before_its_claim_expires():
+    asked = []
+    finished = threading.Event()
+
+    def slow_once(request, _wire):
+        if request.path == "/robots.txt":
+            return answer(404)
+        asked.append(request.path)
+        if len(asked) == 1:
+            finished.wait(PATIENCE_S)
+        return page(b"<!doctype html><title>a page</title> some words")
+
+    with (
+        Origin({"/*": slow_once}) as origin,
+        standalone(
+            {
+                "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
+                "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
+                "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
+                "ARAGOG_BROKER__CLAIM_TIMEOUT_S": str(CLAIM_TIMEOUT_S),
+            }
+        ) as system,
+        Aragog(system.settings) as client,
+    ):
+        broker = system.settings.resolved().broker
+        admin = Admin.connect(broker.url, broker.shards)
+        client.enqueue(["http://killed.test/"])
+        eventually(lambda: asked, PATIENCE_S)
+        assert len(admin.jobs("fetch", JobState.RUNNING)) == 1
+        os.kill(system.child("fetch").process.pid, signal.SIGKILL)
+
+        system.finish(client, within_s=PATIENCE_S)
+        finished.set()
+
+    assert len(asked) == 2

@@ -1,0 +1,50 @@
+"""Commands that clean up after a killed child."""
+
+import os
+import sys
+
+import pytest
+
+from aragog.standalone import cleanup
+from tests.support.celery_worker import eventually
+
+
+@pytest.fixture
+def commands(tmp_path):
+    made = cleanup.Cleanup(os.environ)
+    yield made
+    made.stop()
+
+
+def python(code):
+    return [sys.executable, "-c", code]
+
+
+def test_a_command_that_fails_runs_again_until_it_succeeds(commands, tmp_path):
+    file, log = tmp_path / "runs", tmp_path / "log"
+    code = f"import sys; f = open({str(file)!r}, 'a+'); f.write('x'); sys.exit(f.tell() < 2)"
+    commands.add(python(code), log)
+
+    def done():
+        commands.check()
+        return not commands.pending
+
+    eventually(done)
+    assert file.read_text() == "xx"
+
+
+def test_a_command_that_cannot_be_started_is_given_up_after_some_attempts(commands, tmp_path):
+    commands.add([str(tmp_path / "absent")], tmp_path / "log")
+
+    def given_up():
+        commands.check()
+        return not commands.pending
+
+    eventually(given_up)
+
+
+def test_a_command_that_hangs_holds_up_nobody(commands, tmp_path):
+    commands.add(python("import time; time.sleep(3600)"), tmp_path / "log")
+    commands.check()
+
+    assert commands.pending == 1
