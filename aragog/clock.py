@@ -1,8 +1,9 @@
 """
-Time as an argument: what decides takes `now_ms`; what acts asks a `Clock`.
+Clocks: the port through which code reads the time and sleeps.
 
-Wall-clock instants are integer milliseconds since the epoch, named `…_at_ms`; durations carry
-their unit. `ManualClock` is for tests: its `sleep_s` moves time instead of spending it.
+Pure functions take `now_ms` as an argument; adapters use a `Clock`. Wall-clock instants are integer
+milliseconds since the epoch, named `…_at_ms`; durations carry their unit. `ManualClock` is for
+tests: its `sleep_s` advances the time instead of waiting.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Now, a stopwatch, and a way to wait."""
+    """Wall-clock time, monotonic time, and sleep."""
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch, by the wall clock (may jump)."""
+        """Return milliseconds since the epoch by the wall clock, which may jump."""
 
     def monotonic_s(self) -> float:
-        """Seconds on a stopwatch that never goes back; only differences mean something."""
+        """Return seconds of a monotonic clock; only differences are meaningful."""
 
     def sleep_s(self, seconds: float) -> None:
-        """Return after `seconds`; at once when it is zero or less."""
+        """Return after `seconds`; immediately if it is zero or less."""
 
 
 class SystemClock:
-    """The clock of this machine."""
+    """The clocks of this machine."""
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
@@ -39,7 +40,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that stands still until told: `advance_ms`, or `sleep_s`, which returns at once."""
+    """A clock that only `advance_ms` and `sleep_s` move; `sleep_s` returns immediately."""
 
     def __init__(self, at_ms: int = 1_700_000_000_000) -> None:
         self._ms = float(at_ms)
@@ -54,5 +55,5 @@ class ManualClock:
         self._ms += max(0.0, seconds) * 1000
 
     def advance_ms(self, ms: float) -> None:
-        """Move time ahead by `ms`."""
+        """Advance the time by `ms`."""
         self._ms += ms

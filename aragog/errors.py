@@ -1,48 +1,47 @@
 """
-The errors of aragog, cut by remedy: who must act, and does trying again help?
+The exceptions of aragog, grouped by remedy: who must act, and whether a retry can help.
 
-The web's misbehaviour is never an error here: it is an outcome (`aragog.fetcher.outcome`).
+Failures of the web are no exceptions: they are outcomes (`aragog.fetcher.outcome`).
 
     AragogError
-    ├── ConfigError                 the operator's; the process must not start
-    ├── BadInput                    the caller's; trying again cannot help
+    ├── ConfigError                 fix the settings; the process must not start
+    ├── BadInput                    fix the call; a retry cannot help
     │   ├── InvalidUrl
-    │   ├── InvalidField            a field's name or size
-    │   ├── NotUnique               a unique property's value that another node has
-    │   ├── TakenDown               a URL that must not be stored again
+    │   ├── InvalidField            name or size of a field
+    │   ├── NotUnique               another node has this value of a unique property
+    │   ├── TakenDown               the URL was taken down
     │   └── InvalidMessage          a task message that this version cannot read
-    ├── VersionConflict             nobody's; read again and decide anew
-    ├── ClaimLost                   nobody's; another worker holds the job now: stop, do not ack
-    ├── TransientError              our infrastructure; the same call may work later: tasks retry
+    ├── VersionConflict             read again and decide again
+    ├── TransientError              our infrastructure; tasks retry, the same call may work later
     │   ├── StoreUnavailable        HBase, SQLite
-    │   │   └── StoreDamaged        one of the SQLite files; the others go on
+    │   │   └── StoreDamaged        one SQLite file; the others work
     │   ├── ContentUnavailable      S3, the folder
     │   ├── LimiterUnavailable      the limiter's Redis
     │   ├── RobotsUnavailable       the robots cache's Redis
     │   ├── SpoolUnavailable        the spool's Redis
     │   ├── BrokerUnavailable       the job layer's Redis, or any Celery broker
-    │   │   └── BrokerFull          it answers, and its memory is full
-    │   └── SlowDown                new URLs come in faster than there is room for them
-    └── PermanentError              our data; a human must look
+    │   │   └── BrokerFull          the broker works, but its memory is full
+    │   └── SlowDown                too many new URLs for the available memory
+    └── PermanentError              our data is damaged; an operator must act
         ├── CorruptRow
         └── CorruptContent
 
-Every field is an argument of `__init__` and handed on to `Exception`, so an error survives
-pickling on its way through Celery. Messages are built in `__str__`.
+Every field is an argument of `__init__` and is passed to `Exception`, so that Celery can pickle the
+error. `__str__` builds the message.
 """
 
 from __future__ import annotations
 
 
 class AragogError(Exception):
-    """The root of everything aragog raises on purpose."""
+    """The base class of all exceptions that aragog raises."""
 
 
 class ConfigError(AragogError):
     """
-    Settings that cannot be used: a typo, a wrong type, a port in use, a folder that is read-only.
+    The configuration is invalid: a typo, a wrong type, a port in use, a read-only folder.
 
-    Each problem names the setting or file, the value and the remedy, and all are told at once.
+    `problems` has one line for each problem, with the setting or file, the value and the remedy.
     """
 
     def __init__(self, *problems: str) -> None:
@@ -54,11 +53,11 @@ class ConfigError(AragogError):
 
 
 class BadInput(AragogError):
-    """What the caller gave cannot be used; trying again cannot help."""
+    """An argument of the caller is invalid; a retry cannot help."""
 
 
 class InvalidUrl(BadInput, ValueError):
-    """A string that is no http(s) URL, and why. `url` is cut to 200 characters in the message."""
+    """The string is not an http(s) URL. The message shows at most 200 characters of it."""
 
     def __init__(self, url: str, why: str) -> None:
         super().__init__(url, why)
@@ -71,7 +70,7 @@ class InvalidUrl(BadInput, ValueError):
 
 
 class InvalidField(BadInput):
-    """A field whose name or value the store refuses; the remedy is part of the reason."""
+    """The store rejects the name or value of a field; `why` includes the remedy."""
 
     def __init__(self, field: str, why: str) -> None:
         super().__init__(field, why)
@@ -83,7 +82,7 @@ class InvalidField(BadInput):
 
 
 class NotUnique(BadInput):
-    """A unique property's value that another node has, or is just being given; nothing changed."""
+    """Another node has, or is being given, this value of a unique property; nothing changed."""
 
     def __init__(self, name: str, holder: str) -> None:
         super().__init__(name, holder)
@@ -95,7 +94,7 @@ class NotUnique(BadInput):
 
 
 class TakenDown(BadInput):
-    """A write to a URL that was taken down; only `UrlStore.takedowns.lift` opens it again."""
+    """The URL was taken down; writes are rejected until `UrlStore.takedowns.lift`."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -106,7 +105,7 @@ class TakenDown(BadInput):
 
 
 class InvalidMessage(BadInput):
-    """A task message that cannot be read, and where in it."""
+    """A task message is invalid; `where` is the path of the invalid value."""
 
     def __init__(self, where: str, why: str) -> None:
         super().__init__(where, why)
@@ -118,7 +117,7 @@ class InvalidMessage(BadInput):
 
 
 class VersionConflict(AragogError):
-    """A conditional write found another version than the one it was meant for; nothing changed."""
+    """A conditional write found another version than expected; nothing changed."""
 
     def __init__(self, url: str, expected: str, found: str) -> None:
         super().__init__(url, expected, found)
@@ -130,19 +129,8 @@ class VersionConflict(AragogError):
         return f"{self.url}: expected version {self.expected}, found {self.found}"
 
 
-class ClaimLost(AragogError):
-    """The job was given to another worker after its claim had run out: stop, do not ack."""
-
-    def __init__(self, job_id: str) -> None:
-        super().__init__(job_id)
-        self.job_id = job_id
-
-    def __str__(self) -> str:
-        return f"the claim on job {self.job_id} is no longer ours"
-
-
 class TransientError(AragogError):
-    """Part of our own infrastructure did not answer; the same call may work later."""
+    """A part of our own infrastructure is unavailable; the same call may work later."""
 
     def __init__(self, where: str, why: str) -> None:
         super().__init__(where, why)
@@ -154,43 +142,43 @@ class TransientError(AragogError):
 
 
 class StoreUnavailable(TransientError):
-    """The cell tables (SQLite, HBase) did not answer; an unacknowledged write may be partial."""
+    """The tables (SQLite, HBase) are unavailable; an unacknowledged write may be partial."""
 
 
 class StoreDamaged(StoreUnavailable):
     """
-    A row lies in an SQLite file that is damaged, which `aragog store repair` mends.
+    A row is in a damaged SQLite file, which `aragog store repair` repairs.
 
-    Rows of other files are read and written as before.
+    Reads and writes of rows in other files work.
     """
 
 
 class ContentUnavailable(TransientError):
-    """The content store (folder, S3) could not be reached."""
+    """The content store (folder, S3) is unavailable."""
 
 
 class LimiterUnavailable(TransientError):
-    """The limiter's Redis could not be reached; no slot was promised."""
+    """The Redis of the rate limiter is unavailable; no slot was reserved."""
 
 
 class RobotsUnavailable(TransientError):
-    """The Redis of the robots cache could not be reached; nothing is known of any rules."""
+    """The Redis of the robots cache is unavailable; no rules are known."""
 
 
 class SpoolUnavailable(TransientError):
-    """The spool's Redis could not be reached, or is full."""
+    """The Redis of the spool is unavailable or full."""
 
 
 class BrokerUnavailable(TransientError):
-    """The broker could not be reached; what was not acknowledged was not enqueued."""
+    """The broker is unavailable; jobs without an acknowledgement were not enqueued."""
 
 
 class BrokerFull(BrokerUnavailable):
-    """It answers, and has no memory left for what is new; what is there goes on."""
+    """The broker has no memory for new jobs; existing jobs continue."""
 
 
 class SlowDown(TransientError):
-    """New URLs were refused, since the server is nearly full; try again after `retry_after_s`."""
+    """New URLs were refused because the server is nearly full; retry after `retry_after_s`."""
 
     def __init__(self, where: str, why: str, retry_after_s: float) -> None:
         super().__init__(where, why)
@@ -199,11 +187,11 @@ class SlowDown(TransientError):
 
 
 class PermanentError(AragogError):
-    """Our own data is wrong; a human must look."""
+    """Our own data is damaged; an operator must act."""
 
 
 class CorruptRow(PermanentError):
-    """A stored row that cannot be decoded."""
+    """A stored row cannot be decoded."""
 
     def __init__(self, table: str, row: str, why: str) -> None:
         super().__init__(table, row, why)
@@ -216,7 +204,7 @@ class CorruptRow(PermanentError):
 
 
 class CorruptContent(PermanentError):
-    """Stored content that does not match the hash its pointer carries."""
+    """Stored content does not match the hash in its pointer."""
 
     def __init__(self, key: str, why: str) -> None:
         super().__init__(key, why)

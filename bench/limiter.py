@@ -103,7 +103,7 @@ def solo(limiter: Limiter, number: int) -> None:
 
 def queued(limiter: Limiter, number: int) -> None:
     slot = limiter.resume(f"queued-{number}.example", 0)
-    limiter.ask_door(slot)
+    limiter.request_permit(slot)
     limiter.release_permit(slot)
 
 

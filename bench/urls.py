@@ -100,7 +100,7 @@ def canonicalize_url():
 
 
 def main() -> None:
-    from aragog.urls import explain, normalize, normalize_many, url_key
+    from aragog.urls import explain, normalize, url_key
     from aragog.urls.domain import host, origin, registered_domain
     from aragog.urls.parser import parse
 
@@ -111,7 +111,7 @@ def main() -> None:
         ("normalize, mixed list", cost_us(normalize, urls)),
         ("normalize, all of it normal already", cost_us(normalize, normal)),
         *((f"  {kind.__name__.replace('_', ' ')}", cost_us(normalize, [kind(random.Random(n)) for n in range(4_000)])) for kind, _ in MIX),
-        ("a page's links, each", cost_us(lambda base: normalize_many(links, base), normal[:50]) / len(links)),
+        ("a page's links, each", cost_us(lambda base: [normalize(link, base) for link in links], normal[:50]) / len(links)),
         ("of it, the parser (mixed list)", cost_us(parse, urls)),
         ("url_key", cost_us(url_key, normal)),
         ("origin", cost_us(origin, normal)),

@@ -10,13 +10,13 @@ ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "settings.md"
 HEAD = """# Settings
 
-Made from `aragog/settings/sections.py` by `python scripts/settings_doc.py`.
+Generated from `aragog/settings/sections.py` by `python scripts/settings_doc.py`.
 
 Settings are read from the TOML file that `ARAGOG_SETTINGS` names, else from `aragog.toml` in the
 current folder; the environment wins over the file. `fetch.user_agent` is `user_agent` in the
 section `[fetch]` of the file, and `ARAGOG_FETCH__USER_AGENT` in the environment; lists are
-separated by commas there, tables are `name=value` pairs. Every problem is told at once, and nothing
-starts with an unknown key, a wrong type or a value out of bounds.
+separated by commas there, and tables are `name=value` pairs. All problems are reported
+together, and nothing starts with an unknown key, a wrong type or an invalid value.
 """
 
 

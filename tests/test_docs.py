@@ -144,6 +144,19 @@ def test_a_page_names_settings_that_exist(page):
     assert [pair for pair in named if not hasattr(sections[pair[0]], pair[1])] == []
 
 
+def test_the_page_about_the_store_lists_its_parts():
+    from aragog.settings import StoreSettings
+    from aragog.urlstore.content.memory import MemoryContent
+    from aragog.urlstore.store import UrlStore
+    from aragog.zen.tables.memory import MemoryTables
+
+    store = UrlStore(MemoryTables(), MemoryContent(), StoreSettings())
+    parts = {name for name in vars(store) if not name.startswith("_")} - {"formats"}
+    documented = [row[0] for row in rows((DOCS / "store.md").read_text(), "Parts")]
+
+    assert {name.strip("`").removeprefix("UrlStore.") for name in documented} == parts
+
+
 def test_the_page_about_s3_lists_the_response_headers_that_are_stored():
     from aragog.pipeline.fetch_results import KEPT_HEADERS
 

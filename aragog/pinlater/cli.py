@@ -207,8 +207,8 @@ def limit(
     if per_s is not None and not 0 < per_s < math.inf:
         raise click.BadParameter(f"{rate!r} is neither a number above 0 nor none")
     _admin(context).limit(queue_name, per_s, burst)
-    told = "no limit" if per_s is None else f"at most {per_s:g} jobs/s"
-    _done(as_json, f"{queue_name}: {told}", queue=queue_name, rate_per_s=per_s)
+    rate_text = "no limit" if per_s is None else f"at most {per_s:g} jobs/s"
+    _done(as_json, f"{queue_name}: {rate_text}", queue=queue_name, rate_per_s=per_s)
 
 
 @queue.command()

@@ -76,6 +76,16 @@ class Cluster:
                 return False
         return breaker.healthy
 
+    def require(self, shard: Shard) -> None:
+        """
+        Return when the shard may be called now; the first one always may.
+
+        Raises:
+            BrokerUnavailable: it is out of rotation.
+        """
+        if shard is not self.shards[0] and not self.usable(shard):
+            raise BrokerUnavailable(f"shard {shard.name}", "is out of rotation")
+
     def healthy(self) -> list[Shard]:
         """The shards in rotation; all of them when none is, for nothing is lost by trying."""
         return [s for s in self.shards if self.usable(s)] or list(self.shards)

@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater import gates
-from aragog.pinlater.claims import ClaimRegistry
+from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.models import Claimed
 from aragog.pinlater.shard import MAX_BATCH, RedisShard
 
@@ -77,10 +77,10 @@ class BlockingPoller:
 
 class JobConsumer:
     """
-    The jobs of some queues, over all shards of a book's cluster.
+    The jobs of some queues, over all shards of a cluster.
 
     Args:
-        book: where claims are noted.
+        claims: where claims are kept.
         deliver: is given each job, once.
     """
 
@@ -119,7 +119,7 @@ class JobConsumer:
 
     def take(self, room: int) -> int:
         """
-        Claim and deliver up to `room` due jobs, by turns from each shard and queue.
+        Claim and deliver up to `room` due jobs, in round-robin order of shards and queues.
 
         Raises:
             BrokerUnavailable: the first shard is away. (Others are left out until they answer.)

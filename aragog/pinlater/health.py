@@ -88,8 +88,8 @@ class ReapGuard:
             return 0
         return int(self.seen_server_ms + (at_ms - self.seen_at_ms)) + self.slack_ms
 
-    def collect_receipts(self, server_ms: int, at_ms: float) -> None:
-        """The server told its time."""
+    def observe_clock(self, server_ms: int, at_ms: float) -> None:
+        """The server reported its time."""
         if self.seen_server_ms is not None:
             expected = self.seen_server_ms + (at_ms - self.seen_at_ms)
             if server_ms > expected + self.slack_ms:

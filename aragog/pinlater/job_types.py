@@ -43,7 +43,7 @@ class JobType:
     """A run that takes longer is ended, and fails."""
 
     def settings(self) -> dict[str, float]:
-        """What the queue is to be told."""
+        """Settings to apply to the queue."""
         said = {
             "max_attempts": self.max_attempts,
             "retry_step_ms": self.retry_step_s and self.retry_step_s * 1000,

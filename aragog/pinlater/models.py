@@ -1,5 +1,5 @@
 """
-The values of the job layer: what is enqueued, what a claim hands out, what is told about a job.
+The values of the job layer: what is enqueued, what a claim hands out, what is known about a job.
 
 Instants are milliseconds since the epoch by the shard's own clock; durations carry their unit.
 """

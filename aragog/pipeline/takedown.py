@@ -27,7 +27,7 @@ from aragog.politeness.robots.cache import RobotsCache
 from aragog.urls.normalize import normalize
 
 Refused = Callable[[Iterable[str]], set[str]]
-"""Those of the normalized URLs that were taken down: `UrlStore.refused`."""
+"""Those of the normalized URLs that were taken down: `UrlStore.takedowns.refused`."""
 
 PAGE = 200
 _WEBHOOKS = Destination.WEBHOOK.queue

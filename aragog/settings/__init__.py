@@ -1,10 +1,10 @@
 """
-Everything an operator can set, in one frozen value, checked whole before anything starts.
+The settings: one frozen value, read from a TOML file and the environment and validated at start.
 
-`load_settings(path, environ)` reads a TOML file, overlays `ARAGOG_<FIELD>` and
-`ARAGOG_<SECTION>__<FIELD>`, and raises one `ConfigError` that names every bad key. Nothing else in
-aragog reads the environment. What there is to set: `sections`; how it is read: `loading` and
-`values`; what is refused: `checks`.
+`load_settings(path, environ)` reads a TOML file, applies `ARAGOG_<FIELD>` and
+`ARAGOG_<SECTION>__<FIELD>`, and raises one `ConfigError` that names every invalid key. No other
+module reads the environment. `sections` defines the settings, `loading` and `values` read them, and
+`checks` validates them.
 """
 
 from aragog.settings.loading import load_settings

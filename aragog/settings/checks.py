@@ -1,4 +1,4 @@
-"""What values of the right type may not be."""
+"""Validation of settings beyond their types."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ TOKEN_ENTRY = re.compile(
     r"[\w.-]{1,64}:(?:read|write|admin)(?:\+(?:read|write|admin)){0,2}:[0-9a-f]{64}", re.ASCII
 )
 
-# Jobs, slots and robots rules of a small crawl; below it nothing can be enqueued.
-LEAST_REDIS_BYTES = 33_554_432
+# Jobs, slots and robots rules of a small crawl need this much.
+MIN_REDIS_BYTES = 33_554_432
 
 
 def problems_of(settings: Settings) -> list[str]:
-    """What is wrong with values of the right type, a line each."""
+    """Return one line for each invalid value."""
     problems = [
         f"{section}.{name}: must be above 0, got {value}"
         for section, name, value in _numbers(settings)
         if value <= 0 and not (name.endswith("_port") and value == 0)
     ]
     problems += [
-        f"{section}.{name}: must be 65535 at most, got {value}"
+        f"{section}.{name}: must be at most 65535, got {value}"
         for section, name, value in _numbers(settings)
         if name.endswith("_port") and value > 65_535
     ]
@@ -45,7 +45,7 @@ def problems_of(settings: Settings) -> list[str]:
         if not DURATION.fullmatch(text)
     ]
     if settings.refresh.domain_share > 1:
-        problems.append("refresh.domain_share: must be 1 at most")
+        problems.append("refresh.domain_share: must be at most 1")
     if settings.content.engine == "s3" and not settings.content.s3_bucket:
         problems.append("content.s3_bucket: is required when content.engine is s3")
     problems += [
@@ -60,20 +60,20 @@ def problems_of(settings: Settings) -> list[str]:
         if not TOKEN_ENTRY.fullmatch(entry)
     ]
     max_memory_bytes = settings.standalone.redis_max_memory_bytes
-    if max_memory_bytes is not None and max_memory_bytes < LEAST_REDIS_BYTES:
+    if max_memory_bytes is not None and max_memory_bytes < MIN_REDIS_BYTES:
         problems.append(
-            f"standalone.redis_max_memory_bytes: must be {LEAST_REDIS_BYTES} at least, "
+            f"standalone.redis_max_memory_bytes: must be at least {MIN_REDIS_BYTES}, "
             f"got {max_memory_bytes}"
         )
     if settings.store.sqlite_shards > 256:
-        problems.append("store.sqlite_shards: must be 256 at most")
+        problems.append("store.sqlite_shards: must be at most 256")
     problems += _broker_problems(settings.broker.url)
     problems += _redis_problems(settings)
     fetch = settings.fetch
     problems += credential_problems(fetch.headers, fetch.basic_auth, fetch.origin_headers)
     if not fetch.user_agent.isprintable():
         problems.append(
-            f"fetch.user_agent: {fetch.user_agent!r} holds a control character; remove it"
+            f"fetch.user_agent: {fetch.user_agent!r} contains a control character; remove it"
         )
     return problems
 
@@ -82,31 +82,31 @@ def _broker_problems(url: SecretUrl) -> Iterator[str]:
     scheme, separator, _ = url.partition("://")
     if not separator and url:
         yield (
-            f"broker.url: {without_password(url)!r} is no URL; use pinlater://, redis:// or amqp://"
+            f"broker.url: {without_password(url)!r} is not a URL; use pinlater://, redis:// or amqp://"
         )
     elif scheme not in BROKER_SCHEMES:
         yield (
-            f"broker.url: {scheme}:// is not a broker aragog runs on; "
+            f"broker.url: {scheme}:// is not a supported broker; "
             "use pinlater://, redis:// or amqp://"
         )
 
 
 def _redis_problems(settings: Settings) -> Iterator[str]:
-    """Redis URLs that no client could use, by setting; a library's own words may hold passwords."""
+    """Report invalid Redis URLs here: messages of the library could contain passwords."""
     named = [("redis.url", settings.redis.url)] if settings.redis.url else []
     named += [("politeness.limiter_urls", url) for url in settings.politeness.limiter_urls]
     named += [("broker.shards", url) for url in settings.broker.shards]
     for setting, url in named:
         if not is_usable(url):
             yield (
-                f"{setting}: {without_password(url)!r} is no Redis URL; write "
+                f"{setting}: {without_password(url)!r} is not a Redis URL; write "
                 "redis://host:port/db, unix:///path or sentinel://host:port/service, "
                 "and in a password / as %2F, # as %23, ? as %3F, @ as %40"
             )
 
 
 def _numbers(settings: Settings) -> list[tuple[str, str, float]]:
-    found = []
+    numbers = []
     for section in dataclasses.fields(settings):
         value = getattr(settings, section.name)
         if not dataclasses.is_dataclass(value):
@@ -114,5 +114,5 @@ def _numbers(settings: Settings) -> list[tuple[str, str, float]]:
         for item in dataclasses.fields(value):
             number = getattr(value, item.name)
             if isinstance(number, int | float) and not isinstance(number, bool):
-                found.append((section.name, item.name, number))
-    return found
+                numbers.append((section.name, item.name, number))
+    return numbers

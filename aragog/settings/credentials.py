@@ -1,8 +1,8 @@
 """
-Credentials bound to an origin (scheme, host, port): the only shape in which settings hold them.
+Credentials of the fetch settings, each bound to one origin (scheme, host, port).
 
 A key of `fetch.basic_auth` or `fetch.origin_headers` is an origin such as `https://example.com` or
-`http://intranet.example:8080`; a bare host means `https://` alone.
+`http://intranet.example:8080`; a host without scheme means `https://`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _ORIGIN = re.compile(
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
-# Headers that are credentials by their definition: never for every host (RFC 9110, 6265).
+# Headers that carry credentials (RFC 9110, 6265): never sent to every host.
 PRIVATE_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 
 
 def origin_of(text: str) -> str | None:
-    """The origin that a key names, as normalized URLs spell it; None when it names none."""
+    """Return the origin in the spelling of normalized URLs; None if `text` is not an origin."""
     match = _ORIGIN.fullmatch(text.strip())
     if match is None:
         return None
@@ -32,7 +32,7 @@ def origin_of(text: str) -> str | None:
 
 
 def header_lines(text: str) -> Iterator[tuple[str, str]]:
-    """(name, value) of each line of `Name: value` lines; no name where a line has no colon."""
+    """Yield (name, value) of each `Name: value` line; the name is empty without a colon."""
     for line in reveal(text).splitlines():
         if line.strip():
             name, colon, value = line.partition(":")
@@ -44,20 +44,20 @@ def credential_problems(
     basic_auth: Mapping[str, Secret],
     origin_headers: Mapping[str, Secret],
 ) -> Iterator[str]:
-    """What is wrong with these settings of `fetch`, a line each; no secret is in it."""
+    """Yield one line for each invalid setting; the lines contain no secrets."""
     for name, value in headers.items():
         if name.lower() in PRIVATE_HEADERS:
             yield (
-                f"fetch.headers: {name} would go to every host; bind it to one origin: "
+                f"fetch.headers: {name} would be sent to every host; bind it to one origin: "
                 f'fetch.origin_headers = {{ "https://example.com" = "{name}: ..." }}'
             )
         elif not (_HEADER_NAME.fullmatch(name) and value.isprintable()):
-            yield f"fetch.headers: {name!r}: its name or value is not one of HTTP's; check both"
+            yield f"fetch.headers: {name!r}: is not a valid HTTP header; check its name and value"
     for setting, table in (("basic_auth", basic_auth), ("origin_headers", origin_headers)):
         for number, key in enumerate(table, 1):
             if origin_of(key) is None:
                 yield (
-                    f"fetch.{setting}: key {number} is no origin; write https://host or "
+                    f"fetch.{setting}: key {number} is not an origin; write https://host or "
                     "http://host:port (its value is not shown)"
                 )
     for key, login in basic_auth.items():
@@ -67,11 +67,11 @@ def credential_problems(
         pairs = list(header_lines(lines))
         if not pairs or not all(_HEADER_NAME.fullmatch(n) and v.isprintable() for n, v in pairs):
             yield (
-                f'fetch.origin_headers: {_named(key)}: must be "Name: value", one a line '
+                f'fetch.origin_headers: {_named(key)}: must be "Name: value", one per line '
                 "(its value is not shown)"
             )
 
 
 def _named(key: str) -> str:
-    """A key as it may be shown: one that is no origin may be a misplaced secret."""
+    """Return a key for messages; one that is not an origin may be a misplaced secret."""
     return origin_of(key) or "a key"

@@ -1,4 +1,4 @@
-"""Settings from a TOML file and the environment."""
+"""Loading of settings from a TOML file and the environment."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from aragog.settings.values import FromEnvironment, build
 ENV_PREFIX = "ARAGOG_"
 SETTINGS_FILE = "aragog.toml"
 
-# Environment names that are not settings: where the settings file is, and what the tests use.
+# Variables that are not settings: the path of the settings file, and what the tests use.
 NOT_SETTINGS = ("ARAGOG_SETTINGS", "ARAGOG_TEST_", "ARAGOG_CACHE")
 
 
 def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
     """
-    Settings from a TOML file and the environment; the environment wins.
+    Load the settings from a TOML file and the environment, which has precedence.
 
     Args:
-        path: the file; None means `$ARAGOG_SETTINGS`, else `aragog.toml` here if there is one.
-        environ: None means `os.environ`.
+        path: the file; None: `$ARAGOG_SETTINGS`, else `aragog.toml` if it exists.
+        environ: None: `os.environ`.
 
     Raises:
-        ConfigError: one line for every unknown key, wrong type and value out of bounds.
+        ConfigError: one line for every unknown key, wrong type and invalid value.
     """
     environ = os.environ if environ is None else environ
     problems: list[str] = []

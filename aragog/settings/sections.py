@@ -1,7 +1,7 @@
 """
-The settings by section: frozen values with their defaults, units in the names.
+The settings by section: frozen dataclasses with defaults, and units in the names.
 
-The string under a field is its meaning, from which docs/settings.md is made.
+The string below a field describes it; docs/settings.md is generated from these strings.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any, Literal
 from aragog.secret import Secret, SecretUrl
 from aragog.settings import socket_folder
 
-# Of a unix socket: unix(7).
+# The maximum of unix(7).
 MAX_SOCKET_PATH_BYTES = 107
 NO_URL = SecretUrl()
 
 
 def _mask(section: object, **values: Any) -> None:
-    """Give a frozen section its secrets as types that are not shown, however it was made."""
+    """Convert the secrets of a frozen section to masked types."""
     for name, value in values.items():
         object.__setattr__(section, name, value)
 
@@ -35,12 +35,12 @@ def _urls(texts: tuple[str, ...]) -> tuple[SecretUrl, ...]:
 
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
-    """Where jobs wait."""
+    """The job broker."""
 
     url: SecretUrl = NO_URL
     """Celery broker: `pinlater://`, `redis://` or `amqp://`. Empty: the private redis-server."""
     shards: tuple[SecretUrl, ...] = ()
-    """Further Redis servers for jobs (`redis://…`), with `pinlater://` only."""
+    """Additional Redis servers for jobs (`redis://…`), with `pinlater://` only."""
     claim_timeout_s: float = 60.0
     """Seconds after which a job of a killed worker runs again."""
 
@@ -50,7 +50,7 @@ class BrokerSettings:
 
 @dataclass(frozen=True, slots=True)
 class RedisSettings:
-    """The Redis that holds the spool, the robots cache and, unless told otherwise, the slots."""
+    """The Redis server for the spool, the robots cache and, by default, the rate limiter."""
 
     url: SecretUrl = NO_URL
     """
@@ -58,7 +58,7 @@ class RedisSettings:
     redis-server in `data_dir`.
     """
     prefix: str = "aragog:"
-    """Put before every key."""
+    """Prefix of every key."""
 
     def __post_init__(self) -> None:
         _mask(self, url=SecretUrl(self.url))
@@ -66,37 +66,37 @@ class RedisSettings:
 
 @dataclass(frozen=True, slots=True)
 class PolitenessSettings:
-    """How fast a domain may be asked."""
+    """Rate limits and robots.txt."""
 
     qps: float = 10.0
-    """Requests a second to one registered domain, unless an override says otherwise."""
+    """Requests per second to one registered domain, unless an override sets another rate."""
     limiter_urls: tuple[SecretUrl, ...] = ()
     """Redis servers on the limiter's hash ring. Empty: `redis.url`."""
     overrides_file: Path | None = None
-    """TOML file of per-domain rates; a change is picked up within 5 s."""
+    """TOML file with rates of single domains; changes apply within 5 s."""
     blocked_hosts: tuple[str, ...] = ()
-    """Hosts and domains of which nothing is fetched, with all hosts below them. Read at the start;
-    `blocked = true` in the overrides file is picked up within 5 s."""
+    """Hosts and domains that are never fetched, including all hosts below them. Read at the start;
+    `blocked = true` in the overrides file applies within 5 s."""
     wait_inline_ms: int = 1000
-    """A slot up to this far ahead is waited for inside the task; a later one comes back by ETA."""
+    """Tasks wait for a slot up to this far ahead; for a later slot the job is rescheduled."""
     horizon_s: float = 86_400.0
-    """No slot is reserved further ahead than this."""
+    """The limiter reserves no slot further ahead than this."""
     slot_window_ms: int = 1000
-    """A job later than this behind its reserved slot reserves anew."""
+    """A job that is later than this for its slot reserves a new one."""
     crawl_delay_cap_s: float = 30.0
-    """The longest `Crawl-delay` that is honoured."""
+    """The longest `Crawl-delay` that is applied."""
     robots_fresh_s: float = 86_400.0
     """Rules older than this are refreshed in the background (RFC 9309 asks for 24 h)."""
     robots_usable_s: float = 604_800.0
     """Rules older than this are not used."""
     robots_error_s: float = 600.0
-    """How soon robots.txt is asked for again after an error."""
+    """robots.txt is requested again this long after an error."""
     robots_domain_max_bytes: int = 16_777_216
-    """Redis memory for the rules of all hosts of one registered domain; the oldest give way."""
+    """Redis memory for the rules of all hosts of one registered domain; the oldest are evicted."""
     obey_noindex: bool = False
-    """Do not store the content of pages that ask for it (meta robots, X-Robots-Tag)."""
+    """Do not store the content of pages with `noindex` (meta robots, X-Robots-Tag)."""
     obey_nofollow: bool = True
-    """Do not follow links that ask for it."""
+    """Do not follow links with `nofollow`."""
 
     def __post_init__(self) -> None:
         _mask(self, limiter_urls=_urls(self.limiter_urls))
@@ -104,26 +104,26 @@ class PolitenessSettings:
 
 @dataclass(frozen=True, slots=True)
 class FetchSettings:
-    """One polite GET."""
+    """HTTP requests of the crawl."""
 
     user_agent: str = ""
-    """Sent with every request and matched in robots.txt; must hold a contact URL or address."""
+    """Sent with every request and matched in robots.txt; must contain a contact URL or address."""
     deadline_s: float = 30.0
-    """The whole fetch of one URL, redirects included, not one read of it."""
+    """Limit for the whole fetch of one URL, including redirects."""
     connect_timeout_s: float = 5.0
-    """To open one connection, TLS included."""
+    """Limit for opening one connection, including TLS."""
     read_timeout_s: float = 10.0
-    """Between two reads."""
+    """Limit between two reads."""
     min_bytes_per_s: int = 100
-    """A body slower than this, after its first 5 s, is given up."""
+    """Minimum rate of a body after its first 5 s."""
     max_wire_bytes: int = 10_485_760
-    """The body as sent."""
+    """Maximum size of a body as sent."""
     max_body_bytes: int = 20_971_520
-    """The body after decompression."""
+    """Maximum size of a body after decompression."""
     max_header_bytes: int = 65_536
-    """All response headers of one answer together."""
+    """Maximum size of all headers of one response."""
     max_redirects: int = 10
-    """Hops of one fetch."""
+    """Maximum redirects of one fetch."""
     content_types: tuple[str, ...] = (
         "text/html",
         "application/xhtml+xml",
@@ -135,33 +135,33 @@ class FetchSettings:
         "application/rss+xml",
         "application/atom+xml",
     )
-    """Media types whose body is read; others are Unreadable. A missing one is sniffed."""
+    """Media types that are read; others are Unreadable. A missing type is detected by sniffing."""
     allowed_ports: tuple[int, ...] = (80, 443)
     """Ports a fetch may connect to."""
     allowed_networks: tuple[str, ...] = ()
-    """Networks that may be reached although they are not global, such as `127.0.0.0/8`."""
+    """Networks that are allowed although they are not global, such as `127.0.0.0/8`."""
     host_map: Mapping[str, str] = field(default_factory=dict)
     """
-    Host name, or `*.suffix`, to `address:port`, as curl's --resolve, for tests and the demo. An
-    entry is the permission to reach that address, for that name alone.
+    Host name, or `*.suffix`, to `address:port`, like curl's --resolve, for tests and the demo. An
+    entry also allows that address, for that name only.
     """
     proxy: SecretUrl = NO_URL
-    """Proxy for every fetch (`http://…`); the guard vets the target all the same."""
+    """Proxy for every fetch (`http://…`); the SSRF filter checks the target in any case."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Further request headers, sent to every host: nothing secret. See `origin_headers`."""
+    """Additional headers sent to every host; no secrets. See `origin_headers`."""
     origin_headers: Mapping[str, Secret] = field(default_factory=dict)
     """
-    Origin (`https://example.com`) to `Name: value`, one a line, such as an Authorization header.
-    Sent to that scheme, host and port alone, and not after a redirect from another origin.
+    Origin (`https://example.com`) to `Name: value`, one per line, such as an Authorization header.
+    Sent only to that scheme, host and port, and not after a redirect from another origin.
     """
     basic_auth: Mapping[str, Secret] = field(default_factory=dict)
     """
-    Origin to `user:password`, bound in the same way; a bare host means `https://` alone.
+    Origin to `user:password`, sent to that origin only; a host without scheme means `https://`.
     """
     cookies: bool = False
-    """Keep cookies within one fetch's redirect chain."""
+    """Keep cookies during the redirects of one fetch."""
     verify_tls: bool = True
-    """Refuse bad certificates."""
+    """Reject invalid certificates."""
     concurrency: int = 16
     """URLs of one batch fetched at once."""
 
@@ -176,32 +176,32 @@ class FetchSettings:
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """Where metadata, links and indexes live."""
+    """Storage of metadata, links and indexes."""
 
     engine: Literal["sqlite", "hbase", "memory"] = "sqlite"
     """`sqlite` in `data_dir`, `hbase` through its Thrift gateways, or `memory` for tests."""
     sqlite_shards: int = 16
-    """Files by the first key byte; fixed once data is there."""
+    """Number of files; cannot change once there is data."""
     hbase_gateways: tuple[str, ...] = ("127.0.0.1:9090",)
     """`host:port` of each Thrift 1 gateway."""
     hbase_prefix: str = "aragog_"
-    """Put before every table name."""
+    """Prefix of every table name."""
     hbase_timeout_ms: int = 5000
-    """One call to a gateway; a slower one closes its connection."""
+    """Limit for one call to a gateway; a slower call closes its connection."""
     hbase_pool_size: int = 8
-    """Connections a process, over all gateways."""
+    """Connections per process, over all gateways."""
     hbase_compression: Literal["NONE", "SNAPPY", "GZ", "LZ4", "ZSTD"] = "SNAPPY"
-    """Of new tables."""
+    """Compression of new tables."""
     max_field_name_bytes: int = 200
-    """A field name, UTF-8."""
+    """Maximum length of a field name in UTF-8."""
     max_field_bytes: int = 1_048_576
-    """A field's value; larger things belong into the content store."""
+    """Maximum size of a field's value; larger data belongs in the content store."""
     inlinks: Literal["all", "external", "none"] = "all"
-    """Which inlinks are kept: all, only those from other registered domains, or none."""
+    """Inlinks to store: all, only those from other registered domains, or none."""
     history: tuple[str, ...] = ("product.price", "product.availability")
-    """Fields whose last values are kept."""
+    """Fields whose previous values are kept."""
     history_length: int = 10
-    """How many of them."""
+    """Number of values kept for each of them."""
     field_formats: Mapping[str, str] = field(default_factory=dict)
     """Field, or `prefix.*`, to its format: `text` (default), `integer`, `decimal`, `json`, `bytes`;
     extracted fields are `json` (docs/http.md)."""
@@ -209,101 +209,102 @@ class StoreSettings:
 
 @dataclass(frozen=True, slots=True)
 class ContentSettings:
-    """Where page content lives."""
+    """Storage of page content."""
 
     engine: Literal["folder", "s3"] = "folder"
     """`folder` in `data_dir`, or `s3`."""
     fsync: bool = False
-    """Let every put into the folder wait for the disk; without it a power cut takes seconds."""
+    """Sync every put to disk; without it a power failure loses the last seconds."""
     s3_bucket: str = ""
-    """Must exist; keys are hashes, so a bucket of its own is best."""
+    """An existing bucket; keys are hashes, so use a separate bucket."""
     s3_prefix: str = ""
-    """Put before every key."""
+    """Prefix of every key."""
     s3_endpoint: str = ""
-    """Empty: AWS. Credentials come from the usual places of boto3."""
+    """Empty: AWS. boto3 finds the credentials in its usual places."""
     s3_region: str = ""
     """Empty: from the environment."""
     s3_connect_timeout_s: float = 5.0
-    """To open one connection to S3."""
+    """Limit for opening one connection to S3."""
     s3_read_timeout_s: float = 20.0
-    """Between two reads of one answer of S3."""
+    """Limit between two reads of one response of S3."""
     s3_attempts: int = 5
-    """Tries of one operation; between them a wait that doubles, with jitter, 20 s at most."""
+    """Attempts per operation; the delay between them doubles up to 20 s, with jitter."""
     s3_parallel: int = 8
-    """Objects of a batch that a process puts at the same time."""
+    """Concurrent puts per process."""
     s3_multipart_bytes: int = 8_388_608
-    """Bodies from this size on are sent in parts of it (S3 asks for 5 MiB a part at least)."""
+    """Bodies from this size are sent in parts of this size (S3 requires at least 5 MiB)."""
     s3_checksums: bool = True
-    """Send and check CRCs; switch off for older servers that refuse them."""
+    """Send and check CRCs; disable for older servers that reject them."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshSettings:
-    """When a page is fetched again. Intervals are seconds; per type in docs/refresh.md."""
+    """When pages are fetched again. docs/refresh.md lists the intervals by type."""
 
     min_interval_s: float = 3600.0
-    """Never sooner."""
+    """The shortest interval."""
     max_interval_s: float = 7_776_000.0
-    """Never later (90 days)."""
+    """The longest interval (90 days)."""
     batch: int = 500
-    """Due URLs claimed in one step."""
+    """Due URLs claimed at a time."""
     gone_confirmations: int = 3
-    """Spaced 404 or 410 answers before a page is given up."""
+    """404 or 410 responses, at increasing intervals, before refreshes of a page stop."""
     intervals: Mapping[str, str] = field(default_factory=dict)
     """Type or field to its usual interval, such as `recipe = "30d"`; units are s, m, h and d."""
     effort: float = 1.0
-    """What freshness is worth: twice as much makes intervals about 1.4 times shorter."""
+    """Weight of freshness: twice the value makes intervals about 1.4 times shorter."""
     unwatched: bool = True
-    """Refresh also URLs that nobody ever held; one whose last holder let go is never refreshed."""
+    """Also refresh URLs that never had a watcher. A URL whose last watcher left is not."""
     smooth_s: float = 600.0
-    """What is overdue, after an outage say, is spread over about this."""
+    """Overdue refreshes, for example after an outage, are spread over this time."""
     domain_share: float = 0.5
-    """Of a domain's rate, at most; what is left is for URLs that were never fetched."""
+    """Maximum share of a domain's rate for refreshes; the rest is for new URLs."""
     changes_kept_s: float = 604_800.0
-    """How long the change feed goes back."""
+    """Retention of the change feed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineSettings:
-    """How URLs travel."""
+    """Batches, spool and attempts of the pipeline."""
 
     batch_size: int = 25
-    """URLs one message carries."""
+    """URLs per message."""
     spool_max_bytes: int | None = None
     """
-    Bodies between two stages, in Redis: fetching stops at half of it and resumes at a quarter.
-    Empty: a quarter of `maxmemory`, else a 64th of the memory of Redis' machine, 128 MiB at most.
+    Redis memory for bodies between two stages: fetching stops at half of it and resumes at a
+    quarter. Empty: a quarter of `maxmemory`, else 1/64 of the memory of the Redis machine, at most
+    128 MiB.
     """
     spool_ttl_s: float = 3600.0
     """
-    How long a body is kept that no waiting message names (on `pinlater://`, 300 s at most), or on
-    other brokers any body. A URL whose body is gone is fetched again, which counts as an attempt.
+    Lifetime of a body: on `pinlater://` of one that no waiting message needs (at most 300 s), on
+    other brokers of any body. A URL whose body expired is fetched again and loses an attempt.
     """
     max_attempts: int = 5
-    """Fetches of one URL that fail for a passing reason before it is given up."""
+    """Fetches of one URL that fail for a temporary reason before it is given up."""
     retry_first_s: float = 30.0
-    """Before the second attempt; each further one waits twice as long, with jitter."""
+    """Delay before the second attempt; it doubles for each further one, with jitter."""
     max_links_per_page: int = 1000
-    """Outlinks kept of one page."""
+    """Outlinks stored per page."""
     page_max_cpu_s: float = 10.0
-    """CPU time for the analysis of one page; it is stored as Unreadable when it takes more."""
+    """CPU time for the analysis of one page; a page that needs more is stored as Unreadable."""
     page_max_memory_bytes: int = 1_073_741_824
-    """Memory that the analysis of one page may add to its process."""
+    """Additional memory for the analysis of one page."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
     """
-    Batches that one worker of each role works on at once; `python -m workers ROLE --concurrency N`
-    overrides them.
+    Concurrency of one worker of each role, in batches; `python -m workers ROLE --concurrency N`
+    overrides it.
     """
 
     fetch: int = 16
-    """Threads; each waits for slots and origins of one batch. 64 requests at once in any case."""
+    """Threads, each with one batch. At most 64 concurrent requests per worker."""
     robots: int = 8
     """Threads."""
     canonicalize: int | None = None
-    """Processes. Empty: half of the cores, for fetch, store and Redis take the other half."""
+    """Processes. Empty: half of the cores; fetch, store and Redis use the other half."""
     store: int = 2
     """Threads."""
     webhooks: int = 4
@@ -312,83 +313,84 @@ class WorkerSettings:
 
 @dataclass(frozen=True, slots=True)
 class WebhookSettings:
-    """Telling others of changes."""
+    """Webhooks that report changes."""
 
     allowed_hosts: tuple[str, ...] = ()
-    """Hosts that are posted to without asking the guard: those of one's own network."""
+    """Hosts that the SSRF filter does not check, such as those of the own network."""
     timeout_s: float = 10.0
-    """One post in all: connecting, sending, the head of the response."""
+    """Limit for one POST: connect, send, and the head of the response."""
     first_retry_s: float = 10.0
-    """Before the second attempt; each further one waits twice as long, up to 6 h."""
+    """Delay before the second attempt; it doubles for each further one, up to 6 h."""
     max_attempts: int = 16
-    """Posts of one delivery before it is given up: more than a day."""
+    """Attempts per delivery; 16 last more than a day."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServingSettings:
-    """Serving the UrlStore over HTTP (docs/http.md), and Flower."""
+    """The HTTP API of the UrlStore (docs/http.md), and Flower."""
 
     host: str = "127.0.0.1"
-    """Address the HTTP server listens on. Any other than loopback requires `serving.tokens`."""
+    """Address of the HTTP server. An address other than loopback requires `serving.tokens`."""
     http_port: int = 8100
     """Port of the HTTP/JSON API."""
     flower_host: str = "127.0.0.1"
-    """Address Flower listens on. Any other than loopback requires a login of Flower's."""
+    """Address of Flower. An address other than loopback requires a login in Flower."""
     flower_port: int = 5555
-    """Flower."""
+    """Port of Flower."""
     flower_max_tasks: int = 10_000
-    """Tasks that Flower remembers, 5 KB each; Flower's own default is 100,000."""
+    """Tasks that Flower keeps in memory, 5 KB each; Flower's default is 100,000."""
     allowed_hosts: tuple[str, ...] = ()
-    """Names in the Host header that the API and Flower accept, beside localhost and IP addresses;
+    """Host headers that the API and Flower accept, besides localhost and IP addresses;
     `.example.com` includes subdomains."""
     tokens: tuple[str, ...] = ()
-    """Bearer tokens, hashed: `name:scopes:sha256`, scopes joined by `+` (`aragog token` makes one).
+    """Bearer tokens, hashed: `name:scopes:sha256`, scopes joined by `+`; see `aragog token`.
     Empty: no token is required, on loopback only."""
     processes: int = 1
-    """Processes of `aragog serve` that share the port; one a core serves most requests."""
+    """Processes of `aragog serve` that share the port. One per core serves most requests."""
     threads: int = 16
-    """Threads of one process that read and write the store."""
+    """Threads per process for the store."""
     content_threads: int = 8
-    """Threads of one process that read page content, so that a slow S3 delays no other read."""
+    """Threads per process for page content, so that a slow S3 delays no other read."""
     max_in_flight: int = 256
-    """Store calls at once in one process; more are answered 503."""
+    """Concurrent store calls per process; further requests receive 503."""
     max_connections: int = 1024
-    """Open connections of one process; more are closed."""
+    """Open connections per process; further ones are closed."""
     max_body_bytes: int = 4_194_304
-    """Of a request; a longer one is answered 413."""
+    """Maximum body of a request; a larger one receives 413."""
     max_header_bytes: int = 65_536
-    """Of a request, its first line included; more are answered 431."""
+    """Maximum size of the request line and headers; larger ones receive 431."""
     deadline_ms: int = 1000
-    """One request; a later one is answered 504."""
+    """Limit for one request, which then receives 504."""
     content_deadline_ms: int = 10_000
-    """One request of a page's content."""
+    """Limit for one request of page content."""
     head_timeout_s: float = 10.0
-    """Until the headers of a request are complete; also until its body is."""
+    """Limit for receiving the headers of a request, and for receiving its body."""
     send_timeout_s: float = 30.0
-    """A client that takes nothing of its response for so long is disconnected."""
+    """A client that reads nothing of its response for this long is disconnected."""
     keep_alive_s: float = 75.0
-    """An idle connection is closed after this."""
+    """Idle connections are closed after this time."""
 
 
 @dataclass(frozen=True, slots=True)
 class StandaloneSettings:
-    """The standalone system's own processes."""
+    """The standalone system."""
 
     redis_max_memory_bytes: int | None = None
     """
-    `maxmemory` of the private redis-server: above it nothing more is enqueued, and nothing is lost.
+    `maxmemory` of the private redis-server: above it enqueueing is refused, and nothing is lost.
     Empty: half of the machine's memory.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All of it. Immutable; sections are handed on singly, so a signature says what it uses."""
+    """All settings. Immutable. Functions receive only the section that they use."""
 
     data_dir: Path = Path("var")
-    """Everything the standalone system keeps."""
+    """Folder for all data of the standalone system."""
     site_rules_file: Path | None = None
-    """TOML file of query parameters to keep or drop by site (docs/urls.md); the same everywhere."""
+    """TOML file of query parameters to keep or drop by site (docs/urls.md); must be the same on all
+    machines."""
     broker: BrokerSettings = field(default_factory=BrokerSettings)
     redis: RedisSettings = field(default_factory=RedisSettings)
     politeness: PolitenessSettings = field(default_factory=PolitenessSettings)
@@ -405,8 +407,10 @@ class Settings:
     @property
     def redis_socket(self) -> Path:
         """
-        Where the private redis-server listens: in `data_dir`, or, where that path is too long for
-        a unix socket (107 bytes, unix(7)), in a folder of its own under the temporary directory.
+        The unix socket of the private redis-server.
+
+        It is in `data_dir`. If that path is too long for a unix socket (107 bytes, unix(7)), it is
+        in a separate folder in the temporary directory.
         """
         data_dir = self.data_dir.absolute()
         path = data_dir / "redis" / "redis.sock"
@@ -417,15 +421,15 @@ class Settings:
 
     @property
     def private_redis(self) -> bool:
-        """True when a setting that was left empty means the private redis-server."""
+        """True when an empty setting selects the private redis-server."""
         return not (self.redis.url and self.broker.url)
 
     def resolved(self) -> Settings:
         """
-        The same with everything that was left empty filled in.
+        Return a copy in which empty settings have their effective values.
 
         Raises:
-            ConfigError: the private redis-server's socket would be in a folder that is not ours.
+            ConfigError: the folder of the private redis-server's socket belongs to another user.
         """
         socket = self.redis_socket
         if self.private_redis and socket.parent.parent != self.data_dir.absolute():

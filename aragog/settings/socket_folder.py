@@ -1,9 +1,9 @@
 """
-The folder of a unix socket under the shared temporary directory: ours alone, or refused.
+Creation and check of a private folder for a unix socket in the shared temporary directory.
 
-Its name can be guessed, so somebody else on the machine could make it first and put a server of
-their own into it. The check looks at the folder itself, not at what a link leads to; once it
-belongs to us, the temporary directory's sticky bit keeps others from replacing it.
+The name of the folder can be guessed, so another user could create it first and run a server there.
+The check does not follow links. Once the folder belongs to this user, the sticky bit of the
+temporary directory prevents others from replacing it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from pathlib import Path
 
 from aragog.errors import ConfigError
 
-_REMEDY = "set ARAGOG_DATA_DIR to a shorter path (the socket is then in it), or TMPDIR"
+_REMEDY = "set ARAGOG_DATA_DIR to a shorter path (which then contains the socket), or TMPDIR"
 
 
 def claim(folder: Path) -> None:
     """
-    Make `folder` with mode 0700, or check that it is a folder of ours that nobody else may enter.
+    Create `folder` with mode 0700, or check that it belongs to this user and has that mode.
 
     Raises:
-        ConfigError: it is somebody else's, open to others, a link, or cannot be made.
+        ConfigError: it belongs to another user, is accessible to others, is a link, or cannot be
+            created.
     """
     try:
         folder.mkdir(mode=0o700)
@@ -30,15 +31,15 @@ def claim(folder: Path) -> None:
         pass
     except OSError as error:
         raise ConfigError(
-            f"data_dir: {folder} cannot be made ({error.strerror}); {_REMEDY}"
+            f"data_dir: {folder} cannot be created ({error.strerror}); {_REMEDY}"
         ) from error
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode):
-        why = "is no folder"
-    elif found.st_uid != os.getuid():
-        why = f"belongs to user {found.st_uid}, not to {os.getuid()}"
-    elif found.st_mode & 0o077:
-        why = f"has mode {stat.S_IMODE(found.st_mode):04o}, and must have 0700"
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        why = "is not a folder"
+    elif status.st_uid != os.getuid():
+        why = f"belongs to user {status.st_uid}, not to {os.getuid()}"
+    elif status.st_mode & 0o077:
+        why = f"has mode {stat.S_IMODE(status.st_mode):04o}, but needs 0700"
     else:
         return
     raise ConfigError(

@@ -1,4 +1,4 @@
-"""What a file or a variable says, as the type that its setting has."""
+"""Conversion of values from a file or the environment to the types of the settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 class FromEnvironment(str):
-    """A value that still has to be read by the type of its field, and the variable it is from."""
+    """A value from the environment, not converted yet, and the name of its variable."""
 
     __slots__ = ("name",)
     name: str
@@ -30,13 +30,15 @@ class FromEnvironment(str):
 
 
 def build(cls: type[Any], values: Mapping[str, Any], at: str, problems: list[str]) -> Any:
-    """An instance of the section `cls`, or None where a value was refused."""
+    """Build the section `cls`; on invalid values append to `problems` and return None."""
     hints = typing.get_type_hints(cls)
     known = {f.name for f in dataclasses.fields(cls)}
     for key in values.keys() - known:
         name = getattr(values[key], "name", f"{at}{key}")
-        meant = _suggestion(key, known, at)
-        problems.append(f"{name}: is not a setting{meant} (docs/settings.md lists them all)")
+        suggestion = _suggestion(key, known, at)
+        problems.append(
+            f"{name}: is not a setting{suggestion} (docs/settings.md lists all settings)"
+        )
     before, given = len(problems), {}
     for key in known & values.keys():
         value, hint = values[key], hints[key]
@@ -53,26 +55,26 @@ def build(cls: type[Any], values: Mapping[str, Any], at: str, problems: list[str
         try:
             given[key] = _convert(value, hint)
         except (ValueError, TypeError) as error:
-            shown = "a value that is not shown" if _is_secret(hint) else repr(str(value))
+            shown = "a hidden value" if _is_secret(hint) else repr(str(value))
             problems.append(f"{name}: must be {error}, got {shown}")
     return None if len(problems) > before else cls(**given)
 
 
 def _suggestion(key: str, known: set[str], at: str) -> str:
-    """The setting that was probably meant."""
+    """Return the most similar setting as a hint; empty if there is none."""
     close = difflib.get_close_matches(key, known, n=1)
     return f"; did you mean {at}{close[0]}?" if close else ""
 
 
 def _is_secret(hint: Any) -> bool:
-    """Whether a value of the type `hint` holds a secret."""
+    """Report whether the type `hint` contains a secret."""
     if isinstance(hint, type):
         return issubclass(hint, Secret)
     return any(_is_secret(part) for part in typing.get_args(hint))
 
 
 def _convert(value: Any, hint: Any) -> Any:
-    """`value` as the type `hint`; ValueError saying what it must be."""
+    """Convert `value` to the type `hint`; ValueError states what it must be."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         inner = next(a for a in args if a is not type(None))
@@ -118,7 +120,7 @@ def _convert_scalar(value: Any, hint: Any) -> Any:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """`name=value,…` as a table."""
+    """Parse `name=value,…` into a table."""
     parts = [part.partition("=") for part in _split(text)]
     if not all(separator and name.strip() for name, separator, _ in parts):
         raise ValueError("name=value pairs, separated by commas")
@@ -126,13 +128,13 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _split(text: str) -> list[FromEnvironment]:
-    """The parts of a comma-separated value, from the same variable."""
+    """Split a comma-separated value."""
     name = getattr(text, "name", "")
     return [FromEnvironment(part.strip(), name) for part in text.split(",") if part.strip()]
 
 
 def duration_s(text: str) -> float:
-    """Seconds of a text such as `90s`, `6h` or `1.5d`; ValueError for anything else."""
+    """Return the seconds of a text such as `90s`, `6h` or `1.5d`; ValueError for anything else."""
     match = DURATION.fullmatch(text)
     if match is None:
         raise ValueError(f"a number with s, m, h or d, got {text!r}")

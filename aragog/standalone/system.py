@@ -20,7 +20,7 @@ from pathlib import Path
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError
 from aragog.pinlater.brokers import kind_of
-from aragog.pinlater.claims import worker_name
+from aragog.pinlater.worker_name import worker_name
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.serving.auth import check_exposure
 from aragog.settings import Settings

@@ -1,4 +1,4 @@
-"""URLs: spelling (normalize), site (domain), identity (canonical), keys. Pure."""
+"""URLs: normalization, domains, canonical URLs and storage keys. Pure."""
 
 from aragog.urls.explanation import Step, explain
 from aragog.urls.keys import url_key
@@ -7,7 +7,6 @@ from aragog.urls.link_header import parse as parse_link_header
 from aragog.urls.normalize import (
     NORMALIZATION_VERSION,
     normalize,
-    normalize_many,
     use_site_rules,
 )
 
@@ -17,7 +16,6 @@ __all__ = [
     "Step",
     "explain",
     "normalize",
-    "normalize_many",
     "parse_link_header",
     "url_key",
     "use_site_rules",

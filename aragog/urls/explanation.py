@@ -1,8 +1,9 @@
 """
-`explain`: what normalizing did to one URL, step by step, for people. Slow, and never in the way.
+`explain`: the steps by which normalization changed one URL, for display.
 
-The parser does many things at once; they are told apart by putting its parts into the URL as it was
-written, one after another. The last step's `after` is what `normalize` returns.
+The parser makes several changes at once. To separate them, `explain` replaces the parts of the
+original URL by the parsed parts one after another. The `after` of the last step is the result of
+`normalize`. It is slow and not used in the crawl.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _AUTHORITY = re.compile(r"(.*@)?(\[[^\]]*\]|[^:]*)(:[0-9]*)?", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that normalizing changed: the whole URL before and after."""
+    """One change of the normalization: the whole URL before and after it."""
 
     name: str
     before: str
@@ -37,41 +38,41 @@ class Step:
 
 def explain(url: str, base: str | None = None) -> list[Step]:
     """
-    The steps that changed something, in order; none for a URL that is normal already.
+    Return the steps that changed the URL, in order; empty for a normalized URL.
 
     Raises:
-        InvalidUrl: as `normalize` does.
+        InvalidUrl: as in `normalize`.
     """
     normal = normalize(url, base)
-    taken: list[Step] = []
-    here = url
+    changes: list[Step] = []
+    current = url
     for name, after in _states(url, base):
-        if after != here:
-            taken.append(Step(name, here, after))
-            here = after
-    if here != normal:
-        taken.append(Step("the rest", here, normal))
-    return taken
+        if after != current:
+            changes.append(Step(name, current, after))
+            current = after
+    if current != normal:
+        changes.append(Step("other changes", current, normal))
+    return changes
 
 
 def _states(url: str, base: str | None) -> Iterator[tuple[str, str]]:
-    """The URL after each step, whether it changed anything or not."""
+    """Yield the URL after each step, also if the step changed nothing."""
     text = url.strip(_EDGES).translate(_TAB_OR_NEWLINE)
-    yield "white space and controls off", text
+    yield "white space and control characters removed", text
     parsed = parse(url, base)
-    if base is not None and not _names_its_host(text):
+    if base is not None and not _has_host(text):
         text = parsed
         yield "resolved against the base", text
     yield from _parsing(text, parsed)
     yield from _policy(parsed)
 
 
-def _names_its_host(text: str) -> bool:
+def _has_host(text: str) -> bool:
     return re.match(r"https?:[/\\]{2}", text, re.IGNORECASE) is not None
 
 
 def _parsing(text: str, parsed: str) -> Iterator[tuple[str, str]]:
-    """What the parser did, part by part: scheme, host, port, path, query and fragment."""
+    """Yield the changes of the parser: scheme, host, port, path, query and fragment."""
     was, now = _PARTS.fullmatch(text), _PARTS.fullmatch(parsed)
     old = _AUTHORITY.fullmatch(was[2]) if was else None
     new = _AUTHORITY.fullmatch(now[2]) if now else None
@@ -84,7 +85,7 @@ def _parsing(text: str, parsed: str) -> Iterator[tuple[str, str]]:
     yield "scheme", f"{scheme}://{was[2]}{tail}"
     yield _host_step(old[2], new[2]), f"{scheme}://{login}{new[2]}{port}{tail}"
     login, port = new[1] or "", new[3] or ""
-    yield "default port off", f"{scheme}://{login}{new[2]}{port}{tail}"
+    yield "default port removed", f"{scheme}://{login}{new[2]}{port}{tail}"
     front = f"{scheme}://{login}{new[2]}{port}"
     yield "dot segments and slashes", front + (now[3] or "") + query + fragment
     yield "characters escaped", parsed
@@ -94,12 +95,12 @@ def _host_step(old: str, new: str) -> str:
     if old.lower() == new:
         return "host in lower case"
     if is_ip(new):
-        return "address in its usual form"
-    return "host by IDNA"
+        return "IP address in its normal form"
+    return "host converted by IDNA"
 
 
 def _policy(parsed: str) -> Iterator[tuple[str, str]]:
-    """The steps after the parser, one at a time, as `normalize` takes them all at once."""
+    """Yield the changes after the parser, which `normalize` makes at once."""
     front, slash, rest = parsed.partition("://")
     authority, _, rest = rest.partition("/")
     rest = "/" + rest
@@ -108,30 +109,30 @@ def _policy(parsed: str) -> Iterator[tuple[str, str]]:
         yield name, f"{front}{slash}{authority}{rest}"
     front = f"{front}{slash}{authority}"
     rest = rest.partition("#")[0]
-    yield "fragment off", front + rest
+    yield "fragment removed", front + rest
     rest = steps.escapes(rest)
-    yield "escapes", front + rest
+    yield "escapes normalized", front + rest
     path, _, query = rest.partition("?")
     path = steps.no_session(path)
-    yield "session in the path off", f"{front}{path}?{query}" if _ else front + path
+    yield "session id in the path removed", f"{front}{path}?{query}" if _ else front + path
     yield from _query(front + path, query)
 
 
 def _query(front: str, query: str) -> Iterator[tuple[str, str]]:
     if not query:
-        yield "empty query off", front
+        yield "empty query removed", front
         return
     rules = current_rules()
     site = rules.site(host_of(front))
     kept = rules.keep(query, site)
     whole = f"{front}?{'&'.join(kept)}" if kept else front
-    yield "tracking, session and empty parameters off", whole
+    yield "tracking, session and empty parameters removed", whole
     if len(kept) > 1 and (site is None or site.sort):
         kept.sort(key=sort_key)
         yield "query sorted", f"{front}?{'&'.join(kept)}"
 
 
 _AUTHORITY_STEPS: tuple[tuple[str, Callable[[str], str]], ...] = (
-    ("user name and password off", steps.no_userinfo),
-    ("trailing dot of the host off", steps.no_trailing_dot),
+    ("user name and password removed", steps.no_userinfo),
+    ("trailing dot of the host removed", steps.no_trailing_dot),
 )

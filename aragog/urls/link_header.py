@@ -1,4 +1,4 @@
-"""The Link header (RFC 8288): targets and what they are to the page. Pure, and lenient."""
+"""A lenient parser for Link headers (RFC 8288). Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aragog.errors import InvalidUrl
 from aragog.urls.normalize import normalize
 
 MAX_LINKS = 1_000
-"""Of one answer; servers limit all headers together to some 100 KB."""
+"""Maximum per response; servers limit all headers together to about 100 KB."""
 
 _SPACE = " \t\r\n"
 _BETWEEN = re.compile(r"[\s,]*")
@@ -31,31 +31,31 @@ class HeaderLink:
     url: str
     """The target, normalized."""
     rel: tuple[str, ...] = ()
-    """Relations in lower case, in order; the first `rel` parameter alone counts."""
+    """Relations in lower case, in order, from the first `rel` parameter."""
     parameters: tuple[tuple[str, str], ...] = ()
     """All parameters in order, names in lower case, values unquoted."""
 
     def parameter(self, name: str) -> str | None:
-        """The first value of that name, given in lower case."""
+        """Return the first value of the parameter `name` (lower case), or None."""
         return next((value for key, value in self.parameters if key == name), None)
 
 
 def parse(values: Iterable[str], *, base: str | None = None) -> list[HeaderLink]:
     """
-    The links of an answer's Link headers, in order, at most `MAX_LINKS`.
+    Parse the Link headers of a response; return at most `MAX_LINKS` links in order.
 
-    `base` is the URL of the page: targets are resolved against it, and a link whose `anchor` names
-    another page is left out, for it says nothing of this one. So is a target that is no http(s)
-    URL. Commas and semicolons inside `<…>` and quotes do not separate. Never raises; linear.
+    Targets are resolved against `base`, the URL of the page. Links whose `anchor` is another page
+    and targets that are not http(s) URLs are left out. Commas and semicolons inside `<…>` and
+    quotes do not separate. Never raises; takes linear time.
     """
-    found: list[HeaderLink] = []
+    links: list[HeaderLink] = []
     for target, parameters in _links(values):
         link = _link(target, parameters, base)
         if link is not None:
-            found.append(link)
-        if len(found) >= MAX_LINKS:
+            links.append(link)
+        if len(links) >= MAX_LINKS:
             break
-    return found
+    return links
 
 
 def _links(values: Iterable[str]) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
@@ -76,7 +76,7 @@ def _links(values: Iterable[str]) -> Iterator[tuple[str, tuple[tuple[str, str], 
 
 
 def _next_comma(value: str, at: int) -> int:
-    """Where the next link begins; whatever stands before it that is no parameter is skipped."""
+    """Return the position of the next separator; skips anything that is not a parameter."""
     rest = _REST.match(value, at)
     return rest.end() if rest else at
 

@@ -1,10 +1,10 @@
 """
-The URL Standard's parser: a URL, or a reference and its base, to one absolute spelling.
+The parser of the URL Standard (WHATWG): resolves a URL or reference to an absolute URL. Pure.
 
-Two builds of one C++ parser (Ada) do the work. `ada_url` follows the standard to the letter, its
-IDNA of 2026 included; `can_ada` is older and costs a fifth. They differ in nothing but how a host
-outside plain ASCII is read, so a URL whose host is visibly plain goes to the fast one, and whatever
-that refuses is asked again.
+It uses two versions of the C++ parser Ada. `ada_url` implements the current standard, including
+IDNA of 2026; `can_ada` is older and five times faster. They differ only for hosts that are not
+plain ASCII. URLs with a plain host therefore use the fast parser, and URLs that it rejects are
+parsed again by the exact one.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _CACHED_BASES = 64
 _MAX_CACHED_CHARS = 2_048
 
 _PLAIN_HOST = re.compile(
-    r"https?://[^\x00-\x20%/\\?#\x7f-\U0010ffff]+[/?#]"  # its own, with nothing to decode
-    r"|[.?#]|/(?![/\\\t\n\r])"  # the base's
+    r"https?://[^\x00-\x20%/\\?#\x7f-\U0010ffff]+[/?#]"  # a host without anything to decode
+    r"|[.?#]|/(?![/\\\t\n\r])"  # the host of the base
     r"|[0-9A-Za-z_~-]+[/.%?#=]",
     re.IGNORECASE,
 )
@@ -30,14 +30,14 @@ _fast = can_ada.parse
 
 def parse(url: str, base: str | None = None) -> str:
     """
-    The absolute spelling of `url`, whatever its scheme; its fragment and userinfo are still there.
+    Return the absolute URL of any scheme, including fragment and userinfo.
 
-    Lone surrogates become U+FFFD, as the standard's USVString has it. 0.4 to 3 µs for common URLs,
-    linear in the length; hosts to be decoded end at 16 KiB.
+    Lone surrogates become U+FFFD (USVString of the standard). 0.4 to 3 µs for common URLs, linear
+    in the length; hosts that need decoding are limited to 16 KiB.
 
     Raises:
-        ValueError: not a URL, or relative to nothing.
-        TypeError: not text.
+        ValueError: not a URL, or relative without a base.
+        TypeError: not a string.
     """
     try:
         if (url.isascii() and "%" not in url) or _PLAIN_HOST.match(url):
@@ -51,27 +51,27 @@ def parse(url: str, base: str | None = None) -> str:
 def _exact(url: str, base: str | None) -> str:
     for text in (url, base or ""):
         if not isinstance(text, str):
-            raise TypeError(f"a URL is text, got {type(text).__name__}")
+            raise TypeError(f"a URL must be a string, got {type(text).__name__}")
     try:
-        return _asked(url, base)
+        return _parse_exact(url, base)
     except ValueError:
         clean, clean_base = _scalar(url), None if base is None else _scalar(base)
         if (clean, clean_base) == (url, base):
             raise
-        return _asked(clean, clean_base)
+        return _parse_exact(clean, clean_base)
 
 
-def _asked(url: str, base: str | None) -> str:
+def _parse_exact(url: str, base: str | None) -> str:
     return ada_url.normalize_url(url) if base is None else ada_url.join_url(base, url)
 
 
 def _scalar(text: str) -> str:
-    """`text` with lone surrogates replaced, as the standard's USVString has it."""
+    """Replace lone surrogates (USVString of the standard)."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _base(base: str) -> can_ada.URL:
-    """The parsed base; a page has one for all its links."""
+    """Return the parsed base, cached because all links of a page share it."""
     return _cached_base(base) if len(base) <= _MAX_CACHED_CHARS else _parsed_base(base)
 
 

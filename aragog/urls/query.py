@@ -1,8 +1,8 @@
 """
-The query of a URL in one spelling: parameters that never choose a page go, the rest is sorted.
+Normalization of queries: removes parameters that never select a page and sorts the others.
 
-Which parameters go is data: `query_rules.toml` for all sites, `site_rules.toml` for single ones; an
-operator's own file has the form of the latter. Pure once the files are read.
+`query_rules.toml` lists the removed parameters for all sites and `site_rules.toml` for single
+sites; the operator's own file has the format of the latter. Pure after the files are read.
 """
 
 from __future__ import annotations
@@ -21,69 +21,69 @@ from aragog.errors import ConfigError
 
 _CACHED_NAMES = 8_192
 _MAX_CACHED_CHARS = 255
-"""Longer names are judged anew each time: hostile ones must not fill the memory."""
+"""Longer names are not cached, so that hostile ones cannot fill the memory."""
 
 _MAX_HOST_CHARS = 253
-"""Of any name in DNS; walking up a megabyte of labels would take a minute."""
+"""The limit of DNS; a longer text with many labels would take minutes."""
 _AS_SPELLED: Callable[[str], tuple[str, str, str]] = methodcaller("partition", "=")
-"""`sort_key` where nothing is escaped."""
-_DECODES_OTHERWISE = re.compile(r"[%+;]")
+"""`sort_key` for queries without escapes."""
+_NEEDS_DECODING = re.compile(r"[%+;]")
 _PATH_STYLE_SESSION = re.compile(r"(?i);jsessionid=[^&;]*")
 _SITE_KEYS = {"host", "keep", "drop", "sort"}
 
 
 @dataclass(frozen=True, slots=True)
 class SiteRule:
-    """What differs on `host` and the hosts below it; names in lower case."""
+    """Exceptions for `host` and the hosts below it; names in lower case."""
 
     host: str
     keep: frozenset[str] = frozenset()
     drop: frozenset[str] = frozenset()
     sort: bool = True
-    """False: the order of the parameters means something."""
+    """False: keep the order of the parameters, because it has a meaning."""
 
 
 class QueryRules:
     """
-    Which parameters go, and where. The rules never change; safe to share between threads.
+    The rules for removing parameters. Immutable and thread-safe.
 
     Args:
-        gone: parameters that go whatever their value, in lower case.
-        prefixes: beginnings of such names.
-        shaped: parameters that go when their value matches.
-        shaped_prefixes: beginnings of such names.
-        sites: exceptions of single sites.
+        removed: names of parameters that are removed with any value, in lower case.
+        prefixes: prefixes of such names.
+        patterns: parameters that are removed if their value matches.
+        prefix_patterns: prefixes of such names.
+        sites: exceptions for single sites.
     """
 
     def __init__(
         self,
         *,
-        gone: Iterable[str] = (),
+        removed: Iterable[str] = (),
         prefixes: Iterable[str] = (),
-        shaped: Mapping[str, re.Pattern[str]] | None = None,
-        shaped_prefixes: Mapping[str, re.Pattern[str]] | None = None,
+        patterns: Mapping[str, re.Pattern[str]] | None = None,
+        prefix_patterns: Mapping[str, re.Pattern[str]] | None = None,
         sites: Iterable[SiteRule] = (),
     ) -> None:
-        self._gone = frozenset(gone)
+        self._removed = frozenset(removed)
         self._prefixes = tuple(prefixes)
-        self._shaped = dict(shaped or {})
-        self._shaped_prefixes = dict(shaped_prefixes or {})
+        self._patterns = dict(patterns or {})
+        self._prefix_patterns = dict(prefix_patterns or {})
         self._sites = {rule.host: rule for rule in sites}
-        self._staying: set[str] = set()
-        self._verdict = lru_cache(_CACHED_NAMES)(self._judge)
+        self._kept_names: set[str] = set()
+        self._cached_pattern = lru_cache(_CACHED_NAMES)(self._pattern)
 
     def with_sites(self, sites: Iterable[SiteRule]) -> QueryRules:
-        """The same rules and these sites; a host that both have follows the new rule."""
+        """Return these rules with `sites` added; for a host in both the new rule applies."""
         return QueryRules(
-            gone=self._gone,
+            removed=self._removed,
             prefixes=self._prefixes,
-            shaped=self._shaped,
-            shaped_prefixes=self._shaped_prefixes,
+            patterns=self._patterns,
+            prefix_patterns=self._prefix_patterns,
             sites={**self._sites, **{rule.host: rule for rule in sites}}.values(),
         )
 
     def site(self, host: str) -> SiteRule | None:
-        """The rule of the longest listed host that is `host` or above it."""
+        """Return the rule of the longest listed host that is `host` or a parent of it."""
         if len(host) > _MAX_HOST_CHARS:
             return None
         while host:
@@ -93,11 +93,11 @@ class QueryRules:
         return None
 
     def tidy(self, query: str, site: SiteRule | None) -> str:
-        """`query` (escapes already normal) without what goes, sorted unless the site says no."""
+        """Normalize `query`, whose escapes are normalized: remove parameters and sort the rest."""
         if site is None and ";" not in query:
             kept = query.split("&")
             names = [piece.partition("=")[0] for piece in kept]
-            if not self._staying.issuperset(names):
+            if not self._kept_names.issuperset(names):
                 kept, names = self._kept(kept, None)
         else:
             kept, names = self._kept(_without_session(query).split("&"), site)
@@ -106,8 +106,8 @@ class QueryRules:
         if len(kept) > 1:
             if "%" not in query and "+" not in query:
                 kept.sort(key=_AS_SPELLED)
-            elif len(set(names)) == len(names) and self._staying.issuperset(names):
-                # Names that differ and are spelled as they read give the order by themselves.
+            elif len(set(names)) == len(names) and self._kept_names.issuperset(names):
+                # Distinct names without escapes determine the order.
                 by_name = dict(zip(names, kept, strict=True))
                 kept = [by_name[name] for name in sorted(names)]
             else:
@@ -115,47 +115,48 @@ class QueryRules:
         return "&".join(kept)
 
     def keep(self, query: str, site: SiteRule | None) -> list[str]:
-        """The parameters of `query`, as written, that stay; empty ones never do."""
+        """Return the parameters of `query` that are kept, as written; empty ones are removed."""
         return self._kept(_without_session(query).split("&"), site)[0]
 
     def _kept(self, pieces: list[str], site: SiteRule | None) -> tuple[list[str], list[str]]:
-        """The parameters that stay, and their names."""
+        """Return the parameters that are kept, and their names."""
         kept, names = [], []
         for piece in pieces:
             name, _, value = piece.partition("=")
-            if piece and self._stays(name, value, site):
+            if piece and self._is_kept(name, value, site):
                 kept.append(piece)
                 names.append(name)
         return kept, names
 
-    def _stays(self, name: str, value: str, site: SiteRule | None) -> bool:
+    def _is_kept(self, name: str, value: str, site: SiteRule | None) -> bool:
         if site is not None:
             low = name.lower()
             if low in site.keep or low in site.drop:
                 return low in site.keep
-        if name in self._staying:
+        if name in self._kept_names:
             return True
-        leaving = self._verdict(name) if len(name) <= _MAX_CACHED_CHARS else self._judge(name)
-        if leaving is None:
+        cached = len(name) <= _MAX_CACHED_CHARS
+        pattern = self._cached_pattern(name) if cached else self._pattern(name)
+        if pattern is None:
             self._remember(name)
             return True
-        return leaving.match(value) is None
+        return pattern.match(value) is None
 
     def _remember(self, name: str) -> None:
-        """Note a name that always stays and is spelled as it reads, so that it sorts as it is."""
-        if name and len(name) <= _MAX_CACHED_CHARS and not _DECODES_OTHERWISE.search(name):
-            if len(self._staying) >= _CACHED_NAMES:
-                self._staying.clear()
-            self._staying.add(name)
+        """Cache a name without escapes that is always kept."""
+        if name and len(name) <= _MAX_CACHED_CHARS and not _NEEDS_DECODING.search(name):
+            if len(self._kept_names) >= _CACHED_NAMES:
+                self._kept_names.clear()
+            self._kept_names.add(name)
 
-    def _judge(self, name: str) -> re.Pattern[str] | None:
-        """The values with which a parameter of that name goes; None when it always stays."""
+    def _pattern(self, name: str) -> re.Pattern[str] | None:
+        """Return the pattern of values with which a parameter is removed; None: always kept."""
         low = name.lower()
-        if low in self._gone or low.startswith(self._prefixes):
+        if low in self._removed or low.startswith(self._prefixes):
             return _ANY
-        if low in self._shaped:
-            return self._shaped[low]
-        return next((v for k, v in self._shaped_prefixes.items() if low.startswith(k)), None)
+        if low in self._patterns:
+            return self._patterns[low]
+        return next((v for k, v in self._prefix_patterns.items() if low.startswith(k)), None)
 
 
 _ANY = re.compile("")
@@ -167,10 +168,10 @@ def _without_session(query: str) -> str:
 
 def sort_key(parameter: str) -> tuple[bytes, str, bytes, str]:
     """
-    Name, then value, both as a form decoder reads them, then the spelling.
+    Sort by decoded name, then decoded value, then spelling.
 
-    A parameter without `=` stands before the same name with an empty value, so the order never
-    depends on how the parameters came.
+    A parameter without `=` precedes the same name with an empty value, so the result does not
+    depend on the original order.
     """
     name, equals, value = parameter.replace("+", " ").partition("=")
     return unquote_to_bytes(name), equals, unquote_to_bytes(value), parameter
@@ -178,10 +179,10 @@ def sort_key(parameter: str) -> tuple[bytes, str, bytes, str]:
 
 def site_rules(text: str, where: str) -> list[SiteRule]:
     """
-    The rules that a site file holds.
+    Parse a file with rules for single sites.
 
     Raises:
-        ConfigError: names every fault, with `where` in front.
+        ConfigError: names every problem, prefixed with `where`.
     """
     try:
         tables = tomllib.loads(text).get("site", [])
@@ -213,7 +214,7 @@ def _faults(number: int, table: dict[str, Any]) -> Iterable[str]:
             yield f"{here}: {key} must be a list of parameter names, got {names!r}"
     if not isinstance(table.get("sort", True), bool):
         yield f"{here}: sort must be true or false, got {table['sort']!r}"
-    yield from (f"{here}: {key} is not a key of a site" for key in sorted(set(table) - _SITE_KEYS))
+    yield from (f"{here}: {key} is not a known key" for key in sorted(set(table) - _SITE_KEYS))
 
 
 def _packaged(name: str) -> str:
@@ -221,13 +222,15 @@ def _packaged(name: str) -> str:
 
 
 def packaged_rules() -> QueryRules:
-    """The rules that come with aragog, read anew."""
+    """Read the rules that are part of the package."""
     data = tomllib.loads(_packaged("query_rules.toml"))
     sessions = [(entry, re.compile(entry["value"])) for entry in data["session"]]
     return QueryRules(
-        gone=(name for entry in data["tracking"] for name in entry.get("names", ())),
+        removed=(name for entry in data["tracking"] for name in entry.get("names", ())),
         prefixes=(name for entry in data["tracking"] for name in entry.get("prefixes", ())),
-        shaped={n: shape for entry, shape in sessions for n in entry.get("names", ())},
-        shaped_prefixes={n: shape for entry, shape in sessions for n in entry.get("prefixes", ())},
+        patterns={n: pattern for entry, pattern in sessions for n in entry.get("names", ())},
+        prefix_patterns={
+            n: pattern for entry, pattern in sessions for n in entry.get("prefixes", ())
+        },
         sites=site_rules(_packaged("site_rules.toml"), "site_rules.toml"),
     )

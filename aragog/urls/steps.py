@@ -1,8 +1,8 @@
 """
-What happens to a URL after the parser: each step a function of text, safe to apply twice.
+The normalization steps after the parser: idempotent functions of text. Pure.
 
-The parser's output is taken for granted: ASCII, a host, a path that begins with `/` and has no dot
-segments, white space and controls escaped.
+They require the parser's output: ASCII, a host, a path that begins with `/` and has no dot
+segments, and escaped white space and control characters.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import string
 
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
 _NEVER_BARE = "[]\\^`{|}"
-"""What the URL Standard leaves alone and RFC 3986 does not allow in a path or query."""
+"""Characters that the URL Standard keeps and RFC 3986 forbids in a path or query."""
 
 _BAD_ESCAPE = (
     r"2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee]"  # unreserved
     r"|(?=[0-9A-Fa-f]?[a-f])[0-9A-Fa-f]{2}"  # lower case
-    r"|(?![0-9A-Fa-f]{2})"  # no escape at all
+    r"|(?![0-9A-Fa-f]{2})"  # a bare %
 )
 _NOT_NORMAL = re.compile(rf"[%\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
 TO_DO = re.compile(rf"[%;(\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
-"""Finds what `escapes` would change or `no_session` might. A set of characters comes first, so that
-the search runs over the rest at full speed."""
+"""Finds text that `escapes` or `no_session` may change. It starts with a character set, which makes
+the search fast."""
 _PATH_SESSION = re.compile(r"(?i)(?<!\.);jsessionid=[^/;]*")
-"""Never behind a dot: what is left must not become a dot segment."""
+"""Not after a dot, so that the rest does not become a dot segment."""
 _ASP_NET_SESSION = re.compile(r"/\((?:[A-Za-z]\([0-9a-z]{24}\))+\)(?=/)|/\([0-9a-z]{24}\)(?=/)")
 """ASP.NET's cookieless session, a path segment such as `(S(lit3py55t21z5v55vlm25s55))`."""
 _TRAILING_DOT = re.compile(r"(?<=[^.])\.(?=:[0-9]*\Z|\Z)")
@@ -51,16 +51,16 @@ def _spelling(found: re.Match[str]) -> str:
 
 def escapes(text: str) -> str:
     """
-    One spelling for each character of a path or query (RFC 3986, 2.3, 2.4, 6.2.2).
+    Normalize the escapes of a path or query (RFC 3986 sections 2.3, 2.4 and 6.2.2).
 
-    Escaped letters, digits and `-._~` are decoded, other escapes upper-cased and left escaped; what
-    may not stand bare is escaped, a `%` that escapes nothing too.
+    Escaped letters, digits and `-._~` are decoded, other escapes get upper-case digits, and
+    characters that must be escaped are escaped, including a bare `%`.
     """
     return _NOT_NORMAL.sub(_spelling, text)
 
 
 def no_session(path: str) -> str:
-    """A path without `;jsessionid=…` and ASP.NET's session segment."""
+    """Remove `;jsessionid=…` and ASP.NET's session segment from a path."""
     if ";" in path:
         path = _PATH_SESSION.sub("", path)
     if "/(" in path:
@@ -69,14 +69,14 @@ def no_session(path: str) -> str:
 
 
 def no_userinfo(authority: str) -> str:
-    """An authority without user name and password."""
+    """Remove user name and password from an authority."""
     return authority.rpartition("@")[2]
 
 
 def no_trailing_dot(authority: str) -> str:
     """
-    An authority whose host does not end in the dot of the DNS root.
+    Remove the trailing dot of the DNS root from the host of an authority.
 
-    Two dots are no such thing: that name can mean nothing, and stays as the standard leaves it.
+    A host with two trailing dots is invalid in DNS and stays unchanged.
     """
     return _TRAILING_DOT.sub("", authority)

@@ -143,25 +143,25 @@ def test_the_first_slot_of_an_idle_domain_needs_no_question(limiter, redis_clien
     assert second.solo_until_us == 0
 
 
-def test_nobody_passes_while_another_holds_the_door(limiter):
+def test_nobody_gets_a_permit_while_another_sender_has_it(limiter):
     _, second = limiter.reserve([SlotRequest("a.com")] * 2)
 
-    door = limiter.ask_door(second)
+    decision = limiter.request_permit(second)
 
-    assert door.verdict == "wait"
+    assert decision.verdict == "wait"
 
 
 def test_the_next_leaves_an_interval_after_the_last_was_written(limiter):
     first, second = limiter.reserve([SlotRequest("a.com")] * 2)
     limiter._tell([(first, first.at_us + 70_000)])
 
-    door = limiter.ask_door(second)
+    decision = limiter.request_permit(second)
 
-    assert door.verdict == "wait"
-    assert door.at_us >= first.at_us + 170_000 - CATCH_UP_US
+    assert decision.verdict == "wait"
+    assert decision.at_us >= first.at_us + 170_000 - CATCH_UP_US
 
 
-def test_a_solo_slot_serves_one_request(limiter):
+def test_a_pre_granted_permit_serves_one_request(limiter):
     (slot,) = limiter.reserve([SlotRequest("a.com")])
     assert limiter.acquire_permit(slot)
     limiter.release_permit(slot)
@@ -172,42 +172,42 @@ def test_a_solo_slot_serves_one_request(limiter):
     assert time.monotonic() - started_s > 0.09
 
 
-def test_a_request_that_was_never_written_lets_go_of_the_door(limiter):
+def test_a_request_that_was_never_written_releases_its_permit(limiter):
     first, second = limiter.reserve([SlotRequest("a.com")] * 2)
 
     limiter.finished(first)
-    limiter._teller.flush()
+    limiter._feedback.flush()
 
     assert limiter.acquire_permit(second)
 
 
-def test_asking_twice_is_one_departure(limiter):
+def test_requesting_a_permit_twice_is_one_permit(limiter):
     slot = limiter.resume("a.com", int(time.time() * 1000))
 
-    assert [limiter.ask_door(slot).verdict for _ in range(3)] == ["go"] * 3
+    assert [limiter.request_permit(slot).verdict for _ in range(3)] == ["go"] * 3
 
 
-def test_a_holder_that_never_reports_is_given_up_after_its_hold(limiter):
+def test_a_permit_whose_holder_never_reports_expires(limiter):
     now_ms = int(time.time() * 1000)
     dead, heir = limiter.resume("a.com", now_ms), limiter.resume("a.com", now_ms + 100)
-    left_us = limiter.ask_door(dead).at_us
+    left_us = limiter.request_permit(dead).at_us
 
     assert limiter.acquire_permit(heir)
 
-    door = limiter.ask_door(heir)
-    assert door.at_us >= left_us + HOLD_US + 100_000 - CATCH_UP_US
+    decision = limiter.request_permit(heir)
+    assert decision.at_us >= left_us + HOLD_US + 100_000 - CATCH_UP_US
 
 
 def test_reporting_twice_or_late_changes_nothing_more(limiter):
     first, second, third = limiter.reserve([SlotRequest("a.com")] * 3)
     limiter._tell([(first, first.at_us + 5_000)] * 2)
     assert limiter.acquire_permit(second)
-    at_us = limiter.ask_door(second).at_us
+    at_us = limiter.request_permit(second).at_us
     limiter.release_permit(second)
 
     limiter._tell([(first, first.at_us + 5_000)])
 
-    assert limiter.ask_door(third).at_us < at_us + 300_000
+    assert limiter.request_permit(third).at_us < at_us + 300_000
 
 
 def test_a_slot_past_its_window_gives_way_when_it_would_have_to_wait(limiter):
@@ -217,7 +217,7 @@ def test_a_slot_past_its_window_gives_way_when_it_would_have_to_wait(limiter):
     assert not limiter.acquire_permit(slot)
 
 
-def test_pushing_back_moves_every_later_slot(limiter):
+def test_a_pause_moves_every_later_slot(limiter):
     until_ms = int(time.time() * 1000) + 5_000
     limiter.reserve([SlotRequest("a.com")] * 3)
 
@@ -226,7 +226,7 @@ def test_pushing_back_moves_every_later_slot(limiter):
     assert limiter.reserve([SlotRequest("a.com")])[0].at_ms >= until_ms
 
 
-def test_pushing_back_never_moves_anything_nearer(limiter):
+def test_a_pause_never_moves_anything_nearer(limiter):
     far, near = int(time.time() * 1000) + 9_000, int(time.time() * 1000) + 1_000
     limiter.pause_until("a.com", far)
 
@@ -235,13 +235,13 @@ def test_pushing_back_never_moves_anything_nearer(limiter):
     assert limiter.reserve([SlotRequest("a.com")])[0].at_ms >= far
 
 
-def test_pushing_back_into_the_past_changes_nothing(limiter, redis_client):
+def test_a_pause_into_the_past_changes_nothing(limiter, redis_client):
     limiter.pause_until("a.com", 0)
 
     assert redis_client.keys("aragog:slot:*") == []
 
 
-def test_pushing_back_ends_at_the_horizon(limiter):
+def test_a_pause_ends_at_the_horizon(limiter):
     limiter.pause_until("a.com", int(time.time() * 1000) + 900 * DAY_MS)
 
     assert limiter.describe(["a.com"])["a.com"].backlog_ms <= DAY_MS + 1000
@@ -291,12 +291,12 @@ def test_no_more_than_the_allowed_number_are_under_way(overridden):
         limiter.release_permit(slot)
 
     assert let_out == [True, True]
-    assert limiter.ask_door(slots[2]).verdict == "wait"
+    assert limiter.request_permit(slots[2]).verdict == "wait"
     limiter.finished(slots[0])
-    assert limiter.ask_door(slots[2]).verdict == "go"
+    assert limiter.request_permit(slots[2]).verdict == "go"
 
 
-def test_a_place_of_a_killed_worker_falls_free_by_itself(overridden, redis_client):
+def test_a_concurrency_slot_of_a_killed_worker_expires(overridden, redis_client):
     limiter = overridden('["a.com"]\nmax_concurrent = 1\n')
     limiter.acquire_permit(limiter.reserve([SlotRequest("a.com")])[0])
 

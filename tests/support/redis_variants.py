@@ -11,7 +11,7 @@ from pathlib import Path
 from aragog.redis_kit.connect import connect
 from aragog.standalone.redis_server import RedisServer, find_redis_server
 from tests.support import tls
-from tests.support.celery_worker import eventually
+from tests.support.waiting import wait_until
 
 
 def free_port() -> int:
@@ -57,7 +57,7 @@ def sentinel(folder: Path, master_port: int, service: str = "main") -> Iterator[
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        eventually(lambda: _listens(port))
+        wait_until(lambda: _listens(port))
         yield port
     finally:
         process.terminate()

@@ -59,10 +59,10 @@ def test_a_port_in_use(up):
         (
             "ARAGOG_SERVING__HTTP_PORT",
             "99999",
-            "serving.http_port: must be 65535 at most, got 99999",
+            "serving.http_port: must be at most 65535, got 99999",
         ),
         ("ARAGOG_POLITENESS__QPS", "0", "politeness.qps: must be above 0, got 0"),
-        ("ARAGOG_BROKER__URL", "smtp://x", "broker.url: smtp:// is not a broker"),
+        ("ARAGOG_BROKER__URL", "smtp://x", "broker.url: smtp:// is not a supported broker"),
         ("ARAGOG_SETTINGS", "/nowhere.toml", "/nowhere.toml: cannot be read"),
     ],
 )

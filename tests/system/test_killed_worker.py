@@ -9,9 +9,9 @@ import pytest
 from aragog.client import Aragog
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import JobState
-from tests.support.celery_worker import eventually
 from tests.support.origin import Origin, answer, page
 from tests.support.standalone import standalone
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
@@ -46,7 +46,7 @@ def test_a_killed_workers_job_runs_again_before_its_claim_expires():
         broker = system.settings.resolved().broker
         admin = Admin.connect(broker.url, broker.shards)
         client.enqueue(["http://killed.test/"])
-        eventually(lambda: asked, PATIENCE_S)
+        wait_until(lambda: asked, timeout_s=PATIENCE_S)
         assert len(admin.jobs("fetch", JobState.RUNNING)) == 1
         os.kill(system.child("fetch").process.pid, signal.SIGKILL)
 

@@ -56,7 +56,7 @@ def test_a_folder_that_others_may_enter_is_refused(deep):
     folder.mkdir()
     folder.chmod(0o755)
 
-    with pytest.raises(ConfigError, match="mode 0755, and must have 0700"):
+    with pytest.raises(ConfigError, match="mode 0755, but needs 0700"):
         settings.resolved()
 
 
@@ -64,7 +64,7 @@ def test_a_link_to_a_folder_is_refused(deep, tmp_path):
     settings, folder = deep
     folder.symlink_to(tmp_path)
 
-    with pytest.raises(ConfigError, match="is no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         settings.resolved()
 
 
@@ -135,7 +135,7 @@ def test_a_full_private_redis_keeps_what_it_has_and_names_the_setting():
 
 
 def test_a_limit_that_nothing_fits_into_is_refused():
-    with pytest.raises(ConfigError, match="redis_max_memory_bytes: must be 33554432 at least"):
+    with pytest.raises(ConfigError, match="redis_max_memory_bytes: must be at least 33554432"):
         load_settings(environ={"ARAGOG_STANDALONE__REDIS_MAX_MEMORY_BYTES": "1000"})
 
 

@@ -12,7 +12,6 @@ EXAMPLES = {
     errors.TakenDown: ("http://a/",),
     errors.InvalidMessage: ("batch.v", "unknown"),
     errors.VersionConflict: ("http://a/", "1", "2"),
-    errors.ClaimLost: ("7",),
     errors.StoreUnavailable: ("sqlite", "disk full"),
     errors.StoreDamaged: ("05.db", "is damaged"),
     errors.ContentUnavailable: ("s3", "503"),

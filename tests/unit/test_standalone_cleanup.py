@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from aragog.standalone import cleanup
-from tests.support.celery_worker import eventually
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_a_command_that_fails_runs_again_until_it_succeeds(commands, tmp_path):
         commands.check()
         return not commands.pending
 
-    eventually(done)
+    wait_until(done)
     assert file.read_text() == "xx"
 
 
@@ -40,7 +40,7 @@ def test_a_command_that_cannot_be_started_is_given_up_after_some_attempts(comman
         commands.check()
         return not commands.pending
 
-    eventually(given_up)
+    wait_until(given_up)
 
 
 def test_a_command_that_hangs_holds_up_nobody(commands, tmp_path):

@@ -11,8 +11,8 @@ from typing import Any
 
 from celery.worker.consumer import Consumer
 
-from aragog.pinlater import dead_letters
-from aragog.pinlater.claims import EndHint
+from aragog.pinlater.claims.claim import Disposition
+from aragog.pinlater.transport import dead_letters
 
 
 class KeepingConsumer(Consumer):  # type: ignore[misc]
@@ -37,7 +37,7 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
     def _keep(self, message: Any, problem: str) -> None:
         claims = getattr(message.channel, "claims", None)
         if claims is not None and message.delivery_tag in claims:
-            refused = EndHint("fail", 0, problem)
-            claims.hint(message.delivery_tag, on_ack=refused, on_reject=refused)
+            refused = Disposition("fail", 0, problem)
+            claims.set_dispositions(message.delivery_tag, on_ack=refused, on_reject=refused)
         else:
             dead_letters.keep(self.app, message, problem)

@@ -22,13 +22,14 @@ from redis.exceptions import ExecAbortError, OutOfMemoryError
 
 from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable, InvalidMessage
-from aragog.pinlater import job_codec, publish_receipts
-from aragog.pinlater.claims import TAG, ClaimRegistry, claims_for
+from aragog.pinlater import job_codec
+from aragog.pinlater.claims.process import claims_for
+from aragog.pinlater.claims.registry import TAG, ClaimRegistry
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.consumer import BlockingPoller, JobConsumer
 from aragog.pinlater.models import Claimed, JobState, Sizes
 from aragog.pinlater.shard import MAX_BATCH, RedisShard
-from aragog.pinlater.transport import envelope
+from aragog.pinlater.transport import envelope, publish_receipts
 from aragog.pinlater.transport.publishing import JobBatch
 from aragog.redis_kit.errors import redis_errors
 
@@ -45,7 +46,7 @@ def _is_job(tag: str) -> bool:
 
 
 class QoS(stock.QoS):
-    """What a channel delivered and has not acknowledged; of jobs the book knows more."""
+    """What a channel delivered and has not acknowledged; jobs are in the claim registry as well."""
 
     def append(self, message: Any, delivery_tag: str) -> None:
         if _is_job(delivery_tag):
@@ -74,7 +75,7 @@ class QoS(stock.QoS):
         self._flush()
         tags = list(self._delivered)
         jobs = [tag for tag in tags if _is_job(tag)]
-        self.channel.claims.give_back(jobs)
+        self.channel.claims.channel_closed(jobs)
         for tag in jobs:
             self._delivered.pop(tag, None)
         if self._delivered and self.channel.connection is not None:
@@ -125,7 +126,7 @@ class Channel(stock.Channel):
         self._unacknowledged: set[str] = set()
         # The tag just being delivered: Celery rejects at once what it has no task for.
         self.refusing = ""
-        self._intake: JobConsumer | None = None
+        self._consumer: JobConsumer | None = None
         self._put_off_s: float | None = None
         """Since when a claim has been put off."""
         super().__init__(*args, **kwargs)
@@ -138,7 +139,7 @@ class Channel(stock.Channel):
 
     @property
     def claims(self) -> ClaimRegistry:
-        known = self.__dict__.get("_book")
+        known = self.__dict__.get("_registry")
         if known is None or known[0] != os.getpid():
             claims = claims_for(
                 self.urls,
@@ -146,7 +147,7 @@ class Channel(stock.Channel):
                 claim_timeout_s=self.claim_timeout_s,
                 max_claim_s=self.max_claim_s,
             )
-            known = self.__dict__["_book"] = (os.getpid(), claims)
+            known = self.__dict__["_registry"] = (os.getpid(), claims)
         return known[1]
 
     @property
@@ -187,15 +188,15 @@ class Channel(stock.Channel):
         return [queue for queue in self.active_queues if queue not in passing]
 
     @property
-    def intake(self) -> JobConsumer:
-        if self._intake is None:
-            self._intake = JobConsumer(self.claims, self._deliver_job)
-        return self._intake
+    def consumer(self) -> JobConsumer:
+        if self._consumer is None:
+            self._consumer = JobConsumer(self.claims, self._deliver_job)
+        return self._consumer
 
     @property
     def waiters(self) -> list[BlockingPoller]:
         """The blocking pops of this channel."""
-        return self._intake.waiters if self._intake else []
+        return self._consumer.waiters if self._consumer else []
 
     def basic_consume(self, queue: str, no_ack: bool, *args: Any, **kwargs: Any) -> Any:
         if no_ack:
@@ -251,7 +252,7 @@ class Channel(stock.Channel):
 
     def _open(self, shard: RedisShard, queue: str, job: Claimed) -> dict[str, Any] | None:
         """The message of a claimed job; one that is none is FAILED, with the reason."""
-        tag = self.claims.hold(shard, queue, job)
+        tag = self.claims.add(shard, queue, job)
         try:
             record = job_codec.decode(job.record)
             return envelope.from_job(record.body, tag=tag, attempt=job.attempt)
@@ -266,15 +267,15 @@ class Channel(stock.Channel):
 
         Called once a turn of the event loop.
         """
-        self.claims.flush()
-        self.intake.consume(self.job_queues)
-        if not self.intake.queues:
+        self.claims.acks.flush()
+        self.consumer.consume(self.job_queues)
+        if not self.consumer.queues:
             return 0
         room, taken = self.qos.room(at_most=MAX_BATCH), 0
         if room and not self._puts_off(room):
-            taken = self.intake.take(min(room, at_most))
+            taken = self.consumer.take(min(room, at_most))
         if self.qos.can_consume():
-            self.intake.wait()
+            self.consumer.wait()
         return taken
 
     def _puts_off(self, room: int) -> bool:
@@ -291,9 +292,9 @@ class Channel(stock.Channel):
     @property
     def wants_turn_at_s(self) -> float:
         """When `work` should be called next, whatever happens."""
-        if not self._intake or not self._intake.queues or not self.qos.can_consume():
+        if not self._consumer or not self._consumer.queues or not self.qos.can_consume():
             return float("inf")
-        soon = self._intake.next_look_s
+        soon = self._consumer.next_look_s
         return soon if self._put_off_s is None else max(soon, self._put_off_s + PUT_OFF_S)
 
     # Queues
@@ -362,11 +363,11 @@ class Channel(stock.Channel):
             logger.debug("the subscription of %s ended with its connection: %s", queue, error)
 
     def close(self) -> None:
-        if self._intake is not None:
-            self.connection and self.connection.cycle.forget(self._intake)
-            self._intake.close()
+        if self._consumer is not None:
+            self.connection and self.connection.cycle.forget(self._consumer)
+            self._consumer.close()
         super().close()
-        self.claims.flush()
+        self.claims.acks.flush()
 
     def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:
         params = {
@@ -391,12 +392,12 @@ class Channel(stock.Channel):
             for name in ("connect_timeout", "keepalive", "keepalive_options"):
                 params.pop(f"socket_{name}")
         if asynchronous:
-            params["connection_class"] = _told(self, params["connection_class"])
+            params["connection_class"] = _reporting(self, params["connection_class"])
         return params
 
 
-def _told(channel: Channel, base: type) -> type:
-    """The connection class whose end is told to the channel's poller."""
+def _reporting(channel: Channel, base: type) -> type:
+    """A connection class that reports its end to the poller of the channel."""
 
     class Connection(base):
         def disconnect(self, *args: Any, **kwargs: Any) -> None:

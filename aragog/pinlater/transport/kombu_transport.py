@@ -75,14 +75,14 @@ class Transport(stock.Transport):
         super().register_with_event_loop(connection, loop)
         self.cycle.attach(loop)
         for channel in self.channels:
-            channel.claims.gathering = True
+            channel.claims.acks.deferred = True
         loop.on_tick.add(self.cycle.turn)
 
     def close_connection(self, connection: Any) -> None:
         for channel in self.channels:
             if self.cycle.hub is not None:
-                channel.claims.gathering = False
-            channel.claims.flush()
+                channel.claims.acks.deferred = False
+            channel.claims.acks.flush()
         if self.cycle.hub is not None:
             self.cycle.hub.on_tick.discard(self.cycle.turn)
         self.cycle.detach()

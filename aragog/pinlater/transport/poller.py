@@ -64,7 +64,7 @@ class Poller(stock.MultiChannelPoller):
             self.nudge()
 
     def _watch(self) -> None:
-        """Have the waiters' sockets watched."""
+        """Watch the sockets of the waiters."""
         alive = {}
         for channel in self._channels:
             for waiter in channel.waiters:
@@ -88,10 +88,10 @@ class Poller(stock.MultiChannelPoller):
             with suppress(KeyError, ValueError, OSError):
                 self.poller.unregister(fd)
 
-    def forget(self, intake: JobConsumer) -> None:
+    def forget(self, consumer: JobConsumer) -> None:
         """Its channel closes."""
         for fd, (_, waiter) in list(self._waiters.items()):
-            if waiter in intake.waiters:
+            if waiter in consumer.waiters:
                 del self._waiters[fd]
                 self._unwatch(fd)
 
@@ -99,7 +99,7 @@ class Poller(stock.MultiChannelPoller):
         """A waiter's socket is readable."""
         channel, waiter = self._waiters.get(fd, (None, None))
         if channel is not None and waiter is not None and waiter.sent_s is not None:
-            channel.intake.woken(waiter, room=channel.qos.room(at_most=MAX_BATCH))
+            channel.consumer.woken(waiter, room=channel.qos.room(at_most=MAX_BATCH))
 
     def _arm(self) -> None:
         """Have the next turn come in time."""

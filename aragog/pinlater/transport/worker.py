@@ -7,7 +7,7 @@ queue's retry policy says. That is for tasks whose results nobody waits for: Cel
 failure, and fires chords, at the first attempt.
 
 Other brokers have no FAILED jobs: there a message that Celery rejects for good would vanish, and is
-kept in a queue of dead letters instead (`aragog.pinlater.dead_letters`).
+kept in a queue of dead letters instead (`aragog.pinlater.transport.dead_letters`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from kombu.exceptions import ContentDisallowed, DecodeError, OperationalError
 from redis.exceptions import RedisError
 
 from aragog.errors import BrokerUnavailable, InvalidMessage
-from aragog.pinlater import dead_letters
-from aragog.pinlater.claims import EndHint
+from aragog.pinlater.claims.claim import Disposition
 from aragog.pinlater.models import Step
-from aragog.pinlater.outages import OneLine, Outage
-from aragog.pinlater.transport import envelope
+from aragog.pinlater.transport import dead_letters, envelope
+from aragog.pinlater.transport.outages import OneLine, Outage
 
 UNSENT = (OperationalError, RedisError, BrokerUnavailable)
 """With one of these as its reason, a `Reject` is Celery's word for a retry that was not sent."""
@@ -69,14 +68,14 @@ class JobRequest(Request):
         error = exc_info.exception
         if isinstance(error, ExceptionWithTraceback):
             error = error.exc
-        self._foretell(error)
+        self._set_dispositions(error)
         return super().on_failure(
             exc_info, send_failed_event=send_failed_event, return_ok=return_ok
         )
 
     def on_timeout(self, soft: bool, timeout: float) -> Any:
         if not soft:
-            self._foretell(TimeoutError(f"hard time limit of {timeout} s exceeded"))
+            self._set_dispositions(TimeoutError(f"hard time limit of {timeout} s exceeded"))
         return super().on_timeout(soft, timeout)
 
     def reject(self, requeue: bool = False) -> None:
@@ -84,16 +83,18 @@ class JobRequest(Request):
             requeue = not dead_letters.keep(self.app, self.message, self._problem)
         super().reject(requeue=requeue)
 
-    def _foretell(self, error: BaseException) -> None:
+    def _set_dispositions(self, error: BaseException) -> None:
         self._problem = f"{type(error).__name__}: {error}"
         claims = getattr(self.message.channel, "claims", None)
         if claims is None or isinstance(error, Retry):
             return
-        on_ack, on_reject = hints(error, retries=getattr(self.task, "broker_retries", False))
-        claims.hint(self.message.delivery_tag, on_ack=on_ack, on_reject=on_reject)
+        on_ack, on_reject = dispositions(error, retries=getattr(self.task, "broker_retries", False))
+        claims.set_dispositions(self.message.delivery_tag, on_ack=on_ack, on_reject=on_reject)
 
 
-def hints(error: BaseException, *, retries: bool) -> tuple[EndHint | None, EndHint | None]:
+def dispositions(
+    error: BaseException, *, retries: bool
+) -> tuple[Disposition | None, Disposition | None]:
     """
     What an ack, and what a reject, means for a job whose task ended with `error`.
 
@@ -102,22 +103,24 @@ def hints(error: BaseException, *, retries: bool) -> tuple[EndHint | None, EndHi
     problem = f"{type(error).__name__}: {error}"
     if isinstance(error, RunLater):
         if error.delay_s is None:
-            return None, EndHint("policy" if error.counts else "wait", 0, str(error.reason))
+            return None, Disposition("policy" if error.counts else "wait", 0, str(error.reason))
         step: Step = "again" if error.counts else "release"
-        return None, EndHint(step, round(error.delay_s * 1000), str(error.reason))
+        return None, Disposition(step, round(error.delay_s * 1000), str(error.reason))
     if isinstance(error, Reject) and isinstance(error.reason, UNSENT):
         # `self.retry()` could not publish, to a full broker say: the message at hand is the only
         # one, and not to blame.
-        return None, EndHint("wait", 0, f"could not be sent again: {error.reason}")
+        return None, Disposition("wait", 0, f"could not be sent again: {error.reason}")
     if isinstance(error, Reject):
-        return None, EndHint("again" if error.requeue else "fail", 0, f"rejected: {error.reason}")
+        return None, Disposition(
+            "again" if error.requeue else "fail", 0, f"rejected: {error.reason}"
+        )
     if isinstance(error, Ignore):
         return None, None
     if isinstance(error, WorkerLostError):
         # An ack means that the result had been stored before the worker was lost.
-        return None, EndHint("policy", 0, problem)
+        return None, Disposition("policy", 0, problem)
     readable = not isinstance(error, InvalidMessage | ContentDisallowed | DecodeError)
-    end = EndHint("policy" if retries and readable else "fail", 0, problem)
+    end = Disposition("policy" if retries and readable else "fail", 0, problem)
     return end, end
 
 

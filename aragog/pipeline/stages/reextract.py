@@ -19,13 +19,13 @@ import orjson
 
 from aragog.errors import CorruptContent, InvalidMessage, TakenDown
 from aragog.pages import richpins
+from aragog.pipeline.messages import VERSION
 from aragog.pipeline.pages.limits import PageTooExpensive, limited
 from aragog.pipeline.pages.run_marks import MAX_RUNS_LOST, RunMarks
 from aragog.settings import PipelineSettings
 from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
 
-VERSION = 1
 WALK = f"reextract {richpins.EXTRACTOR_VERSION}.{richpins.FIELDS_VERSION}"
 """A new extractor begins a walk of its own."""
 _MARKED = "reextract"

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from aragog.errors import BadInput, InvalidMessage
+from aragog.pipeline.messages import VERSION
 from aragog.urlstore.schedule.schedule import Schedule
 
 log = logging.getLogger(__name__)
-
-VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)

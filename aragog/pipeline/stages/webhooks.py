@@ -21,6 +21,7 @@ from typing import Any, Self
 from aragog.clock import Clock
 from aragog.errors import InvalidMessage
 from aragog.fetcher.ssrf.ports import AddressPolicy
+from aragog.pipeline.messages import VERSION
 from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.pipeline.webhooks.change_json import plain
 from aragog.pipeline.webhooks.post import post
@@ -33,7 +34,6 @@ __all__ = ["Delivery", "Verifier", "WebhookStage", "signature"]
 
 log = logging.getLogger(__name__)
 
-VERSION = 1
 TICK = "webhooks"
 _TICK_S = 1.0
 # Changes of one delivery, and deliveries of one webhook and tick.

@@ -1,16 +1,16 @@
 """
-Slots: when one request may go to a domain, decided by one Redis server for all workers.
+The rate limiter: slots and send permits per domain, decided by one Redis server for all workers.
 
-Two steps. *Reserve* plans: each ask gets the next free instant of its domain, an interval after the
-one before. *Depart* enforces: a plan alone keeps no promise, because a sender on a busy machine
-wakes up milliseconds late, one by one; so, with its connection open, a sender asks the door of the
-domain, and the next is let out an interval after the last was really written.
+It works in two steps. `reserve` plans: each request gets the next free instant of its domain, an
+interval after the previous one. `acquire_permit` enforces: a sender on a busy machine wakes up
+milliseconds late, so a plan alone guarantees nothing. With its connection open, a sender acquires
+the permit of the domain, which is granted an interval after the previous request was written.
 
-    solo    the domain was idle when the slot was reserved: it holds the door, nothing is asked
-    queued  others came before: one question at the door, one report after
+    pre-granted  the domain was idle when the slot was reserved: the slot includes the permit
+    queued       other slots precede it: one request for the permit, one report after sending
 
-Whoever holds a door and dies keeps others out for `HOLD_US` (solo: `slot_window_ms`), no longer.
-Instants are microseconds by the server's clock inside, `…_ms` outside.
+The permit of a sender that dies expires after `HOLD_US` (pre-granted: `slot_window_ms`). Instants
+are microseconds by the server's clock internally, and `…_ms` in the interface.
 """
 
 from __future__ import annotations
@@ -39,23 +39,24 @@ from aragog.secret import reveal
 from aragog.settings import PolitenessSettings
 from aragog.urls.domain import host, registered_domain
 
-# How long the door waits for a sender that was let out and does not report: it is dead or stuck.
+# A permit expires after this if its holder does not report, because it is dead or stuck.
 HOLD_US = 500_000
-# A sender that could not write within this long of being let out asks again: far below the hold, so
-# that only a pause of the rest, between a look at the clock and the write, could break the promise.
+# A sender that could not write within this long after the grant requests the permit again. It is
+# far below HOLD_US: only a longer pause between the last clock check and the write breaks the
+# promise.
 ALLOWANCE_US = 250_000
-# The door is asked this much early, and grants an instant this far ahead: the way there and back is
-# over when the moment comes.
+# A permit is requested this much early, and granted for an instant up to this far ahead, so that
+# the round trip is over at that instant.
 ASK_AHEAD_US = 3_000
 BOOK_AHEAD_US = 8_000
-# Intervals this short are within the tolerance of the promise: planned, not enforced.
+# Intervals this short are within the tolerance: they are planned but not enforced.
 NO_DOOR_US = 2_000
-# Errors in a row before a domain slows down, and how far it may (in hundredths).
+# Consecutive errors before the backoff starts, and the maximum backoff factor in percent.
 PATIENCE = 3
 SLOWEST = 3_200
-# A place under `max_concurrent` falls free by itself after this, should its holder be killed.
+# A concurrency slot (`max_concurrent`) of a killed sender expires after this.
 PLACE_LIFE_S = 120
-# Solo departures are told this much later at most, many in one round trip.
+# Sends with pre-granted permits are reported this much later at most, in batches.
 TELL_AFTER_S = 0.01
 
 _SOLO, _REFUSED, _TROUBLE = 1, 2, 4
@@ -68,20 +69,20 @@ _DEPARTED = struct.Struct("<dId")
 
 class Limiter:
     """
-    One rate for each domain, whatever number of workers. Safe for threads and across a fork.
+    One rate per domain for any number of workers. Thread-safe; may be used across a fork.
 
     Args:
-        nodes: Redis URLs; one decides for each domain (`aragog.politeness.ratelimit.ring`).
+        nodes: Redis URLs; one node decides for each domain (`aragog.politeness.ratelimit.ring`).
         settings: rates, horizon and windows.
-        overrides: what the operator says of single domains.
-        prefix: put before every key.
-        clock: its `sleep_s` waits at the door; its wall clock is the caller's.
+        overrides: the operator's overrides for single domains.
+        prefix: prefix of every key.
+        clock: its `sleep_s` waits for slots and permits; its wall clock is the caller's.
 
     Raises:
-        ConfigError: a node that is no Redis URL. Nothing is connected before the first call.
+        ConfigError: a node is not a Redis URL. Nothing is connected before the first call.
 
-    Every method that asks a server raises `LimiterUnavailable` when it does not answer; what was
-    asked may have happened all the same, which costs a slot at most.
+    Every method that calls a server raises `LimiterUnavailable` when the server does not respond.
+    The call may have taken effect, which costs at most one slot.
     """
 
     def __init__(
@@ -103,10 +104,10 @@ class Limiter:
         self._troubled: set[str] = set()
         self._holding: dict[int, None] = {}
         self._pauses = Pauses()
-        self._teller = FeedbackQueue(self._tell, TELL_AFTER_S)
+        self._feedback = FeedbackQueue(self._tell, TELL_AFTER_S)
 
     def key_for(self, url: str) -> str:
-        """The name under which a normalized URL is limited: registered domain, or as overridden."""
+        """Return the limiter key of a normalized URL: registered domain, or as overridden."""
         name = host(url)
         override = self._overrides.find(name)
         if override is None:
@@ -114,7 +115,7 @@ class Limiter:
         return name if override.scope == "host" else override.name
 
     def interval_us(self, key: str, crawl_delay_s: float | None = None) -> float:
-        """Between two requests to `key`: by its rate or its Crawl-delay, whichever is slower."""
+        """Return the interval of `key` by its rate or its Crawl-delay, whichever is longer."""
         override = self._overrides.find(key)
         qps, cap_s = self._settings.qps, self._settings.crawl_delay_cap_s
         if override is not None:
@@ -123,15 +124,15 @@ class Limiter:
         return max(1e6 / qps, min(crawl_delay_s or 0.0, cap_s) * 1e6)
 
     def max_concurrent(self, key: str) -> int | None:
-        """How many requests to `key` may be under way at a time; None: any number."""
+        """Return the maximum of concurrent requests to `key`; None: unlimited."""
         override = self._overrides.find(key)
         return override.max_concurrent if override else None
 
     def reserve(self, asks: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
         """
-        A slot for each ask, in the order of the asks; one round trip for each node concerned.
+        Reserve a slot for each request, in their order; one round trip for each node.
 
-        Safe to repeat: a slot that is never used costs its domain one interval.
+        Safe to repeat: an unused slot costs its domain one interval.
         """
         found: list[Slot | RateExceeded | None] = [None] * len(asks)
         numbered = ((ask.key, (number, ask)) for number, ask in enumerate(asks))
@@ -187,9 +188,9 @@ class Limiter:
 
     def resume(self, key: str, slot_at_ms: int, crawl_delay_s: float | None = None) -> Slot:
         """
-        The slot of a job that was put off until it and has come back, maybe to another process.
+        Return the slot of a job that was rescheduled to it, possibly to another process.
 
-        No round trip. Ask `still_good` first.
+        No round trip. Check `still_good` first.
         """
         interval = self.interval_us(key, crawl_delay_s)
         wait_ms = self.wait_ms(key, slot_at_ms)
@@ -197,24 +198,23 @@ class Limiter:
 
     def still_good(self, slot_at_ms: int, key: str | None = None) -> bool:
         """
-        False when the window of a slot has passed: reserve anew.
+        Report whether the window of a slot is still open; if not, reserve again.
 
-        By the clock of the node that decides for `key`; None: that of the first node. No round trip
-        but for the very first call.
+        Uses the clock of the node of `key`; None: of the first node. Only the first call needs a
+        round trip.
         """
         node = self._node(key) if key else self._nodes[self._ring.nodes[0]]
         return node.now_us() <= (slot_at_ms + self._settings.slot_window_ms) * 1000
 
     def acquire_permit(self, slot: Slot) -> bool:
         """
-        Return when the request may be written, with the connection open already.
+        Wait for the permit to send; call it with the connection open.
 
-        True: write it now, and call `release_permit` right after. False: too late, reserve anew;
-        nothing is held. Sleeps until the slot, and behind it while the door is taken,
-        `slot_window_ms` at most past the slot. Solo slots cost nothing, others one round trip or
-        few. A slot serves one
-        request: for another one (the first met a closed connection) it is asked for at the door,
-        and waits its interval.
+        True: send now and call `release_permit` right after. False: too late, reserve again; no
+        permit is held. Sleeps until the slot, and then while another sender has the permit, at most
+        `slot_window_ms` past the slot. A pre-granted permit needs no round trip, others one or a
+        few. A slot serves one request: a repeated request (after a closed connection) requests a
+        new permit and waits an interval.
         """
         node = self._node(slot.key)
         planned_only = slot.interval_us <= NO_DOOR_US and not self.max_concurrent(slot.key)
@@ -227,22 +227,22 @@ class Limiter:
             unused = slot.token in self._holding and not paused
             if unused and node.clock.latest_us(stopwatch_us()) < slot.solo_until_us:
                 return True
-            self._teller.flush()  # or the door would take it for its holder still
+            self._feedback.flush()  # or the node would still treat it as the holder
         self._sleep_until(node, slot.at_us - ASK_AHEAD_US)
         while True:
-            door = self.ask_door(slot)
-            if door.verdict == "late":
+            decision = self.request_permit(slot)
+            if decision.verdict == "late":
                 return False
-            if door.verdict == "wait":
-                self._sleep_until(node, door.at_us - ASK_AHEAD_US)
+            if decision.verdict == "wait":
+                self._sleep_until(node, decision.at_us - ASK_AHEAD_US)
                 continue
-            self._sleep_until(node, door.at_us)
-            if node.clock.latest_us(stopwatch_us()) < door.at_us + ALLOWANCE_US:
+            self._sleep_until(node, decision.at_us)
+            if node.clock.latest_us(stopwatch_us()) < decision.at_us + ALLOWANCE_US:
                 self._hold(slot.token)
                 return True
 
-    def ask_door(self, slot: Slot) -> PermitDecision:
-        """Ask for a send permit in one round trip, without the sleep of `acquire_permit`."""
+    def request_permit(self, slot: Slot) -> PermitDecision:
+        """Request a send permit in one round trip, without the sleep of `acquire_permit`."""
         node = self._node(slot.key)
         places = self.max_concurrent(slot.key) or 0
         packed = _DEPART.pack(
@@ -261,10 +261,10 @@ class Limiter:
 
     def release_permit(self, slot: Slot, *, written: bool = True) -> None:
         """
-        Tell that the request has been written, and let go of the door.
+        Report that the request was written, and release the permit.
 
-        A solo departure is told within 10 ms, together with others; a queued one at once, since
-        the next in line waits for it. `written=False`: nothing went out (the connection broke).
+        A pre-granted permit is reported within 10 ms, in a batch; others immediately, because the
+        next sender waits for it. `written=False`: nothing was sent (the connection broke).
         """
         node = self._node(slot.key)
         held = slot.token in self._holding
@@ -273,7 +273,7 @@ class Limiter:
             return
         at_us = node.clock.latest_us(stopwatch_us()) if written else 0.0
         if slot.solo_until_us:
-            self._teller.add((slot, at_us))
+            self._feedback.add((slot, at_us))
         else:
             self._tell([(slot, at_us)])
 
@@ -289,9 +289,9 @@ class Limiter:
 
     def finished(self, slot: Slot) -> None:
         """
-        The request is over, or was never written: let go of what the slot still holds.
+        End a request, sent or not: release its permit and concurrency slot.
 
-        No round trip where that is nothing. Safe to repeat.
+        No round trip if it holds neither. Safe to repeat.
         """
         if slot.token in self._holding:
             self.release_permit(slot, written=False)
@@ -301,27 +301,27 @@ class Limiter:
 
     def wait_ms(self, key: str, at_ms: int) -> int:
         """
-        From now to an instant that this limiter gave out for `key`; 0 when it has passed.
+        Return the ms from now to an instant of this limiter for `key`; 0 if it has passed.
 
-        Measured on the clock of the node that decides for `key`, whatever the caller's clock shows.
-        No round trip but for the very first call.
+        Measured by the clock of the node of `key`, not by the caller's clock. Only the first call
+        needs a round trip.
         """
         return max(0, ceil_ms(at_ms * 1000.0 - self._node(key).now_us()))
 
     def pause_until(self, key: str, until_ms: int) -> None:
         """
-        Let nobody go to `key` before `until_ms`; see `pause`.
+        Pause `key` until `until_ms` by the caller's clock; see `pause`.
 
-        `until_ms` is by the caller's clock: only how far it is from now reaches the node.
+        The node receives only the difference to the current time.
         """
         self.pause(key, (until_ms - self._clock.now_ms()) / 1000)
 
     def pause(self, key: str, wait_s: float) -> None:
         """
-        Let nobody go to `key` for `wait_s` from now (Retry-After, 429, 503); within the horizon.
+        Grant no permit for `key` for `wait_s` seconds (Retry-After, 429, 503), up to the horizon.
 
-        A duration, because the caller's clock and the limiter's may differ by hours. One round
-        trip. Safe to repeat: a pause only ever gets longer.
+        It is a duration because the clocks of caller and limiter may differ by hours. One round
+        trip. Safe to repeat: a pause only gets longer.
         """
         node = self._node(key)
         if not node.clock.known:
@@ -334,9 +334,9 @@ class Limiter:
 
     def _paused(self, key: str, node: LimiterNode, *, look: bool) -> bool:
         """
-        Whether senders that could leave without a question must ask all the same.
+        Report whether the domain is paused, so that every sender must request a permit.
 
-        `look`: find out every 100 ms whether another process has paused the domain; one round trip.
+        `look`: also read every 100 ms whether another process paused it, in one round trip.
         """
         now_us = node.now_us()
         if look and self._pauses.look_due(key, now_us):
@@ -346,15 +346,16 @@ class Limiter:
         return self._pauses.active(key, now_us)
 
     def report(self, key: str, ok: bool) -> None:
-        """Tell how a request went; see `report_many`."""
+        """Report whether a request succeeded; see `report_many`."""
         self.report_many([(key, ok)])
 
     def report_many(self, reports: Iterable[tuple[str, bool]]) -> None:
         """
-        Tell how requests went: three errors in a row halve a domain's rate, each further one again,
-        down to 1/32; each good answer brings a quarter back.
+        Report whether requests succeeded, which adjusts the backoff factor of their domains.
 
-        No round trip for good news of domains that are not known to be in trouble. Safe to repeat.
+        Three consecutive errors halve the rate, and each further one again, down to 1/32; each
+        success reduces the factor by a quarter. Successes of domains without errors need no round
+        trip. Safe to repeat.
         """
         worth_telling = [(key, (key, ok)) for key, ok in reports if not ok or key in self._troubled]
         for url, group in self._ring.group(worth_telling).items():
@@ -376,16 +377,16 @@ class Limiter:
 
     def _hold(self, token: int) -> None:
         if len(self._holding) > 100_000:
-            self._holding.pop(next(iter(self._holding)), None)  # abandoned; its hold ends by itself
+            self._holding.pop(next(iter(self._holding)), None)  # abandoned; its permit expires
         self._holding[token] = None
 
     def _remember_trouble(self, key: str) -> None:
         if len(self._troubled) > 100_000:
-            self._troubled.clear()  # learnt again with the next slot
+            self._troubled.clear()  # learned again with the next slot
         self._troubled.add(key)
 
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
-        """What is known of domains; one round trip a node."""
+        """Return the state of domains; one round trip per node."""
         found: dict[str, DomainReport] = {}
         for url, group in self._ring.group((key, key) for key in keys).items():
             node = self._nodes[url]
@@ -409,7 +410,7 @@ class Limiter:
         return found
 
     def busiest(self, count: int = 20) -> list[DomainReport]:
-        """Domains with backlogs over 1 s, the longest first; two round trips a node."""
+        """Return domains with a backlog over 1 s, longest first; two round trips per node."""
         named = [
             name.decode()
             for node in self._nodes.values()
@@ -419,8 +420,8 @@ class Limiter:
         return sorted(found, key=lambda one: -one.backlog_ms)[:count]
 
     def close(self) -> None:
-        """Tell what is still to be told and let go of the connections."""
-        self._teller.close()
+        """Send the remaining feedback and close the connections."""
+        self._feedback.close()
         for node in self._nodes.values():
             node.close()
 
@@ -428,7 +429,7 @@ class Limiter:
         return self._nodes[self._ring.node_for(key)]
 
     def _sleep_until(self, node: LimiterNode, at_us: float) -> None:
-        """Return when the server's clock shows `at_us` for certain."""
+        """Sleep until the server's clock has certainly reached `at_us`."""
         if not node.clock.known:
             node.ask_time()
         while (left_us := at_us - node.clock.earliest_us(stopwatch_us())) > 0:
@@ -436,5 +437,5 @@ class Limiter:
 
 
 def _tokens(count: int) -> list[int]:
-    """Random and never 0; two alike matter only at one door within one second."""
+    """Return random tokens, never 0; a collision matters only within one domain and second."""
     return [token or 1 for token in struct.unpack(f"<{count}I", secrets.token_bytes(4 * count))]

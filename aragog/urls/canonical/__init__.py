@@ -1,1 +1,1 @@
-"""Which URL stands for a page: evidence, guards and the decision. Pure."""
+"""Canonical URLs: evidence, guards and the decision. Pure."""

@@ -1,9 +1,8 @@
 """
-Which URL stands for a page: a decision over evidence, pure, with its reasons.
+`decide`: the canonical URL of a page from its evidence, with reasons. Pure.
 
-Normalizing is spelling; this is identity. The evidence comes from the fetch (redirects, headers)
-and from the document; nothing here reads either. The order of trust and the guards stand as a
-table in docs/canonical.md.
+The evidence comes from the fetch (redirects, headers) and from the document. docs/canonical.md
+lists the order of trust and the guards.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from aragog.urls.canonical.evidence import Decision, Evidence, KnownPage, Redire
 __all__ = ["INSTANT_REFRESH_S", "Decision", "Evidence", "KnownPage", "Redirect", "decide"]
 
 INSTANT_REFRESH_S = 1.0
-"""A refresh within this is a redirect for its readers; a later one shows them a page first."""
+"""A meta refresh within this time counts as a redirect; a later one shows a page first."""
 
-_SPOKEN = {
+_SOURCE_NAMES = {
     "link_header": "the Link header",
     "link_canonical": "<link rel=canonical>",
     "meta_refresh": "an instant meta refresh",
@@ -27,39 +26,39 @@ _SPOKEN = {
 
 
 @dataclass(slots=True)
-class _Finding:
-    """What was found on the way to a decision."""
+class _Findings:
+    """Reasons and rejected candidates collected during a decision."""
 
     reasons: list[str] = field(default_factory=list)
     rejected: list[tuple[str, str, str]] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)
-    """The URLs that permanent redirects left behind."""
+    """The URLs that redirect permanently."""
 
 
 def decide(evidence: Evidence) -> Decision:
     """
-    The URL that stands for the page that `evidence.url` gave, and why.
+    Decide the canonical URL of the page that `evidence.url` returned.
 
-    Never raises for normalized URLs. The same evidence gives the same decision; each fetch decides
-    anew, so a page that drops its tag stands for itself again.
+    Never raises for normalized URLs. Each fetch decides again, so a page that drops its canonical
+    tag becomes its own canonical URL.
     """
-    found = _Finding()
-    home = _through_redirects(evidence, found)
+    found = _Findings()
+    redirected = _through_redirects(evidence, found)
     found.rejected += [("body_canonical", u, "outside the head") for u in evidence.body_canonical]
-    found.rejected += [(s, text, "no http(s) URL") for s, text in evidence.unparsable]
+    found.rejected += [(s, text, "not an http(s) URL") for s, text in evidence.unparsable]
     if evidence.status >= 400:
-        found.reasons.append(f"the answer was {evidence.status}: an error page declares nothing")
+        found.reasons.append(f"the status was {evidence.status}: tags of an error page are ignored")
         return _decision(evidence, evidence.url, "self", found, aliases=())
-    if home != evidence.final_url:
-        return _behind(evidence, home, found)
+    if redirected != evidence.final_url:
+        return _behind(evidence, redirected, found)
     chosen = _declared(evidence, found)
     if chosen is not None:
         source, url = chosen
         return _decision(evidence, url, source, found, aliases=_fetched(evidence))
-    rule = "redirect" if home != evidence.url else "self"
+    rule = "redirect" if redirected != evidence.url else "self"
     if rule == "self":
-        found.reasons.append("nothing names another URL")
-    return _decision(evidence, home, rule, found, aliases=_fetched(evidence))
+        found.reasons.append("no evidence for another URL")
+    return _decision(evidence, redirected, rule, found, aliases=_fetched(evidence))
 
 
 def _fetched(evidence: Evidence) -> tuple[str, ...]:
@@ -67,12 +66,12 @@ def _fetched(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _decision(
-    evidence: Evidence, url: str, rule: str, found: _Finding, *, aliases: tuple[str, ...]
+    evidence: Evidence, url: str, rule: str, found: _Findings, *, aliases: tuple[str, ...]
 ) -> Decision:
     fetched = url in _fetched(evidence)
     provisional = not fetched and not guards.is_confirmed(url, evidence.known.get(url))
     if provisional:
-        found.reasons.append(f"provisional until {url} itself was fetched")
+        found.reasons.append(f"provisional until {url} is fetched")
     return Decision(
         canonical_url=url,
         provisional=provisional,
@@ -83,22 +82,22 @@ def _decision(
     )
 
 
-def _through_redirects(evidence: Evidence, found: _Finding) -> str:
-    """The URL that the asked one was moved to for good: as far as permanent redirects lead."""
-    here = evidence.url
+def _through_redirects(evidence: Evidence, found: _Findings) -> str:
+    """Follow the permanent redirects from the requested URL."""
+    current = evidence.url
     for hop in evidence.redirects:
-        if hop.url != here:
+        if hop.url != current:
             break
-        why_not = _not_moved(here, hop)
+        why_not = _not_moved(current, hop)
         if why_not:
-            found.reasons.append(f"{here} stays: {why_not}")
+            found.reasons.append(f"{current} is kept: {why_not}")
             found.rejected.append(("redirect", hop.target, why_not))
             break
         kind = "permanently" if hop.permanent else "to another spelling of itself,"
-        found.reasons.append(f"{here} redirects {kind} to {hop.target}")
-        found.moved.append(here)
-        here = hop.target
-    return here
+        found.reasons.append(f"{current} redirects {kind} to {hop.target}")
+        found.moved.append(current)
+        current = hop.target
+    return current
 
 
 def _not_moved(url: str, hop: Redirect) -> str | None:
@@ -111,26 +110,28 @@ def _not_moved(url: str, hop: Redirect) -> str | None:
     return None
 
 
-def _behind(evidence: Evidence, home: str, found: _Finding) -> Decision:
+def _behind(evidence: Evidence, redirected: str, found: _Findings) -> Decision:
     """
-    The page came from behind a redirect that does not move `home`.
+    Decide for a page that was reached by a redirect that is not permanent.
 
-    What that page declares is about its own URL: one sign-in page stands behind many.
+    The tags of that page describe its own URL: many URLs may redirect to one sign-in page.
     """
-    rule = "redirect" if home != evidence.url else "self"
+    rule = "redirect" if redirected != evidence.url else "self"
     for source, urls in _sources(evidence):
-        if urls == (home,):
-            found.reasons.append(f"{_SPOKEN[source]} of the page behind it agrees")
+        if urls == (redirected,):
+            found.reasons.append(f"{_SOURCE_NAMES[source]} of the redirect target agrees")
             rule = source
         else:
-            why = f"it speaks for {evidence.final_url}, which is another page"
+            why = f"it describes {evidence.final_url}, which is another page"
             found.rejected += [(source, url, why) for url in urls]
-    found.reasons.append(f"the page came from {evidence.final_url}, which {home} was not moved to")
-    return _decision(evidence, home, rule, found, aliases=tuple(found.moved))
+    found.reasons.append(
+        f"{redirected} does not redirect permanently to {evidence.final_url}, which has the page"
+    )
+    return _decision(evidence, redirected, rule, found, aliases=tuple(found.moved))
 
 
 def _sources(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
-    """What the page declares, the most trusted source first; each URL once."""
+    """Return the declared URLs by source, the most trusted source first."""
     refresh = evidence.meta_refresh
     instant = (refresh[1],) if refresh and refresh[0] <= INSTANT_REFRESH_S else ()
     listed = [
@@ -142,14 +143,16 @@ def _sources(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
     return [(source, tuple(dict.fromkeys(urls))) for source, urls in listed if urls]
 
 
-def _declared(evidence: Evidence, found: _Finding) -> tuple[str, str] | None:
-    """The first source whose one URL passes the guards, with the URL that it leads to."""
+def _declared(evidence: Evidence, found: _Findings) -> tuple[str, str] | None:
+    """Return the first source whose only URL passes the guards, and the URL it leads to."""
     chosen: tuple[str, str] | None = None
     for source, urls in _sources(evidence):
         if len(urls) > 1:
-            found.rejected += [(source, url, "several that differ: none counts") for url in urls]
+            found.rejected += [
+                (source, url, "several different values: all are ignored") for url in urls
+            ]
             continue
-        url, why_not = _vetted(evidence, urls[0], found)
+        url, why_not = _checked(evidence, urls[0], found)
         if chosen is not None:
             _compare(source, url, chosen, found)
         elif why_not:
@@ -157,24 +160,24 @@ def _declared(evidence: Evidence, found: _Finding) -> tuple[str, str] | None:
         else:
             chosen = source, url
             whom = "this page itself" if url == evidence.final_url else url
-            found.reasons.append(f"{_SPOKEN[source]} names {whom}")
+            found.reasons.append(f"{_SOURCE_NAMES[source]} names {whom}")
     return chosen
 
 
-def _compare(source: str, url: str, chosen: tuple[str, str], found: _Finding) -> None:
+def _compare(source: str, url: str, chosen: tuple[str, str], found: _Findings) -> None:
     if url == chosen[1]:
-        found.reasons.append(f"{_SPOKEN[source]} agrees")
+        found.reasons.append(f"{_SOURCE_NAMES[source]} agrees")
     else:
-        found.rejected.append((source, url, f"{_SPOKEN[chosen[0]]} is trusted more"))
+        found.rejected.append((source, url, f"{_SOURCE_NAMES[chosen[0]]} has precedence"))
 
 
-def _vetted(evidence: Evidence, target: str, found: _Finding) -> tuple[str, str | None]:
-    """Where `target` leads, and why it may not stand for the page, if it may not."""
+def _checked(evidence: Evidence, target: str, found: _Findings) -> tuple[str, str | None]:
+    """Return where `target` leads, and why it may not be the canonical URL, or None."""
     if target == evidence.final_url:
         return target, None
-    passed, why_not = guards.way(evidence, target)
-    for url in passed:
+    chain, why_not = guards.canonical_chain(evidence, target)
+    for url in chain:
         why_not = guards.refusal(evidence, url) or why_not
-    if why_not is None and len(passed) > 1:
-        found.reasons.append(f"{' leads on to '.join(passed)}")
-    return passed[-1], why_not
+    if why_not is None and len(chain) > 1:
+        found.reasons.append(f"{' leads on to '.join(chain)}")
+    return chain[-1], why_not

@@ -1,4 +1,4 @@
-"""What speaks for one URL or another, and what was decided: values only, all URLs normalized."""
+"""The input and result of a canonical decision: values with normalized URLs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True)
 class KnownPage:
-    """What was seen when a URL itself was fetched."""
+    """The stored result of fetching a URL."""
 
     status: int | None = None
     canonical_url: str | None = None
-    """What it declared or was decided to be; None when it declared nothing."""
+    """Its canonical URL, declared or decided; None if it declared none."""
     redirects_to: str | None = None
     gone: bool = False
 
@@ -29,48 +29,49 @@ class KnownPage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """
-    All that speaks for one URL or another. Every URL in it is absolute and normalized; a candidate
-    that could not be normalized stands in `unparsable` with its source.
+    The evidence for the canonical URL of one page.
+
+    Every URL is absolute and normalized. `unparsable` has the candidates that cannot be normalized.
     """
 
     url: str
-    """The URL that was asked for."""
+    """The requested URL."""
     final_url: str
-    """The URL that gave the page."""
+    """The URL of the final response."""
     status: int = 200
     redirects: tuple[Redirect, ...] = ()
     link_header: tuple[str, ...] = ()
     """Targets of `Link: <…>; rel=canonical`, in order."""
     link_canonical: tuple[str, ...] = ()
-    """`<link rel=canonical>` inside the head, in order."""
+    """`<link rel=canonical>` in the head, in order."""
     body_canonical: tuple[str, ...] = ()
-    """The same outside the head: recorded, never trusted."""
+    """The same outside the head: recorded but ignored."""
     og_url: str | None = None
     meta_refresh: tuple[float, str] | None = None
     """Delay in seconds and target."""
     is_amp: bool = False
     amp_url: str | None = None
-    """The page's AMP version, as `<link rel=amphtml>` gives it."""
+    """The AMP version of the page, from `<link rel=amphtml>`."""
     hreflang: tuple[tuple[str, str], ...] = ()
-    """(language, URL): other languages are other pages; recorded, never merged."""
+    """(language, URL): translations are other pages; recorded but never merged."""
     unparsable: tuple[tuple[str, str], ...] = ()
-    """(source, text as found)."""
+    """(source, original text)."""
     known: Mapping[str, KnownPage] = field(default_factory=dict)
-    """What the store knows of candidates, by URL."""
+    """Stored results of candidates, by URL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The canonical URL, and why."""
+    """The canonical URL and the reasons for it."""
 
     canonical_url: str
     provisional: bool
-    """True until the canonical URL itself was fetched and did not contradict."""
+    """True until the canonical URL was fetched and did not contradict."""
     rule: str
     """The source that decided: self, redirect, link_header, link_canonical, og_url, …"""
     reasons: tuple[str, ...] = ()
     rejected: tuple[tuple[str, str, str], ...] = ()
-    """(source, URL, why not)."""
+    """(source, URL, reason)."""
     aliases: tuple[str, ...] = ()
-    """The other URLs of this fetch that are the same page. A URL behind a temporary redirect is
-    not among them: it is a page of its own that others borrow."""
+    """The other URLs of this fetch that are the same page. The target of a temporary redirect is
+    not included: it is a separate page."""

@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.pinlater import gates
-from aragog.pinlater.claims import ClaimRegistry
+from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.consumer import GATED_LOOK_EVERY_S, JobConsumer
 from aragog.pinlater.models import NewJob
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.redis
 
 
 @pytest.fixture
-def intake(redis_client):
+def consumer(redis_client):
     delivered = []
     claims = ClaimRegistry(Cluster([RedisShard(redis_client)]))
     made = JobConsumer(claims, lambda _shard, _queue, job: delivered.append(job.record[-1:]))
@@ -25,47 +25,47 @@ def intake(redis_client):
     claims.stop()
 
 
-def put(intake, *priorities):
+def put(consumer, *priorities):
     jobs = [NewJob(b"%d" % priority, priority=priority) for priority in priorities]
-    intake.claims.cluster.shards[0].enqueue("q", jobs)
+    consumer.claims.cluster.shards[0].enqueue("q", jobs)
 
 
-def again(intake):
+def again(consumer):
     """Let a second pass."""
-    intake._look_s = dict.fromkeys(intake._look_s, 0.0)
+    consumer._look_s = dict.fromkeys(consumer._look_s, 0.0)
 
 
-def test_a_closed_gate_lets_urgent_jobs_pass_and_leaves_the_others_on_the_server(intake):
+def test_a_closed_gate_lets_urgent_jobs_pass_and_leaves_the_others_on_the_server(consumer):
     gates.put("q", lambda: 2)
-    put(intake, 5, 2, 9)
+    put(consumer, 5, 2, 9)
 
-    assert intake.take(10) == 1
-    assert intake.delivered == [b"2"]
-    assert intake.claims.cluster.shards[0].sizes("q").due == 2
+    assert consumer.take(10) == 1
+    assert consumer.delivered == [b"2"]
+    assert consumer.claims.cluster.shards[0].sizes("q").due == 2
 
     gates.put("q", lambda: 9)
-    again(intake)
-    assert intake.take(10) == 2
+    again(consumer)
+    assert consumer.take(10) == 2
 
 
-def test_while_nothing_may_be_claimed_the_gate_is_asked_four_times_a_second(intake):
+def test_while_nothing_may_be_claimed_the_gate_is_asked_four_times_a_second(consumer):
     asked = []
     gates.put("q", lambda: asked.append(1) or gates.NOTHING)
-    put(intake, 5)
-    began_s = intake._clock.monotonic_s()
+    put(consumer, 5)
+    began_s = consumer._clock.monotonic_s()
 
-    assert [intake.take(10) for _ in range(100)] == [0] * 100
+    assert [consumer.take(10) for _ in range(100)] == [0] * 100
     assert len(asked) == 1
-    assert intake.next_look_s - began_s >= GATED_LOOK_EVERY_S
+    assert consumer.next_look_s - began_s >= GATED_LOOK_EVERY_S
 
 
-def test_jobs_that_the_gate_holds_back_wake_nobody(intake, redis_client):
+def test_jobs_that_the_gate_holds_back_wake_nobody(consumer, redis_client):
     gates.put("q", lambda: 2)
-    put(intake, 5)
-    wake = intake.claims.cluster.shards[0].wake_key("q")
+    put(consumer, 5)
+    wake = consumer.claims.cluster.shards[0].wake_key("q")
     redis_client.delete(wake)
 
-    intake.take(10)
+    consumer.take(10)
 
     assert redis_client.llen(wake) == 0
-    assert intake.next_look_s > intake._clock.monotonic_s()
+    assert consumer.next_look_s > consumer._clock.monotonic_s()

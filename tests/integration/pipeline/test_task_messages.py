@@ -10,9 +10,9 @@ import redis
 from celery import Celery
 
 from aragog.pinlater.brokers import celery_settings
-from aragog.pinlater.dead_letters import QUEUE, REASON
 from aragog.pinlater.models import JobState
 from aragog.pinlater.shard import RedisShard
+from aragog.pinlater.transport.dead_letters import QUEUE, REASON
 from aragog.pipeline.routing import Destination, Queue
 from tests.support.celery_worker import Worker
 from tests.support.producer import producer_home

@@ -10,8 +10,8 @@ from aragog.errors import BrokerFull, BrokerUnavailable, ConfigError, SpoolUnava
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.errors import redis_errors
 from aragog.standalone.redis_server import RedisServer
-from tests.support.celery_worker import eventually
 from tests.support.redis_variants import TlsRedis, free_port, replicas, sentinel
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
 
@@ -46,10 +46,10 @@ def test_a_client_follows_the_master_that_the_sentinels_name(folder):
     with first, second, connect(second.url) as replica:
         replica.replicaof("127.0.0.1", first.port)
         with sentinel(folder, first.port) as port:
-            eventually(lambda: replicas(port) == 1)
+            wait_until(lambda: replicas(port) == 1)
             with connect(f"sentinel://127.0.0.1:{port}/main/1", attempts=2) as client:
                 client.set("written", "before")
-                eventually(lambda: replica.dbsize() or replica.info("keyspace").get("db1"))
+                wait_until(lambda: replica.dbsize() or replica.info("keyspace").get("db1"))
                 first.kill()
 
                 def writes():
@@ -58,7 +58,7 @@ def test_a_client_follows_the_master_that_the_sentinels_name(folder):
                     except redis.RedisError:
                         return False
 
-                eventually(writes)
+                wait_until(writes)
                 assert client.get("written") == b"after"
         assert replica.info("replication")["role"] == "master"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.redis_kit.locks import ExpiringLocks
-from tests.support.celery_worker import eventually
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
 
@@ -26,7 +26,7 @@ def test_a_lock_that_nobody_releases_expires(locks):
     locks.acquire(["a"])
     locks.set_ttl({"a": 1})
 
-    eventually(lambda: locks.acquire(["a"]) == [True])
+    wait_until(lambda: locks.acquire(["a"]) == [True])
 
 
 def test_the_time_that_a_lock_has_left_is_known(locks):

@@ -171,7 +171,7 @@ def test_a_store_that_fails_ends_the_import_at_a_known_line():
     with pytest.raises(StoreUnavailable):
         import_urls(
             read_json_lines(io.BytesIO(lines)),
-            Failing(its.store, its.tables, StoreSettings(), its.clock),
+            Failing(its.store, its.store.zen, StoreSettings(), its.clock),
             on_problem=lambda *_: None,
             on_progress=done.append,
             batch=2,

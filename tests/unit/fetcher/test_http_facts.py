@@ -222,7 +222,7 @@ def test_a_proxy_url_carries_its_credentials():
     assert Proxy("http://user:p%40ss@proxy:8080").authorization == "Basic dXNlcjpwQHNz"
 
 
-def _plan(**settings) -> RequestDefaults:
+def _defaults(**settings) -> RequestDefaults:
     made = FetchSettings(**settings)
     ssrf_filter = SsrfFilter(made)
     return RequestDefaults(made, ssrf_filter, PinnedAdapter(made, ssrf_filter), ManualClock())
@@ -244,7 +244,7 @@ def _plan(**settings) -> RequestDefaults:
 )
 @pytest.mark.parametrize("key", ["https://a.test", "a.test", "HTTPS://A.test:443/"])
 def test_credentials_are_bound_to_scheme_host_and_port_and_to_the_way_there(url, asked, sent, key):
-    plan = _plan(
+    plan = _defaults(
         headers={"X-Team": "t"},
         basic_auth={key: "user:pw"},
         origin_headers={key: "X-Api-Key: k\nX-Other: o"},
@@ -257,7 +257,7 @@ def test_credentials_are_bound_to_scheme_host_and_port_and_to_the_way_there(url,
 
 
 def test_credentials_go_over_plain_http_only_where_that_is_written_out():
-    plan = _plan(basic_auth={"http://a.test:8080": "user:pw"})
+    plan = _defaults(basic_auth={"http://a.test:8080": "user:pw"})
 
     assert "Authorization" in plan.headers_for("http://a.test:8080/")
     assert "Authorization" not in plan.headers_for("https://a.test:8080/")
@@ -265,8 +265,8 @@ def test_credentials_go_over_plain_http_only_where_that_is_written_out():
 
 @pytest.mark.parametrize("name", ["Authorization", "cookie", "Proxy-Authorization"])
 def test_a_credential_for_every_host_is_refused(name):
-    with pytest.raises(ConfigError, match="would go to every host") as caught:
-        _plan(headers={name: "hunter2"})
+    with pytest.raises(ConfigError, match="would be sent to every host") as caught:
+        _defaults(headers={name: "hunter2"})
 
     assert "hunter2" not in str(caught.value)
 
@@ -274,18 +274,18 @@ def test_a_credential_for_every_host_is_refused(name):
 @pytest.mark.parametrize("agent", ["a/1.0 (+http://a.test/)\r\nX-Evil: 1", "a\nb@c.test", "a\x00"])
 def test_a_user_agent_that_would_begin_another_header_is_a_config_error(agent):
     with pytest.raises(ConfigError, match=r"fetch\.user_agent"):
-        _plan(user_agent=agent)
+        _defaults(user_agent=agent)
 
 
 def test_own_headers_replace_the_usual_ones():
-    sent = _plan(headers={"accept": "*/*"}).headers_for("http://a.test/")
+    sent = _defaults(headers={"accept": "*/*"}).headers_for("http://a.test/")
 
     assert [v for k, v in sent.items() if k.lower() == "accept"] == ["*/*"]
 
 
 def test_a_header_that_would_begin_another_is_a_config_error():
-    with pytest.raises(ConfigError, match="'X-A': its name or value"):
-        _plan(headers={"X-A": "b\r\nX-B: c"})
+    with pytest.raises(ConfigError, match="'X-A': is not a valid HTTP header"):
+        _defaults(headers={"X-A": "b\r\nX-B: c"})
 
 
 def test_a_date_to_come_back_at_is_by_the_clock_that_said_it():

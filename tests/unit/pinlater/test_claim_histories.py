@@ -13,7 +13,7 @@ from hypothesis.stateful import (
 )
 
 from aragog.clock import ManualClock
-from aragog.pinlater.claims import ClaimRegistry
+from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import JobState, NewJob
@@ -42,7 +42,7 @@ class Histories(RuleBasedStateMachine):
         for queue in QUEUES:
             self.claims.watch(queue)
         self.claims.stop()  # its thread: here only the history acts
-        self.claims.sweep()
+        self.claims.reaper.reap()
         self.tags = {}
 
     def move(self, job, before, after):
@@ -57,7 +57,7 @@ class Histories(RuleBasedStateMachine):
         answer = self.shards[shard].claim(queue, limit=1, timeout_ms=TIMEOUT_MS, worker="w")
         for job in answer.claims:
             key = job.record.split(b"|")[7].decode()
-            self.tags[key] = self.claims.hold(self.shards[shard], queue, job)
+            self.tags[key] = self.claims.add(self.shards[shard], queue, job)
             self.move(key, JobState.PENDING, JobState.RUNNING)
 
     def some_claim(self, data):
@@ -83,21 +83,21 @@ class Histories(RuleBasedStateMachine):
     @rule(data=st.data())
     def the_channel_of_one_closes(self, data):
         key = self.some_claim(data)
-        self.claims.give_back([self.tags.pop(key)])
+        self.claims.channel_closed([self.tags.pop(key)])
         self.move(key, JobState.RUNNING, JobState.PENDING)
 
     @rule()
     def time_passes(self):
         self.clock.advance_ms(TIMEOUT_MS / 3)
-        self.claims.extend()
-        self.claims.sweep()
+        self.claims.renewer.renew()
+        self.claims.reaper.reap()
 
     @rule()
     def the_process_is_killed(self):
         self.begin()
         for _ in range(4):
             self.clock.advance_ms(TIMEOUT_MS / 3)
-            self.claims.sweep()
+            self.claims.reaper.reap()
         for key in list(self.expected[JobState.RUNNING]):
             self.move(key, JobState.RUNNING, JobState.PENDING)
 

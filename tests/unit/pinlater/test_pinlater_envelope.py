@@ -11,7 +11,7 @@ from aragog.errors import InvalidMessage
 from aragog.pinlater import job_codec
 from aragog.pinlater.models import NewJob
 from aragog.pinlater.transport import envelope
-from aragog.pinlater.transport.worker import RunLater, hints
+from aragog.pinlater.transport.worker import RunLater, dispositions
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -135,4 +135,4 @@ def test_what_is_no_record_is_refused(data):
     ],
 )
 def test_how_a_task_ended_says_what_its_job_becomes(error, retries, ack, reject):
-    assert [hint and hint.step for hint in hints(error, retries=retries)] == [ack, reject]
+    assert [end and end.step for end in dispositions(error, retries=retries)] == [ack, reject]

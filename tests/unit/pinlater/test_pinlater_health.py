@@ -74,7 +74,7 @@ def test_a_clock_that_leaps_ahead_reaps_nothing_until_claims_could_be_extended()
     guard = ReapGuard(MINUTE_MS)
     guard.connected(10**12, 10 * MINUTE_MS, 0)
     before_leap = guard.reap_before_ms(1000)
-    guard.collect_receipts(10**12 + 3_600_000, 1000)
+    guard.observe_clock(10**12 + 3_600_000, 1000)
 
     assert before_leap < 10**12 + 5000
     assert guard.reap_before_ms(2000) == 0

@@ -162,7 +162,7 @@ def test_a_canonical_link_is_trusted_more_than_og_url():
     decision = of(link_canonical=(OTHER,), og_url="https://shop.example/share/shoes")
 
     assert decision.canonical_url == OTHER
-    assert "trusted more" in why(decision, "https://shop.example/share/shoes")
+    assert "has precedence" in why(decision, "https://shop.example/share/shoes")
 
 
 def test_og_url_that_agrees_is_a_reason():
@@ -191,7 +191,7 @@ def test_a_canonical_in_the_body_is_recorded_and_ignored():
 
 
 def test_what_is_no_url_is_recorded():
-    assert ("link canonical", "http://", "no http(s) URL") in of(
+    assert ("link canonical", "http://", "not an http(s) URL") in of(
         unparsable=(("link canonical", "http://"),)
     ).rejected
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aragog.errors import InvalidUrl
-from aragog.urls import explain, normalize, normalize_many, url_key
+from aragog.urls import explain, normalize, url_key
 from aragog.urls.parser import parse
 
 SPELLINGS = {
@@ -144,14 +144,6 @@ def test_a_reference_to_an_unusable_base_is_invalid(base):
 
 def test_an_absolute_url_needs_nothing_of_its_base():
     assert normalize("http://a.test/", "about:blank") == "http://a.test/"
-
-
-def test_many_are_normalized_in_order():
-    assert normalize_many(["a", "mailto:x", "/b"], "http://a.test/c/") == [
-        "http://a.test/c/a",
-        None,
-        "http://a.test/b",
-    ]
 
 
 def test_a_key_is_16_bytes_and_the_same_everywhere():

@@ -13,10 +13,10 @@ from aragog.urls.normalize import use_site_rules
 from aragog.urls.query import QueryRules, SiteRule, packaged_rules, site_rules, sort_key
 
 RULES = QueryRules(
-    gone={"click"},
+    removed={"click"},
     prefixes=["utm_"],
-    shaped={"sid": re.compile("^[0-9a-f]{8}$")},
-    shaped_prefixes={"aspsessionid": re.compile("")},
+    patterns={"sid": re.compile("^[0-9a-f]{8}$")},
+    prefix_patterns={"aspsessionid": re.compile("")},
     sites=[
         SiteRule("a.test", keep=frozenset({"click"}), drop=frozenset({"si"})),
         SiteRule("sub.a.test", sort=False),
@@ -79,7 +79,7 @@ def test_thousands_of_names_do_not_pile_up():
     for n in range(20_000):
         rules.tidy(f"n{n}=1", None)
 
-    assert len(rules._staying) < 10_000
+    assert len(rules._kept_names) < 10_000
 
 
 names = st.text("ab%2B+;=", max_size=6)
@@ -161,7 +161,7 @@ def test_every_fault_of_a_site_file_is_told_at_once():
         "sites.toml: site 1: host must be a host name in ASCII, got 7",
         "sites.toml: site 2: drop must be a list of parameter names, got 'x'",
         "sites.toml: site 2: sort must be true or false, got 'no'",
-        "sites.toml: site 2: keeps is not a key of a site",
+        "sites.toml: site 2: keeps is not a known key",
     )
 
 

@@ -55,7 +55,7 @@ def names_behind_by(sources: Sources) -> Iterator[Candidate]:
 
 
 _SAID_BY = re.compile(
-    rb">\s{0,20}(?:(?:Written|Posted|Published|Words|Story)\s)?(?:[Bb]y|BY|[Vv]on|[Pp]ar|[Pp]or|[Dd]oor)"
+    rb">\s{0,20}+(?=[BbDPpSVvW])(?:(?:Written|Posted|Published|Words|Story)\s)?(?:[Bb]y|BY|[Vv]on|[Pp]ar|[Pp]or|[Dd]oor)"
     rb"(?=[\s:<])\s{0,20}:?\s{0,20}(?:<[^<>]{1,400}>\s{0,20}){0,4}([^<>]{5,80})<"
 )
 _BY_BEFORE = re.compile(r"^by\s", re.IGNORECASE)
@@ -154,7 +154,7 @@ def days_behind_heading(sources: Sources) -> Iterator[Candidate]:
 
 
 _DAY_ALONE = re.compile(
-    rb">\s{0,40}(?:(?:[Pp]ublished|[Pp]osted|[Uu]pdated)(?: on)?:?\s)?"
+    rb">\s{0,40}+(?=[0-9ADFJMNOPSUpu])(?:(?:[Pp]ublished|[Pp]osted|[Uu]pdated)(?: on)?:?\s)?"
     rb"((?:19|20)\d\d(?:[/.-][01]?\d[/.-][0-3]?\d"
     + r"|年[01]?\d月[0-3]?\d日".encode()
     + rb")|(?:[0-3]?\d\s)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}\.?\s"

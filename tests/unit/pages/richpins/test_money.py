@@ -138,8 +138,10 @@ def test_a_declared_product_needs_no_cart_to_have_the_price_shown():
     "metas",
     [
         "<meta property=og:price content='12.50€'>",
-        "<meta property=og:type content=product><meta name=twitter:label1 content=Price>"
-        "<meta name=twitter:data1 content='€12.50'>",
+        (
+            "<meta property=og:type content=product><meta name=twitter:label1 content=Price>"
+            "<meta name=twitter:data1 content='€12.50'>"
+        ),
     ],
 )
 def test_a_price_with_its_currency_in_one_meta_element_is_read(metas):

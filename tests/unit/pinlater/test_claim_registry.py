@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.clock import ManualClock
-from aragog.pinlater.claims import ClaimRegistry
+from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import NewJob
@@ -42,7 +42,7 @@ def claims(clock, shard, running):
 def hold(claims, shard, queue="q"):
     shard.enqueue(queue, [NewJob(b"x")])
     [job] = shard.claim(queue, limit=1, timeout_ms=TIMEOUT_MS, worker="w").claims
-    return claims.hold(shard, queue, job)
+    return claims.add(shard, queue, job)
 
 
 def test_claims_of_two_queues_with_equal_ids_and_tokens_are_two(claims, shard):
@@ -70,10 +70,10 @@ def test_all_that_a_dead_worker_held_goes_back_in_one_round(claims, shard, clock
     shard.enqueue("q", [NewJob(b"x")] * 750)
     for _ in range(5):
         shard.claim("q", limit=150, timeout_ms=TIMEOUT_MS, worker="dead")
-    claims.sweep()  # hears the server's time, by which claims are judged
+    claims.reaper.reap()  # hears the server's time, by which claims are judged
     clock.advance_ms(TIMEOUT_MS + 1)
 
-    claims.sweep()
+    claims.reaper.reap()
 
     assert shard.sizes("q").due == 750
 
@@ -84,7 +84,7 @@ def test_a_closing_channel_gives_back_what_was_not_begun_and_keeps_what_runs(
     tags = [hold(claims, shard) for _ in ("begun", "not begun")]
     running.add(tags[0])
 
-    claims.give_back(tags)
+    claims.channel_closed(tags)
 
     assert [tag in claims for tag in tags] == [True, False]
     assert (shard.sizes("q").running, shard.sizes("q").due) == (1, 1)
@@ -96,10 +96,10 @@ def test_the_ack_of_a_job_that_ended_while_there_was_no_connection_still_counts(
     # What was seen: the claim was dropped when the task had ended, before the loop could ack it.
     tag = hold(claims, shard)
     running.add(tag)
-    claims.give_back([tag])
+    claims.channel_closed([tag])
     running.clear()
     for _ in range(2):
-        claims.extend()
+        claims.renewer.renew()
         clock.advance_ms(TIMEOUT_MS / 3)
 
     claims.ack(tag)
@@ -110,11 +110,11 @@ def test_the_ack_of_a_job_that_ended_while_there_was_no_connection_still_counts(
 def test_a_job_that_ended_and_is_never_acknowledged_runs_again(claims, shard, running, clock):
     tag = hold(claims, shard)
     running.add(tag)
-    claims.give_back([tag])
+    claims.channel_closed([tag])
     running.clear()
     for _ in range(8):
-        claims.extend()
-        claims.sweep()
+        claims.renewer.renew()
+        claims.reaper.reap()
         clock.advance_ms(TIMEOUT_MS / 3)
 
     assert tag not in claims

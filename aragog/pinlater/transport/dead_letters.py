@@ -78,4 +78,4 @@ def _trim(channel: Any) -> None:
     if hasattr(channel, "conn_or_acquire") and hasattr(channel, "_q_for_pri"):
         with channel.conn_or_acquire() as client:
             for step in channel.priority_steps:
-                client.ltrim(channel._q_for_pri(QUEUE, step), 0, MOST - 1)  # noqa: SLF001
+                client.ltrim(channel._q_for_pri(QUEUE, step), 0, MOST - 1)

@@ -41,10 +41,10 @@ class Outage:
 
 class OneLine(logging.Filter):
     """
-    Drops Celery's records of jobs that were given back for an outage, which it is told of.
+    Drops Celery's records of jobs that were given back because of an outage, and counts them.
 
     Args:
-        outage: is told.
+        outage: counts them.
         is_outage: whether a task that ended with this exception was given back for one.
     """
 

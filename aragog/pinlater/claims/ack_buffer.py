@@ -1,0 +1,122 @@
+"""Acks and nacks on their way to the shards: sent in batches, kept while a shard is away."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from typing import cast
+
+from aragog.clock import Clock
+from aragog.errors import BrokerUnavailable
+from aragog.pinlater.claims.claim import Claim, Disposition
+from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.models import JobState, Nack, Step
+from aragog.pinlater.policy import RetryPolicy
+from aragog.pinlater.shard import Shard
+
+logger = logging.getLogger(__name__)
+
+RETRY_AFTER_S = 0.25
+"""After a shard did not take its acks; not at every turn of an event loop."""
+_STEPS: dict[str, Step] = {"policy": "again", "wait": "release"}
+
+
+@dataclass(frozen=True, slots=True)
+class _PendingAck:
+    """An ack (no nack) or a nack that a shard has not taken yet."""
+
+    claim: Claim
+    nack: Nack | None
+
+
+class AckBuffer:
+    """
+    Reports to the shards how jobs ended. Thread-safe.
+
+    Args:
+        cluster: its settings give the retry policies.
+        clock: only its stopwatch is used.
+    """
+
+    def __init__(self, cluster: Cluster, clock: Clock) -> None:
+        self.deferred = False
+        """`add` leaves the sending to `flush`, which an event loop promises to call soon."""
+        self._cluster = cluster
+        self._clock = clock
+        # Not the module's generator: the program may have seeded that one.
+        self._rng = random.Random()
+        self._pending: deque[_PendingAck] = deque()
+        self._lock = threading.Lock()
+        self._retry_at_s = 0.0
+        self._silent: set[str] = set()
+        """Shards that acks wait for."""
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def add(self, claim: Claim, disposition: Disposition | None) -> None:
+        """Report the end of a claim; without a disposition the job has SUCCEEDED."""
+        nack = self._nack(claim, disposition) if disposition else None
+        self._pending.append(_PendingAck(claim, nack))
+        if not self.deferred:
+            self.flush()
+
+    def _nack(self, claim: Claim, disposition: Disposition) -> Nack:
+        delay_ms, step = disposition.delay_ms, _STEPS.get(disposition.step)
+        if step is not None:
+            policy = RetryPolicy.of(self._cluster.settings(claim.queue))
+            delay_ms = policy.delay_ms(claim.job.attempt, self._rng.random())
+        explicit: Step = step or cast("Step", disposition.step)
+        return Nack(claim.job.job_id, claim.job.token, explicit, delay_ms, disposition.problem)
+
+    def flush(self) -> None:
+        """
+        Send what is pending; what a shard cannot take now is kept.
+
+        Safe to call from any thread; a second caller returns at once.
+        """
+        if not self._pending or self._clock.monotonic_s() < self._retry_at_s:
+            return
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            pending = [self._pending.popleft() for _ in range(len(self._pending))]
+            groups: dict[tuple[Shard, str, bool], list[_PendingAck]] = defaultdict(list)
+            for one in pending:
+                groups[one.claim.shard, one.claim.queue, one.nack is None].append(one)
+            for (shard, queue, acks), group in groups.items():
+                self._send(shard, queue, group, acks=acks)
+        finally:
+            self._lock.release()
+
+    def _send(self, shard: Shard, queue: str, group: list[_PendingAck], *, acks: bool) -> None:
+        try:
+            self._cluster.require(shard)
+            with self._cluster.watched(shard):
+                done: list[bool] | list[JobState | None] = (
+                    shard.ack(queue, [(one.claim.job.job_id, one.claim.job.token) for one in group])
+                    if acks
+                    else shard.nack(queue, [one.nack for one in group if one.nack])
+                )
+        except BrokerUnavailable as error:
+            self._keep(shard, group, error)
+            return
+        self._silent.discard(shard.name)
+        for one, accepted in zip(group, done, strict=True):
+            if not accepted:
+                logger.warning(
+                    "the ack of job %s of %s came too late: another worker has it, or its server "
+                    "restarted and it runs again",
+                    one.claim.job.job_id, queue,
+                )  # fmt: skip
+
+    def _keep(self, shard: Shard, group: list[_PendingAck], error: BrokerUnavailable) -> None:
+        """Try again later; the outage is logged once, not several times a second."""
+        level = logging.DEBUG if shard.name in self._silent else logging.WARNING
+        self._silent.add(shard.name)
+        logger.log(level, "%d acks wait for their shard: %s", len(group), error)
+        self._pending.extendleft(reversed(group))
+        self._retry_at_s = self._clock.monotonic_s() + RETRY_AFTER_S

@@ -1,0 +1,77 @@
+"""The thread that sends acks, renews claims and reaps, however busy the event loop is."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import random
+import threading
+
+from aragog.clock import Clock
+from aragog.pinlater.claims.ack_buffer import AckBuffer
+from aragog.pinlater.claims.reaper import Reaper
+from aragog.pinlater.claims.renewer import ClaimRenewer
+
+logger = logging.getLogger(__name__)
+
+PERIOD_S = 0.25
+REAP_EVERY_S = 1.0
+
+
+class ClaimMaintenance:
+    """
+    One daemon thread, started at the first claim.
+
+    Args:
+        renew_every_s: a third of the claim timeout, so that two renewals may fail.
+    """
+
+    def __init__(
+        self,
+        acks: AckBuffer,
+        renewer: ClaimRenewer,
+        reaper: Reaper,
+        *,
+        renew_every_s: float,
+        clock: Clock,
+    ) -> None:
+        self._acks = acks
+        self._renewer = renewer
+        self._reaper = reaper
+        self._renew_every_s = renew_every_s
+        self._clock = clock
+        self._rng = random.Random()
+        self._thread: threading.Thread | None = None
+        self._stopped = threading.Event()
+
+    def start(self) -> None:
+        """Start the thread unless it was started before."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="pinlater-claims", daemon=True)
+            self._thread.start()
+            atexit.register(self._acks.flush)
+
+    def _run(self) -> None:
+        renewed_s = reaped_s = self._clock.monotonic_s()
+        while not self._stopped.wait(PERIOD_S):
+            now_s = self._clock.monotonic_s()
+            try:
+                self._acks.flush()
+                # A server that is back must see our claims renewed before others reap them.
+                if self._renewer.behind or now_s - renewed_s >= self._renew_every_s:
+                    renewed_s = now_s
+                    self._renewer.renew()
+                if now_s - reaped_s >= REAP_EVERY_S:
+                    # Apart from the rounds of other workers.
+                    reaped_s = now_s + self._rng.uniform(-0.1, 0.1)
+                    self._reaper.reap()
+            except Exception:
+                logger.exception("claim maintenance goes on after an unexpected error")
+
+    def stop(self) -> None:
+        """Send what is pending and end the thread; claims still held will expire."""
+        self._acks.flush()
+        self._stopped.set()
+        atexit.unregister(self._acks.flush)
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(5)

@@ -1,0 +1,147 @@
+"""
+The claims that this process holds.
+
+They belong to the process, not to a connection: a channel may die and be closed twice while its
+jobs run on, and their acks must still reach the server under the same claim token.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import uuid
+from collections.abc import Callable, Iterable
+
+from aragog.clock import Clock, SystemClock
+from aragog.pinlater.claims.ack_buffer import AckBuffer
+from aragog.pinlater.claims.claim import Claim, Disposition
+from aragog.pinlater.claims.maintenance import ClaimMaintenance
+from aragog.pinlater.claims.reaper import Reaper
+from aragog.pinlater.claims.renewer import ClaimRenewer
+from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.health import ReapGuard
+from aragog.pinlater.models import Claimed
+from aragog.pinlater.shard import Shard
+from aragog.pinlater.worker_name import worker_name
+
+logger = logging.getLogger(__name__)
+
+TAG = "pinlater:"
+"""The prefix of the tags of jobs, whether or not their channel still exists."""
+
+
+class ClaimRegistry:
+    """
+    Claims held by this process on one cluster.
+
+    Args:
+        cluster: the shards.
+        claim_timeout_ms: how long a claim lasts without a renewal.
+        max_claim_ms: no claim is renewed beyond this age, so a job that hangs runs elsewhere.
+        clock: only its stopwatch is used.
+        still_running: whether the delivery with this tag is at work; for claims whose channel is
+            closed.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        claim_timeout_ms: int = 60_000,
+        max_claim_ms: int = 86_400_000,
+        clock: Clock | None = None,
+        still_running: Callable[[str], bool] = lambda _tag: False,
+    ) -> None:
+        clock = clock or SystemClock()
+        self.cluster = cluster
+        self.claim_timeout_ms = claim_timeout_ms
+        self.worker = f"{worker_name(os.getpid())}{uuid.uuid4().hex[:6]}"
+        self._clock = clock
+        self._still_running = still_running
+        self._claims: dict[str, Claim] = {}
+        guards = {shard.name: ReapGuard(claim_timeout_ms) for shard in cluster.shards}
+        self.acks = AckBuffer(cluster, clock)
+        self.renewer = ClaimRenewer(
+            cluster,
+            self._claims,
+            guards,
+            claim_timeout_ms=claim_timeout_ms,
+            max_claim_ms=max_claim_ms,
+            clock=clock,
+            still_running=still_running,
+        )
+        self.reaper = Reaper(cluster, guards, clock=clock, renew=self.renewer.renew)
+        self._maintenance = ClaimMaintenance(
+            self.acks, self.renewer, self.reaper,
+            renew_every_s=claim_timeout_ms / 3000, clock=clock,
+        )  # fmt: skip
+
+    def add(self, shard: Shard, queue: str, job: Claimed) -> str:
+        """
+        Keep a claim; its tag, which names it from now on.
+
+        Ids and tokens count per queue and shard, so the tag contains both.
+        """
+        tag = f"{TAG}{shard.name}-{job.job_id}-{job.token}-{queue}"
+        self._claims[tag] = Claim(tag, shard, queue, job, self._clock.monotonic_s())
+        self._maintenance.start()
+        return tag
+
+    def watch(self, queue: str) -> None:
+        """Reap this queue from now on."""
+        self.reaper.watch(queue)
+        self._maintenance.start()
+
+    def __contains__(self, tag: object) -> bool:
+        return tag in self._claims
+
+    def __len__(self) -> int:
+        return len(self._claims)
+
+    def set_dispositions(
+        self, tag: str, *, on_ack: Disposition | None, on_reject: Disposition | None
+    ) -> None:
+        """Decide beforehand what an ack and a reject of `tag` mean; None: their usual meaning."""
+        claim = self._claims.get(tag)
+        if claim is not None:
+            claim.on_ack, claim.on_reject = on_ack, on_reject
+
+    def ack(self, tag: str) -> None:
+        """The job has SUCCEEDED, unless `set_dispositions` says otherwise."""
+        claim = self._claims.pop(tag, None)
+        self._end(tag, claim, claim.on_ack if claim else None)
+
+    def fail(self, tag: str, problem: str) -> None:
+        """The job has FAILED, attempts left or not."""
+        self._end(tag, self._claims.pop(tag, None), Disposition("fail", 0, problem))
+
+    def reject(self, tag: str, *, requeue: bool, problem: str = "rejected") -> None:
+        """Run the job again at once (the attempt counts), or it has FAILED."""
+        claim = self._claims.pop(tag, None)
+        usual = Disposition("again") if requeue else Disposition("fail", 0, problem)
+        self._end(tag, claim, (claim.on_reject if claim else None) or usual)
+
+    def channel_closed(self, tags: Iterable[str]) -> None:
+        """
+        Keep the claims of jobs that run, which may be acknowledged later.
+
+        The other jobs were never started and go back; the attempt does not count.
+        """
+        for tag in tags:
+            claim = self._claims.get(tag)
+            if claim is None:
+                continue
+            if self._still_running(tag):
+                claim.orphan = True
+            else:
+                self._end(tag, self._claims.pop(tag, None), Disposition("release"))
+
+    def _end(self, tag: str, claim: Claim | None, disposition: Disposition | None) -> None:
+        if claim is None:
+            logger.info("claim %s is no longer held: its ack is ignored", tag)
+            return
+        self.acks.add(claim, disposition)
+
+    def stop(self) -> None:
+        """Send what is pending and end the thread; claims still held will expire."""
+        self._maintenance.stop()

@@ -1,0 +1,35 @@
+"""
+What became of jobs published through Celery, whose `apply_async` does not return it.
+
+    with publish_receipts.collect_receipts() as receipts:
+        task.apply_async(unique_key="page 7")
+    receipts[0].already_there
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from aragog.pinlater.models import Enqueued
+
+_receipts: ContextVar[list[Enqueued] | None] = ContextVar("pinlater_receipts", default=None)
+
+
+@contextmanager
+def collect_receipts() -> Iterator[list[Enqueued]]:
+    """Receipts of the jobs published inside, in order, in this thread or task."""
+    receipts: list[Enqueued] = []
+    token = _receipts.set(receipts)
+    try:
+        yield receipts
+    finally:
+        _receipts.reset(token)
+
+
+def note(receipt: Enqueued) -> None:
+    """Add a receipt to those that the caller collects, if it does."""
+    receipts = _receipts.get()
+    if receipts is not None:
+        receipts.append(receipt)
