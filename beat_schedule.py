@@ -1,13 +1,12 @@
 """
-What beat enqueues, and how often. Only data; each entry names a registered task.
+The tasks that beat enqueues, and how often.
 
 Two beats at once do no harm: every task here claims its work before it does it, and `expires`
-keeps a queue that nobody serves from filling with stale ticks.
+keeps a queue without workers from filling with stale messages.
 """
 
-from aragog.pipeline.routing import (
+from tasks.routes import (
     COMPACT_LINKS,
-    OVERRIDES,
     REFRESH_DUE,
     ROBOTS_EXPIRING,
     SWEEP,
@@ -20,7 +19,7 @@ beat_schedule = {
         "schedule": 5.0,
         "options": {"expires": 30},
     },
-    "tell webhooks what has changed": {
+    "deliver changes to webhooks": {
         "task": WEBHOOKS_DUE,
         "schedule": 5.0,
         "options": {"expires": 30},
@@ -30,19 +29,14 @@ beat_schedule = {
         "schedule": 60.0,
         "options": {"expires": 300},
     },
-    "fold the link journal into inlinks": {
+    "compact the link journal into inlinks": {
         "task": COMPACT_LINKS,
         "schedule": 3.0,
         "options": {"expires": 30},
     },
-    "sweep what is over": {
+    "free what nobody waits for": {
         "task": SWEEP,
         "schedule": 60.0,
         "options": {"expires": 300},
-    },
-    "check the limiter's overrides": {
-        "task": OVERRIDES,
-        "schedule": 5.0,
-        "options": {"expires": 30},
     },
 }

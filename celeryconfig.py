@@ -1,17 +1,29 @@
 """
-Celery's own settings, and nothing else: everything of aragog is in aragog.toml.
+Celery's own settings. Everything of aragog is in aragog.toml.
 
-The broker, and what Celery needs for it, follow from `broker.url`; docs/brokers.md tells what each
-kind of broker can do.
+Those of the broker follow from `broker.url` (docs/brokers.md): each is shown here with Celery's
+default beside it, which applies to brokers that do not need another value.
 """
 
 from aragog.pinlater.brokers import celery_settings
-from aragog.pipeline.routing import QUEUE_OF
 from aragog.settings import load_settings
-from beat_schedule import beat_schedule  # noqa: F401 - a setting of Celery's
+from beat_schedule import beat_schedule
+from tasks.routes import QUEUE_OF
+
+__all__ = ["beat_schedule"]
 
 _broker = load_settings().resolved().broker
-locals().update(celery_settings(_broker.url, _broker.shards, _broker.claim_timeout_s))
+_of_broker = celery_settings(_broker.url, _broker.shards, _broker.claim_timeout_s)
+
+broker_url = _of_broker["broker_url"]
+broker_transport_options = _of_broker["broker_transport_options"]
+# RabbitMQ: quorum queues, and topic exchanges for its native delayed delivery.
+task_default_queue_type = _of_broker.get("task_default_queue_type", "classic")
+task_default_exchange_type = _of_broker.get("task_default_exchange_type", "direct")
+broker_native_delayed_delivery_queue_type = _of_broker.get(
+    "broker_native_delayed_delivery_queue_type", "quorum"
+)
+worker_detect_quorum_queues = _of_broker.get("worker_detect_quorum_queues", True)
 
 imports = (
     "tasks.fetch",
@@ -24,29 +36,29 @@ imports = (
     "tasks.reextract",
     "tasks.maintenance",
 )
-task_routes = {name: {"queue": queue} for name, queue in QUEUE_OF.items()}
+task_routes = {name: {"queue": queue.value} for name, queue in QUEUE_OF.items()}
 
 # JSON only: a message from a stranger must not be able to run code.
 task_serializer = "json"
 accept_content = ["json"]
 result_serializer = "json"
 
-# At least once: a message is done with when its task is, and comes back when its worker is lost.
+# At least once: a message is acknowledged after its task, and comes back when its worker is lost.
 task_acks_late = True
 task_reject_on_worker_lost = True
 task_acks_on_failure = False
 task_acks_on_timeout = False
-# What a stage finds out goes to the next stage or the store; nobody waits for results.
+# Each stage sends its results to the next stage or the store; nobody waits for them.
 task_ignore_result = True
-# A batch is seconds of work: one in hand, one more at the door.
+# A batch is seconds of work: a worker prefetches one batch per process or thread.
 worker_prefetch_multiplier = 1
 # Running tasks finish and acknowledge over the new connection.
 worker_cancel_long_running_tasks_on_connection_loss = False
-# A child that a page has killed told its result before, within this, or never.
+# Seconds to wait for the result of a child process that a page has killed.
 worker_lost_wait = 2.0
 broker_connection_retry_on_startup = True
 
-# Flower asks the workers for events while it runs, every 5 s; for nobody they would be a tenth of a
+# Flower enables events while it runs. Sent to nobody, they would take a tenth of the time of a
 # worker's main thread.
 worker_send_task_events = False
 task_send_sent_event = False

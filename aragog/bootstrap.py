@@ -23,20 +23,34 @@ from aragog.pages import sitemaps
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import celery_settings, kind_of
+from aragog.pipeline.access import Access
 from aragog.pipeline.admission import Admission
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.faults.outages import OutageBoard
 from aragog.pipeline.faults.store_claim import StoreClaim, StoreIdentity, conflict
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.pages.run_marks import RunMarks
+from aragog.pipeline.pipeline import Pipeline
+from aragog.pipeline.polite_gate import GateRules
+from aragog.pipeline.requester import Requester
+from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import CelerySender, Sender
-from aragog.pipeline.services import Services
+from aragog.pipeline.selection import JobSelection
 from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.pipeline.spool.reclaim import WaitingJobs
-from aragog.pipeline.spool.room import claim_limit
+from aragog.pipeline.spool.room import SpoolRoom, claim_limit
 from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.stages.canonicalize import CanonicalizeStage
+from aragog.pipeline.stages.discovery import Discovery
 from aragog.pipeline.stages.enqueue import Enqueuer
+from aragog.pipeline.stages.fetch import FetchStage
+from aragog.pipeline.stages.maintenance import Maintenance
+from aragog.pipeline.stages.reextract import ReextractStage
+from aragog.pipeline.stages.refresh import RefreshStage
+from aragog.pipeline.stages.robots import RobotsStage
+from aragog.pipeline.stages.store import StoreStage
+from aragog.pipeline.stages.webhooks import WebhookStage
 from aragog.pipeline.takedown import Purge
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.overrides import Overrides
@@ -58,9 +72,9 @@ ROBOTS_BYTES = 512_000
 T = TypeVar("T")
 
 
-def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -> Services:
+def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -> Pipeline:
     """
-    The services of one process. Call it after the fork.
+    The stages of one process, connected. Call it after the fork.
 
     Raises:
         ConfigError: a setting that only shows when it is used, such as a bad overrides file.
@@ -72,40 +86,59 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         raise StoreUnavailable("store", problem)
     settings = settings.resolved()
     clock = clock or SystemClock()
-    client = redis_client(settings)
-    in_flight = InFlightSet(client, prefix=settings.redis.prefix)
-    counts = Counters(client, prefix=settings.redis.prefix)
-    blocks = SiteBlocks(client, prefix=settings.redis.prefix)
-    ssrf_filter = SsrfFilter(settings.fetch)
-    overrides = overrides_of(settings)
-    return Services(
-        settings=settings,
-        clock=clock,
-        spool=spool(settings, client),
-        run_marks=RunMarks(
-            client, prefix=settings.redis.prefix, ttl_s=settings.pipeline.spool_ttl_s
-        ),
-        in_flight=in_flight,
-        counters=counts,
-        sender=sender,
-        enqueuer=Enqueuer(
-            in_flight,
-            sender,
-            counts,
-            batch_size=settings.pipeline.batch_size,
-            qps=settings.politeness.qps,
-            blocks=blocks,
-        ),
+    client, prefix = redis_client(settings), settings.redis.prefix
+    in_flight, counters = InFlightSet(client, prefix=prefix), Counters(client, prefix=prefix)
+    blocks, bodies = SiteBlocks(client, prefix=prefix), spool(settings, client)
+    marks = RunMarks(client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s)
+    enqueuer = Enqueuer(
+        in_flight,
+        sender,
+        counters,
+        batch_size=settings.pipeline.batch_size,
+        qps=settings.politeness.qps,
         blocks=blocks,
-        limiter=limiter(settings, overrides, clock),
-        overrides=overrides,
-        robots=robots_cache(settings, clock),
-        fetcher=Fetcher(settings.fetch, ssrf_filter, clock=clock),
-        robots_fetcher=Fetcher(for_robots(settings.fetch), ssrf_filter, clock=clock),
-        sitemap_fetcher=Fetcher(for_sitemaps(settings.fetch), ssrf_filter, clock=clock),
-        store=url_store(settings, clock),
-        pool=ThreadPoolExecutor(FETCH_THREADS, thread_name_prefix="fetch"),
-        waiting_jobs=_waiting_jobs(settings),
+    )
+    overrides, ssrf_filter = overrides_of(settings), SsrfFilter(settings.fetch)
+    limits, rules = limiter(settings, overrides, clock), robots_cache(settings, clock)
+    store, waiting = url_store(settings, clock), _waiting_jobs(settings)
+    pool = ThreadPoolExecutor(FETCH_THREADS, thread_name_prefix="fetch")
+    rescheduling = Rescheduling(settings.pipeline, clock, counters)
+    access = Access(GateRules(limits, rules, overrides, store.takedowns, settings), ssrf_filter)
+    fetchers = [
+        Fetcher(fetch, ssrf_filter, clock=clock)
+        for fetch in (settings.fetch, for_sitemaps(settings.fetch), for_robots(settings.fetch))
+    ]
+    return Pipeline(
+        sender=sender,
+        enqueuer=enqueuer,
+        fetch=FetchStage(
+            JobSelection(store, in_flight, counters),
+            Requester(fetchers[0], fetchers[1], pool, access, clock),
+            # On pinlater a closed spool has kept the message from being claimed.
+            SpoolRoom(bodies, clock, gated=waiting is not None),
+            rescheduling,
+            counters,
+        ),
+        robots=RobotsStage(rules, limits, fetchers[2], pool, counters, clock, settings),
+        canonicalize=CanonicalizeStage(
+            bodies,
+            store,
+            in_flight,
+            marks,
+            Discovery(enqueuer, store, settings),
+            rescheduling,
+            settings,
+        ),
+        store=StoreStage(bodies, store, in_flight, counters, rescheduling),
+        refresh=RefreshStage(store.schedule, limits, rules, enqueuer, counters, clock, settings),
+        webhooks=WebhookStage(store, sender, ssrf_filter, clock, settings),
+        reextract=ReextractStage(store, marks, settings.pipeline),
+        maintenance=Maintenance(store, in_flight, blocks, bodies, waiting, settings),
+        on_close=(
+            lambda: pool.shutdown(wait=False, cancel_futures=True),
+            limits.close,
+            store.close,
+        ),
     )
 
 

@@ -27,7 +27,7 @@ from aragog.pipeline.admission import Admission
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import PRIORITY_DEFAULT
-from aragog.pipeline.routing import WATCHES, CelerySender, OutgoingMessage
+from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.pipeline.spool.spool import Spool
@@ -191,7 +191,9 @@ class Aragog:
         at_ms = SystemClock().now_ms()
         for at in range(0, len(given), HOLDS_A_MESSAGE):
             some = tuple(given[at : at + HOLDS_A_MESSAGE])
-            self._sender.send(OutgoingMessage(WATCHES, WatchBatch(some, owner, watch, at_ms)))
+            self._sender.send(
+                OutgoingMessage(Destination.WATCHES, WatchBatch(some, owner, watch, at_ms))
+            )
 
     def in_flight(self) -> int:
         """The number of URLs that were accepted and are neither stored nor given up."""

@@ -33,14 +33,12 @@ from rich.table import Table
 from aragog.bootstrap import connect
 from aragog.fetcher.admission import Gate
 from aragog.fetcher.outcome import Gone, Outcome, Redirected
-from aragog.fetcher.ssrf.filter import SsrfFilter
 from aragog.pinlater.models import NewJob
 from aragog.pinlater.shard import RedisShard
 from aragog.pipeline.messages import FetchBatch
-from aragog.pipeline.routing import FETCH, OutgoingMessage
-from aragog.pipeline.services import Services
+from aragog.pipeline.pipeline import Pipeline
+from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.stages.enqueue import EnqueueOptions
-from aragog.pipeline.stages.fetch import fetch_batch
 from aragog.settings import FetchSettings, PolitenessSettings, Settings, StoreSettings
 from aragog.settings.sections import RedisSettings
 from aragog.standalone.redis_server import RedisServer
@@ -53,18 +51,18 @@ AGENT = "aragog/1.0 (+https://example.org/bot)"
 class Origins:
     """Stands for the fetcher and every origin: notes when a request would be written."""
 
-    def __init__(self, guard: SsrfFilter, services: Services) -> None:
-        self.guard = guard
-        self._services = services
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._limiter = pipeline.robots.limiter
+        self._clock = pipeline.robots.clock
         self.asked: dict[str, list[float]] = defaultdict(list)
 
     def fetch(self, url: str, *, gate: Gate, **_: Any) -> Outcome:
         later = gate.acquire_permit(url)
-        now_ms = self._services.clock.now_ms()
+        now_ms = self._clock.now_ms()
         if later is not None:
             at_ms = later.retry_at_ms
             return Redirected(url=url, target=url, retry_at_ms=at_ms, fetched_at_ms=now_ms)
-        self.asked[self._services.limiter.key_for(url)].append(time.monotonic())
+        self.asked[self._limiter.key_for(url)].append(time.monotonic())
         gate.release_permit(url)
         return Gone(url=url, final_url=url, status=404, fetched_at_ms=now_ms)
 
@@ -87,12 +85,12 @@ class Queue:
                 delay_ms=what.delay_ms or 0,
             )
             for what in whats
-            if what.task == FETCH
+            if what.destination == Destination.FETCH
         ]
         if jobs:
             self.shard.enqueue("fetch", jobs)
 
-    def work(self, services: Services, until_s: float) -> None:
+    def work(self, pipeline: Pipeline, until_s: float) -> None:
         """Claim and fetch, one message at a time, until it is time to stop."""
         while time.monotonic() < until_s:
             answer = self.shard.claim("fetch", limit=1, timeout_ms=CLAIM_MS, worker="bench")
@@ -100,7 +98,7 @@ class Queue:
                 body = claim.record[claim.record.index(b'{"') :]
                 batch = FetchBatch.read(orjson.loads(body))
                 self.visits.update(job.url for job in batch.jobs)
-                self.send_all(fetch_batch(batch, services))
+                self.send_all(pipeline.fetch.run(batch))
                 self.shard.ack("fetch", [(claim.job_id, claim.token)])
             if not answer.claims:
                 time.sleep(0.02)
@@ -146,21 +144,23 @@ def measure(args: argparse.Namespace, shared: str, limiter: str, folder: Path) -
     )
     client, limiting = redis.Redis.from_url(shared), redis.Redis.from_url(limiter)
     queue = Queue(RedisShard(client))
-    services = connect(settings, queue)
-    origins = Origins(services.fetcher.guard, services)
-    services = dataclasses.replace(services, fetcher=origins)
+    pipeline = connect(settings, queue)
+    origins, fetch = Origins(pipeline), pipeline.fetch
+    requester = dataclasses.replace(fetch.requester, fetcher=origins)
+    fetch = dataclasses.replace(fetch, requester=requester)
+    pipeline = dataclasses.replace(pipeline, fetch=fetch)
     for number in range(args.domains):
         of = f"http://www.d{number}.example"
-        services.robots.put(of, 404, b"", services.clock.now_ms())
+        pipeline.robots.robots.put(of, 404, b"", pipeline.robots.clock.now_ms())
     urls = zipf_urls(args.domains, args.urls)
     before = used_memory(client)
-    for _ in services.enqueuer.enqueue(urls, EnqueueOptions()):
+    for _ in pipeline.enqueuer.enqueue(urls, EnqueueOptions()):
         pass
     per_url = (used_memory(client) - before) / len(urls)
     calls = script_calls(limiting)
     began_s = time.monotonic()
     threads = [
-        threading.Thread(target=queue.work, args=(services, began_s + args.seconds))
+        threading.Thread(target=queue.work, args=(pipeline, began_s + args.seconds))
         for _ in range(args.threads)
     ]
     for thread in threads:

@@ -26,7 +26,6 @@ from rich.table import Table
 from aragog.bootstrap import connect
 from aragog.pipeline.messages import RobotsBatch
 from aragog.pipeline.routing import OutgoingMessage
-from aragog.pipeline.stages.robots import robots_batch
 from aragog.politeness.robots.rules import RobotsRules
 from aragog.settings import FetchSettings, Settings, StoreSettings
 from aragog.settings.sections import RedisSettings
@@ -152,19 +151,18 @@ def stage_ms(origins: int, rounds: int = 40) -> float:
             store=StoreSettings(engine="memory"),
             fetch=fetch,
         )
-        services = connect(settings, Nowhere())
+        pipeline = connect(settings, Nowhere())
 
         def go(first: int, last: int) -> None:
             for n in range(first, last):
                 names = tuple(f"http://d{n}x{i}.test" for i in range(origins))
-                robots_batch(RobotsBatch(names), services)
+                pipeline.robots.run(RobotsBatch(names))
 
         go(0, 5)
         started = time.process_time()
         go(5, 5 + rounds)
         took_s = time.process_time() - started
-        services.limiter.close()
-        services.close()
+        pipeline.close()
     server.kill()
     return took_s / rounds / origins * 1e3
 

@@ -6,10 +6,9 @@ import logging
 from typing import Any
 
 from aragog.pipeline.fetch_messages import read_fetch
-from aragog.pipeline.routing import FETCH
-from aragog.pipeline.stages.fetch import fetch_batch
 from tasks.policy import stage
-from workers.services import send_all, services
+from tasks.routes import FETCH
+from workers.services import pipeline, send_all
 
 log = logging.getLogger(__name__)
 
@@ -20,4 +19,4 @@ def fetch(message: dict[str, Any] | list[str] | str) -> None:
     batch, problems = read_fetch(message)
     for problem in problems:
         log.error("fetch: an entry of a batch is left out: %s", problem)
-    send_all(fetch_batch(batch, services()))
+    send_all(pipeline().fetch.run(batch))

@@ -1,29 +1,23 @@
-"""House-keeping that beat asks for. Safe to run twice and side by side: see each function."""
+"""Housekeeping that beat enqueues. Safe to run twice and side by side: see each function."""
 
 from __future__ import annotations
 
-from aragog.pipeline.routing import COMPACT_LINKS, OVERRIDES, SWEEP
-from aragog.pipeline.stages import maintenance
 from tasks.policy import stage
-from workers.services import services
+from tasks.routes import COMPACT_LINKS, SWEEP
+from workers.services import pipeline
 
 
 @stage(COMPACT_LINKS)
 def compact_links() -> None:
-    """Fold the link journal into posting lists."""
-    maintenance.compact_links(services())
+    """Compact the link journal into posting lists."""
+    pipeline().maintenance.compact_links()
 
 
 @stage(SWEEP)
 def sweep() -> None:
-    """Drop notes of URLs that wait no longer, and bodies that nobody waits for."""
-    maintenance.sweep(services())
-    maintenance.sweep_spool(services())
-    maintenance.sweep_changes(services())
-    maintenance.share_takedowns(services())
-
-
-@stage(OVERRIDES)
-def overrides() -> None:
-    """Read the per-domain rates again if their file has changed."""
-    maintenance.overrides(services())
+    """Drop what no message names any more, and old changes; share takedowns with producers."""
+    maintenance = pipeline().maintenance
+    maintenance.sweep_in_flight()
+    maintenance.sweep_spool()
+    maintenance.sweep_changes()
+    maintenance.share_takedowns()

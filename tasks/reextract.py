@@ -1,19 +1,16 @@
-"""Read stored pages again with today's extractor. Safe to run twice: see pipeline.reextract."""
+"""Extract the fields of stored pages again. Safe to run twice: see pipeline.reextract."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from aragog.pipeline.routing import REEXTRACT
-from aragog.pipeline.stages.reextract import ReextractBatch, reextract_batch
+from aragog.pipeline.stages.reextract import ReextractBatch
 from tasks.policy import stage
-from workers.services import services
+from tasks.routes import REEXTRACT
+from workers.services import pipeline
 
 
 @stage(REEXTRACT)
 def reextract(message: dict[str, Any]) -> None:
     """Fields of the batch's pages, from their stored content."""
-    of = services()
-    reextract_batch(
-        ReextractBatch.read(message), of.store, limits=of.settings.pipeline, marks=of.run_marks
-    )
+    pipeline().reextract.run(ReextractBatch.read(message))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from aragog.pipeline.routing import REFRESH_DUE
-from aragog.pipeline.stages.refresh import enqueue_due
 from tasks.policy import stage
-from workers.services import services
+from tasks.routes import REFRESH_DUE
+from workers.services import pipeline
 
 
 @stage(REFRESH_DUE)
 def refresh_due() -> None:
     """Claim URLs that are due and enqueue them behind new ones."""
-    enqueue_due(services())
+    pipeline().refresh.run()

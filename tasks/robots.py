@@ -5,20 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.pipeline.messages import RobotsBatch
-from aragog.pipeline.routing import ROBOTS, ROBOTS_EXPIRING
-from aragog.pipeline.stages.robots import expiring, robots_batch
 from tasks.policy import stage
-from workers.services import send_all, services
+from tasks.routes import ROBOTS, ROBOTS_EXPIRING
+from workers.services import pipeline, send_all
 
 
 @stage(ROBOTS)
 def robots(message: dict[str, Any]) -> None:
     """Fetch robots.txt of the origins, then send on the URLs that waited for it."""
-    send_all(robots_batch(RobotsBatch.read(message), services()))
+    send_all(pipeline().robots.run(RobotsBatch.read(message)))
 
 
 @stage(ROBOTS_EXPIRING)
 def robots_expiring() -> None:
     """Refresh rules that are in use and about to be a day old."""
-    for messages in expiring(services()):
+    for messages in pipeline().robots.expiring():
         send_all(messages)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.pipeline.messages import PageBatch
-from aragog.pipeline.routing import STORE
-from aragog.pipeline.stages.store import store_batch
 from tasks.policy import stage
-from workers.services import send_all, services
+from tasks.routes import STORE
+from workers.services import pipeline, send_all
 
 
 @stage(STORE)
 def store(message: dict[str, Any]) -> None:
     """Content, then nodes, links and due rows of the batch."""
-    send_all(store_batch(PageBatch.read(message), services()))
+    send_all(pipeline().store.run(PageBatch.read(message)))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from aragog.pipeline.routing import WEBHOOK, WEBHOOKS_DUE
-from aragog.pipeline.stages.webhooks import Delivery, deal, deliver
+from aragog.pipeline.stages.webhooks import Delivery
 from tasks.policy import stage
-from workers.services import send_all, services
+from tasks.routes import WEBHOOK, WEBHOOKS_DUE
+from workers.services import pipeline, send_all
 
 
 @stage(WEBHOOKS_DUE)
 def webhooks_due() -> None:
-    """Make deliveries of what hooks have not been told yet."""
-    deal(services())
+    """Make deliveries of the changes behind each webhook's cursor."""
+    pipeline().webhooks.deal()
 
 
 @stage(WEBHOOK)
 def webhook(message: dict[str, Any]) -> None:
-    """Post one delivery; where it is not taken, it comes back later."""
-    send_all(deliver(Delivery.read(message), services()))
+    """Post one delivery; if it is not accepted, it comes back later."""
+    send_all(pipeline().webhooks.deliver(Delivery.read(message)))

@@ -32,7 +32,8 @@ def test_every_entry_of_the_schedule_names_a_registered_task():
 
 
 def test_every_task_has_its_own_queue_and_every_queue_a_worker():
-    from aragog.pipeline.routing import QUEUE_OF, QUEUES
+    from aragog.pipeline.routing import Destination, Queue
+    from tasks.routes import QUEUE_OF
     from workers.app import app
     from workers.roles import ROLES
 
@@ -40,7 +41,8 @@ def test_every_task_has_its_own_queue_and_every_queue_a_worker():
     ours = {name for name in app.tasks if name.startswith("aragog.")}
 
     assert ours == set(QUEUE_OF)
-    assert {queue for role in ROLES.values() for queue in role.queues} == set(QUEUES)
+    assert all(QUEUE_OF[one.task] is one.queue for one in Destination)
+    assert {queue for role in ROLES.values() for queue in role.queues} == set(Queue)
 
 
 def test_tasks_are_acknowledged_late_and_take_json_only():

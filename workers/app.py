@@ -21,7 +21,7 @@ from aragog.pinlater import gates
 from aragog.pinlater.transport.worker import follow
 from aragog.pipeline.faults.beat_log import BeatErrors
 from aragog.pipeline.pages.limits import make_expendable
-from aragog.pipeline.routing import FETCH, QUEUE_OF, QUEUES
+from aragog.pipeline.routing import Destination, Queue
 from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.settings import load_settings
 
@@ -61,7 +61,7 @@ def _hold_back_fetches(**_: Any) -> None:
     """Claim no fetches while the spool is full: docs/architecture.md, "Back-pressure"."""
     from aragog.bootstrap import fetch_gate  # noqa: PLC0415 - beat and Flower do without
 
-    gates.put(QUEUE_OF[FETCH], fetch_gate(load_settings()))
+    gates.put(Destination.FETCH.queue, fetch_gate(load_settings()))
 
 
 worker_init.connect(_hold_back_fetches, weak=False)
@@ -70,7 +70,10 @@ logging.getLogger("celery.beat").addFilter(BeatErrors())
 app = Celery("aragog")
 app.config_from_object("celeryconfig")
 _declared = app.amqp.Queues(())  # Celery's default queue
-app.conf.task_queues = (*_declared.values(), *map(_declared.new_missing, QUEUES))
+app.conf.task_queues = (
+    *_declared.values(),
+    *(_declared.new_missing(queue.value) for queue in Queue),
+)
 # On pinlater a job then ends as its task did: without it, a task that raises would be SUCCEEDED.
 follow(app)
 

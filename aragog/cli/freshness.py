@@ -22,7 +22,7 @@ from aragog.bootstrap import url_store
 from aragog.cli.arguments import WebAddress
 from aragog.cli.reading import store
 from aragog.client import Aragog
-from aragog.pipeline.routing import REEXTRACT, OutgoingMessage
+from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.stages.reextract import WALK, ReextractBatch, reextract_batch, walk
 from aragog.pipeline.webhooks.change_json import Reader, plain
 from aragog.settings import load_settings
@@ -247,7 +247,7 @@ def _doing(*, tasks: bool) -> Iterator[Callable[[list[tuple[str, ...]]], Iterato
 
 def _sent(client: Aragog, batches: list[tuple[str, ...]]) -> Iterator[Counter[str]]:
     for urls in batches:
-        client.send(OutgoingMessage(REEXTRACT, ReextractBatch(urls)))
+        client.send(OutgoingMessage(Destination.REEXTRACT, ReextractBatch(urls)))
         yield Counter({"sent": len(urls)})
 
 

@@ -12,7 +12,7 @@ from aragog.pinlater.models import JobInfo
 from aragog.pinlater.transport.envelope import arguments
 from aragog.pipeline.fetch_messages import urls_in
 from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.routing import QUEUES
+from aragog.pipeline.routing import Queue
 from aragog.redis_kit.connect import connect
 from aragog.settings import BrokerSettings, load_settings
 
@@ -33,7 +33,7 @@ class QueueOptions:
     @property
     def queues(self) -> tuple[str, ...]:
         """Queues that exist although nothing was ever in them."""
-        return QUEUES
+        return tuple(Queue)
 
     @property
     def broker_url(self) -> str:

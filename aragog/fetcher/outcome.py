@@ -18,8 +18,24 @@ Times are milliseconds; `…_at_ms` since the epoch.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 Headers = tuple[tuple[str, str], ...]
+
+
+class OutcomeKind(StrEnum):
+    """The outcomes by name, as messages and the store carry them."""
+
+    FETCHED = "Fetched"
+    NOT_MODIFIED = "NotModified"
+    REDIRECTED = "Redirected"
+    REFUSED = "Refused"
+    BLOCKED = "Blocked"
+    GONE = "Gone"
+    BUSY = "Busy"
+    UNREACHABLE = "Unreachable"
+    TOO_LARGE = "TooLarge"
+    UNREADABLE = "Unreadable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +182,8 @@ Outcome = (
     Fetched | NotModified | Redirected | Refused | Blocked
     | Gone | Busy | Unreachable | TooLarge | Unreadable
 )  # fmt: skip
+
+
+def kind_of(outcome: Outcome) -> OutcomeKind:
+    """The name of an outcome's class."""
+    return OutcomeKind(type(outcome).__name__)

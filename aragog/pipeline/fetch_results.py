@@ -1,13 +1,12 @@
-"""From the fetcher's outcomes to the messages' answers."""
+"""From the fetcher's outcomes to the results in messages."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from dataclasses import replace
 
-from aragog.fetcher.outcome import Fetched, Outcome
+from aragog.fetcher.outcome import Fetched, Outcome, OutcomeKind, kind_of
 from aragog.pipeline.messages import FetchResult, UrlJob
-from aragog.pipeline.services import Services
 
 # What later stages read. The others would cost space in every message.
 KEPT_HEADERS = frozenset({
@@ -17,19 +16,10 @@ KEPT_HEADERS = frozenset({
 
 
 def result_of(job: UrlJob, outcome: Outcome, token: str | None = None) -> FetchResult:
-    """The answer for an outcome; `token` is where its body waits."""
-    body: dict[str, Any] = {}
-    if isinstance(outcome, Fetched):
-        body = {
-            "token": token,
-            "body_hash": hashlib.sha256(outcome.body).hexdigest(),
-            "body_bytes": len(outcome.body),
-            "content_type": outcome.content_type,
-            "truncated": outcome.truncated,
-        }
-    return FetchResult(
+    """The result of an outcome; `token` names its body in the spool."""
+    result = FetchResult(
         job=job,
-        kind=type(outcome).__name__,
+        outcome=kind_of(outcome),
         final_url=outcome.final_url or outcome.url,
         status=outcome.status,
         headers=tuple((k, v) for k, v in outcome.headers if k.lower() in KEPT_HEADERS),
@@ -38,17 +28,26 @@ def result_of(job: UrlJob, outcome: Outcome, token: str | None = None) -> FetchR
         total_ms=round(outcome.timing.total_ms, 1),
         address=outcome.address,
         why=getattr(outcome, "why", None),
-        **body,
+    )
+    if not isinstance(outcome, Fetched):
+        return result
+    return replace(
+        result,
+        token=token,
+        body_hash=hashlib.sha256(outcome.body).hexdigest(),
+        body_bytes=len(outcome.body),
+        content_type=outcome.content_type,
+        truncated=outcome.truncated,
     )
 
 
-def without_fetch(cls: type[Any], job: UrlJob, services: Services, **what: Any) -> FetchResult:
-    """The answer for a URL that was not asked at all: an outcome of class `cls`."""
-    outcome = cls(
-        url=job.url,
+def without_fetch(job: UrlJob, outcome: OutcomeKind, why: str, now_ms: int) -> FetchResult:
+    """The result of a URL that was not requested at all."""
+    return FetchResult(
+        job=job,
+        outcome=outcome,
         final_url=job.next_url,
         hops=job.hops,
-        fetched_at_ms=services.clock.now_ms(),
-        **what,
+        fetched_at_ms=now_ms,
+        why=why,
     )
-    return result_of(job, outcome)

@@ -2,15 +2,15 @@
 The messages: batches of URLs, as they travel between the stages, in JSON.
 
 A Celery message costs 1-3 ms of CPU whatever it carries, so one message carries up to
-`pipeline.batch_size` URLs; within it each URL has its own outcome, retry and destiny. Bodies never
-travel: a message names their tokens in the spool.
+`pipeline.batch_size` URLs. Within it each URL has its own outcome, retry and destination. Bodies
+stay in the spool: a message names their tokens.
 
     tasks.fetch         FetchBatch    URLs to fetch
-    tasks.robots        RobotsBatch   origins whose rules are wanted, and URLs that wait for them
-    tasks.canonicalize  ResultBatch   what each fetch came to
-    tasks.store         PageBatch     a token for what is to be written
+    tasks.robots        RobotsBatch   origins whose rules are needed, and URLs that wait for them
+    tasks.canonicalize  ResultBatch   the result of each fetch
+    tasks.store         PageBatch     a token of the page updates to write
 
-Every batch says its `VERSION`; one that this code cannot read raises `InvalidMessage`.
+Every batch carries its `VERSION`; one that this code cannot read raises `InvalidMessage`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from aragog.errors import InvalidMessage
-from aragog.fetcher.outcome import Hop
+from aragog.fetcher.outcome import Hop, OutcomeKind
 
 VERSION = 1
 
@@ -160,8 +160,7 @@ class FetchResult:
     """What one fetch came to, without its body."""
 
     job: UrlJob
-    kind: str
-    """The outcome's class: Fetched, NotModified, Gone, …"""
+    outcome: OutcomeKind
     final_url: str
     status: int | None = None
     headers: tuple[tuple[str, str], ...] = ()
@@ -179,14 +178,19 @@ class FetchResult:
     body_bytes: int = 0
 
     def wire(self) -> dict[str, Any]:
-        head = {"job": self.job.wire(), "kind": self.kind, "final_url": self.final_url}
-        return {**head, **_sparse(self, _ANSWER_DEFAULTS)}
+        head = {
+            "job": self.job.wire(),
+            "outcome": self.outcome.value,
+            "final_url": self.final_url,
+        }
+        return {**head, **_sparse(self, _RESULT_DEFAULTS)}
 
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Self:
         try:
             given = dict(wire)
             given["job"] = UrlJob.read(given["job"])
+            given["outcome"] = OutcomeKind(given["outcome"])
             given["hops"] = _hops(given)
             given["headers"] = tuple((k, v) for k, v in given.pop("headers", ()))
             return cls(**given)
@@ -194,10 +198,10 @@ class FetchResult:
             raise InvalidMessage("fetch result", str(error)) from error
 
 
-_ANSWER_DEFAULTS = {
+_RESULT_DEFAULTS = {
     f.name: f.default
     for f in dataclasses.fields(FetchResult)
-    if f.name not in ("job", "kind", "final_url", "hops")
+    if f.name not in ("job", "outcome", "final_url", "hops")
 }
 
 
@@ -208,11 +212,11 @@ class ResultBatch:
     results: tuple[FetchResult, ...]
 
     def wire(self) -> dict[str, Any]:
-        return {"v": VERSION, "results": [a.wire() for a in self.results]}
+        return {"v": VERSION, "results": [result.wire() for result in self.results]}
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        return cls(tuple(FetchResult.read(a) for a in _opened(wire, "results")))
+        return cls(tuple(FetchResult.read(result) for result in _opened(wire, "results")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,5 +271,5 @@ def _sparse(value: UrlJob | FetchResult, defaults: Mapping[str, Any]) -> dict[st
 
 
 def _hops(given: dict[str, Any]) -> tuple[Hop, ...]:
-    """The hops, taken out of a job's or an answer's JSON."""
+    """The hops, taken out of a job's or a result's JSON."""
     return tuple(Hop(url, status, target) for url, status, target in given.pop("hops", ()))

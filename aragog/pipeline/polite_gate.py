@@ -8,12 +8,16 @@ after, `busy` when a 429 or 503 arrives.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Self
 
 from aragog.fetcher.admission import Admission, Deny, Go, Later
-from aragog.pipeline.services import Services
+from aragog.pipeline.ports import Takedowns
 from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
+from aragog.politeness.robots.cache import RobotsCache
+from aragog.settings import Settings
 from aragog.urls.domain import host, origin
 
 ROBOTS_PATH = "/robots.txt"
@@ -21,41 +25,32 @@ ROBOTS_PATH = "/robots.txt"
 ROBOTS_HOP_WAIT_MS = 20_000
 
 
-class PoliteGate:
+class RobotsGate:
     """
-    Admits redirect targets and holds each request until its slot. Close it when the fetch is over.
+    The way to robots.txt: slots as for any request, no rules ("always allowed").
+
+    A redirect is waited for longer than those of pages: robots.txt is requested from the start each
+    time, so on a domain with a backlog it would never be fetched otherwise. Close the gate when the
+    fetch is over.
 
     Args:
-        services: robots cache, limiter, clock, settings.
+        limiter: gives slots and permits.
         slot: of the first request.
+        rest_s: how long a busy origin rests that names no time (`pipeline.retry_first_s`).
+        inline_ms: how far off a slot may be that is waited for.
     """
 
-    def __init__(self, services: Services, slot: Slot) -> None:
-        self._services = services
+    def __init__(
+        self, limiter: Limiter, slot: Slot, rest_s: float, *, inline_ms: int = ROBOTS_HOP_WAIT_MS
+    ) -> None:
+        self._limiter = limiter
         self._slot = slot
-        self.taken_down = False
-        """A redirect led to a URL that was taken down."""
-        self.inline_ms = services.settings.politeness.wait_inline_ms
+        self._rest_s = rest_s
+        self.inline_ms = inline_ms
 
-    @property
-    def _limiter(self) -> Limiter:
-        return self._services.limiter
-
-    def admit(self, url: str, given: str) -> Admission:
-        """Whether the redirect target may be asked; `acquire_permit` waits for its slot."""
-        if self._services.store.takedowns.refused([url]):
-            self.taken_down = True
-            return Deny("was taken down")
-        if blocked := self._services.overrides.blocked(host(url)):
-            return Deny(blocked)
-        of = origin(url)
-        found = self._services.robots.get_many([of])[of]
-        if found.rules is None:
-            return Later(None, "robots.txt of the redirect's target is not known yet")
-        agent = self._services.settings.fetch.user_agent
-        if why := found.rules.refusal(agent, url, given):
-            return Deny(why)
-        return self._with_slot(url, found.rules.crawl_delay_s(agent))
+    def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
+        """Whether the redirect target may be requested; `acquire_permit` waits for its slot."""
+        return self._with_slot(url, None)
 
     def _with_slot(self, url: str, crawl_delay_s: float | None) -> Admission:
         slot = self._limiter.reserve([SlotRequest(self._limiter.key_for(url), crawl_delay_s)])[0]
@@ -91,9 +86,9 @@ class PoliteGate:
         self._limiter.release_permit(self._slot)
 
     def busy(self, url: str, wait_s: float | None) -> None:  # noqa: ARG002 - the port's signature
-        """The origin wants to be left alone: nobody asks its domain until it has had its rest."""
+        """The origin asks for a rest: no worker sends a request to its domain until then."""
         if wait_s is None:
-            wait_s = self._services.settings.pipeline.retry_first_s
+            wait_s = self._rest_s
         self._limiter.pause(self._slot.key, wait_s)
 
     @property
@@ -108,17 +103,44 @@ class PoliteGate:
         self._limiter.finished(self._slot)
 
 
-class RobotsGate(PoliteGate):
-    """
-    The way to robots.txt itself: slots as for any request, no rules ("always allowed").
+@dataclass(frozen=True, slots=True)
+class GateRules:
+    """What decides about redirect targets."""
 
-    A redirect is waited for longer: robots.txt is asked for from the start each time, so on a
-    domain with a backlog it would never be had otherwise.
-    """
+    limiter: Limiter
+    robots: RobotsCache
+    overrides: Overrides
+    takedowns: Takedowns
+    settings: Settings
 
-    def __init__(self, services: Services, slot: Slot) -> None:
-        super().__init__(services, slot)
-        self.inline_ms = ROBOTS_HOP_WAIT_MS
 
-    def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
-        return self._with_slot(url, None)
+class PoliteGate(RobotsGate):
+    """Admits redirect targets by takedowns, overrides and robots rules, and waits for slots."""
+
+    def __init__(self, rules: GateRules, slot: Slot) -> None:
+        settings = rules.settings
+        super().__init__(
+            rules.limiter,
+            slot,
+            settings.pipeline.retry_first_s,
+            inline_ms=settings.politeness.wait_inline_ms,
+        )
+        self._rules = rules
+        self.taken_down = False
+        """A redirect led to a URL that was taken down."""
+
+    def admit(self, url: str, given: str) -> Admission:
+        """Whether the redirect target may be requested; `acquire_permit` waits for its slot."""
+        if self._rules.takedowns.refused([url]):
+            self.taken_down = True
+            return Deny("was taken down")
+        if blocked := self._rules.overrides.blocked(host(url)):
+            return Deny(blocked)
+        of = origin(url)
+        cached = self._rules.robots.get_many([of])[of]
+        if cached.rules is None:
+            return Later(None, "robots.txt of the redirect's target is not known yet")
+        agent = self._rules.settings.fetch.user_agent
+        if why := cached.rules.refusal(agent, url, given):
+            return Deny(why)
+        return self._with_slot(url, cached.rules.crawl_delay_s(agent))

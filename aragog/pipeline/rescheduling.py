@@ -1,18 +1,115 @@
-"""Jobs that come back later, in as few messages as their times allow. Pure."""
+"""
+Rescheduling: when jobs come back, and as which messages.
+
+A job comes back because its slot is later, because its fetch failed for a passing reason, because
+its body was lost from the spool, or because its rows lie in a damaged file of the store.
+"""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
-from aragog.pipeline.messages import FetchBatch, UrlJob
-from aragog.pipeline.routing import FETCH, OutgoingMessage, most_urgent
+from aragog.clock import Clock
+from aragog.fetcher.outcome import OutcomeKind
+from aragog.pipeline import counters
+from aragog.pipeline.fetch_results import without_fetch
+from aragog.pipeline.messages import FetchBatch, ResultBatch, UrlJob, into_batches
+from aragog.pipeline.ports import CounterSink
+from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.settings import PipelineSettings
+
+# A Retry-After of weeks is a refusal; the refresh schedule asks again at its own time.
+LONGEST_WAIT_MS = 24 * 3_600_000
+LOST = "what was fetched was lost before it was stored, at every attempt"
+
+Delayed = tuple[UrlJob, int]
+"""A job and how long it waits (ms)."""
 
 
-def in_time(
-    jobs: Iterable[tuple[UrlJob, int]], *, batch_size: int, span_ms: int, passed_ms: int = 0
+@dataclass(frozen=True, slots=True)
+class Rescheduling:
+    """Brings jobs back as the settings of the pipeline say."""
+
+    settings: PipelineSettings
+    clock: Clock
+    counters: CounterSink
+    rng: random.Random = field(default_factory=random.Random)
+
+    def next_attempt(self, job: UrlJob, wait_at_least_ms: int | None = None) -> Delayed | None:
+        """The job's next attempt after a failed fetch; None: it had all its attempts."""
+        return next_attempt(job, self.settings, wait_at_least_ms=wait_at_least_ms, rng=self.rng)
+
+    def delayed(
+        self, jobs: Iterable[Delayed], *, span_ms: int = 1, passed_ms: int = 0
+    ) -> list[OutgoingMessage]:
+        """The messages of delayed jobs: see `delayed_batches`."""
+        size = self.settings.batch_size
+        return delayed_batches(jobs, batch_size=size, span_ms=span_ms, passed_ms=passed_ms)
+
+    def refetch(self, jobs: Sequence[UrlJob]) -> list[OutgoingMessage]:
+        """
+        Messages for jobs whose bodies the spool no longer has.
+
+        They go to `fetch` from their first URL on, without a slot, although they may be stored.
+        Each time counts as an attempt, so that it ends; those that had `pipeline.max_attempts` go
+        to `canonicalize` as failures.
+        """
+        most = self.settings.max_attempts
+        spent = [job for job in jobs if job.attempt + 1 >= most]
+        fresh = [
+            replace(from_the_start(job), attempt=job.attempt + 1, refresh=True)
+            for job in jobs
+            if job.attempt + 1 < most
+        ]
+        self.counters.add({counters.RETRIED: len(fresh), counters.FAILED: len(spent)})
+        outgoing = [
+            OutgoingMessage(Destination.FETCH, batch, priority=most_urgent(batch.jobs))
+            for batch in into_batches(fresh, self.settings.batch_size)
+        ]
+        return [*outgoing, self._lost(spent)] if spent else outgoing
+
+    def _lost(self, jobs: Sequence[UrlJob]) -> OutgoingMessage:
+        now_ms = self.clock.now_ms()
+        results = tuple(without_fetch(job, OutcomeKind.UNREACHABLE, LOST, now_ms) for job in jobs)
+        priority = most_urgent(jobs)
+        return OutgoingMessage(Destination.CANONICALIZE, ResultBatch(results), priority=priority)
+
+
+def next_attempt(
+    job: UrlJob,
+    settings: PipelineSettings,
+    *,
+    wait_at_least_ms: int | None = None,
+    rng: random.Random,
+) -> Delayed | None:
+    """
+    The job for its next attempt, or None when it had `pipeline.max_attempts`. Pure.
+
+    Attempt n waits `retry_first_s`·2ⁿ, give or take a quarter, or `wait_at_least_ms` where the
+    origin asked for that (at most a day). Redirects start again from the first URL.
+    """
+    if job.attempt + 1 >= settings.max_attempts:
+        return None
+    wait_ms = settings.retry_first_s * 1000 * 2**job.attempt * rng.uniform(0.75, 1.25)
+    wait_ms = min(int(wait_ms), LONGEST_WAIT_MS)
+    if wait_at_least_ms is not None:
+        # The origin's own wish replaces our guess, with jitter against thundering herds.
+        wait_ms = min(max(0, wait_at_least_ms), LONGEST_WAIT_MS) + int(rng.uniform(0, 500))
+    return replace(from_the_start(job), attempt=job.attempt + 1), int(wait_ms)
+
+
+def from_the_start(job: UrlJob) -> UrlJob:
+    """The job at its first URL again, without a slot. Pure."""
+    return replace(job, slot_at_ms=None, target=None, target_given=None, hops=())
+
+
+def delayed_batches(
+    jobs: Iterable[Delayed], *, batch_size: int, span_ms: int, passed_ms: int = 0
 ) -> list[OutgoingMessage]:
     """
-    Batches that are delayed as long as their first job.
+    Batches for `fetch` that are delayed as long as their first job. Pure.
 
     Each job comes with how long it waits (ms), counted from one moment, since which `passed_ms`
     have gone by.
@@ -21,16 +118,16 @@ def in_time(
     so a domain at 10 requests a second costs one message a second, not ten.
     """
     outgoing: list[OutgoingMessage] = []
-    group: list[tuple[UrlJob, int]] = []
+    group: list[Delayed] = []
     for job, wait_ms in sorted(jobs, key=lambda pair: pair[1]):
         if group and (len(group) >= batch_size or wait_ms > group[0][1] + span_ms):
-            outgoing.append(_send(group, passed_ms))
+            outgoing.append(_message(group, passed_ms))
             group = []
         group.append((job, wait_ms))
-    return [*outgoing, _send(group, passed_ms)] if group else outgoing
+    return [*outgoing, _message(group, passed_ms)] if group else outgoing
 
 
-def _send(group: Sequence[tuple[UrlJob, int]], passed_ms: int) -> OutgoingMessage:
+def _message(group: Sequence[Delayed], passed_ms: int) -> OutgoingMessage:
     jobs = tuple(job for job, _ in group)
     delay_ms = max(0, group[0][1] - passed_ms)
-    return OutgoingMessage(FETCH, FetchBatch(jobs), delay_ms, most_urgent(jobs))
+    return OutgoingMessage(Destination.FETCH, FetchBatch(jobs), delay_ms, most_urgent(jobs))

@@ -1,8 +1,8 @@
 """
-Which task does what, on which queue, and how a stage hands on to the next.
+Destinations of messages, and the senders that take them there.
 
-Stages return what is to be sent; a `Sender` sends it. `CelerySender` works with any Celery app, so
-producers need nothing of the workers' code.
+Stages return the messages to send; a `Sender` sends them. `CelerySender` works with any Celery
+app, so producers need nothing of the workers' code.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum, StrEnum
 from typing import Any, Protocol
 
 import kombu.exceptions
@@ -19,35 +20,44 @@ from aragog.errors import BrokerFull, BrokerUnavailable
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob
 from aragog.redis_kit.errors import IS_FULL
 
-FETCH = "aragog.fetch"
-ROBOTS = "aragog.robots"
-CANONICALIZE = "aragog.canonicalize"
-STORE = "aragog.store"
-REFRESH_DUE = "aragog.refresh.due"
-ROBOTS_EXPIRING = "aragog.robots.expiring"
-COMPACT_LINKS = "aragog.maintenance.compact_links"
-SWEEP = "aragog.maintenance.sweep"
-OVERRIDES = "aragog.maintenance.overrides"
-WATCHES = "aragog.watches"
-WEBHOOKS_DUE = "aragog.webhooks.due"
-WEBHOOK = "aragog.webhooks.deliver"
-REEXTRACT = "aragog.reextract"
 
-QUEUE_OF = {
-    FETCH: "fetch",
-    ROBOTS: "robots",
-    CANONICALIZE: "canonicalize",
-    STORE: "store",
-    REFRESH_DUE: "upkeep",
-    ROBOTS_EXPIRING: "upkeep",
-    COMPACT_LINKS: "upkeep",
-    SWEEP: "upkeep",
-    OVERRIDES: "upkeep",
-    WATCHES: "upkeep",
-    WEBHOOKS_DUE: "upkeep",
-    WEBHOOK: "webhooks",
-    REEXTRACT: "canonicalize",
-}
+class Queue(StrEnum):
+    """The queues, each with workers of its own (`workers/roles.py`)."""
+
+    FETCH = "fetch"
+    ROBOTS = "robots"
+    CANONICALIZE = "canonicalize"
+    STORE = "store"
+    UPKEEP = "upkeep"
+    WEBHOOKS = "webhooks"
+
+
+class Destination(Enum):
+    """
+    Where a message goes: the name of a task, and its queue.
+
+    Producers send by these names; `tasks/routes.py` lists all tasks, also those that beat runs.
+    """
+
+    FETCH = "aragog.fetch", Queue.FETCH
+    ROBOTS = "aragog.robots", Queue.ROBOTS
+    CANONICALIZE = "aragog.canonicalize", Queue.CANONICALIZE
+    STORE = "aragog.store", Queue.STORE
+    WATCHES = "aragog.watches", Queue.UPKEEP
+    WEBHOOK = "aragog.webhooks.deliver", Queue.WEBHOOKS
+    REEXTRACT = "aragog.reextract", Queue.CANONICALIZE
+
+    @property
+    def task(self) -> str:
+        """The task's name."""
+        return self.value[0]
+
+    @property
+    def queue(self) -> Queue:
+        """The queue of its messages."""
+        return self.value[1]
+
+
 # One script call of pinlater's takes so many.
 MOST_AT_ONCE = 200
 # Of a message, in Flower and the logs.
@@ -59,7 +69,6 @@ BROKER_ERRORS = (
     redis.RedisError,
     OSError,
 )
-QUEUES = tuple(dict.fromkeys(QUEUE_OF.values()))
 
 
 class Message(Protocol):
@@ -73,7 +82,7 @@ class Message(Protocol):
 class OutgoingMessage:
     """One message to send."""
 
-    task: str
+    destination: Destination
     message: Message
     delay_ms: int | None = None
     """Not before so long from now; None: at once. No instant: clocks of two machines differ."""
@@ -112,7 +121,7 @@ class CelerySender:
             self._publish(what)
 
     def send_all(self, whats: Sequence[OutgoingMessage]) -> None:
-        if len(whats) == 1:  # a batch has no retry of its own
+        if len(whats) == 1:
             self.send(whats[0])
         elif whats:
             with (
@@ -121,20 +130,21 @@ class CelerySender:
                 producer.batch(MOST_AT_ONCE),
             ):
                 for what in whats:
-                    self._publish(what, producer=producer, retry=False)
+                    self._publish(what, producer)
 
-    def _publish(self, what: OutgoingMessage, **options: Any) -> None:
+    def _publish(self, what: OutgoingMessage, producer: Any = None) -> None:
         wire = what.message.wire()
         self._app.send_task(
-            what.task,
+            what.destination.task,
             args=(wire,),
             argsrepr=f"({shown(wire)})",  # Celery's own way costs 10 us a URL
-            queue=QUEUE_OF[what.task],
+            queue=what.destination.queue.value,
             countdown=None if what.delay_ms is None else what.delay_ms / 1000,
             priority=what.priority,
             ignore_result=True,
             headers={"even_when_full": True} if what.even_when_full else None,
-            **options,
+            producer=producer,
+            retry=producer is None,  # a batch has no retry of its own
         )
 
 

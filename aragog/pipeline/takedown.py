@@ -19,7 +19,7 @@ from aragog.pinlater.models import JobInfo, JobState
 from aragog.pinlater.shard import Shard
 from aragog.pinlater.transport.envelope import arguments
 from aragog.pipeline.messages import FetchBatch, UrlJob
-from aragog.pipeline.routing import FETCH, QUEUE_OF, WEBHOOK, OutgoingMessage, Sender
+from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.pipeline.spool.reclaim import tokens_of
 from aragog.pipeline.spool.spool import Spool
 from aragog.pipeline.stages.webhooks import Delivery
@@ -30,7 +30,7 @@ Refused = Callable[[Iterable[str]], set[str]]
 """Those of the normalized URLs that were taken down: `UrlStore.takedowns.refused`."""
 
 PAGE = 200
-_WEBHOOKS = QUEUE_OF[WEBHOOK]
+_WEBHOOKS = Destination.WEBHOOK.queue
 
 
 @dataclass(slots=True)
@@ -128,7 +128,9 @@ class Purge:
         refused = self._refused({each.url for each in jobs})
         rest = tuple(replace(each, attempt=0) for each in jobs if each.url not in refused)
         if rest:
-            self._sender.send(OutgoingMessage(FETCH, FetchBatch(rest), priority=job.priority))
+            self._sender.send(
+                OutgoingMessage(Destination.FETCH, FetchBatch(rest), priority=job.priority)
+            )
 
     def _send_delivery(self, delivery: Delivery, job: JobInfo) -> None:
         named = [set(_urls(change)) for change in delivery.changes]
@@ -137,7 +139,9 @@ class Purge:
         rest = tuple(change for change, urls in pairs if refused.isdisjoint(urls))
         if rest:
             wait_ms = max(0, job.due_at_ms - job.created_at_ms)
-            self._sender.send(OutgoingMessage(WEBHOOK, replace(delivery, changes=rest), wait_ms))
+            self._sender.send(
+                OutgoingMessage(Destination.WEBHOOK, replace(delivery, changes=rest), wait_ms)
+            )
 
 
 def _message(job: JobInfo) -> Any:

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from aragog.bootstrap import connect
+from aragog.clock import Clock
 from aragog.pipeline.messages import FetchBatch, FetchResult, ResultBatch, RobotsBatch
-from aragog.pipeline.routing import FETCH, ROBOTS, OutgoingMessage
-from aragog.pipeline.services import Services
-from aragog.pipeline.stages.fetch import fetch_batch
-from aragog.pipeline.stages.robots import robots_batch
+from aragog.pipeline.pipeline import Pipeline
+from aragog.pipeline.routing import Destination, OutgoingMessage
+from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.robots.cache import RobotsCache
 from aragog.settings import FetchSettings, PolitenessSettings, Settings, StoreSettings
 from aragog.settings.sections import RedisSettings
 from tests.support.origin import Handler, Origin
@@ -27,11 +28,23 @@ NO_RULES = b"User-agent: *\nDisallow:\n"
 
 @dataclass
 class CrawlStand:
-    """One process's services and the origin that every host under `.test` leads to."""
+    """One process's pipeline and the origin that every host under `.test` leads to."""
 
-    services: Services
+    pipeline: Pipeline
     origin: Origin
     sent: Sent
+
+    @property
+    def clock(self) -> Clock:
+        return self.pipeline.robots.clock
+
+    @property
+    def limiter(self) -> Limiter:
+        return self.pipeline.robots.limiter
+
+    @property
+    def robots(self) -> RobotsCache:
+        return self.pipeline.robots.robots
 
     def url(self, host: str, path: str = "/") -> str:
         return f"http://{host}{path}"
@@ -39,16 +52,16 @@ class CrawlStand:
     def know_rules(self, *hosts: str, body: bytes = NO_RULES) -> None:
         """Have the rules of these hosts in the cache, as if fetched now."""
         for host in hosts:
-            now_ms = self.services.clock.now_ms()
-            self.services.robots.put(f"http://{host}", 200, body, now_ms)
+            now_ms = self.clock.now_ms()
+            self.robots.put(f"http://{host}", 200, body, now_ms)
 
     def step(self, send: OutgoingMessage) -> list[OutgoingMessage]:
         """Deliver one message; what it leads to."""
         wire = send.message.wire()
-        if send.task == FETCH:
-            return fetch_batch(FetchBatch.read(wire), self.services)
-        if send.task == ROBOTS:
-            return robots_batch(RobotsBatch.read(wire), self.services)
+        if send.destination == Destination.FETCH:
+            return self.pipeline.fetch.run(FetchBatch.read(wire))
+        if send.destination == Destination.ROBOTS:
+            return self.pipeline.robots.run(RobotsBatch.read(wire))
         return []
 
     def run(self, sends: Sequence[OutgoingMessage], *, limit_s: float) -> list[FetchResult]:
@@ -57,7 +70,7 @@ class CrawlStand:
 
         Ends when nothing is left to deliver. Raises AssertionError when that takes too long.
         """
-        clock, numbers = self.services.clock, itertools.count()
+        clock, numbers = self.clock, itertools.count()
         until_ms = clock.now_ms() + limit_s * 1000
         queue = [(clock.now_ms() + (send.delay_ms or 0), next(numbers), send) for send in sends]
         answers: list[FetchResult] = []
@@ -66,7 +79,7 @@ class CrawlStand:
             assert clock.now_ms() < until_ms, f"{len(queue)} messages are left"
             clock.sleep_s((at_ms - clock.now_ms()) / 1000)
             if isinstance(send.message, ResultBatch):
-                answers += send.message.answers
+                answers += send.message.results
             for one in self.step(send):
                 due_ms = clock.now_ms() + (one.delay_ms or 0)
                 heapq.heappush(queue, (due_ms, next(numbers), one))
@@ -99,5 +112,4 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
     yield make
     for stand in made:
         stand.origin.stop()
-        stand.services.limiter.close()
-        stand.services.close()
+        stand.pipeline.close()

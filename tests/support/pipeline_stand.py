@@ -1,10 +1,9 @@
-"""The stages' services over memory tables: a real Redis, a limiter, time that stands still."""
+"""The stages over memory tables: a real Redis, a limiter, time that stands still."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import pytest
 import redis
@@ -12,12 +11,16 @@ import redis
 from aragog.clock import ManualClock
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.messages import PageBatch, ResultBatch
 from aragog.pipeline.pages.run_marks import RunMarks
-from aragog.pipeline.routing import FETCH, OutgoingMessage
-from aragog.pipeline.services import Services
-from aragog.pipeline.site_blocks import SiteBlocks
+from aragog.pipeline.rescheduling import Rescheduling
+from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.stages.canonicalize import CanonicalizeStage
+from aragog.pipeline.stages.discovery import Discovery
 from aragog.pipeline.stages.enqueue import Enqueuer
+from aragog.pipeline.stages.refresh import RefreshStage, Tick
+from aragog.pipeline.stages.store import StoreStage
 from aragog.politeness.ratelimit.slots import DomainReport
 from aragog.politeness.robots.cache import CachedRules, RulesState
 from aragog.politeness.robots.rules import RobotsRules
@@ -46,7 +49,7 @@ class Sent:
         return [
             job["url"]
             for send in self.messages
-            if send.task == FETCH
+            if send.destination == Destination.FETCH
             for job in send.message.wire()["urls"]
         ]
 
@@ -82,17 +85,45 @@ class Rates:
 
 @dataclass
 class PipelineStand:
-    """Services and what is behind them."""
+    """What the stages are built of, and each stage over it."""
 
-    services: Services
-    store: UrlStore
+    settings: Settings
     clock: ManualClock
+    store: UrlStore
+    spool: Spool
+    in_flight: InFlightSet
+    counters: Counters
+    run_marks: RunMarks
+    enqueuer: Enqueuer
     sent: Sent
     rates: Rates
 
-    def with_settings(self, settings: Settings) -> None:
-        """The same under other settings."""
-        self.services = replace(self.services, settings=settings)
+    @property
+    def rescheduling(self) -> Rescheduling:
+        return Rescheduling(self.settings.pipeline, self.clock, self.counters)
+
+    @property
+    def discovery(self) -> Discovery:
+        return Discovery(self.enqueuer, self.store, self.settings)
+
+    def canonicalize(self, batch: ResultBatch) -> list[OutgoingMessage]:
+        stage = CanonicalizeStage(
+            self.spool, self.store, self.in_flight, self.run_marks,
+            self.discovery, self.rescheduling, self.settings,
+        )  # fmt: skip
+        return stage.run(batch)
+
+    def write(self, batch: PageBatch) -> list[OutgoingMessage]:
+        """The store stage."""
+        return StoreStage(
+            self.spool, self.store, self.in_flight, self.counters, self.rescheduling
+        ).run(batch)
+
+    def refresh(self) -> Tick:
+        return RefreshStage(
+            self.store.schedule, self.rates, self.rates, self.enqueuer,
+            self.counters, self.clock, self.settings,
+        ).run()  # fmt: skip
 
 
 @pytest.fixture
@@ -101,22 +132,20 @@ def pipeline_stand(redis_client: redis.Redis) -> PipelineStand:
     clock = ManualClock(NOW_MS)
     settings = Settings()
     store = UrlStore(MemoryTables(clock), MemoryContent(), settings.store, clock, settings.refresh)
-    in_flight, counts = InFlightSet(redis_client, prefix="t:"), Counters(redis_client, prefix="t:")
-    sent, rates = Sent(), Rates()
-    absent: dict[str, Any] = {each.name: None for each in fields(Services)}
-    given: dict[str, Any] = {
-        "settings": settings,
-        "clock": clock,
-        "spool": Spool(redis_client, prefix="t:"),
-        "run_marks": RunMarks(redis_client, prefix="t:", ttl_s=3600),
-        "in_flight": in_flight,
-        "counters": counts,
-        "sender": sent,
-        "enqueuer": Enqueuer(in_flight, sent, counts, batch_size=25),
-        "limiter": rates,
-        "robots": rates,
-        "store": store,
-        "blocks": SiteBlocks(redis_client, prefix="t:"),
-    }
-    services = Services(**{**absent, **given})
-    return PipelineStand(services, store, clock, sent, rates)
+    in_flight, counters = (
+        InFlightSet(redis_client, prefix="t:"),
+        Counters(redis_client, prefix="t:"),
+    )
+    sent = Sent()
+    return PipelineStand(
+        settings=settings,
+        clock=clock,
+        store=store,
+        spool=Spool(redis_client, prefix="t:"),
+        in_flight=in_flight,
+        counters=counters,
+        run_marks=RunMarks(redis_client, prefix="t:", ttl_s=3600),
+        enqueuer=Enqueuer(in_flight, sent, counters, batch_size=25),
+        sent=sent,
+        rates=Rates(),
+    )

@@ -10,7 +10,7 @@ from aragog.bootstrap import redis_client
 from aragog.cli.doctor.finding import Finding, Patient
 from aragog.pinlater.brokers import celery_settings
 from aragog.pipeline.counters import Counters
-from aragog.pipeline.routing import QUEUES
+from aragog.pipeline.routing import Queue
 
 REPLY_WITHIN_S = 2.0
 
@@ -31,7 +31,7 @@ def check_workers(patient: Patient) -> Iterator[Finding]:
     finally:
         app.close()
     served = {queue["name"] for queues in found.values() for queue in queues}
-    missing = [queue for queue in QUEUES if queue not in served]
+    missing = [queue for queue in tuple(Queue) if queue not in served]
     if missing:
         text = (
             f"none answers for {', '.join(missing)}: start `celery -A workers.app worker -Q "

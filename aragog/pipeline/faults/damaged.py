@@ -9,17 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from aragog.errors import StoreDamaged
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.rescheduling import in_time
-from aragog.pipeline.routing import OutgoingMessage
-from aragog.pipeline.services import Services
+from aragog.pipeline.rescheduling import Delayed, from_the_start
 
 WAIT_MS = 600_000
 
 T = TypeVar("T")
+
+
+class Shards(Protocol):
+    """A store that may have damaged files (`UrlStore`)."""
+
+    def serves(self, url: str) -> bool:
+        """False: the rows of the URL lie in a damaged file."""
 
 
 def apart(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]:
@@ -40,24 +45,17 @@ def apart(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]:
     return []
 
 
-def split(jobs: Sequence[UrlJob], services: Services) -> tuple[list[UrlJob], list[UrlJob]]:
+def split(jobs: Sequence[UrlJob], store: Shards) -> tuple[list[UrlJob], list[UrlJob]]:
     """The jobs whose pages can be written, and those that must wait for a repair."""
-    stuck = {job.url for job in jobs if not services.store.serves(job.url)}
+    stuck = {job.url for job in jobs if not store.serves(job.url)}
     return (
         [job for job in jobs if job.url not in stuck],
         [job for job in jobs if job.url in stuck],
     )
 
 
-def postponed(jobs: Iterable[UrlJob], *, fetched: bool = False) -> list[tuple[UrlJob, int]]:
-    """Each job and how long (ms) it waits; a `fetched` one comes back from its first URL on."""
-    back = (replace(job, slot_at_ms=None) for job in jobs)
+def postponed(jobs: Iterable[UrlJob], *, fetched: bool = False) -> list[Delayed]:
+    """The jobs with their wait; a `fetched` one comes back from its first URL on."""
     if fetched:
-        back = (replace(job, target=None, hops=(), refresh=True) for job in back)
-    return [(job, WAIT_MS) for job in back]
-
-
-def messages(later: Iterable[tuple[UrlJob, int]], services: Services) -> list[OutgoingMessage]:
-    """The messages of postponed jobs."""
-    size = services.settings.pipeline.batch_size
-    return in_time(later, batch_size=size, span_ms=1)
+        return [(replace(from_the_start(job), refresh=True), WAIT_MS) for job in jobs]
+    return [(replace(job, slot_at_ms=None), WAIT_MS) for job in jobs]

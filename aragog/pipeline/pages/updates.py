@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from aragog.errors import InvalidMessage
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.pages.links import Link
 from aragog.pipeline.messages import FetchResult
 from aragog.pipeline.pages.analysis import PageAnalysis
@@ -84,7 +85,7 @@ def failure_write(result: FetchResult, settings: Settings) -> PageUpdate:
             fetched_at_ms=result.fetched_at_ms,
             facts={n: v for n, v in facts(result).items() if n not in _OF_A_PAGE},
             seen=seen_of(result, settings),
-            gone=result.kind == "Gone" and result.status in (404, 410),
+            gone=result.outcome is OutcomeKind.GONE and result.status in (404, 410),
         )
     )
 
@@ -93,7 +94,7 @@ def facts(result: FetchResult) -> dict[str, Any]:
     """What the fetch was like."""
     headers = {name.lower(): value for name, value in reversed(result.headers)}
     found: dict[str, Any] = {
-        "outcome": result.kind,
+        "outcome": result.outcome.value,
         "status": result.status,
         "why": result.why,
         "fetched_at_ms": result.fetched_at_ms,
@@ -106,7 +107,7 @@ def facts(result: FetchResult) -> dict[str, Any]:
         "final_url": result.final_url,
         "attempts": result.job.attempt + 1,
     }
-    if result.kind in ("Fetched", "NotModified"):
+    if result.outcome in (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED):
         found |= {
             n: headers.get(h) for n, h in (("etag", "etag"), ("last_modified", "last-modified"))
         }
@@ -135,11 +136,11 @@ def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = 
     """What the refresh schedule makes of a fetch."""
     headers = {name.lower(): value for name, value in reversed(result.headers)}
     expiry_ms = None
-    if result.kind == "Refused":
+    if result.outcome is OutcomeKind.REFUSED:
         # The same rules would refuse it again; newer ones are known by then.
         expiry_ms = result.fetched_at_ms + int(settings.politeness.robots_fresh_s * 1000)
     return Seen(
-        outcome=result.kind,
+        outcome=result.outcome.value,
         fetched_at_ms=result.fetched_at_ms,
         page_type=page_type,
         body_hash=result.body_hash,

@@ -16,7 +16,7 @@ import orjson
 
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import JobInfo, JobState
-from aragog.pipeline.routing import CANONICALIZE, QUEUE_OF, STORE
+from aragog.pipeline.routing import Destination
 from aragog.pipeline.spool.spool import Spool
 
 # A body is put before its message is sent, and read by each stage when it begins.
@@ -24,8 +24,8 @@ IDLE_S = 300.0
 STEP = 1000
 # In this order a message that goes from one to the other meanwhile is seen in one of them.
 _WHERE = tuple(
-    (QUEUE_OF[task], state)
-    for task in (CANONICALIZE, STORE)
+    (destination.queue, state)
+    for destination in (Destination.CANONICALIZE, Destination.STORE)
     for state in (JobState.PENDING, JobState.RUNNING, JobState.PENDING)
 )
 

@@ -2,7 +2,7 @@
 Room in the spool, as a fetch meets it: who may fetch, and where bodies go while there is none.
 
 On `pinlater://` workers claim no fetches while the spool is closed (`claim_limit`). On other
-brokers a task waits instead (`reopened`), which holds back what is behind it.
+brokers a task waits instead (`SpoolRoom.reopened`), which delays the messages behind it.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TypeVar
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import SpoolUnavailable, TransientError
 from aragog.pipeline.admission import Admission
-from aragog.pipeline.services import Services
-from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.ports import BoundedBodyStore
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -34,7 +34,7 @@ FRESH_S = 0.1
 
 
 def claim_limit(
-    spool: Spool, memory: Admission | None = None, clock: Clock | None = None
+    spool: BoundedBodyStore, memory: Admission | None = None, clock: Clock | None = None
 ) -> Callable[[], int]:
     """
     For `aragog.pinlater.gates`: the least urgent priority that may be claimed now, -1 for none.
@@ -59,7 +59,7 @@ def claim_limit(
     return limit
 
 
-def _limit(spool: Spool, memory: Admission | None = None) -> int:
+def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> int:
     try:
         state = spool.state()
         share = max(memory.shares().values()) if memory else 0.0
@@ -72,58 +72,68 @@ def _limit(spool: Spool, memory: Admission | None = None) -> int:
     return URGENT if state.closed else ALL
 
 
-def reopened(priority: int, services: Services) -> bool:
-    """Wait until a fetch of this priority may begin; False: not within `PATIENCE_S`."""
-    return bool(_patiently(lambda: priority <= _limit(services.spool) or None, services))
-
-
-@contextmanager
-def room_for(count: int, services: Services) -> Iterator[str | None]:
+@dataclass(frozen=True, slots=True)
+class SpoolRoom:
     """
-    A reservation for so many bodies, given back at the end; None: no room within `PATIENCE_S`.
+    Room for the bodies of fetches; waits for it up to `PATIENCE_S`.
 
-    Raises:
-        SpoolUnavailable: Redis does not answer, or its memory is full.
+    Args:
+        spool: takes the bodies.
+        clock: for waiting.
+        gated: fetches are not claimed while the spool is closed, so that no task has to wait.
     """
-    spool = services.spool
-    reservation = _patiently(lambda: spool.reserve(count), services) if count else ""
-    try:
-        yield reservation
-    finally:
-        if reservation:
-            with suppress(SpoolUnavailable):  # the sweep finds it
-                spool.free([reservation])
 
+    spool: BoundedBodyStore
+    clock: Clock
+    gated: bool = True
 
-def put_when_room(blobs: Sequence[bytes], reservation: str, services: Services) -> list[str | None]:
-    """
-    Tokens of bodies, in order; None for one that found no room within `PATIENCE_S`.
+    def reopened(self, priority: int) -> bool:
+        """Wait until a fetch of this priority may begin; False: not within `PATIENCE_S`."""
+        if self.gated:
+            return True
+        return bool(self._patiently(lambda: priority <= _limit(self.spool) or None))
 
-    Raises:
-        SpoolUnavailable: Redis does not answer, or its memory is full.
-    """
-    spool = services.spool
-    together = spool.offer_many(blobs, reservation)
-    if together is not None:
-        return list(together)
-    # Larger than bodies used to be.
-    spool.free([reservation] if reservation else [])
-    tokens: list[str | None] = []
-    for blob in blobs:
-        lost = None in tokens
-        one = spool.offer_many([blob]) if lost else _patiently(_offer(spool, blob), services)
-        tokens.append(one[0] if one else None)
-    return tokens
+    @contextmanager
+    def reserved(self, count: int) -> Iterator[str | None]:
+        """
+        A reservation for so many bodies, given back at the end; None: no room within `PATIENCE_S`.
 
+        Raises:
+            SpoolUnavailable: Redis does not answer, or its memory is full.
+        """
+        reservation = self._patiently(lambda: self.spool.reserve(count)) if count else ""
+        try:
+            yield reservation
+        finally:
+            if reservation:
+                with suppress(SpoolUnavailable):  # the sweep finds it
+                    self.spool.free([reservation])
 
-def _offer(spool: Spool, blob: bytes) -> Callable[[], list[str] | None]:
-    return lambda: spool.offer_many([blob])
+    def put(self, blobs: Sequence[bytes], reservation: str) -> list[str | None]:
+        """
+        Tokens of bodies, in order; None for one that found no room within `PATIENCE_S`.
 
+        Raises:
+            SpoolUnavailable: Redis does not answer, or its memory is full.
+        """
+        together = self.spool.offer_many(blobs, reservation)
+        if together is not None:
+            return list(together)
+        # Larger than bodies used to be.
+        self.spool.free([reservation] if reservation else [])
+        tokens: list[str | None] = []
+        for blob in blobs:
+            offer = self._offer(blob)
+            one = offer() if None in tokens else self._patiently(offer)
+            tokens.append(one[0] if one else None)
+        return tokens
 
-def _patiently(ask: Callable[[], T | None], services: Services) -> T | None:
-    """The answer, as soon as there is one; None after `PATIENCE_S`."""
-    clock = services.clock
-    until_s = clock.monotonic_s() + PATIENCE_S
-    while (found := ask()) is None and clock.monotonic_s() < until_s:
-        clock.sleep_s(LOOK_EVERY_S)
-    return found
+    def _offer(self, blob: bytes) -> Callable[[], list[str] | None]:
+        return lambda: self.spool.offer_many([blob])
+
+    def _patiently(self, ask: Callable[[], T | None]) -> T | None:
+        """The first result that is not None; None after `PATIENCE_S`."""
+        until_s = self.clock.monotonic_s() + PATIENCE_S
+        while (result := ask()) is None and self.clock.monotonic_s() < until_s:
+            self.clock.sleep_s(LOOK_EVERY_S)
+        return result

@@ -23,7 +23,7 @@ from aragog.pipeline.admission import Admission
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.lanes import Lanes, behind
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
-from aragog.pipeline.routing import FETCH, OutgoingMessage, Sender
+from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.site_rules import other_spelling
 from aragog.settings import PolitenessSettings
@@ -165,7 +165,7 @@ class Enqueuer:
         ]
         delay_ms = _delay_ms(wanted.run_after_ms)
         return [
-            OutgoingMessage(FETCH, batch, delay_ms, priority)
+            OutgoingMessage(Destination.FETCH, batch, delay_ms, priority)
             for batch in into_batches(jobs, self._bundle_size)
         ]
 

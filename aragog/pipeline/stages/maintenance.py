@@ -1,55 +1,59 @@
-"""House-keeping, each step safe to repeat and to run beside itself."""
+"""Housekeeping. Each step is safe to repeat and to run beside itself."""
 
 from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from dataclasses import dataclass
 
 from aragog.errors import StoreDamaged
-from aragog.pipeline.services import Services
+from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.site_blocks import SiteBlocks
 from aragog.pipeline.spool import reclaim
+from aragog.pipeline.spool.spool import Spool
+from aragog.settings import Settings
+from aragog.urlstore.store import UrlStore
 
 log = logging.getLogger(__name__)
 
-# Journal rows one task folds; the rest waits for the next tick.
-FOLD_ROWS = 1000
+# Journal rows that one run compacts; the rest waits for the next run.
+COMPACTED_ROWS = 1000
 
 
-def compact_links(services: Services) -> None:
-    """Fold a stretch of the link journal into the inlinks' posting lists."""
-    with suppress(StoreDamaged):  # told when the file was set aside; the journal keeps all
-        services.store.maintenance.compact_links(FOLD_ROWS)
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """What has to be done from time to time."""
 
+    store: UrlStore
+    in_flight: InFlightSet
+    blocks: SiteBlocks
+    spool: Spool
+    waiting: reclaim.Waiting | None
+    """What waits on the broker, where it can be asked: on `pinlater://`."""
+    settings: Settings
 
-def sweep(services: Services) -> None:
-    """Drop notes of URLs whose messages were lost with a server, so that they may come again."""
-    dropped = services.in_flight.sweep()
-    if dropped:
-        log.warning("%d URLs had waited for two days and were let go", dropped)
+    def compact_links(self) -> None:
+        """Compact a stretch of the link journal into the posting lists of inlinks."""
+        with suppress(StoreDamaged):  # logged when the file was set aside; the journal keeps all
+            self.store.maintenance.compact_links(COMPACTED_ROWS)
 
+    def sweep_in_flight(self) -> None:
+        """Drop notes of URLs whose messages were lost with a server: they may be enqueued again."""
+        dropped = self.in_flight.sweep()
+        if dropped:
+            log.warning("%d URLs were in flight for two days and were dropped", dropped)
 
-def share_takedowns(services: Services) -> None:
-    """Tell producers which hosts and domains were taken down, by the store."""
-    services.blocks.replace(services.store.takedowns.sites())
+    def share_takedowns(self) -> None:
+        """Copy the hosts and domains that were taken down to where producers look."""
+        self.blocks.replace(self.store.takedowns.sites())
 
+    def sweep_spool(self) -> None:
+        """Free bodies that no message names."""
+        idle_s = self.settings.pipeline.spool_ttl_s
+        freed = reclaim.sweep(self.spool, self.waiting, idle_s=idle_s)
+        if freed:
+            log.warning("%d bodies in the spool were named by no message and were freed", freed)
 
-def sweep_spool(services: Services) -> None:
-    """Free bodies that no message names any more."""
-    freed = reclaim.sweep(
-        services.spool, services.waiting_jobs, idle_s=services.settings.pipeline.spool_ttl_s
-    )
-    if freed:
-        log.warning("%d bodies in the spool belonged to nobody and were freed", freed)
-
-
-def sweep_changes(services: Services) -> None:
-    """Let go of changes that have been in the feed long enough."""
-    services.store.feed.sweep(services.settings.refresh.changes_kept_s)
-
-
-def overrides(services: Services) -> None:
-    """Read the overrides file again if it has changed; a bad one is told and the last one kept."""
-    services.counters.note_tick()
-    services.overrides.table()
-    if services.overrides.problem:
-        log.warning("overrides: %s", services.overrides.problem)
+    def sweep_changes(self) -> None:
+        """Delete changes that have been in the feed for `refresh.changes_kept_s`."""
+        self.store.feed.sweep(self.settings.refresh.changes_kept_s)

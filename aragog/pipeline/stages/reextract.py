@@ -88,6 +88,19 @@ def _outdated(store: UrlStore, urls: Sequence[str]) -> Iterator[str]:
             yield url
 
 
+@dataclass(frozen=True, slots=True)
+class ReextractStage:
+    """Extracts the fields of stored pages again."""
+
+    store: UrlStore
+    marks: RunMarks
+    limits: PipelineSettings
+
+    def run(self, batch: ReextractBatch) -> Counter[str]:
+        """See `reextract_batch`."""
+        return reextract_batch(batch, self.store, limits=self.limits, marks=self.marks)
+
+
 def reextract_batch(
     batch: ReextractBatch,
     store: UrlStore,

@@ -19,12 +19,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from aragog.clock import Clock
+from aragog.pipeline.counters import Counters
 from aragog.pipeline.messages import PRIORITY_REFRESH
-from aragog.pipeline.services import Services
-from aragog.pipeline.stages.enqueue import EnqueueOptions
+from aragog.pipeline.stages.enqueue import EnqueueOptions, Enqueuer
+from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.robots.cache import RobotsCache
+from aragog.settings import Settings
 from aragog.urls.domain import origin
 from aragog.urlstore.records import Due
 from aragog.urlstore.schedule.crawl_budget import ration
+from aragog.urlstore.schedule.schedule import Schedule
 
 # Longer than a fetch takes from queue to store on a healthy system; the row is written anew then.
 CLAIM_S = 900.0
@@ -50,33 +55,6 @@ class Tick:
     """How late the oldest was."""
 
 
-def enqueue_due(services: Services) -> Tick:
-    """Enqueue what is due; nothing when another beat has just done so."""
-    now_ms = services.clock.now_ms()
-    passed_s = services.store.schedule.take_tick(TICK, now_ms, TICK_S * _EARLY_S)
-    if passed_s is None:
-        return Tick()
-    passed_s = min(passed_s, _LONGEST_TICK_S)
-    oldest_ms = services.store.schedule.oldest_due_ms(now_ms)
-    if oldest_ms is None:
-        return Tick()
-    settings = services.settings.refresh
-    upto_ms = horizon_ms(oldest_ms, now_ms, tick_s=passed_s, smooth_s=settings.smooth_s)
-    due: list[Due] = []
-    for _ in range(_STEPS):
-        claimed = services.store.schedule.claim_due(
-            now_ms, settings.batch, CLAIM_S, upto_ms=upto_ms
-        )
-        due += claimed
-        if not claimed:
-            break
-    now, later = within_rates(due, services, now_ms=now_ms, tick_s=passed_s)
-    services.store.schedule.postpone(later)
-    wanted = EnqueueOptions(refresh=True, priority=PRIORITY_REFRESH)
-    enqueued = sum(1 for _ in services.enqueuer.enqueue([one.url for one in now], wanted))
-    return Tick(enqueued, len(later), now_ms - oldest_ms)
-
-
 def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -> int:
     """
     Up to which instant of the schedule a tick goes: now, unless much is late.
@@ -91,51 +69,93 @@ def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -
     return min(now_ms, oldest_ms + int(tick_ms * (1 + lag_ms / (smooth_s * 1000))))
 
 
-def within_rates(
-    due: Sequence[Due], services: Services, *, now_ms: int, tick_s: float
-) -> tuple[list[Due], list[tuple[Due, int]]]:
-    """What may go now, and what is put off until when: no domain is asked more than its share."""
-    by_domain: dict[str, list[Due]] = defaultdict(list)
-    for one in due:
-        by_domain[services.limiter.key_for(one.url)].append(one)
-    rates = _rates(by_domain, services, tick_s)
-    budgets = services.store.schedule.budgets(list(by_domain))
-    now: list[Due] = []
-    later: list[tuple[Due, int]] = []
-    changed = {}
-    for key, its in by_domain.items():
-        done = ration(its, budgets[key], rate_per_s=rates[key], now_ms=now_ms, tick_s=tick_s)
-        now += done.go
-        later += done.later
-        if done.budget is not budgets[key]:
-            changed[key] = done.budget
-    services.store.schedule.keep_budgets(changed)
-    return now, later
+@dataclass(frozen=True, slots=True)
+class RefreshStage:
+    """Enqueues URLs that are due, within the rates of their domains."""
 
+    schedule: Schedule
+    limiter: Limiter
+    robots: RobotsCache
+    enqueuer: Enqueuer
+    counters: Counters
+    clock: Clock
+    settings: Settings
 
-def _rates(
-    by_domain: Mapping[str, Sequence[Due]], services: Services, tick_s: float
-) -> dict[str, float]:
-    """Refreshes a second that each domain may be asked."""
-    limiter, share = services.limiter, services.settings.refresh.domain_share
-    reports = limiter.describe(list(by_domain)) if by_domain else {}
-    delays = _crawl_delays(by_domain, services)
-    rates = {}
-    for key, report in reports.items():
-        qps = report.qps
-        if key in delays:
-            qps = min(qps, 1e6 / (limiter.interval_us(key, delays[key]) * report.backoff_factor))
-        busy = report.backlog_ms > tick_s * 1000
-        rates[key] = max(qps * share * (_BUSY_SHARE if busy else 1.0), 1e-4)
-    return rates
+    def run(self) -> Tick:
+        """Enqueue what is due; nothing when another beat has just done so."""
+        self.counters.note_tick()
+        now_ms = self.clock.now_ms()
+        passed_s = self.schedule.take_tick(TICK, now_ms, TICK_S * _EARLY_S)
+        if passed_s is None:
+            return Tick()
+        passed_s = min(passed_s, _LONGEST_TICK_S)
+        oldest_ms = self.schedule.oldest_due_ms(now_ms)
+        if oldest_ms is None:
+            return Tick()
+        smooth_s = self.settings.refresh.smooth_s
+        upto_ms = horizon_ms(oldest_ms, now_ms, tick_s=passed_s, smooth_s=smooth_s)
+        due = self._claimed(now_ms, upto_ms)
+        now, later = self._within_rates(due, now_ms=now_ms, tick_s=passed_s)
+        self.schedule.postpone(later)
+        options = EnqueueOptions(refresh=True, priority=PRIORITY_REFRESH)
+        enqueued = sum(1 for _ in self.enqueuer.enqueue([one.url for one in now], options))
+        return Tick(enqueued, len(later), now_ms - oldest_ms)
 
+    def _claimed(self, now_ms: int, upto_ms: int) -> list[Due]:
+        due: list[Due] = []
+        for _ in range(_STEPS):
+            size = self.settings.refresh.batch
+            claimed = self.schedule.claim_due(now_ms, size, CLAIM_S, upto_ms=upto_ms)
+            due += claimed
+            if not claimed:
+                break
+        return due
 
-def _crawl_delays(by_domain: Mapping[str, Sequence[Due]], services: Services) -> dict[str, float]:
-    """Of domains with more than one URL, what the robots rules of the first one's origin ask."""
-    origins = {key: origin(its[0].url) for key, its in by_domain.items() if len(its) > 1}
-    found = services.robots.get_many(origins.values()) if origins else {}
-    agent = services.settings.fetch.user_agent
-    asked = {
-        key: rules.crawl_delay_s(agent) for key, of in origins.items() if (rules := found[of].rules)
-    }
-    return {key: delay_s for key, delay_s in asked.items() if delay_s}
+    def _within_rates(
+        self, due: Sequence[Due], *, now_ms: int, tick_s: float
+    ) -> tuple[list[Due], list[tuple[Due, int]]]:
+        """What goes now, and what is postponed until when: no domain gets more than its share."""
+        by_domain: dict[str, list[Due]] = defaultdict(list)
+        for one in due:
+            by_domain[self.limiter.key_for(one.url)].append(one)
+        rates = self._rates(by_domain, tick_s)
+        budgets = self.schedule.budgets(list(by_domain))
+        now: list[Due] = []
+        later: list[tuple[Due, int]] = []
+        changed = {}
+        for key, its in by_domain.items():
+            done = ration(its, budgets[key], rate_per_s=rates[key], now_ms=now_ms, tick_s=tick_s)
+            now += done.go
+            later += done.later
+            if done.budget is not budgets[key]:
+                changed[key] = done.budget
+        self.schedule.keep_budgets(changed)
+        return now, later
+
+    def _rates(self, by_domain: Mapping[str, Sequence[Due]], tick_s: float) -> dict[str, float]:
+        """Refreshes a second that each domain may be asked."""
+        limiter, share = self.limiter, self.settings.refresh.domain_share
+        reports = limiter.describe(list(by_domain)) if by_domain else {}
+        delays = self._crawl_delays(by_domain)
+        rates = {}
+        for key, report in reports.items():
+            qps = report.qps
+            if key in delays:
+                qps = min(
+                    qps, 1e6 / (limiter.interval_us(key, delays[key]) * report.backoff_factor)
+                )
+            busy = report.backlog_ms > tick_s * 1000
+            rates[key] = max(qps * share * (_BUSY_SHARE if busy else 1.0), 1e-4)
+        return rates
+
+    def _crawl_delays(self, by_domain: Mapping[str, Sequence[Due]]) -> dict[str, float]:
+        """Of domains with more than one URL, the Crawl-delay of the first URL's origin."""
+        origins = {key: origin(its[0].url) for key, its in by_domain.items() if len(its) > 1}
+        cached = self.robots.get_many(origins.values()) if origins else {}
+        agent = self.settings.fetch.user_agent
+        asked = {
+            key: rules.crawl_delay_s(agent)
+            for key, of in origins.items()
+            if (rules := cached[of].rules)
+        }
+        return {key: delay_s for key, delay_s in asked.items() if delay_s}

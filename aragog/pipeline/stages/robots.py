@@ -8,8 +8,12 @@ an origin (a claim in the cache that runs out by itself).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
+from aragog.clock import Clock
+from aragog.fetcher.admission import Gate
 from aragog.fetcher.outcome import (
     Blocked,
     Fetched,
@@ -22,10 +26,12 @@ from aragog.fetcher.outcome import (
 from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchBatch, RobotsBatch
 from aragog.pipeline.polite_gate import ROBOTS_PATH, RobotsGate
-from aragog.pipeline.routing import FETCH, ROBOTS, OutgoingMessage, most_urgent
-from aragog.pipeline.services import Services
+from aragog.pipeline.ports import CounterSink
+from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
-from aragog.politeness.robots.cache import RulesState
+from aragog.politeness.robots.cache import RobotsCache, RulesState
+from aragog.settings import Settings
 from aragog.urls.domain import origin
 
 # Another task is asking the origin right now; rules usually come within half a second.
@@ -45,98 +51,146 @@ class _Wait(NamedTuple):
     slot_at_ms: int | None = None
 
 
-def robots_batch(batch: RobotsBatch, services: Services) -> list[OutgoingMessage]:
-    """
-    What is to be sent once the origins' rules are known, or known to be unreachable.
+class RobotsFetcher(Protocol):
+    """Fetches one robots.txt (`aragog.fetcher.fetcher.Fetcher`)."""
 
-    Raises:
-        TransientError: Redis did not answer; the batch runs again.
-    """
-    found = services.robots.get_many(batch.origins)
-    wanted = [o for o, of in found.items() if batch.claimed or of.state is not RulesState.FRESH]
-    claimed = wanted if batch.claimed else services.robots.claim_refresh(wanted)
-    near, later = _slots(claimed, batch.slots, services)
-    futures = [(o, services.pool.submit(_ask, o, slot, services)) for o, slot in near]
-    for asked, future in futures:
-        outcome = future.result()
-        if isinstance(outcome, Redirected) and not outcome.hops:
-            # Nothing was asked: its slot had passed, and the next one is far.
-            later[asked] = _Wait(0, outcome.retry_at_ms)
-        else:
-            _remember(asked, outcome, services)
-    services.counters.add({counters.ROBOTS: len(near)})
-    later = {of: _from_now(of, wait, services) for of, wait in later.items()}
-    services.robots.hold_refresh({o: w.wait_ms for o, w in later.items() if w.slot_at_ms})
-    services.robots.release_refresh([o for o, wait in later.items() if not wait.slot_at_ms])
-    elsewhere = [o for o in wanted if o not in claimed and found[o].rules is None]
-    for of, wait_ms in services.robots.refresh_in_ms(elsewhere).items():
-        later[of] = _Wait(wait_ms + ASK_AGAIN_MS)
-    return _onward(batch, later, services)
+    def fetch(self, url: str, *, gate: Gate) -> Outcome:
+        """The outcome; blocks for one fetch deadline at most."""
 
 
-def _from_now(of: str, wait: _Wait, services: Services) -> _Wait:
-    """The wait until a reserved slot, now that the origins before it have taken their time."""
-    if wait.slot_at_ms is None:
-        return wait
-    limiter = services.limiter
-    return wait._replace(wait_ms=limiter.wait_ms(limiter.key_for(of + "/"), wait.slot_at_ms))
+@dataclass(frozen=True, slots=True)
+class RobotsStage:
+    """Brings the rules of origins into the robots cache."""
+
+    robots: RobotsCache
+    limiter: Limiter
+    fetcher: RobotsFetcher
+    pool: Executor
+    counters: CounterSink
+    clock: Clock
+    settings: Settings
+
+    def run(self, batch: RobotsBatch) -> list[OutgoingMessage]:
+        """
+        The messages to send once the origins' rules are known, or known to be unreachable.
+
+        Raises:
+            TransientError: Redis did not answer; the batch runs again.
+        """
+        cached = self.robots.get_many(batch.origins)
+        wanted = [o for o, of in cached.items() if batch.claimed or of.state != RulesState.FRESH]
+        claimed = wanted if batch.claimed else self.robots.claim_refresh(wanted)
+        near, later = self._slots(claimed, batch.slots)
+        later |= self._fetch(near)
+        self.counters.add({counters.ROBOTS: len(near)})
+        later = {of: self._from_now(of, wait) for of, wait in later.items()}
+        self.robots.hold_refresh({o: w.wait_ms for o, w in later.items() if w.slot_at_ms})
+        self.robots.release_refresh([o for o, wait in later.items() if not wait.slot_at_ms])
+        elsewhere = [o for o in wanted if o not in claimed and cached[o].rules is None]
+        for of, wait_ms in self.robots.refresh_in_ms(elsewhere).items():
+            later[of] = _Wait(wait_ms + ASK_AGAIN_MS)
+        return onward(batch, later, self.settings.politeness.wait_inline_ms)
+
+    def _fetch(self, near: Sequence[tuple[str, Slot]]) -> dict[str, _Wait]:
+        """Fetch side by side, and keep the rules; the waits of origins that were not asked."""
+        later = {}
+        futures = [(of, self.pool.submit(self._ask, of, slot)) for of, slot in near]
+        for of, future in futures:
+            outcome = future.result()
+            if isinstance(outcome, Redirected) and not outcome.hops:
+                # No request was sent: the slot had passed, and the next one is far.
+                later[of] = _Wait(0, outcome.retry_at_ms)
+            else:
+                self._keep(of, outcome)
+        return later
+
+    def _from_now(self, of: str, wait: _Wait) -> _Wait:
+        """The wait until a reserved slot, now that the origins before it have taken their time."""
+        if wait.slot_at_ms is None:
+            return wait
+        key = self.limiter.key_for(of + "/")
+        return wait._replace(wait_ms=self.limiter.wait_ms(key, wait.slot_at_ms))
+
+    def _slots(
+        self, origins: Sequence[str], reserved: Mapping[str, int]
+    ) -> tuple[list[tuple[str, Slot]], dict[str, _Wait]]:
+        """Origins that may be asked within this task, and when the others may be."""
+        limiter = self.limiter
+        keys = {of: limiter.key_for(of + "/") for of in origins}
+        # A reserved slot is kept even when its message comes late: its permit decides.
+        slots: dict[str, Slot | RateExceeded] = {
+            of: limiter.resume(keys[of], reserved[of]) for of in origins if of in reserved
+        }
+        new = [of for of in origins if of not in reserved]
+        slots |= zip(new, limiter.reserve([SlotRequest(keys[of]) for of in new]), strict=True)
+        near: list[tuple[str, Slot]] = []
+        later: dict[str, _Wait] = {}
+        for of, slot in slots.items():
+            if isinstance(slot, RateExceeded):
+                later[of] = _Wait(limiter.wait_ms(slot.key, slot.free_at_ms))
+            elif slot.wait_ms > self.settings.politeness.wait_inline_ms:
+                later[of] = _Wait(slot.wait_ms, slot.at_ms)
+            else:
+                near.append((of, slot))
+        return near, later
+
+    def _ask(self, of: str, slot: Slot) -> Outcome:
+        rest_s = self.settings.pipeline.retry_first_s
+        with RobotsGate(self.limiter, slot, rest_s) as gate:
+            return self.fetcher.fetch(of + ROBOTS_PATH, gate=gate)
+
+    def _keep(self, of: str, outcome: Outcome) -> None:
+        """Give the cache the outcome as a status: what that means is in RFC 9309, 2.3.1."""
+        body = outcome.body if isinstance(outcome, Fetched) else b""
+        self.robots.put(of, status_of(outcome), body, outcome.fetched_at_ms)
+
+    def expiring(self, *, step: int = 500, most: int = 100_000) -> Iterator[list[OutgoingMessage]]:
+        """
+        Background refreshes of rules that are in use and about to be a day old, soonest first.
+
+        Yields the messages of `step` origins at a time, so that memory stays bounded; `most` bounds
+        one run. Claims are held for `REFRESH_HOLD_MS`: a backlog of refreshes is not sent twice.
+        """
+        soon_ms = self.clock.now_ms() + 600_000
+        size = self.settings.pipeline.batch_size
+        for _ in range(0, most, step):
+            due = self.robots.expiring(soon_ms, step)
+            origins = self.robots.claim_refresh(due)
+            self.robots.hold_refresh(dict.fromkeys(origins, REFRESH_HOLD_MS))
+            groups = [origins[i : i + size] for i in range(0, len(origins), size)]
+            yield [
+                OutgoingMessage(
+                    Destination.ROBOTS,
+                    RobotsBatch(tuple(group), claimed=True),
+                    priority=PRIORITY_BACKGROUND,
+                )
+                for group in groups
+            ]
+            if len(due) < step:
+                return
 
 
-def _slots(
-    origins: Sequence[str], reserved: Mapping[str, int], services: Services
-) -> tuple[list[tuple[str, Slot]], dict[str, _Wait]]:
-    """Origins that may be asked within this task, and when the others may be."""
-    limiter, inline_ms = services.limiter, services.settings.politeness.wait_inline_ms
-    keys = {of: limiter.key_for(of + "/") for of in origins}
-    # A reserved slot is kept even when its message comes late: the door of the domain decides.
-    slots: dict[str, Slot | RateExceeded] = {
-        of: limiter.resume(keys[of], reserved[of]) for of in origins if of in reserved
-    }
-    new = [of for of in origins if of not in reserved]
-    slots |= zip(new, limiter.reserve([SlotRequest(keys[of]) for of in new]), strict=True)
-    near: list[tuple[str, Slot]] = []
-    later: dict[str, _Wait] = {}
-    for of, slot in slots.items():
-        if isinstance(slot, RateExceeded):
-            later[of] = _Wait(limiter.wait_ms(slot.key, slot.free_at_ms))
-        elif slot.wait_ms > inline_ms:
-            later[of] = _Wait(slot.wait_ms, slot.at_ms)
-        else:
-            near.append((of, slot))
-    return near, later
-
-
-def _ask(of: str, slot: Slot, services: Services) -> Outcome:
-    with RobotsGate(services, slot) as gate:
-        return services.robots_fetcher.fetch(of + ROBOTS_PATH, gate=gate)
-
-
-def _remember(of: str, outcome: Outcome, services: Services) -> None:
-    """RFC 9309 section 2.3.1: what an answer means is the cache's business, by its status."""
-    status, body = outcome.status, b""
-    if isinstance(outcome, Fetched):
-        body = outcome.body
-    elif isinstance(outcome, Blocked):
-        # Nothing of this origin will be connected to; the guard refuses each page by itself, and
-        # says why better than "robots.txt is unreachable" would.
-        status = UNAVAILABLE
-    elif isinstance(outcome, Unreachable) and outcome.kind == "redirect":
-        status = UNAVAILABLE  # past the five hops that 2.3.1.2 asks for
-    elif isinstance(outcome, TooLarge | Unreadable | Redirected):
+def status_of(outcome: Outcome) -> int | None:
+    """The status that the cache keeps for an outcome; None: there are rules, unreadable. Pure."""
+    if isinstance(outcome, Blocked):
+        # No connection is made to this origin; the SSRF filter refuses each page by itself, and
+        # gives a better reason than "robots.txt is unreachable".
+        return UNAVAILABLE
+    if isinstance(outcome, Unreachable) and outcome.kind == "redirect":
+        return UNAVAILABLE  # past the five hops that RFC 9309, 2.3.1.2 asks for
+    if isinstance(outcome, TooLarge | Unreadable | Redirected):
         # Redirected: the next hop's domain is booked out; the redirect is no answer yet.
-        status = None  # there are rules, and they cannot be read: nothing is allowed by that
-    services.robots.put(of, status, body, outcome.fetched_at_ms)
+        return None
+    return outcome.status
 
 
-def _onward(
-    batch: RobotsBatch, waits: Mapping[str, _Wait], services: Services
-) -> list[OutgoingMessage]:
+def onward(batch: RobotsBatch, waits: Mapping[str, _Wait], span_ms: int) -> list[OutgoingMessage]:
     """The jobs: to `fetch` where their rules are known now, else back here when they may be."""
     ready = tuple(job for job in batch.jobs if origin(job.next_url) not in waits)
-    outgoing = (
-        [OutgoingMessage(FETCH, FetchBatch(ready), priority=most_urgent(ready))] if ready else []
-    )
-    span_ms = services.settings.politeness.wait_inline_ms
+    outgoing = []
+    if ready:
+        urgency = most_urgent(ready)
+        outgoing.append(OutgoingMessage(Destination.FETCH, FetchBatch(ready), priority=urgency))
     for claimed in (True, False):
         those = {o: w for o, w in waits.items() if (w.slot_at_ms is not None) is claimed}
         for group in _together(those, span_ms):
@@ -146,7 +200,9 @@ def _onward(
             if jobs or claimed:
                 following = RobotsBatch(tuple(group), jobs, claimed, slots)
                 priority = min((job.priority for job in jobs), default=PRIORITY_BACKGROUND)
-                outgoing.append(OutgoingMessage(ROBOTS, following, first.wait_ms, priority))
+                outgoing.append(
+                    OutgoingMessage(Destination.ROBOTS, following, first.wait_ms, priority)
+                )
     return outgoing
 
 
@@ -159,29 +215,3 @@ def _together(waits: Mapping[str, _Wait], span_ms: int) -> list[list[str]]:
         else:
             groups.append([of])
     return groups
-
-
-def expiring(
-    services: Services, *, step: int = 500, most: int = 100_000
-) -> Iterator[list[OutgoingMessage]]:
-    """
-    Background refreshes of rules that are in use and about to be a day old, soonest first.
-
-    Yields the messages of `step` origins at a time, so that memory stays bounded; `most` bounds one
-    run. Claims are held for `REFRESH_HOLD_MS`: a backlog of refreshes is not sent twice.
-    """
-    soon_ms = services.clock.now_ms() + 600_000
-    size = services.settings.pipeline.batch_size
-    for _ in range(0, most, step):
-        due = services.robots.expiring(soon_ms, step)
-        origins = services.robots.claim_refresh(due)
-        services.robots.hold_refresh(dict.fromkeys(origins, REFRESH_HOLD_MS))
-        groups = [origins[i : i + size] for i in range(0, len(origins), size)]
-        yield [
-            OutgoingMessage(
-                ROBOTS, RobotsBatch(tuple(group), claimed=True), priority=PRIORITY_BACKGROUND
-            )
-            for group in groups
-        ]
-        if len(due) < step:
-            return

@@ -1,8 +1,8 @@
 """
-Watches and releases, as producers send them: the client knows the broker, not the store.
+Watch and unwatch URLs, as producers asked by message: the client knows the broker, not the store.
 
-Safe to run twice and in any order: each carries the time it was asked for, and of a hold and a
-release by one owner the later one counts.
+Safe to run twice and in any order: each request carries its time, and of two requests by one owner
+the later one counts.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any, Self
 
 from aragog.errors import BadInput, InvalidMessage
 from aragog.pipeline.messages import VERSION
-from aragog.pipeline.services import Services
+from aragog.urlstore.schedule.schedule import Schedule
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class WatchBatch:
-    """URLs that one owner holds from now on, or lets go."""
+    """URLs that one owner watches from now on, or no longer."""
 
     urls: tuple[str, ...]
     owner: str
@@ -50,16 +50,16 @@ class WatchBatch:
             raise InvalidMessage("watches", str(error)) from error
 
 
-def apply_watches(batch: WatchBatch, services: Services) -> None:
+def apply_watches(batch: WatchBatch, schedule: Schedule) -> None:
     """
-    Watch or unwatch each URL; one that cannot be is logged and keeps no other from it.
+    Watch or unwatch each URL; one that is refused is logged, and the others go on.
 
     Raises:
         StoreUnavailable: some may be done; it runs again.
     """
-    act = services.store.schedule.watch if batch.watch else services.store.schedule.unwatch
+    act = schedule.watch if batch.watch else schedule.unwatch
     for url in batch.urls:
         try:
             act(url, batch.owner, at_ms=batch.at_ms)
         except BadInput as error:
-            log.warning("not held: %s", error)
+            log.warning("not watched: %s", error)

@@ -1,10 +1,10 @@
 """
-Webhooks: changes posted to whoever asked, signed, again and again until they are taken.
+Deliver changes to webhooks: signed, and repeated until the receiver accepts them.
 
-`deal` reads what is behind each hook's cursor, sends it as a message and moves the cursor, in that
-order: killed between the two, the same changes are sent once more, with the same delivery id.
-`deliver` posts one message. What is not taken (any answer but 2xx) comes back by ETA, later each
-time, and is dropped, with a line in the log, after `webhooks.max_attempts`.
+`deal` reads the changes behind each webhook's cursor, sends them as a message and moves the cursor,
+in that order: killed between the two, the same changes are sent once more, with the same delivery
+id. `deliver` posts one message. A delivery that is not accepted (any status but 2xx) comes back
+later, with growing delays, and is dropped, with a line in the log, after `webhooks.max_attempts`.
 
 Deliveries have a queue and workers of their own, so that slow receivers delay nothing else.
 """
@@ -18,21 +18,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from aragog.clock import Clock
 from aragog.errors import InvalidMessage
+from aragog.fetcher.ssrf.ports import AddressPolicy
 from aragog.pipeline.messages import VERSION
-from aragog.pipeline.routing import WEBHOOK, OutgoingMessage
-from aragog.pipeline.services import Services
+from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.pipeline.webhooks.change_json import plain
 from aragog.pipeline.webhooks.post import post
 from aragog.pipeline.webhooks.signatures import Verifier, signature
+from aragog.settings import Settings
+from aragog.urlstore.feed.webhooks import Webhook
+from aragog.urlstore.store import UrlStore
 
-__all__ = ["Delivery", "Verifier", "deal", "deliver", "signature"]
+__all__ = ["Delivery", "Verifier", "WebhookStage", "signature"]
 
 log = logging.getLogger(__name__)
 
 TICK = "webhooks"
 _TICK_S = 1.0
-# Changes of one delivery, and deliveries of one hook and tick.
+# Changes of one delivery, and deliveries of one webhook and tick.
 MOST_CHANGES = 100
 _MOST_DELIVERIES = 10
 _LONGEST_WAIT_S = 6 * 3600.0
@@ -40,12 +44,12 @@ _LONGEST_WAIT_S = 6 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Changes on their way to one hook."""
+    """Changes on their way to one webhook."""
 
     webhook: str
     """Its name."""
     cursor: str
-    """Where the changes begin; with the hook's name it makes the delivery's id."""
+    """Where the changes begin; with the webhook's name it makes the delivery's id."""
     changes: tuple[Mapping[str, Any], ...]
     attempt: int = 0
 
@@ -77,13 +81,24 @@ class Delivery:
             raise InvalidMessage("delivery", str(error)) from error
 
 
-def deal(services: Services) -> int:
-    """Send what hooks have not been told yet; how many deliveries. One caller at a time."""
-    store, sent = services.store, 0
-    if store.schedule.take_tick(TICK, services.clock.now_ms(), _TICK_S) is None:
-        return 0
-    for webhook, told in store.feed.webhooks.all():
-        cursor = told
+@dataclass(frozen=True, slots=True)
+class WebhookStage:
+    """Makes deliveries of changes, and posts them."""
+
+    store: UrlStore
+    sender: Sender
+    ssrf_filter: AddressPolicy
+    clock: Clock
+    settings: Settings
+
+    def deal(self) -> int:
+        """Send changes behind the cursors; how many deliveries. One caller at a time."""
+        if self.store.schedule.take_tick(TICK, self.clock.now_ms(), _TICK_S) is None:
+            return 0
+        return sum(self._deal_to(webhook, at) for webhook, at in self.store.feed.webhooks.all())
+
+    def _deal_to(self, webhook: Webhook, cursor: str) -> int:
+        store, sent = self.store, 0
         for _ in range(_MOST_DELIVERIES):
             page = store.feed.changes(cursor, MOST_CHANGES, owner=webhook.owner, host=webhook.host)
             following = page.cursor or cursor
@@ -91,45 +106,45 @@ def deal(services: Services) -> int:
                 break
             if page.items:
                 changes = tuple(plain(change, store.formats.to_value) for change in page.items)
-                services.sender.send(
-                    OutgoingMessage(WEBHOOK, Delivery(webhook.name, cursor, changes))
-                )
+                delivery = Delivery(webhook.name, cursor, changes)
+                self.sender.send(OutgoingMessage(Destination.WEBHOOK, delivery))
                 sent += 1
             if not store.feed.webhooks.move(webhook.name, cursor, following):
                 break
             cursor = following
-    return sent
+        return sent
 
+    def deliver(self, delivery: Delivery) -> list[OutgoingMessage]:
+        """Post it; the message for another attempt if it was not accepted. May post twice."""
+        webhook = self.store.feed.webhooks.get(delivery.webhook)
+        changes = self._deliverable(delivery)
+        if webhook is None or not changes:
+            return []
+        delivery = replace(delivery, changes=changes)
+        settings = self.settings.webhooks
+        now_ms = self.clock.now_ms()
+        # Not orjson: integers may have more than 64 bits.
+        body = json.dumps({"id": delivery.id, "changes": list(delivery.changes)}).encode()
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": self.settings.fetch.user_agent or "aragog",
+            "Aragog-Delivery": delivery.id,
+            "Aragog-Signature": signature(webhook.secret, now_ms // 1000, body),
+        }
+        why = post(webhook.url, body, headers, settings, self.ssrf_filter)
+        if why is None:
+            return []
+        if delivery.attempt + 1 >= settings.max_attempts:
+            log.warning(
+                "webhook %s: %s; given up after %d attempts", webhook.url, why, delivery.attempt + 1
+            )
+            return []
+        wait_s = min(settings.first_retry_s * 2.0**delivery.attempt, _LONGEST_WAIT_S)
+        following = replace(delivery, attempt=delivery.attempt + 1)
+        return [OutgoingMessage(Destination.WEBHOOK, following, int(wait_s * 1000))]
 
-def deliver(delivery: Delivery, services: Services) -> list[OutgoingMessage]:
-    """Post it; the message for another attempt where it was not taken. May post twice."""
-    webhook = services.store.feed.webhooks.get(delivery.webhook)
-    refused = services.store.takedowns.refused(
-        {str(change.get("url")) for change in delivery.changes}
-    )
-    # A delivery may wait for days; what was taken down meanwhile is not delivered.
-    changes = tuple(change for change in delivery.changes if change.get("url") not in refused)
-    if webhook is None or not changes:
-        return []
-    delivery = replace(delivery, changes=changes)
-    settings = services.settings.webhooks
-    now_ms = services.clock.now_ms()
-    # Not orjson: integers may have more than 64 bits.
-    body = json.dumps({"id": delivery.id, "changes": list(delivery.changes)}).encode()
-    headers = {
-        "Content-Type": "application/json",
-        "User-Agent": services.settings.fetch.user_agent or "aragog",
-        "Aragog-Delivery": delivery.id,
-        "Aragog-Signature": signature(webhook.secret, now_ms // 1000, body),
-    }
-    why = post(webhook.url, body, headers, settings, services.fetcher.ssrf_filter)
-    if why is None:
-        return []
-    if delivery.attempt + 1 >= settings.max_attempts:
-        log.warning(
-            "webhook %s: %s; given up after %d attempts", webhook.url, why, delivery.attempt + 1
-        )
-        return []
-    wait_s = min(settings.first_retry_s * 2.0**delivery.attempt, _LONGEST_WAIT_S)
-    following = replace(delivery, attempt=delivery.attempt + 1)
-    return [OutgoingMessage(WEBHOOK, following, int(wait_s * 1000))]
+    def _deliverable(self, delivery: Delivery) -> tuple[Mapping[str, Any], ...]:
+        """A delivery may wait for days; changes of what was taken down meanwhile are left out."""
+        urls = {str(change.get("url")) for change in delivery.changes}
+        refused = self.store.takedowns.refused(urls)
+        return tuple(change for change in delivery.changes if change.get("url") not in refused)

@@ -10,9 +10,7 @@ import pytest
 from aragog.bootstrap import connect
 from aragog.clock import SystemClock
 from aragog.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
-from aragog.pipeline.routing import FETCH, ROBOTS, OutgoingMessage
-from aragog.pipeline.stages.fetch import fetch_batch
-from aragog.pipeline.stages.robots import robots_batch
+from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.settings import Settings
 from tests.support.pipeline_stand import Sent
 
@@ -34,7 +32,7 @@ class WrongClock(SystemClock):
 
 @pytest.fixture
 def worker(redis_url, punctual_origin):
-    """Makes a worker's services; its clock is off by so much."""
+    """Makes a worker's pipeline; its clock is off by so much."""
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         settings = Settings()
         settings = replace(
@@ -56,8 +54,8 @@ def worker(redis_url, punctual_origin):
             return made[-1]
 
         yield make
-        for services in made:
-            services.close()
+        for pipeline in made:
+            pipeline.close()
 
 
 def read(send):
@@ -65,22 +63,22 @@ def read(send):
     return orjson.loads(orjson.dumps(send.message.wire()))
 
 
-def crawl(services, port):
+def crawl(pipeline, port):
     """Run all that is sent at its time, by a true stopwatch; how many `fetch` runs there were."""
     clock = SystemClock()
     jobs = tuple(UrlJob(url=f"http://127.0.0.1:{port}/{n}") for n in range(URLS))
-    in_flight = [(clock.monotonic_s(), 0, OutgoingMessage(FETCH, FetchBatch(jobs)))]
+    in_flight = [(clock.monotonic_s(), 0, OutgoingMessage(Destination.FETCH, FetchBatch(jobs)))]
     runs = count = 0
     while in_flight:
         in_flight.sort(key=lambda entry: entry[:2])
         due_s, _, send = in_flight.pop(0)
         clock.sleep_s(due_s - clock.monotonic_s())
-        if send.task == FETCH:
+        if send.destination == Destination.FETCH:
             runs += 1
             assert runs < 100
-            sends = fetch_batch(FetchBatch.read(read(send)), services)
-        elif send.task == ROBOTS:
-            sends = robots_batch(RobotsBatch.read(read(send)), services)
+            sends = pipeline.fetch.run(FetchBatch.read(read(send)))
+        elif send.destination == Destination.ROBOTS:
+            sends = pipeline.robots.run(RobotsBatch.read(read(send)))
         else:
             continue
         for following in sends:
@@ -104,7 +102,7 @@ def test_urls_wait_for_their_slots_whatever_the_workers_clock_shows(
 
 
 def test_a_pause_lasts_as_long_as_it_was_told_by_a_worker_with_a_wrong_clock(worker):
-    behind = worker(-HOUR_MS)
+    behind = worker(-HOUR_MS).robots
 
     behind.limiter.pause_until("a.test", behind.clock.now_ms() + 60_000)
 
@@ -112,7 +110,7 @@ def test_a_pause_lasts_as_long_as_it_was_told_by_a_worker_with_a_wrong_clock(wor
 
 
 def test_rules_that_one_worker_fetched_are_as_old_for_another_with_another_clock(worker):
-    ahead, behind = worker(HOUR_MS), worker(-HOUR_MS)
+    ahead, behind = worker(HOUR_MS).robots, worker(-HOUR_MS).robots
 
     ahead.robots.put("http://a.test", None, b"", ahead.clock.now_ms())
 

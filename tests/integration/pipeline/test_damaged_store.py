@@ -6,20 +6,16 @@ from pathlib import Path
 import pytest
 
 from aragog.pipeline.faults.damaged import WAIT_MS
-from aragog.pipeline.messages import FetchBatch, PageBatch, UrlJob
+from aragog.pipeline.messages import PageBatch, UrlJob
 from aragog.pipeline.pages.updates import PageUpdate, to_blob
-from aragog.pipeline.routing import FETCH
-from aragog.pipeline.spool.spool import Spool
-from aragog.pipeline.stages.fetch import fetch_batch
-from aragog.pipeline.stages.refresh import enqueue_due
-from aragog.pipeline.stages.store import store_batch
+from aragog.pipeline.routing import Destination
+from aragog.pipeline.selection import JobSelection
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.content.compression import compress
 from aragog.urlstore.content.keys import content_key
 from aragog.urlstore.store import UrlStore
 from aragog.zen.node_ids import node_id
 from aragog.zen.tables.sqlite import SqliteTables
-from tests.support.pipeline_stand import Rates
 from tests.support.stores import NOW_MS, body, page
 
 SHARDS = 4
@@ -28,31 +24,19 @@ LOST = [url for url in URLS if node_id(url)[0] % SHARDS == 0]
 WELL = [url for url in URLS if url not in LOST]
 
 
-class Unasked(Rates):
-    """A limiter and a robots cache of which nothing is to be asked."""
-
-    def reserve(self, asks):
-        assert not asks
-        return []
-
-    def claim_refresh(self, origins):
-        assert not origins
-        return []
-
-
 class Stage:
-    """The services of a worker over SQLite."""
+    """The stages of a worker over SQLite."""
 
-    def __init__(self, stand, redis_client, folder: Path, content: MemoryContent) -> None:
+    def __init__(self, stand, folder: Path, content: MemoryContent) -> None:
         self.stand = stand
         self.tables = SqliteTables(folder, shards=SHARDS, clock=stand.clock)
         self.content = content
-        settings = stand.services.settings
+        settings = stand.settings
         self.store = UrlStore(
             self.tables, self.content, settings.store, stand.clock, settings.refresh
         )
-        self.spool = Spool(redis_client, prefix="t:")
-        self.services = replace(stand.services, store=self.store, spool=self.spool)
+        self.spool = stand.spool
+        self.pipeline = replace(stand, store=self.store)
 
     def batch(self, urls, at_ms=NOW_MS + 10):
         bodies = self.spool.put_many([compress(url.encode()) for url in urls])
@@ -66,15 +50,15 @@ class Stage:
         ]
         (token,) = self.spool.put_many([to_blob(planned)])
         jobs = tuple(UrlJob(url=url, attempt=2) for url in urls)
-        self.services.in_flight.mark(urls)
+        self.stand.in_flight.mark(urls)
         return PageBatch(token, jobs, tuple(bodies))
 
 
 @pytest.fixture
-def stage(pipeline_stand, redis_client, tmp_path):
+def stage(pipeline_stand, tmp_path):
     """A store with every URL in it whose file 0 was then overwritten."""
     folder, content = tmp_path / "store", MemoryContent()
-    first = Stage(pipeline_stand, redis_client, folder, content)
+    first = Stage(pipeline_stand, folder, content)
     pages = [
         page(url, NOW_MS - 100, content=body(url), fields={"title": b"old"}, due_at_ms=NOW_MS - 1)
         for url in URLS
@@ -82,37 +66,38 @@ def stage(pipeline_stand, redis_client, tmp_path):
     first.store.write_pages(pages)
     first.store.close()
     (folder / "00.db").write_bytes(b"not a database" * 10_000)
-    made = Stage(pipeline_stand, redis_client, folder, content)
+    made = Stage(pipeline_stand, folder, content)
     made.tables.create()
     yield made
     made.store.close()
 
 
 def test_pages_of_the_other_files_are_stored_and_the_rest_comes_back_later(stage):
-    sends = store_batch(stage.batch(URLS), stage.services)
+    sends = stage.pipeline.write(stage.batch(URLS))
 
     assert [record.fields["title"] for record in stage.store.get_many(WELL)] == [b"new"] * len(WELL)
     back = [job for send in sends for job in send.message.jobs]
     assert sorted(job.url for job in back) == sorted(LOST)
     assert {job.attempt for job in back} == {2}
-    assert all(send.task == FETCH for send in sends)
+    assert all(send.destination == Destination.FETCH for send in sends)
     assert {send.delay_ms for send in sends} == {WAIT_MS}
-    assert all(stage.services.in_flight.contains(url) for url in LOST)
-    assert not any(stage.services.in_flight.contains(url) for url in WELL)
+    assert all(stage.stand.in_flight.contains(url) for url in LOST)
+    assert not any(stage.stand.in_flight.contains(url) for url in WELL)
 
 
 def test_a_url_of_the_damaged_file_is_not_fetched_until_it_is_replaced(stage):
     jobs = tuple(UrlJob(url=url, refresh=True) for url in LOST)
-    services = replace(stage.services, limiter=Unasked(), robots=Unasked())
+    selection = JobSelection(stage.store, stage.stand.in_flight, stage.stand.counters)
 
-    sends = fetch_batch(FetchBatch(jobs), services)
+    selected = selection.select(jobs)
 
-    assert sorted(job.url for send in sends for job in send.message.jobs) == sorted(LOST)
-    assert {send.delay_ms for send in sends} == {WAIT_MS}
+    assert selected.wanted == []
+    assert sorted(job.url for job, _ in selected.postponed) == sorted(LOST)
+    assert {wait_ms for _, wait_ms in selected.postponed} == {WAIT_MS}
 
 
 def test_links_of_new_pages_are_kept_while_a_file_is_damaged(stage):
-    store_batch(stage.batch(WELL), stage.services)
+    stage.pipeline.write(stage.batch(WELL))
     stage.store.maintenance.repair(grace_s=0)
     while stage.store.maintenance.compact_links(1000).left:
         pass
@@ -124,9 +109,9 @@ def test_links_of_new_pages_are_kept_while_a_file_is_damaged(stage):
 
 def test_refresh_goes_on_without_the_damaged_file(stage):
     stage.stand.clock.advance_ms(10_000)
-    stage.services.store.schedule.take_tick("refresh", NOW_MS - 60_000, 1)
+    stage.store.schedule.take_tick("refresh", NOW_MS - 60_000, 1)
 
-    enqueue_due(stage.services)
+    stage.pipeline.refresh()
 
     sent = set(stage.stand.sent.urls())
     assert sent
@@ -142,5 +127,5 @@ def test_repair_replaces_the_file_and_fetches_again_what_was_lost(stage):
     due = {one.url for one in stage.store.schedule.claim_due(stage.stand.clock.now_ms(), 100, 60)}
     assert set(LOST) <= due
     assert [stage.content.get(content_key(url)) for url in LOST] == [None] * len(LOST)
-    assert store_batch(stage.batch(LOST, NOW_MS + 5000), stage.services) == []
+    assert stage.pipeline.write(stage.batch(LOST, NOW_MS + 5000)) == []
     assert [record.fields["title"] for record in stage.store.get_many(LOST)] == [b"new"] * len(LOST)

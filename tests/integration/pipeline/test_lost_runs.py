@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from aragog.errors import StoreUnavailable
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchResult, ResultBatch, UrlJob
 from aragog.pipeline.pages.updates import from_blob
-from aragog.pipeline.routing import CANONICALIZE, STORE
-from aragog.pipeline.stages.canonicalize import canonicalize_batch
+from aragog.pipeline.routing import Destination
 from aragog.urlstore.content.compression import compress
 from tests.support.stores import NOW_MS
 
@@ -19,12 +19,12 @@ pytestmark = pytest.mark.redis
 def batch(stand, *bodies):
     """One fetched page for each body."""
     blobs = [compress(body) for body in bodies]
-    tokens = stand.services.spool.put_many(blobs)
+    tokens = stand.spool.put_many(blobs)
     urls = [f"http://site.example/{n}" for n in range(len(bodies))]
     return ResultBatch(
         tuple(
             FetchResult(
-                job=UrlJob(url=url, priority=3), kind="Fetched", final_url=url, status=200,
+                job=UrlJob(url=url, priority=3), outcome=OutcomeKind.FETCHED, final_url=url, status=200,
                 fetched_at_ms=NOW_MS, content_type="text/html", token=token,
             )
             for url, token in zip(urls, tokens, strict=True)
@@ -34,13 +34,13 @@ def batch(stand, *bodies):
 
 def lose_a_run(stand, one_batch):
     """The process was killed after it had begun to read."""
-    stand.services.run_marks.begin([a.token for a in one_batch.results])
+    stand.run_marks.begin([a.token for a in one_batch.results])
 
 
 def written(stand, sends):
     """The planned writes of the message to `store`."""
-    (send,) = [s for s in sends if s.task == STORE]
-    (blob,) = stand.services.spool.get_many([send.message.token])
+    (send,) = [s for s in sends if s.destination == Destination.STORE]
+    (blob,) = stand.spool.get_many([send.message.token])
     return [planned.write for planned in from_blob(blob)]
 
 
@@ -48,22 +48,22 @@ def test_a_batch_that_lost_its_process_is_cut_into_its_pages(pipeline_stand):
     one_batch = batch(pipeline_stand, b"<title>A</title>", b"<title>B</title>")
     lose_a_run(pipeline_stand, one_batch)
 
-    sends = canonicalize_batch(one_batch, pipeline_stand.services)
+    sends = pipeline_stand.canonicalize(one_batch)
 
-    assert [s.task for s in sends] == [CANONICALIZE, CANONICALIZE]
+    assert [s.destination for s in sends] == [Destination.CANONICALIZE, Destination.CANONICALIZE]
     assert [[a.final_url for a in s.message.results] for s in sends] == [
         ["http://site.example/0"],
         ["http://site.example/1"],
     ]
     assert {s.priority for s in sends} == {3}
-    assert pipeline_stand.services.counters.read()[counters.RUNS_LOST] == 1
+    assert pipeline_stand.counters.read()[counters.RUNS_LOST] == 1
 
 
 def test_a_page_alone_is_read_again_after_one_lost_run(pipeline_stand):
     one_batch = batch(pipeline_stand, b"<title>A</title>")
     lose_a_run(pipeline_stand, one_batch)
 
-    (write,) = written(pipeline_stand, canonicalize_batch(one_batch, pipeline_stand.services))
+    (write,) = written(pipeline_stand, pipeline_stand.canonicalize(one_batch))
 
     assert write.facts["outcome"] == "Fetched"
     assert write.fields["page.title"] == b'"A"'
@@ -74,11 +74,11 @@ def test_a_page_that_was_lost_twice_alone_is_stored_as_unreadable_with_the_reaso
     lose_a_run(pipeline_stand, one_batch)
     lose_a_run(pipeline_stand, one_batch)
 
-    (write,) = written(pipeline_stand, canonicalize_batch(one_batch, pipeline_stand.services))
+    (write,) = written(pipeline_stand, pipeline_stand.canonicalize(one_batch))
 
     assert write.facts["outcome"] == "Unreadable"
     assert "process" in write.facts["why"]
-    assert pipeline_stand.services.counters.read()[counters.UNREADABLE] == 1
+    assert pipeline_stand.counters.read()[counters.UNREADABLE] == 1
 
 
 def test_a_run_that_ends_with_an_error_of_the_store_was_not_lost(pipeline_stand):
@@ -88,14 +88,16 @@ def test_a_run_that_ends_with_an_error_of_the_store_was_not_lost(pipeline_stand)
         def refused(self, urls):
             return set()
 
-        def known_pages(self, urls):
+        def known(self, urls):
             raise StoreUnavailable("store", "away")
 
-    away = {"store": Away()}
-    with pytest.raises(StoreUnavailable):
-        canonicalize_batch(one_batch, replace(pipeline_stand.services, **away))
+        takedowns = pages = property(lambda self: self)
 
-    assert pipeline_stand.services.run_marks.begin([a.token for a in one_batch.results]) == 0
+    pipeline_stand.store = Away()
+    with pytest.raises(StoreUnavailable):
+        pipeline_stand.canonicalize(one_batch)
+
+    assert pipeline_stand.run_marks.begin([a.token for a in one_batch.results]) == 0
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ def test_a_run_that_ends_with_an_error_of_the_store_was_not_lost(pipeline_stand)
 def test_a_part_that_is_odd_loses_neither_links_nor_title(pipeline_stand, markup):
     one_batch = batch(pipeline_stand, b"<title>A b c</title><a href=/next>n</a>" + markup)
 
-    (write,) = written(pipeline_stand, canonicalize_batch(one_batch, pipeline_stand.services))
+    (write,) = written(pipeline_stand, pipeline_stand.canonicalize(one_batch))
 
     assert "http://site.example/next" in [link.url for link in write.links]
     assert b"page.title" in b" ".join(name.encode() for name in write.fields)
@@ -121,7 +123,7 @@ def test_a_sitemap_that_was_lost_twice_is_not_read_either(pipeline_stand):
     lose_a_run(pipeline_stand, one_batch)
     lose_a_run(pipeline_stand, one_batch)
 
-    (write,) = written(pipeline_stand, canonicalize_batch(one_batch, pipeline_stand.services))
+    (write,) = written(pipeline_stand, pipeline_stand.canonicalize(one_batch))
 
     assert write.facts["outcome"] == "Unreadable"
     assert pipeline_stand.sent.urls() == []

@@ -83,13 +83,14 @@ def test_a_walk_goes_on_where_it_was(pipeline_stand):
 
 
 def test_holds_come_as_messages_in_any_order(pipeline_stand):
-    services = pipeline_stand.services
     for batch in (
         WatchBatch((A, B), "shop", watch=False, at_ms=NOW_MS + 5),
         WatchBatch((A, "nonsense", B), "shop", watch=True, at_ms=NOW_MS),
         WatchBatch((B,), "kitchen", watch=True, at_ms=NOW_MS),
     ):
-        apply_watches(WatchBatch.read(orjson.loads(orjson.dumps(batch.wire()))), services)
+        apply_watches(
+            WatchBatch.read(orjson.loads(orjson.dumps(batch.wire()))), pipeline_stand.store.schedule
+        )
 
     assert pipeline_stand.store.schedule.watchers(A) == []
     assert pipeline_stand.store.schedule.watchers(B) == ["kitchen"]
@@ -143,7 +144,7 @@ def test_freshness_of_a_large_store_is_that_of_a_sample(pipeline_stand):
 
 
 def test_a_page_that_lost_two_processes_is_given_up(pipeline_stand):
-    marks = pipeline_stand.services.run_marks
+    marks = pipeline_stand.run_marks
     for _ in range(2):
         marks.begin(["reextract", A])
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.pipeline.messages import PRIORITY_DEFAULT, PRIORITY_REFRESH
-from aragog.pipeline.stages.refresh import CLAIM_S, TICK_S, enqueue_due, horizon_ms
+from aragog.pipeline.stages.refresh import CLAIM_S, TICK_S, horizon_ms
 from aragog.urlstore.schedule.refresh_policy import Seen
 from tests.support.stores import NOW_MS, page
 
@@ -34,7 +34,7 @@ def hosts(number):
 def test_a_url_that_is_due_is_fetched_behind_new_ones(pipeline_stand):
     due(pipeline_stand, hosts(3))
 
-    assert enqueue_due(pipeline_stand.services).enqueued == 3
+    assert pipeline_stand.refresh().enqueued == 3
     assert sorted(pipeline_stand.sent.urls()) == hosts(3)
     assert {send.priority for send in pipeline_stand.sent.messages} == {PRIORITY_REFRESH}
     assert PRIORITY_REFRESH > PRIORITY_DEFAULT
@@ -43,14 +43,14 @@ def test_a_url_that_is_due_is_fetched_behind_new_ones(pipeline_stand):
 def test_what_is_not_due_is_left_alone(pipeline_stand):
     due(pipeline_stand, hosts(3), at_ms=NOW_MS + 1)
 
-    assert enqueue_due(pipeline_stand.services).enqueued == 0
+    assert pipeline_stand.refresh().enqueued == 0
 
 
 def test_two_beats_do_the_work_of_one(pipeline_stand):
     due(pipeline_stand, hosts(40))
     for _ in range(12):
-        enqueue_due(pipeline_stand.services)
-        enqueue_due(pipeline_stand.services)
+        pipeline_stand.refresh()
+        pipeline_stand.refresh()
         pipeline_stand.clock.advance_ms(TICK_MS)
 
     assert sorted(pipeline_stand.sent.urls()) == sorted(hosts(40))
@@ -58,12 +58,12 @@ def test_two_beats_do_the_work_of_one(pipeline_stand):
 
 def test_the_second_beat_of_a_tick_takes_nothing(pipeline_stand):
     due(pipeline_stand, hosts(3))
-    enqueue_due(pipeline_stand.services)
+    pipeline_stand.refresh()
     due(pipeline_stand, ["http://late.example/"])
 
-    assert enqueue_due(pipeline_stand.services).enqueued == 0
+    assert pipeline_stand.refresh().enqueued == 0
     pipeline_stand.clock.advance_ms(TICK_MS)
-    assert enqueue_due(pipeline_stand.services).enqueued == 1
+    assert pipeline_stand.refresh().enqueued == 1
 
 
 def test_a_claim_of_a_killed_tick_runs_out(pipeline_stand):
@@ -71,9 +71,9 @@ def test_a_claim_of_a_killed_tick_runs_out(pipeline_stand):
     now_ms = pipeline_stand.clock.now_ms()
     assert len(pipeline_stand.store.schedule.claim_due(now_ms, 9, CLAIM_S)) == 2
 
-    assert enqueue_due(pipeline_stand.services).enqueued == 0
+    assert pipeline_stand.refresh().enqueued == 0
     pipeline_stand.clock.advance_ms(CLAIM_S * 1000 + 1)
-    assert enqueue_due(pipeline_stand.services).enqueued == 2
+    assert pipeline_stand.refresh().enqueued == 2
 
 
 def test_an_outage_is_caught_up_with_smoothly(pipeline_stand):
@@ -83,18 +83,18 @@ def test_an_outage_is_caught_up_with_smoothly(pipeline_stand):
     pipeline_stand.clock.advance_ms(3_600_000)
     taken = []
     while sum(taken) < 3600 and len(taken) < 2000:
-        taken.append(enqueue_due(pipeline_stand.services).enqueued)
+        taken.append(pipeline_stand.refresh().enqueued)
         pipeline_stand.clock.advance_ms(TICK_MS)
 
     assert sum(taken) == 3600
     assert max(taken) < 3600 / 60
-    assert len(taken) * TICK_S < 6 * pipeline_stand.services.settings.refresh.smooth_s
+    assert len(taken) * TICK_S < 6 * pipeline_stand.settings.refresh.smooth_s
 
 
 def test_one_domain_gets_no_more_than_its_share_and_the_rest_is_spread(pipeline_stand):
     urls = [f"http://big.example/{n}" for n in range(400)]
     due(pipeline_stand, [*urls, *hosts(5)])
-    report = enqueue_due(pipeline_stand.services)
+    report = pipeline_stand.refresh()
 
     at_once = 10 * 0.5 * report_tick_s(pipeline_stand)
     assert report.enqueued == at_once + 5
@@ -113,7 +113,7 @@ def test_what_was_put_off_comes_at_its_rate_and_all_of_it_once(pipeline_stand):
     due(pipeline_stand, urls)
     taken = []
     while sum(taken) < 300 and len(taken) < 100:
-        taken.append(enqueue_due(pipeline_stand.services).enqueued)
+        taken.append(pipeline_stand.refresh().enqueued)
         pipeline_stand.clock.advance_ms(TICK_MS)
 
     assert sorted(pipeline_stand.sent.urls()) == sorted(urls)
@@ -125,14 +125,14 @@ def test_a_domain_whose_slots_are_given_away_is_refreshed_slowly(pipeline_stand)
     pipeline_stand.rates.busy["big.example"] = 60_000
     due(pipeline_stand, [f"http://big.example/{n}" for n in range(50)])
 
-    assert enqueue_due(pipeline_stand.services).enqueued == 2
+    assert pipeline_stand.refresh().enqueued == 2
 
 
 def test_a_crawl_delay_is_a_rate_too(pipeline_stand):
     pipeline_stand.rates.crawl_delay_s = 10
     due(pipeline_stand, [f"http://slow.example/{n}" for n in range(50)])
     for _ in range(40):
-        enqueue_due(pipeline_stand.services)
+        pipeline_stand.refresh()
         pipeline_stand.clock.advance_ms(TICK_MS)
 
     assert len(pipeline_stand.sent.urls()) == 40 * TICK_S / 10 * 0.5
@@ -150,7 +150,7 @@ def test_where_not_all_may_go_the_pages_go_that_can_be_kept_fresh(pipeline_stand
     for url in urls:
         pipeline_stand.store.schedule.plan(url, NOW_MS)
     pipeline_stand.rates.qps = 0.1
-    enqueue_due(pipeline_stand.services)
+    pipeline_stand.refresh()
 
     assert pipeline_stand.sent.urls() == [urls[2]]
     assert pipeline_stand.store.get(urls[0]).due_at_ms > pipeline_stand.clock.now_ms()
@@ -158,24 +158,24 @@ def test_where_not_all_may_go_the_pages_go_that_can_be_kept_fresh(pipeline_stand
 
 def test_what_is_remembered_of_a_domain_slows_no_other(pipeline_stand):
     due(pipeline_stand, [f"http://big.example/{n}" for n in range(400)])
-    enqueue_due(pipeline_stand.services)
+    pipeline_stand.refresh()
     due(pipeline_stand, ["http://other.example/"])
     pipeline_stand.clock.advance_ms(TICK_MS)
 
     budgets = pipeline_stand.store.schedule.budgets(["big.example", "other.example"])
     assert budgets["big.example"].booked_ms > NOW_MS + 60_000
     assert budgets["other.example"].booked_ms == 0
-    enqueue_due(pipeline_stand.services)
+    pipeline_stand.refresh()
     assert "http://other.example/" in pipeline_stand.sent.urls()
 
 
 def test_a_batch_is_a_step_not_a_limit(pipeline_stand):
-    settings = pipeline_stand.services.settings
+    settings = pipeline_stand.settings
     small = dataclasses.replace(settings.refresh, batch=16)
-    pipeline_stand.with_settings(dataclasses.replace(settings, refresh=small))
+    pipeline_stand.settings = dataclasses.replace(settings, refresh=small)
     due(pipeline_stand, hosts(60))
 
-    assert enqueue_due(pipeline_stand.services).enqueued == 60
+    assert pipeline_stand.refresh().enqueued == 60
 
 
 @given(st.integers(0, 10**12), st.floats(1, 60), st.floats(1, 10**5))

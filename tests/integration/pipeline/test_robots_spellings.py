@@ -6,8 +6,6 @@ import pytest
 
 from aragog.pipeline.messages import FetchBatch, ResultBatch, RobotsBatch
 from aragog.pipeline.stages.enqueue import EnqueueOptions
-from aragog.pipeline.stages.fetch import fetch_batch
-from aragog.pipeline.stages.robots import robots_batch
 from tests.support.origin import page, redirect
 
 pytestmark = pytest.mark.redis
@@ -17,12 +15,12 @@ RULES = b"User-agent: *\nDisallow: /a<d.html\nDisallow: /*?b=\nDisallow: /*utm_s
 
 def fetched(stand, url: str) -> list[tuple[str, str]]:
     """(kind, final URL) of what became of `url`, enqueued by its producer as it is."""
-    list(stand.services.enqueuer.enqueue([url], EnqueueOptions()))
+    list(stand.pipeline.enqueuer.enqueue([url], EnqueueOptions()))
     (send,) = stand.sent.messages
     stand.sent.messages.clear()
-    sends = fetch_batch(FetchBatch.read(send.message.wire()), stand.services)
+    sends = stand.pipeline.fetch.run(FetchBatch.read(send.message.wire()))
     return [
-        (answer.kind, answer.final_url)
+        (answer.outcome, answer.final_url)
         for send in sends
         if isinstance(send.message, ResultBatch)
         for answer in send.message.results
@@ -75,13 +73,13 @@ def test_a_redirect_that_had_to_wait_for_rules_keeps_its_spelling(crawl_stand):
         }
     )
     stand.know_rules("site.test")
-    list(stand.services.enqueuer.enqueue(["http://site.test/"], EnqueueOptions()))
+    list(stand.pipeline.enqueuer.enqueue(["http://site.test/"], EnqueueOptions()))
     first = FetchBatch.read(stand.sent.messages[0].message.wire())
 
-    (to_robots,) = fetch_batch(first, stand.services)
-    (to_fetch,) = robots_batch(RobotsBatch.read(to_robots.message.wire()), stand.services)
-    (to_canonicalize,) = fetch_batch(FetchBatch.read(to_fetch.message.wire()), stand.services)
+    (to_robots,) = stand.pipeline.fetch.run(first)
+    (to_fetch,) = stand.pipeline.robots.run(RobotsBatch.read(to_robots.message.wire()))
+    (to_canonicalize,) = stand.pipeline.fetch.run(FetchBatch.read(to_fetch.message.wire()))
 
     (answer,) = to_canonicalize.message.results
-    assert answer.kind == "Refused"
+    assert answer.outcome == "Refused"
     assert not stand.origin.of(path="/p")

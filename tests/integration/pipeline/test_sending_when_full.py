@@ -8,7 +8,7 @@ from aragog.errors import BrokerUnavailable
 from aragog.pinlater.address import of_socket
 from aragog.pinlater.admin import Admin
 from aragog.pipeline.messages import FetchBatch, PageBatch, UrlJob
-from aragog.pipeline.routing import FETCH, STORE, CelerySender, OutgoingMessage
+from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 
 pytestmark = pytest.mark.redis
 JOBS = (UrlJob(url="http://site.example/"),)
@@ -21,16 +21,19 @@ def test_a_stage_hands_on_what_a_producer_could_not_enqueue(own_redis, count):
     app.conf.task_publish_retry = False
     sender, admin = CelerySender(app), Admin.connect(url)
     # As workers do when they start: the queues are known.
-    sender.send(OutgoingMessage(FETCH, FetchBatch(JOBS)))
-    sender.send(OutgoingMessage(STORE, PageBatch("t.1", JOBS)))
+    sender.send(OutgoingMessage(Destination.FETCH, FetchBatch(JOBS)))
+    sender.send(OutgoingMessage(Destination.STORE, PageBatch("t.1", JOBS)))
     client = redis.Redis.from_url(own_redis.url)
     client.config_set("maxmemory", 1)
     try:
         with pytest.raises(BrokerUnavailable):
-            sender.send_all([OutgoingMessage(FETCH, FetchBatch(JOBS))] * count)
-        sender.send_all([OutgoingMessage(FETCH, FetchBatch(JOBS), even_when_full=True)] * count)
+            sender.send_all([OutgoingMessage(Destination.FETCH, FetchBatch(JOBS))] * count)
         sender.send_all(
-            [OutgoingMessage(STORE, PageBatch("t.1", JOBS), even_when_full=True)] * count
+            [OutgoingMessage(Destination.FETCH, FetchBatch(JOBS), even_when_full=True)] * count
+        )
+        sender.send_all(
+            [OutgoingMessage(Destination.STORE, PageBatch("t.1", JOBS), even_when_full=True)]
+            * count
         )
     finally:
         client.config_set("maxmemory", 0)

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import FetchResult, UrlJob
-from aragog.pipeline.stages.sitemaps import enqueue_entries
 from aragog.urlstore.schedule.refresh_policy import Seen
 from tests.support.stores import NOW_MS, body, page
 
@@ -26,8 +26,10 @@ def listed(stand, entries):
         "</lastmod></url>"
         for url, at_ms in entries
     )
-    answer = FetchResult(job=UrlJob(url=MAP), kind="Fetched", final_url=MAP, fetched_at_ms=NOW_MS)
-    enqueue_entries(answer, f"<urlset>{rows}</urlset>".encode(), stand.services)
+    answer = FetchResult(
+        job=UrlJob(url=MAP), outcome=OutcomeKind.FETCHED, final_url=MAP, fetched_at_ms=NOW_MS
+    )
+    stand.discovery.sitemap(answer, f"<urlset>{rows}</urlset>".encode())
     return sorted(stand.sent.urls())
 
 

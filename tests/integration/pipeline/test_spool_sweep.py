@@ -3,10 +3,11 @@
 import pytest
 from celery import Celery
 
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.pinlater.address import of_socket
 from aragog.pinlater.admin import Admin
 from aragog.pipeline.messages import FetchResult, PageBatch, ResultBatch, UrlJob
-from aragog.pipeline.routing import CANONICALIZE, STORE, CelerySender, OutgoingMessage
+from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.spool.reclaim import WaitingJobs, sweep
 from aragog.pipeline.spool.spool import Spool
 
@@ -35,9 +36,9 @@ def test_a_body_whose_batch_waits_or_runs_is_never_swept(redis_client, broker):
     spool = Spool(redis_client, prefix="t:")
     answered, running, page, body, orphan = aged(redis_client, spool, 5)
     for token in (running, answered):
-        answer = FetchResult(job=JOB, kind="Fetched", final_url=JOB.url, token=token)
-        sender.send(OutgoingMessage(CANONICALIZE, ResultBatch((answer,))))
-    sender.send(OutgoingMessage(STORE, PageBatch(page, (JOB,), (body,))))
+        answer = FetchResult(job=JOB, outcome=OutcomeKind.FETCHED, final_url=JOB.url, token=token)
+        sender.send(OutgoingMessage(Destination.CANONICALIZE, ResultBatch((answer,))))
+    sender.send(OutgoingMessage(Destination.STORE, PageBatch(page, (JOB,), (body,))))
     (shard,) = admin.cluster.shards
     shard.claim("canonicalize", limit=1, timeout_ms=60_000, worker="w")
 
@@ -49,7 +50,7 @@ def test_a_purged_queue_gives_its_room_back(redis_client, broker):
     sender, admin = broker
     spool = Spool(redis_client, prefix="t:", max_bytes=4000)
     (token,) = aged(redis_client, spool, 1)
-    sender.send(OutgoingMessage(STORE, PageBatch(token, (JOB,))))
+    sender.send(OutgoingMessage(Destination.STORE, PageBatch(token, (JOB,))))
     assert spool.put_many([b"y" * 2000])
     assert spool.state().closed
 

@@ -15,19 +15,8 @@ from aragog.pinlater.brokers import celery_settings
 from aragog.pinlater.models import JobState, Nack
 from aragog.pinlater.transport.envelope import arguments
 from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, UrlJob
-from aragog.pipeline.routing import (
-    CANONICALIZE,
-    QUEUE_OF,
-    STORE,
-    WEBHOOK,
-    CelerySender,
-    OutgoingMessage,
-)
-from aragog.pipeline.stages.canonicalize import canonicalize_batch
+from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
-from aragog.pipeline.stages.fetch import fetch_batch
-from aragog.pipeline.stages.maintenance import share_takedowns
-from aragog.pipeline.stages.store import store_batch
 from aragog.pipeline.stages.webhooks import Delivery
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.settings import FetchSettings, RedisSettings, Settings
@@ -41,7 +30,7 @@ HOP = "http://keep.test/hop"
 
 
 class Crawl:
-    """The stages in one process, over real services."""
+    """The stages in one process, over real servers."""
 
     def __init__(self, folder: Path, redis_url: str, origin: Origin) -> None:
         self.origin = origin
@@ -54,11 +43,11 @@ class Crawl:
                 allowed_networks=("127.0.0.0/8",),
             ),
         )
-        self.services = connect(self.settings, Sent())
-        self.store = self.services.store
+        self.pipeline = connect(self.settings, Sent())
+        self.store = self.pipeline.store.store
         for host in ("gone.test", "keep.test"):
-            now_ms = self.services.clock.now_ms()
-            self.services.robots.put(f"http://{host}", 200, b"", now_ms)
+            now_ms = self.pipeline.robots.clock.now_ms()
+            self.pipeline.robots.robots.put(f"http://{host}", 200, b"", now_ms)
 
     def fetched(self, *urls):
         """The message that fetching leads to."""
@@ -66,19 +55,19 @@ class Crawl:
         return next(
             (
                 send.message
-                for send in fetch_batch(FetchBatch(jobs), self.services)
-                if send.task == CANONICALIZE
+                for send in self.pipeline.fetch.run(FetchBatch(jobs))
+                if send.destination == Destination.CANONICALIZE
             ),
             None,
         )
 
     def analyzed(self, answers: ResultBatch):
         """The message that canonicalizing leads to."""
-        sends = canonicalize_batch(answers, self.services)
-        return next((send.message for send in sends if send.task == STORE), None)
+        sends = self.pipeline.canonicalize.run(answers)
+        return next((send.message for send in sends if send.destination == Destination.STORE), None)
 
     def stored(self, pages: PageBatch) -> None:
-        assert store_batch(pages, self.services) == []
+        assert self.pipeline.store.run(pages) == []
 
     def crawl(self, *urls) -> None:
         self.stored(self.analyzed(self.fetched(*urls)))
@@ -98,8 +87,7 @@ def origin():
 def crawl(tmp_path, own_redis, origin):
     made = Crawl(tmp_path, own_redis.url, origin)
     yield made
-    made.services.limiter.close()
-    made.services.close()
+    made.pipeline.close()
 
 
 def files_with(folder: Path, text: str) -> list[str]:
@@ -137,9 +125,9 @@ def test_nothing_of_the_text_is_left_in_the_data_folder_and_in_redis(crawl, tmp_
 
 def test_a_new_url_of_a_taken_down_host_is_neither_enqueued_nor_fetched(crawl):
     crawl.store.takedowns.take_down(host="gone.test")
-    share_takedowns(crawl.services)
+    crawl.pipeline.maintenance.share_takedowns()
 
-    (answer,) = crawl.services.enqueuer.enqueue([GONE + "new"], EnqueueOptions())
+    (answer,) = crawl.pipeline.enqueuer.enqueue([GONE + "new"], EnqueueOptions())
     again = crawl.fetched(GONE + "new")
 
     assert answer.status is EnqueueStatus.TAKEN_DOWN
@@ -161,7 +149,10 @@ def test_a_redirect_to_a_taken_down_url_stores_nothing_of_it(crawl, tmp_path):
 
 def test_a_blocked_host_is_not_fetched_nor_reached_by_a_redirect(crawl):
     blocked = Overrides(blocked_hosts=["gone.test"])
-    crawl.services = replace(crawl.services, overrides=blocked)
+    fetch = crawl.pipeline.fetch
+    rules = replace(fetch.access.rules, overrides=blocked)
+    requester = replace(fetch.requester, access=replace(fetch.access, rules=rules))
+    crawl.pipeline = replace(crawl.pipeline, fetch=replace(fetch, requester=requester))
 
     crawl.crawl(GONE, HOP)
 
@@ -230,7 +221,7 @@ def failed_and_waiting(broker_url, messages):
         sender.send(OutgoingMessage(task, message))
         if state is JobState.FAILED:
             (shard,) = admin.cluster.shards
-            queue = QUEUE_OF[task]
+            queue = task.queue
             (claim,) = shard.claim(queue, limit=1, timeout_ms=60_000, worker="w").claims
             shard.nack(queue, [Nack(claim.job_id, claim.token, "fail", 0, f"{SECRET} at {GONE}")])
     return admin
@@ -244,8 +235,11 @@ def test_a_takedown_purges_failed_messages_spool_deliveries_and_robots_rules_at_
     monkeypatch.setenv("ARAGOG_REDIS__URL", own_redis.url)
     monkeypatch.setenv("ARAGOG_BROKER__URL", broker_url)
     crawl = Crawl(tmp_path, own_redis.url, origin)
-    crawl.services.robots.put(
-        "http://gone.test", 200, b"Disallow: /" + SECRET.encode(), crawl.services.clock.now_ms()
+    crawl.pipeline.robots.robots.put(
+        "http://gone.test",
+        200,
+        b"Disallow: /" + SECRET.encode(),
+        crawl.pipeline.robots.clock.now_ms(),
     )
     results = crawl.fetched(GONE, KEEP)
     others = crawl.analyzed(crawl.fetched(GONE, KEEP))
@@ -256,10 +250,10 @@ def test_a_takedown_purges_failed_messages_spool_deliveries_and_robots_rules_at_
     admin = failed_and_waiting(
         broker_url,
         [
-            (CANONICALIZE, results, JobState.FAILED),
-            (CANONICALIZE, crawl.fetched(GONE), JobState.PENDING),
-            (STORE, others, JobState.PENDING),
-            (WEBHOOK, delivery, JobState.PENDING),
+            (Destination.CANONICALIZE, results, JobState.FAILED),
+            (Destination.CANONICALIZE, crawl.fetched(GONE), JobState.PENDING),
+            (Destination.STORE, others, JobState.PENDING),
+            (Destination.WEBHOOK, delivery, JobState.PENDING),
         ],
     )
     done = CliRunner().invoke(main, ["store", "takedown", "--host", "gone.test", "--yes"])
@@ -278,11 +272,10 @@ def test_a_takedown_purges_failed_messages_spool_deliveries_and_robots_rules_at_
     assert client.keys("*robots:http://gone.test*") == []
     assert client.zscore("aragog:robots.due", "http://gone.test") is None
     assert client.zrange("aragog:robots.domain:gone.test", 0, -1) == []
-    assert crawl.services.robots.get("http://keep.test").rules is not None
+    assert crawl.pipeline.robots.robots.get("http://keep.test").rules is not None
     client.bgrewriteaof()
     while client.info("persistence")["aof_rewrite_in_progress"]:
         pass
     client.save()
     assert files_with(own_redis.folder, SECRET) == []
-    crawl.services.limiter.close()
-    crawl.services.close()
+    crawl.pipeline.close()

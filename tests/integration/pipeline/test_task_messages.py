@@ -13,7 +13,7 @@ from aragog.pinlater.brokers import celery_settings
 from aragog.pinlater.models import JobState
 from aragog.pinlater.shard import RedisShard
 from aragog.pinlater.transport.dead_letters import QUEUE, REASON
-from aragog.pipeline.routing import FETCH, QUEUE_OF, QUEUES
+from aragog.pipeline.routing import Destination, Queue
 from tests.support.celery_worker import Worker
 from tests.support.producer import producer_home
 from tests.support.waiting import wait_until
@@ -29,8 +29,8 @@ class Place:
         self.base = f"http://127.0.0.1:{origin.port}"
         self.asked = set()
 
-    def send(self, *args, task=FETCH, **kwargs):
-        self.app.send_task(task, args, kwargs, queue=QUEUE_OF.get(task, "fetch"))
+    def send(self, *args, task=Destination.FETCH.task, **kwargs):
+        self.app.send_task(task, args, kwargs, queue=Queue.FETCH.value)
 
     def fetched(self):
         self.asked |= {path for _, _, path in self.origin.arrivals()}
@@ -97,7 +97,7 @@ def test_one_url_a_list_or_a_batch_is_fetched_and_a_bad_entry_harms_no_other(
         client.close()
 
     assert [job.attempts for job in failed] == [1, 1]
-    assert any("version 99" in job.problem for job in failed)
+    assert any("version 99" in job.problem for job in failed), failed
     log = (tmp_path / "log").read_text()
     assert "no url at all" in log
     assert "priority is 'high'" in log
@@ -107,7 +107,7 @@ def test_a_worker_without_queues_named_serves_all_of_them(punctual_origin, tmp_p
     with place(punctual_origin, tmp_path) as it:
         (found,) = it.app.control.inspect(timeout=5).active_queues().values()
 
-    assert {queue["name"] for queue in found} == {"celery", *QUEUES}
+    assert {queue["name"] for queue in found} == {"celery", *tuple(Queue)}
 
 
 @pytest.mark.parametrize("broker", ["redis", pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)])

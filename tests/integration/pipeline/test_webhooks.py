@@ -8,15 +8,14 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
+from dataclasses import dataclass, field
 
 import orjson
 import pytest
 
 from aragog.fetcher.ssrf.filter import SsrfFilter
-from aragog.pipeline.routing import WEBHOOK
-from aragog.pipeline.stages.webhooks import Delivery, deal, deliver, signature
+from aragog.pipeline.routing import Destination
+from aragog.pipeline.stages.webhooks import Delivery, WebhookStage, signature
 from aragog.pipeline.webhooks.post import post
 from aragog.pipeline.webhooks.signatures import is_signed
 from aragog.settings import FetchSettings, Settings, WebhookSettings
@@ -75,8 +74,9 @@ def stand(pipeline_stand):
 
 def allow(stand, *hosts):
     settings = Settings(webhooks=WebhookSettings(allowed_hosts=hosts, max_attempts=3))
-    fetcher = SimpleNamespace(ssrf_filter=SsrfFilter(settings.fetch))
-    stand.services = replace(stand.services, settings=settings, fetcher=fetcher)
+    stand.webhooks = WebhookStage(
+        stand.store, stand.sent, SsrfFilter(settings.fetch), stand.clock, settings
+    )
 
 
 def webhook(stand, url, **which):
@@ -96,13 +96,13 @@ def change(stand, *urls, at=9):
 
 def run(stand):
     """Deal, then deliver all that was sent; what comes back is delivered at its time."""
-    deal(stand.services)
-    while messages := [m for m in stand.sent.messages if m.task == WEBHOOK]:
+    stand.webhooks.deal()
+    while messages := [m for m in stand.sent.messages if m.destination == Destination.WEBHOOK]:
         stand.sent.messages.clear()
         for message in messages:
             stand.clock.advance_ms(message.delay_ms or 0)
             wire = json.loads(json.dumps(message.message.wire()))
-            stand.sent.messages += deliver(Delivery.read(wire), stand.services)
+            stand.sent.messages += stand.webhooks.deliver(Delivery.read(wire))
 
 
 def test_a_change_is_posted_and_signed(stand, receiver):
@@ -138,7 +138,7 @@ def test_a_number_of_many_digits_is_posted_as_it_is(stand, receiver):
 def test_a_change_is_posted_once_by_two_beats(stand, receiver):
     webhook(stand, receiver.url)
     change(stand, A)
-    deal(stand.services)
+    stand.webhooks.deal()
     run(stand)
     stand.clock.advance_ms(5000)
     run(stand)
@@ -200,7 +200,7 @@ def test_an_own_network_is_not_reached_unless_it_is_allowed(stand, receiver):
 def test_a_removed_hook_is_told_nothing_more(stand, receiver):
     made = webhook(stand, receiver.url)
     change(stand, A)
-    deal(stand.services)
+    stand.webhooks.deal()
     assert stand.store.feed.webhooks.remove(made.name, NOW_MS + 99_999)
     run(stand)
 
@@ -288,10 +288,12 @@ def test_an_endless_body_of_a_response_is_not_read(receiver):
 
 
 def test_deliveries_have_a_queue_and_workers_of_their_own():
-    from aragog.pipeline.routing import QUEUE_OF
+    from tasks.routes import QUEUE_OF
     from workers.roles import ROLES
 
-    assert [task for task, queue in QUEUE_OF.items() if queue == "webhooks"] == [WEBHOOK]
+    assert [task for task, queue in QUEUE_OF.items() if queue == "webhooks"] == [
+        Destination.WEBHOOK.task
+    ]
     assert [name for name, role in ROLES.items() if "webhooks" in role.queues] == ["webhooks"]
 
 
@@ -327,12 +329,12 @@ def test_a_delivery_that_waits_tells_nothing_of_what_was_taken_down_meanwhile(st
     other = "http://other-shop.test/"
     webhook(stand, receiver.url)
     change(stand, A, other)
-    deal(stand.services)
-    waiting = [m.message for m in stand.sent.messages if m.task == WEBHOOK]
+    stand.webhooks.deal()
+    waiting = [m.message for m in stand.sent.messages if m.destination == Destination.WEBHOOK]
     stand.store.takedowns.take_down(url=A)
 
     for delivery in waiting:
-        deliver(delivery, stand.services)
+        stand.webhooks.deliver(delivery)
 
     told = [each for _, body in receiver.got for each in orjson.loads(body)["changes"]]
     assert {each["url"] for each in told} == {other}

@@ -7,8 +7,6 @@ import threading
 import pytest
 
 from aragog.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
-from aragog.pipeline.stages.fetch import fetch_batch
-from aragog.pipeline.stages.robots import robots_batch
 from tests.support.origin import Request, Wire, answer, page
 
 pytestmark = pytest.mark.redis
@@ -34,7 +32,7 @@ def test_no_request_follows_a_429_while_a_page_of_another_domain_is_slow(crawl_s
     stand.know_rules("slow.test", "busy.test")
     urls = [f"http://busy.test/{n}" for n in range(20)]
 
-    sends = fetch_batch(jobs("http://slow.test/", *urls), stand.services)
+    sends = stand.pipeline.fetch.run(jobs("http://slow.test/", *urls))
 
     assert over.is_set()
     assert 1 <= len(stand.origin.of(host="busy.test")) <= ON_THE_WIRE
@@ -50,7 +48,7 @@ def test_a_429_counts_as_soon_as_its_headers_are_there(crawl_stand):
     stand = crawl_stand({"//busy.test/*": dripping}, qps=50)
     stand.know_rules("busy.test")
 
-    fetch_batch(jobs(*(f"http://busy.test/{n}" for n in range(25))), stand.services)
+    stand.pipeline.fetch.run(jobs(*(f"http://busy.test/{n}" for n in range(25))))
 
     assert len(stand.origin.of(host="busy.test")) <= ON_THE_WIRE + 1
 
@@ -58,9 +56,9 @@ def test_a_429_counts_as_soon_as_its_headers_are_there(crawl_stand):
 def test_a_429_of_robots_txt_pauses_the_domain(crawl_stand):
     stand = crawl_stand({"//a.busy.test/robots.txt": BUSY})
 
-    robots_batch(RobotsBatch(("http://a.busy.test",)), stand.services)
+    stand.pipeline.robots.run(RobotsBatch(("http://a.busy.test",)))
 
-    limiter = stand.services.limiter
+    limiter = stand.limiter
     report = limiter.describe([limiter.key_for("http://b.busy.test/")])
     assert all(one.backlog_ms > 15_000 for one in report.values())
 
@@ -74,9 +72,9 @@ def test_a_redirect_to_a_busy_domain_pauses_that_domain_and_not_the_first(crawl_
     )
     stand.know_rules("calm.test", "busy.test")
 
-    fetch_batch(jobs("http://calm.test/"), stand.services)
+    stand.pipeline.fetch.run(jobs("http://calm.test/"))
 
-    paused = stand.services.limiter.describe(["calm.test", "busy.test"])
+    paused = stand.limiter.describe(["calm.test", "busy.test"])
     assert paused["calm.test"].backlog_ms < 1000
     assert paused["busy.test"].backlog_ms > 15_000
 
@@ -87,6 +85,6 @@ def test_fast_domains_that_need_no_door_are_paused_too(crawl_stand):
 
     for batch in range(4):
         urls = (f"http://busy.test/{batch}/{n}" for n in range(25))
-        fetch_batch(jobs(*urls), stand.services)
+        stand.pipeline.fetch.run(jobs(*urls))
 
     assert len(stand.origin.of(host="busy.test")) <= 50

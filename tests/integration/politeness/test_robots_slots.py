@@ -7,8 +7,7 @@ from collections import Counter
 import pytest
 
 from aragog.pipeline.messages import UrlJob, into_batches
-from aragog.pipeline.routing import FETCH, ROBOTS, OutgoingMessage
-from aragog.pipeline.stages.robots import expiring
+from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.politeness.ratelimit.slots import SlotRequest
 from tests.support.origin import Request, Wire, answer, page, redirect
 
@@ -19,7 +18,8 @@ RULES = answer(200, b"User-agent: *\nDisallow: /private\n", content_type="text/p
 
 def sends(urls: list[str]) -> list[OutgoingMessage]:
     return [
-        OutgoingMessage(FETCH, batch) for batch in into_batches([UrlJob(url=u) for u in urls], 25)
+        OutgoingMessage(Destination.FETCH, batch)
+        for batch in into_batches([UrlJob(url=u) for u in urls], 25)
     ]
 
 
@@ -35,12 +35,12 @@ def test_a_domain_with_200_subdomains_gets_all_their_rules(crawl_stand):
     assert set(asked) == set(hosts)
     assert max(asked.values()) == 1
     assert sorted(one.job.url for one in answers) == sorted(urls)
-    assert {one.kind for one in answers} == {"Refused"}
+    assert {one.outcome for one in answers} == {"Refused"}
 
 
 def test_robots_txt_is_fetched_at_its_slot_while_the_domain_always_has_a_backlog(crawl_stand):
     stand = crawl_stand({"/robots.txt": RULES}, qps=25)
-    limiter, clock = stand.services.limiter, stand.services.clock
+    limiter, clock = stand.limiter, stand.clock
     limiter.reserve([SlotRequest("many.test")] * 60)
     (first,) = sends([f"http://s{n}.many.test/private" for n in range(5)])
     (to_robots,) = stand.step(first)
@@ -49,7 +49,12 @@ def test_robots_txt_is_fetched_at_its_slot_while_the_domain_always_has_a_backlog
     for _ in range(3):
         limiter.reserve([SlotRequest("many.test")] * 60)
         clock.sleep_s(max((send.delay_ms or 0 for send in waiting), default=0) / 1000)
-        waiting = [one for send in waiting for one in stand.step(send) if one.task == ROBOTS]
+        waiting = [
+            one
+            for send in waiting
+            for one in stand.step(send)
+            if one.destination == Destination.ROBOTS
+        ]
 
     assert len(stand.origin.of(path="/robots.txt")) == 5
     assert not waiting
@@ -63,19 +68,16 @@ def test_a_slow_robots_txt_does_not_delay_the_slots_of_others(crawl_stand):
     stand = crawl_stand({"//s0.many.test/robots.txt": slow, "/robots.txt": RULES}, qps=0.5)
     (to_robots,) = stand.step(*sends([f"http://s{n}.many.test/private" for n in range(2)]))
 
-    (later,) = [one for one in stand.step(to_robots) if one.task == ROBOTS]
+    (later,) = [one for one in stand.step(to_robots) if one.destination == Destination.ROBOTS]
 
     # It comes back at its slot, not as much later as the first took to answer.
-    assert (
-        stand.services.clock.now_ms() + later.delay_ms
-        < later.message.slots["http://s1.many.test"] + 1000
-    )
+    assert stand.clock.now_ms() + later.delay_ms < later.message.slots["http://s1.many.test"] + 1000
     assert len(stand.origin.of(path="/robots.txt")) == 1
 
 
 def test_who_meets_a_reserved_robots_txt_waits_for_it_and_reserves_nothing(crawl_stand):
     stand = crawl_stand({"/robots.txt": RULES}, qps=25)
-    limiter = stand.services.limiter
+    limiter = stand.limiter
     limiter.reserve([SlotRequest("many.test")] * 100)
     for n in range(5):
         (to_robots,) = stand.step(*sends([f"http://s.many.test/private/{n}"]))
@@ -89,13 +91,13 @@ def test_a_robots_txt_that_redirects_to_a_domain_booked_out_opens_nothing(crawl_
     stand = crawl_stand(
         {"//site.test/robots.txt": redirect("http://other.test/r"), "*": page(b"hello")}
     )
-    stand.services.limiter.pause("other.test", 3600)
+    stand.limiter.pause("other.test", 3600)
     first = sends(["http://site.test/private"])
 
     (to_robots,) = stand.step(first[0])
     stand.step(to_robots)
 
-    found = stand.services.robots.get("http://site.test")
+    found = stand.robots.get("http://site.test")
     assert found.rules is None or not found.rules.allows("aragog", "http://site.test/private")
 
 
@@ -114,10 +116,10 @@ def test_a_tick_refreshes_all_rules_that_are_due_and_each_once(crawl_stand):
     stand = crawl_stand({}, robots_fresh_s=60)
     origins = [f"http://d{n}.test" for n in range(1300)]
     stand.know_rules(*(of.removeprefix("http://") for of in origins))
-    stand.services.robots.get_many(origins)
+    stand.robots.get_many(origins)
 
-    sent = [send for sends in expiring(stand.services) for send in sends]
-    again = [send for sends in expiring(stand.services) for send in sends]
+    sent = [send for sends in stand.pipeline.robots.expiring() for send in sends]
+    again = [send for sends in stand.pipeline.robots.expiring() for send in sends]
 
     assert sorted(of for send in sent for of in send.message.origins) == sorted(origins)
     assert not again

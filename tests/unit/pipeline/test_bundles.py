@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.errors import InvalidMessage
-from aragog.fetcher.outcome import Hop
+from aragog.fetcher.outcome import Hop, OutcomeKind
 from aragog.pipeline.messages import (
     FetchBatch,
     FetchResult,
@@ -33,7 +33,7 @@ jobs = st.builds(
 results = st.builds(
     FetchResult,
     job=jobs,
-    kind=st.sampled_from(["Fetched", "Gone"]),
+    outcome=st.sampled_from([OutcomeKind.FETCHED, OutcomeKind.GONE]),
     final_url=st.text(),
     status=st.none() | st.integers(100, 599),
     headers=st.lists(st.tuples(st.text(), st.text()), max_size=3).map(tuple),

@@ -2,6 +2,7 @@
 
 import logging
 
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.pipeline.pages.analysis import _Parts, read_page
 
@@ -29,7 +30,11 @@ def test_the_same_failure_is_logged_once(caplog):
 def test_a_link_in_svg_is_a_link():
     url = "https://a.test/"
     result = FetchResult(
-        job=UrlJob(url=url), kind="Fetched", final_url=url, status=200, content_type="text/html"
+        job=UrlJob(url=url),
+        outcome=OutcomeKind.FETCHED,
+        final_url=url,
+        status=200,
+        content_type="text/html",
     )
 
     found = read_page(result, b'<svg><a xlink:href="/x">t</a></svg><a href=/y>u', max_links=9)

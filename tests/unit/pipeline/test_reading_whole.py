@@ -2,6 +2,7 @@
 
 import pytest
 
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.pipeline.pages.analysis import decided, read_page
 from aragog.pipeline.pages.updates import from_blob, page_write, to_blob
@@ -12,7 +13,7 @@ PAGE = b"<!doctype html><title>T</title><p>words"
 
 
 def read(body=PAGE, **given):
-    told = {"kind": "Fetched", "status": 200, "content_type": "text/html", **given}
+    told = {"outcome": OutcomeKind.FETCHED, "status": 200, "content_type": "text/html", **given}
     result = FetchResult(job=UrlJob(url=URL), final_url=URL, fetched_at_ms=1, **told)
     reading = read_page(result, body, max_links=10)
     planned = page_write(result, reading, decided(reading.evidence, {}), Settings())

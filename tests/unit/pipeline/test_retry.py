@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.retry_policy import LONGEST_WAIT_MS, again
+from aragog.pipeline.rescheduling import LONGEST_WAIT_MS, next_attempt
 from aragog.settings import PipelineSettings
 
 
 def next_try(attempt=0, wait_at_least_ms=None, **settings):
     job = UrlJob(url="http://a/", attempt=attempt, slot_at_ms=7, target="http://b/")
-    return again(
+    return next_attempt(
         job,
         PipelineSettings(**settings),
         wait_at_least_ms=wait_at_least_ms,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.messages import (
     FetchBatch,
     FetchResult,
@@ -26,7 +27,11 @@ JOBS = tuple(UrlJob(url=f"https://example.org/{name}") for name in "abcd")
         (PageBatch("t", JOBS[:1], ("body",) * 500), "1 urls: https://example.org/a"),
         (
             ResultBatch(
-                (FetchResult(job=JOBS[1], kind="Gone", final_url="https://example.org/z"),)
+                (
+                    FetchResult(
+                        job=JOBS[1], outcome=OutcomeKind.GONE, final_url="https://example.org/z"
+                    ),
+                )
             ),
             "1 results: https://example.org/b",
         ),

@@ -1,0 +1,143 @@
+"""Which jobs may send a request now: the URL itself, robots.txt, then a slot of the domain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from aragog.errors import ConfigError
+from aragog.fetcher.outcome import OutcomeKind
+from aragog.fetcher.ssrf.ports import AddressPolicy
+from aragog.fetcher.user_agent import check_user_agent
+from aragog.pipeline.messages import UrlJob
+from aragog.pipeline.polite_gate import GateRules, PoliteGate
+from aragog.pipeline.rescheduling import Delayed
+from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
+from aragog.politeness.robots.cache import RulesState
+from aragog.urls.domain import host, origin
+
+# A thread needs about this long from its wake-up to an open connection on a busy machine; the
+# limiter holds the request itself back until its slot.
+HEAD_START_MS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """A job that sends no request now."""
+
+    job: UrlJob
+    outcome: OutcomeKind
+    why: str
+    retry_at_ms: int | None = None
+    """UNREACHABLE: when robots.txt is requested again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vetted:
+    """Jobs by what their URL and robots.txt say."""
+
+    allowed: list[tuple[UrlJob, float | None]] = field(default_factory=list)
+    """With their Crawl-delay (s)."""
+    denied: list[Denial] = field(default_factory=list)
+    robots_first: list[UrlJob] = field(default_factory=list)
+    """The rules of their origins are not known yet."""
+    stale_origins: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Decides about the first request of each job; its gates decide about redirects."""
+
+    rules: GateRules
+    ssrf_filter: AddressPolicy
+
+    @property
+    def limiter(self) -> Limiter:
+        """The limiter of all domains."""
+        return self.rules.limiter
+
+    def gate(self, slot: Slot) -> PoliteGate:
+        """The gate of one fetch, to be closed after it."""
+        return PoliteGate(self.rules, slot)
+
+    def claim_refresh(self, origins: Sequence[str]) -> list[str]:
+        """The stale origins whose refresh is the caller's to send."""
+        return self.rules.robots.claim_refresh(set(origins))
+
+    def vet(self, jobs: Sequence[UrlJob]) -> Vetted:
+        """What the URLs and robots.txt say of the jobs; one read of the robots cache."""
+        vetted = Vetted()
+        asked = []
+        for job in jobs:
+            if why := self._forbidden(job):
+                vetted.denied.append(Denial(job, OutcomeKind.BLOCKED, why))
+            else:
+                asked.append(job)
+        agent = self.rules.settings.fetch.user_agent
+        cached = self.rules.robots.get_many({origin(job.next_url) for job in asked})
+        for job in asked:
+            of = cached[origin(job.next_url)]
+            if of.rules is None:
+                vetted.robots_first.append(job)
+                continue
+            if of.state is RulesState.STALE:
+                vetted.stale_origins.append(origin(job.next_url))
+            why = of.rules.refusal(agent, *job.spellings)
+            if why is None:
+                vetted.allowed.append((job, of.rules.crawl_delay_s(agent)))
+            elif of.unreachable:
+                why = f"robots.txt could not be fetched (status {of.status})"
+                vetted.denied.append(Denial(job, OutcomeKind.UNREACHABLE, why, of.retry_at_ms))
+            else:
+                vetted.denied.append(Denial(job, OutcomeKind.REFUSED, why))
+        return vetted
+
+    def _forbidden(self, job: UrlJob) -> str | None:
+        """Why the URL alone must not be fetched; None where nothing forbids it."""
+        return (
+            self.rules.overrides.blocked(host(job.next_url))
+            or self._anonymous(job)
+            or self.ssrf_filter.vet_url(job.next_url)
+        )
+
+    def _anonymous(self, job: UrlJob) -> str | None:
+        """Why no request is sent without a contact in our User-Agent; None where one may be."""
+        try:
+            check_user_agent(self.rules.settings.fetch, job.next_url)
+        except ConfigError as error:
+            return str(error)
+        return None
+
+    def with_slots(
+        self, jobs: Sequence[tuple[UrlJob, float | None]]
+    ) -> tuple[list[tuple[UrlJob, Slot]], list[Delayed]]:
+        """The jobs whose slot is near, soonest first, and the others with their wait."""
+        limiter = self.limiter
+        slots: list[tuple[UrlJob, Slot | RateExceeded]] = []
+        new: list[tuple[UrlJob, SlotRequest]] = []
+        for job, delay_s in jobs:
+            key = limiter.key_for(job.next_url)
+            if job.slot_at_ms is not None and limiter.still_good(job.slot_at_ms, key):
+                slots.append((job, limiter.resume(key, job.slot_at_ms, delay_s)))
+            else:
+                new.append((job, SlotRequest(key, delay_s)))
+        reserved = limiter.reserve([request for _, request in new])
+        slots += zip((job for job, _ in new), reserved, strict=True)
+        return self._split(slots)
+
+    def _split(
+        self, slots: Sequence[tuple[UrlJob, Slot | RateExceeded]]
+    ) -> tuple[list[tuple[UrlJob, Slot]], list[Delayed]]:
+        near: list[tuple[UrlJob, Slot]] = []
+        later: list[Delayed] = []
+        most_ms = self.rules.settings.politeness.wait_inline_ms + HEAD_START_MS
+        for job, slot in slots:
+            if isinstance(slot, RateExceeded):
+                wait_ms = self.limiter.wait_ms(slot.key, slot.free_at_ms)
+                later.append((replace(job, slot_at_ms=None), wait_ms))
+            elif slot.wait_ms > most_ms:
+                later.append((replace(job, slot_at_ms=slot.at_ms), slot.wait_ms))
+            else:
+                near.append((job, slot))
+        return sorted(near, key=lambda pair: pair[1].at_us), later

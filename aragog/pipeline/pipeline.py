@@ -1,0 +1,39 @@
+"""The stages of one process, each over its own ports. Built by `aragog.bootstrap`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aragog.pipeline.routing import Sender
+from aragog.pipeline.stages.canonicalize import CanonicalizeStage
+from aragog.pipeline.stages.enqueue import Enqueuer
+from aragog.pipeline.stages.fetch import FetchStage
+from aragog.pipeline.stages.maintenance import Maintenance
+from aragog.pipeline.stages.reextract import ReextractStage
+from aragog.pipeline.stages.refresh import RefreshStage
+from aragog.pipeline.stages.robots import RobotsStage
+from aragog.pipeline.stages.store import StoreStage
+from aragog.pipeline.stages.webhooks import WebhookStage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """The stages; each is safe to use from many threads. No stage knows this class."""
+
+    sender: Sender
+    enqueuer: Enqueuer
+    fetch: FetchStage
+    robots: RobotsStage
+    canonicalize: CanonicalizeStage
+    store: StoreStage
+    refresh: RefreshStage
+    webhooks: WebhookStage
+    reextract: ReextractStage
+    maintenance: Maintenance
+    on_close: tuple[Callable[[], None], ...] = ()
+
+    def close(self) -> None:
+        """Release threads, connections and files."""
+        for close in self.on_close:
+            close()

@@ -1,0 +1,55 @@
+"""The small ports that several stages take. `tests/support/memory_ports.py` has them in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from aragog.pipeline.spool.spool import SpoolState
+
+
+class BodyStore(Protocol):
+    """Blobs under tokens, between two stages (`aragog.pipeline.spool.spool.Spool`)."""
+
+    def put_many(self, blobs: Sequence[bytes]) -> list[str]:
+        """Keep the blobs of a later stage, in any case; their tokens, in order."""
+
+    def get_many(self, tokens: Sequence[str]) -> list[bytes | None]:
+        """The blobs, in order; None where a token was freed."""
+
+    def free(self, tokens: Sequence[str]) -> None:
+        """Drop the blobs; unknown tokens are ignored."""
+
+
+class BoundedBodyStore(BodyStore, Protocol):
+    """A spool as fetches meet it: there may be no room."""
+
+    def reserve(self, count: int) -> str | None:
+        """A reservation for so many bodies; None: there is no room."""
+
+    def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:
+        """Keep the bodies of a fetch; None: there is no room for all, and nothing has changed."""
+
+    def state(self) -> SpoolState:
+        """How full it is."""
+
+
+class InFlight(Protocol):
+    """URLs that were enqueued and are not stored yet (`aragog.pipeline.in_flight.InFlightSet`)."""
+
+    def clear(self, urls: Sequence[str]) -> None:
+        """The URLs are done."""
+
+
+class CounterSink(Protocol):
+    """Counts of events (`aragog.pipeline.counters.Counters`)."""
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add to the counters; never fails."""
+
+
+class Takedowns(Protocol):
+    """What was taken down (`UrlStore`)."""
+
+    def refused(self, urls: Iterable[str]) -> set[str]:
+        """Those of the normalized URLs that were taken down."""

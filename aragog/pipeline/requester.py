@@ -1,0 +1,124 @@
+"""The requests of a batch, side by side, each at its slot."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Protocol
+
+from aragog.clock import Clock
+from aragog.errors import AragogError
+from aragog.fetcher.admission import Gate
+from aragog.fetcher.outcome import (
+    Blocked,
+    Busy,
+    Hop,
+    Outcome,
+    Redirected,
+    Refused,
+    Unreachable,
+)
+from aragog.pipeline.access import HEAD_START_MS, Access
+from aragog.pipeline.messages import UrlJob
+from aragog.pipeline.polite_gate import PoliteGate
+from aragog.pipeline.selection import StoredValidators
+from aragog.politeness.ratelimit.slots import Slot
+
+log = logging.getLogger(__name__)
+
+_NO_COPY = StoredValidators()
+
+
+class PageFetcher(Protocol):
+    """Fetches one URL (`aragog.fetcher.fetcher.Fetcher`)."""
+
+    def fetch(
+        self,
+        url: str,
+        *,
+        gate: Gate,
+        etag: str | None = None,
+        last_modified: str | None = None,
+        validators_url: str | None = None,
+        hops: tuple[Hop, ...] = (),
+    ) -> Outcome:
+        """The outcome; blocks for one fetch deadline at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """Runs fetches in threads."""
+
+    fetcher: PageFetcher
+    sitemap_fetcher: PageFetcher
+    pool: Executor
+    """Threads for single fetches; each is bounded by the fetch deadline."""
+    access: Access
+    clock: Clock
+
+    def run(
+        self, jobs: Iterable[tuple[UrlJob, Slot]], validators: Mapping[str, StoredValidators]
+    ) -> Iterator[tuple[UrlJob, Outcome]]:
+        """
+        Fetch every job at its slot; the outcomes in the order of the jobs, when all are under way.
+
+        Raises:
+            AragogError: of our own infrastructure.
+        """
+        started_s = self.clock.monotonic_s()
+        under_way = []
+        for job, slot in jobs:
+            passed_ms = (self.clock.monotonic_s() - started_s) * 1000
+            self.clock.sleep_s((slot.wait_ms - HEAD_START_MS - passed_ms) / 1000)
+            known = validators.get(job.url, _NO_COPY)
+            under_way.append((job, self.pool.submit(self._fetch_one, job, slot, known)))
+        for job, future in under_way:
+            yield job, future.result()
+
+    def _fetch_one(self, job: UrlJob, slot: Slot, known: StoredValidators) -> Outcome:
+        with self.access.gate(slot) as gate:
+            outcome = self._outcome(job, gate, known)
+            if gate.taken_down:
+                outcome = _without_target(job, outcome)
+            ours = isinstance(outcome, Refused | Blocked | Redirected)
+            if not ours:
+                # From this thread: the others of the batch may take a whole deadline.
+                ok = not isinstance(outcome, Busy | Unreachable)
+                self.access.limiter.report(gate.key, ok=ok)
+            return outcome
+
+    def _outcome(self, job: UrlJob, gate: PoliteGate, known: StoredValidators) -> Outcome:
+        try:
+            fetcher = self.sitemap_fetcher if job.sitemap else self.fetcher
+            return fetcher.fetch(
+                job.next_url,
+                gate=gate,
+                etag=known.etag,
+                last_modified=known.last_modified,
+                validators_url=known.url,
+                hops=job.hops,
+            )
+        except AragogError:
+            raise
+        except Exception as error:
+            # A defect of ours that one hostile response shows must not end the batch each time.
+            log.exception("a fetch failed within aragog: %s", job.next_url)
+            return Unreachable(
+                url=job.url,
+                final_url=job.next_url,
+                fetched_at_ms=self.clock.now_ms(),
+                kind="internal",
+                why=f"{type(error).__name__}: {error}",
+            )
+
+
+def _without_target(job: UrlJob, outcome: Outcome) -> Outcome:
+    """A redirect to a URL that was taken down, without naming that URL."""
+    return Refused(
+        url=job.url,
+        final_url=job.url,
+        fetched_at_ms=outcome.fetched_at_ms,
+        why="it redirects to a URL that was taken down",
+    )

@@ -1,0 +1,108 @@
+"""
+Which jobs of a batch are fetched, by what the store knows of their URLs, and with which validators.
+
+Dropped are URLs that are stored already (unless a refresh is asked for) and URLs that were taken
+down; postponed are those whose rows lie in a damaged file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aragog.pipeline import counters
+from aragog.pipeline.faults import damaged
+from aragog.pipeline.messages import UrlJob
+from aragog.pipeline.ports import CounterSink, InFlight
+from aragog.pipeline.rescheduling import Delayed
+from aragog.urlstore.records import Record
+from aragog.urlstore.store import UrlStore
+
+
+@dataclass(frozen=True, slots=True)
+class StoredValidators:
+    """The validators of a stored page, and the URL that sent them: no other URL receives them."""
+
+    url: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The jobs of a batch that go on."""
+
+    wanted: list[UrlJob]
+    """To be fetched."""
+    postponed: list[Delayed]
+    validators: dict[str, StoredValidators]
+    """By URL, for conditional requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobSelection:
+    """Selects the jobs to fetch."""
+
+    store: UrlStore
+    in_flight: InFlight
+    counters: CounterSink
+
+    def select(self, jobs: Sequence[UrlJob]) -> Selection:
+        """The jobs to fetch; URLs that end here are no longer in flight. Two multi-gets."""
+        served, stuck = damaged.split(jobs, self.store)
+        open_jobs = self._without_taken_down(served)
+        fresh = [job for job in open_jobs if _is_at_its_start(job)]
+        records, unreadable = self._records(fresh)
+        done = [job for job in fresh if not job.refresh and _has_page(records.get(job.url))]
+        validators = {
+            job.url: _validators(record)
+            for job in fresh
+            if job.refresh and (record := records.get(job.url)) and record.content_key
+        }
+        self.counters.add({counters.KNOWN: len(done)})
+        self.in_flight.clear([job.url for job in done])
+        dropped = {job.url for job in (*done, *unreadable)}
+        wanted = [job for job in open_jobs if job.url not in dropped]
+        return Selection(wanted, damaged.postponed([*stuck, *unreadable]), validators)
+
+    def _without_taken_down(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
+        """Jobs without those of a URL that was taken down, or on the way to one: they end here."""
+        ways = {job.url: {job.url, job.next_url, *(h.url for h in job.hops)} for job in jobs}
+        refused = self.store.takedowns.refused(set().union(*ways.values()))
+        if not refused:
+            return list(jobs)
+        gone = {url for url, way in ways.items() if way & refused}
+        self.in_flight.clear(sorted(gone))
+        self.counters.add({counters.REFUSED: len(gone)})
+        return [job for job in jobs if job.url not in gone]
+
+    def _records(self, jobs: Sequence[UrlJob]) -> tuple[dict[str, Record | None], list[UrlJob]]:
+        """The records by URL, and the jobs whose records lie in a damaged file."""
+        records: dict[str, Record | None] = {}
+
+        def read(some: Sequence[UrlJob]) -> None:
+            urls = [job.url for job in some]
+            records.update(zip(urls, self.store.get_many(urls, fields=[]), strict=True))
+
+        return records, damaged.apart(jobs, read)
+
+
+def _is_at_its_start(job: UrlJob) -> bool:
+    """A job in the middle of its redirects or attempts always goes on."""
+    return not job.hops and (job.refresh or not job.attempt)
+
+
+def _has_page(record: Record | None) -> bool:
+    """A fetch of the URL has brought a page once; earlier failures do not keep it out."""
+    return record is not None and bool(record.content_key)
+
+
+def _validators(record: Record) -> StoredValidators:
+    final_url, etag, modified = (
+        _text(record.facts.get(name)) for name in ("final_url", "etag", "last_modified")
+    )
+    return StoredValidators(final_url, etag, modified)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,91 @@
+"""
+URLs that pages and sitemaps name, enqueued: links of pages with depth left, entries of sitemaps.
+
+Safe to run twice: URLs that wait already, or whose page was seen since their lastmod, are passed
+over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aragog.pages.sitemaps import SitemapUrl, parse
+from aragog.pipeline.messages import PRIORITY_REFRESH, FetchResult
+from aragog.pipeline.pages.analysis import PageAnalysis
+from aragog.pipeline.pages.limits import limited
+from aragog.pipeline.stages.enqueue import EnqueueOptions, Enqueuer
+from aragog.settings import Settings
+from aragog.urls.domain import registered_domain
+from aragog.urlstore.store import UrlStore
+
+CHUNK = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """Enqueues URLs of the registered domain that named them."""
+
+    enqueuer: Enqueuer
+    store: UrlStore
+    settings: Settings
+
+    def sitemap(self, result: FetchResult, body: bytes) -> int:
+        """
+        How many entries of a sitemap were enqueued: those of its own registered domain that are not
+        stored, or were last seen before their lastmod.
+
+        Raises:
+            PageTooExpensive, MemoryError: the sitemap exceeds the limits of a page.
+        """
+        limits, job = self.settings.pipeline, result.job
+        with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
+            sitemap = parse(body, result.final_url)
+        domain = registered_domain(result.final_url)
+        count = 0
+        if job.depth > 0:
+            children = [one.url for one in sitemap.children if registered_domain(one.url) == domain]
+            options = EnqueueOptions(
+                depth=job.depth - 1, refresh=True, sitemap=True, priority=job.priority
+            )
+            count += self._enqueue(children, options)
+        entries = [entry for entry in sitemap.urls if registered_domain(entry.url) == domain]
+        options = EnqueueOptions(refresh=True, priority=PRIORITY_REFRESH)
+        for at in range(0, len(entries), CHUNK):
+            count += self._enqueue(self._newer(entries[at : at + CHUNK]), options)
+        return count
+
+    def _newer(self, entries: Sequence[SitemapUrl]) -> list[str]:
+        """URLs of entries that are not stored, or that changed since they were seen."""
+        seen = self.store.pages.seen_at_ms([entry.url for entry in entries])
+        return [
+            entry.url
+            for entry, seen_at_ms in zip(entries, seen, strict=True)
+            if seen_at_ms is None or (entry.lastmod_ms or 0) > seen_at_ms
+        ]
+
+    def links(self, pages: Sequence[tuple[FetchResult, PageAnalysis]]) -> int:
+        """How many links were enqueued, of pages with depth left."""
+        by_options: dict[tuple[int, int], list[str]] = {}
+        for result, analysis in pages:
+            if result.job.depth > 0:
+                key = (result.job.depth - 1, result.job.priority)
+                by_options.setdefault(key, []).extend(self._followed(result, analysis))
+        return sum(
+            self._enqueue(urls, EnqueueOptions(depth=depth, priority=priority))
+            for (depth, priority), urls in by_options.items()
+        )
+
+    def _followed(self, result: FetchResult, analysis: PageAnalysis) -> list[str]:
+        obey = self.settings.politeness.obey_nofollow
+        if obey and analysis.nofollow:
+            return []
+        domain = registered_domain(result.final_url)
+        return [
+            link.url
+            for link in analysis.links
+            if registered_domain(link.url) == domain and not (obey and link.nofollow)
+        ]
+
+    def _enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> int:
+        return sum(1 for _ in self.enqueuer.enqueue(urls, options))

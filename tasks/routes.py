@@ -1,0 +1,39 @@
+"""
+Every task by name, and the queue that its workers serve.
+
+Stages and producers send by the names in `aragog.pipeline.routing.Destination`; the other tasks are
+those that beat runs (`beat_schedule.py`).
+"""
+
+from __future__ import annotations
+
+from aragog.pipeline.routing import Destination, Queue
+
+FETCH = Destination.FETCH.task
+ROBOTS = Destination.ROBOTS.task
+CANONICALIZE = Destination.CANONICALIZE.task
+STORE = Destination.STORE.task
+WATCHES = Destination.WATCHES.task
+WEBHOOK = Destination.WEBHOOK.task
+REEXTRACT = Destination.REEXTRACT.task
+
+REFRESH_DUE = "aragog.refresh.due"
+ROBOTS_EXPIRING = "aragog.robots.expiring"
+COMPACT_LINKS = "aragog.maintenance.compact_links"
+SWEEP = "aragog.maintenance.sweep"
+WEBHOOKS_DUE = "aragog.webhooks.due"
+
+QUEUE_OF = {
+    FETCH: Queue.FETCH,
+    ROBOTS: Queue.ROBOTS,
+    CANONICALIZE: Queue.CANONICALIZE,
+    REEXTRACT: Queue.CANONICALIZE,
+    STORE: Queue.STORE,
+    WEBHOOK: Queue.WEBHOOKS,
+    WATCHES: Queue.UPKEEP,
+    WEBHOOKS_DUE: Queue.UPKEEP,
+    REFRESH_DUE: Queue.UPKEEP,
+    ROBOTS_EXPIRING: Queue.UPKEEP,
+    COMPACT_LINKS: Queue.UPKEEP,
+    SWEEP: Queue.UPKEEP,
+}

@@ -1,0 +1,275 @@
+"""The stages' ports in memory: tests of one stage need no server and no network."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from aragog.clock import ManualClock
+from aragog.fetcher.outcome import Fetched, Outcome
+from aragog.pipeline.rescheduling import Rescheduling
+from aragog.pipeline.spool.spool import SpoolState
+from aragog.pipeline.stages.discovery import Discovery
+from aragog.pipeline.stages.enqueue import Enqueuer
+from aragog.politeness.ratelimit.slots import DomainReport, RateExceeded, Slot, SlotRequest
+from aragog.politeness.robots.cache import CachedRules, RulesState
+from aragog.politeness.robots.rules import RobotsRules
+from aragog.settings import FetchSettings, Settings
+from aragog.urls.domain import registered_domain
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.pipeline_stand import Sent
+from tests.support.stores import NOW_MS
+
+AGENT = "test (+http://test.test/)"
+
+
+class MemorySpool:
+    """Blobs in a dictionary; takes bodies of fetches while `open`."""
+
+    def __init__(self) -> None:
+        self.blobs: dict[str, bytes] = {}
+        self.open = True
+        self._made = 0
+
+    def put_many(self, blobs: Sequence[bytes]) -> list[str]:
+        tokens = [f"t{self._made + number}" for number in range(len(blobs))]
+        self._made += len(blobs)
+        self.blobs |= dict(zip(tokens, blobs, strict=True))
+        return tokens
+
+    def get_many(self, tokens: Sequence[str]) -> list[bytes | None]:
+        return [self.blobs.get(token) for token in tokens]
+
+    def free(self, tokens: Sequence[str]) -> None:
+        for token in tokens:
+            self.blobs.pop(token, None)
+
+    def reserve(self, count: int) -> str | None:
+        return self.put_many([b""])[0] if self.open else None
+
+    def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:
+        if not self.open:
+            return None
+        self.free([reservation])
+        return self.put_many(blobs)
+
+    def state(self) -> SpoolState:
+        return SpoolState(sum(map(len, self.blobs.values())), not self.open, not self.open)
+
+
+class MemoryInFlight:
+    """URLs in a set."""
+
+    def __init__(self) -> None:
+        self.urls: set[str] = set()
+
+    def mark(self, urls: Sequence[str], *, insist: bool = False) -> list[bool]:
+        new = [insist or url not in self.urls for url in urls]
+        self.urls |= set(urls)
+        return new
+
+    def confirm(self, urls: Sequence[str]) -> None:
+        self.urls |= set(urls)
+
+    def clear(self, urls: Sequence[str]) -> None:
+        self.urls -= set(urls)
+
+
+class MemoryCounters:
+    """Counts in a Counter."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.ticks = 0
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        self.counts.update(counts)
+
+    def note_tick(self) -> None:
+        self.ticks += 1
+
+
+class MemoryMarks:
+    """Marks of runs that have begun and not ended."""
+
+    def __init__(self) -> None:
+        self.begun: Counter[tuple[str, ...]] = Counter()
+
+    def begin(self, tokens: Sequence[str]) -> int:
+        self.begun[tuple(tokens)] += 1
+        return self.begun[tuple(tokens)] - 1
+
+    def end(self, tokens: Sequence[str]) -> None:
+        self.begun.pop(tuple(tokens), None)
+
+
+class MemoryLimiter:
+    """Slots at once, or after `waits_ms`; domains in `booked_out` have none."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.clock = clock
+        self.waits_ms: dict[str, int] = {}
+        self.booked_out: dict[str, int] = {}
+        self.reports: list[tuple[str, bool]] = []
+        self.resumed: list[str] = []
+        self.backlog_ms = 0
+
+    def key_for(self, url: str) -> str:
+        return registered_domain(url)
+
+    def reserve(self, asks: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
+        return [self._slot(ask.key) for ask in asks]
+
+    def _slot(self, key: str) -> Slot | RateExceeded:
+        if key in self.booked_out:
+            return RateExceeded(key, self.clock.now_ms() + self.booked_out[key])
+        wait_ms = self.waits_ms.get(key, 0)
+        return Slot(key, (self.clock.now_ms() + wait_ms) * 1000.0, wait_ms, 1e5, 1)
+
+    def still_good(self, slot_at_ms: int, key: str | None = None) -> bool:
+        return slot_at_ms >= self.clock.now_ms()
+
+    def resume(self, key: str, slot_at_ms: int, crawl_delay_s: float | None = None) -> Slot:
+        self.resumed.append(key)
+        return Slot(key, slot_at_ms * 1000.0, self.wait_ms(key, slot_at_ms), 1e5, 1)
+
+    def wait_ms(self, key: str, at_ms: int) -> int:
+        return max(0, at_ms - self.clock.now_ms())
+
+    def acquire_permit(self, slot: Slot) -> bool:
+        return True
+
+    def release_permit(self, slot: Slot) -> None: ...
+
+    def finished(self, slot: Slot) -> None: ...
+
+    def report(self, key: str, ok: bool) -> None:
+        self.reports.append((key, ok))
+
+    def interval_us(self, key: str, crawl_delay_s: float | None = None) -> float:
+        return max(1e5, (crawl_delay_s or 0) * 1e6)
+
+    def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
+        return {key: DomainReport(key, 10.0, None, self.backlog_ms, 1.0, 0, None) for key in keys}
+
+
+class MemoryRobots:
+    """Rules by origin; an origin without any is `MISSING`, unless `open_by_default`."""
+
+    def __init__(self) -> None:
+        self.cached: dict[str, CachedRules] = {}
+        self.statuses: dict[str, int | None] = {}
+        self.claims: set[str] = set()
+        self.held: dict[str, int] = {}
+        self.due: list[str] = []
+
+    def know(
+        self, origin: str, text: str = "", state: RulesState = RulesState.FRESH, **known: Any
+    ) -> None:
+        self.cached[origin] = CachedRules(state, RobotsRules.parse(text.encode()), **known)
+
+    def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
+        missing = CachedRules(RulesState.MISSING)
+        return {origin: self.cached.get(origin, missing) for origin in origins}
+
+    def put(self, origin: str, status: int | None, body: bytes, fetched_at_ms: int) -> None:
+        self.statuses[origin] = status
+        self.claims.discard(origin)
+        self.know(origin, body.decode())
+
+    def claim_refresh(self, origins: Iterable[str]) -> list[str]:
+        claimed = [origin for origin in origins if origin not in self.claims]
+        self.claims |= set(claimed)
+        return claimed
+
+    def release_refresh(self, origins: Iterable[str]) -> None:
+        self.claims -= set(origins)
+
+    def hold_refresh(self, waits_ms: Mapping[str, int]) -> None:
+        self.held |= waits_ms
+
+    def refresh_in_ms(self, origins: Sequence[str]) -> dict[str, int]:
+        return {origin: self.held.get(origin, 0) for origin in origins}
+
+    def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
+        due, self.due = self.due[:limit], self.due[limit:]
+        return due
+
+
+class SameThread(Executor):
+    """Runs each call where it is submitted."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+
+@dataclass
+class Web:
+    """A fetcher: what is at each URL; all else is a page of its own name."""
+
+    outcomes: dict[str, Outcome | Exception] = field(default_factory=dict)
+    requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def fetch(self, url: str, **options: Any) -> Outcome:
+        self.requests.append((url, options))
+        outcome = self.outcomes.get(url)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome or fetched(url, f"<title>{url}</title>")
+
+    def urls(self) -> list[str]:
+        return [url for url, _ in self.requests]
+
+
+def fetched(url: str, html: str) -> Fetched:
+    """A page that came with status 200."""
+    body = html.encode()
+    return Fetched(
+        url=url, final_url=url, status=200, body=body, content_type="text/html",
+        fetched_at_ms=NOW_MS, wire_bytes=len(body),
+    )  # fmt: skip
+
+
+class Anywhere:
+    """An SSRF filter that lets every URL pass but those in `refused`."""
+
+    def __init__(self) -> None:
+        self.refused: dict[str, str] = {}
+
+    def vet_url(self, url: str) -> str | None:
+        return self.refused.get(url)
+
+
+class MemoryPorts:
+    """One of each."""
+
+    def __init__(self) -> None:
+        self.settings = Settings(fetch=FetchSettings(user_agent=AGENT))
+        self.clock = ManualClock(NOW_MS)
+        self.spool, self.in_flight = MemorySpool(), MemoryInFlight()
+        self.counters, self.marks, self.sent = MemoryCounters(), MemoryMarks(), Sent()
+        self.limiter, self.robots = MemoryLimiter(self.clock), MemoryRobots()
+        self.web, self.ssrf_filter, self.threads = Web(), Anywhere(), SameThread()
+        self.store = UrlStore(
+            MemoryTables(self.clock), MemoryContent(), self.settings.store, self.clock,
+            self.settings.refresh,
+        )  # fmt: skip
+        self.enqueuer = Enqueuer(self.in_flight, self.sent, self.counters, batch_size=25)
+        self.rescheduling = Rescheduling(self.settings.pipeline, self.clock, self.counters)
+        self.discovery = Discovery(self.enqueuer, self.store, self.settings)
+
+
+def jobs_of(messages: Iterable[Any]) -> Iterator[Any]:
+    """The jobs of fetch messages."""
+    for message in messages:
+        yield from message.message.jobs

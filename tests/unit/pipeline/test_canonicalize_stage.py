@@ -1,0 +1,107 @@
+"""The canonicalize stage over ports in memory: page updates, links, sitemaps, lost runs."""
+
+import pytest
+
+from aragog.fetcher.outcome import OutcomeKind
+from aragog.pipeline.messages import FetchResult, ResultBatch, UrlJob
+from aragog.pipeline.pages.updates import from_blob
+from aragog.pipeline.routing import Destination
+from aragog.pipeline.stages.canonicalize import CanonicalizeStage
+from aragog.urlstore.content.compression import compress
+from tests.support.stores import NOW_MS
+
+A, B = "http://a.example/", "http://a.example/b"
+
+
+@pytest.fixture
+def stage(ports):
+    return CanonicalizeStage(
+        ports.spool, ports.store, ports.in_flight, ports.marks,
+        ports.discovery, ports.rescheduling, ports.settings,
+    )  # fmt: skip
+
+
+def result(ports, url=A, html=b"<title>t</title>", outcome=OutcomeKind.FETCHED, **job):
+    token = ports.spool.put_many([compress(html)])[0] if html is not None else None
+    return FetchResult(
+        job=UrlJob(url=url, **job), outcome=outcome, final_url=url, status=200,
+        fetched_at_ms=NOW_MS, content_type="text/html", token=token,
+    )  # fmt: skip
+
+
+def updates(ports, message):
+    assert message.destination is Destination.STORE
+    (blob,) = ports.spool.get_many([message.message.token])
+    return {update.write.url: update for update in from_blob(blob)}
+
+
+def test_a_batch_becomes_one_message_to_store(stage, ports):
+    links = b'<link rel=canonical href="/c"><a href="/x">x</a>'
+    one, gone = result(ports, A, links), result(ports, B, None, OutcomeKind.GONE)
+
+    (message,) = stage.run(ResultBatch((one, gone)))
+
+    found = updates(ports, message)
+    assert found[A].write.canonical_url == "http://a.example/c"
+    assert [link.url for link in found[A].write.links] == ["http://a.example/x"]
+    assert found[A].token == one.token
+    assert found[B].write.facts["outcome"] == "Gone"
+    assert ports.marks.begun == {}
+
+
+def test_links_are_followed_within_the_domain_while_depth_is_left(stage, ports):
+    html = b'<a href="/x">x</a><a href="http://other.example/">o</a><a rel=nofollow href=/n>n</a>'
+
+    stage.run(ResultBatch((result(ports, A, html, depth=2), result(ports, B, html))))
+
+    assert ports.sent.urls() == ["http://a.example/x"]
+    assert ports.sent.messages[0].message.jobs[0].depth == 1
+
+
+def test_entries_of_a_sitemap_are_enqueued_and_it_is_no_page(stage, ports):
+    xml = b"<urlset><url><loc>http://a.example/1</loc></url></urlset>"
+
+    (message,) = stage.run(ResultBatch((result(ports, A, xml, sitemap=True),)))
+
+    assert ports.sent.urls() == ["http://a.example/1"]
+    assert updates(ports, message)[A].token is None
+
+
+def test_an_expired_body_is_fetched_again_and_the_others_are_stored(stage, ports):
+    lost, kept = result(ports, A), result(ports, B)
+    ports.spool.free([lost.token])
+
+    to_store, to_fetch = stage.run(ResultBatch((lost, kept)))
+
+    assert list(updates(ports, to_store)) == [B]
+    assert [(job.url, job.attempt) for job in to_fetch.message.jobs] == [(A, 1)]
+
+
+def test_a_batch_that_lost_a_run_is_cut_into_its_pages(stage, ports):
+    batch = ResultBatch((result(ports, A), result(ports, B), result(ports, A + "n", None)))
+    ports.marks.begin([one.token for one in batch.results if one.token])
+
+    messages = stage.run(batch)
+
+    assert {message.destination for message in messages} == {Destination.CANONICALIZE}
+    assert [len(message.message.results) for message in messages] == [1, 1, 1]
+
+
+def test_a_page_that_lost_two_runs_alone_is_stored_unread(stage, ports):
+    one = result(ports, A)
+    for _ in range(2):
+        ports.marks.begin([one.token])
+
+    (message,) = stage.run(ResultBatch((one,)))
+
+    assert updates(ports, message)[A].write.facts["outcome"] == "Unreadable"
+
+
+def test_a_page_that_was_taken_down_meanwhile_is_dropped_with_its_body(stage, ports):
+    one = result(ports, A)
+    ports.in_flight.mark([A])
+    ports.store.takedowns.take_down(url=A)
+
+    assert stage.run(ResultBatch((one,))) == []
+    assert ports.spool.blobs == {}
+    assert ports.in_flight.urls == set()

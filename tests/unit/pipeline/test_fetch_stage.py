@@ -1,0 +1,211 @@
+"""The fetch stage over ports in memory: where each URL of a batch goes next."""
+
+from dataclasses import replace
+
+import pytest
+
+from aragog.fetcher.outcome import Busy, Gone, OutcomeKind, Redirected, Unreachable
+from aragog.pipeline import counters
+from aragog.pipeline.access import Access
+from aragog.pipeline.messages import FetchBatch, UrlJob
+from aragog.pipeline.polite_gate import GateRules
+from aragog.pipeline.requester import Requester
+from aragog.pipeline.routing import Destination
+from aragog.pipeline.selection import JobSelection
+from aragog.pipeline.spool.room import PATIENCE_S, SpoolRoom
+from aragog.pipeline.stages.fetch import ROOM_AGAIN_MS, FetchStage
+from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.politeness.robots.cache import RulesState
+from aragog.urlstore.content.compression import decompress
+from tests.support.stores import NOW_MS, body, page
+
+A, B = "http://a.example/", "http://b.example/"
+
+
+@pytest.fixture
+def stage(ports):
+    for url in (A, B):
+        ports.robots.know(url[:-1])
+    rules = GateRules(
+        ports.limiter, ports.robots, Overrides(), ports.store.takedowns, ports.settings
+    )
+    access = Access(rules, ports.ssrf_filter)
+    return FetchStage(
+        JobSelection(ports.store, ports.in_flight, ports.counters),
+        Requester(ports.web, ports.web, ports.threads, access, ports.clock),
+        SpoolRoom(ports.spool, ports.clock),
+        ports.rescheduling,
+        ports.counters,
+    )
+
+
+def run(stage, *jobs):
+    batch = FetchBatch(tuple(j if isinstance(j, UrlJob) else UrlJob(url=j) for j in jobs))
+    return {message.destination: message for message in stage.run(batch)}
+
+
+def results(messages):
+    return messages[Destination.CANONICALIZE].message.results
+
+
+def test_bodies_go_into_the_spool_and_results_carry_their_tokens(stage, ports):
+    found = results(run(stage, A, B))
+
+    assert [one.outcome for one in found] == [OutcomeKind.FETCHED] * 2
+    bodies = [decompress(blob) for blob in ports.spool.get_many([one.token for one in found])]
+    assert bodies == [f"<title>{url}</title>".encode() for url in (A, B)]
+    assert ports.counters.counts[counters.FETCHED] == 2
+
+
+def test_the_reservation_in_the_spool_is_given_back(stage, ports):
+    ports.web.outcomes[A] = Gone(url=A, status=404)
+
+    run(stage, A)
+
+    assert ports.spool.blobs == {}
+
+
+def test_a_url_of_an_unknown_origin_waits_for_its_robots_txt(stage, ports):
+    (message,) = run(stage, "http://new.example/x").values()
+
+    assert message.destination is Destination.ROBOTS
+    assert message.message.origins == ("http://new.example",)
+    assert ports.web.requests == []
+
+
+def test_what_robots_txt_disallows_is_refused_without_a_request(stage, ports):
+    ports.robots.know("http://a.example", "User-agent: *\nDisallow: /\n")
+
+    (result,) = results(run(stage, A))
+
+    assert result.outcome is OutcomeKind.REFUSED
+    assert ports.web.requests == []
+    assert ports.counters.counts[counters.REFUSED] == 1
+
+
+def test_an_unreachable_robots_txt_is_an_attempt_that_waits_for_its_retry(stage, ports):
+    text = "User-agent: *\nDisallow: /\n"
+    retry_at_ms = NOW_MS + 7_200_000
+    ports.robots.know("http://a.example", text, unreachable=True, retry_at_ms=retry_at_ms)
+
+    message = run(stage, A)[Destination.FETCH]
+
+    assert [job.attempt for job in message.message.jobs] == [1]
+    assert 7_200_000 <= message.delay_ms < 7_201_000
+
+
+def test_stale_rules_are_used_and_refreshed(stage, ports):
+    ports.robots.know("http://a.example", state=RulesState.STALE)
+
+    messages = run(stage, A)
+
+    assert len(results(messages)) == 1
+    assert messages[Destination.ROBOTS].message.claimed
+
+
+def test_a_url_that_the_ssrf_filter_refuses_is_blocked(stage, ports):
+    ports.ssrf_filter.refused[A] = "a private address"
+
+    (result,) = results(run(stage, A))
+
+    assert (result.outcome, result.why) == (OutcomeKind.BLOCKED, "a private address")
+
+
+def test_a_url_with_a_later_slot_comes_back_then_and_keeps_the_slot(stage, ports):
+    ports.limiter.waits_ms["a.example"] = 60_000
+
+    message = run(stage, A)[Destination.FETCH]
+
+    assert message.delay_ms == 60_000
+    assert message.message.jobs[0].slot_at_ms == NOW_MS + 60_000
+
+
+def test_a_url_with_a_slot_uses_it(stage, ports):
+    found = results(run(stage, UrlJob(url=A, slot_at_ms=NOW_MS)))
+
+    assert len(found) == 1
+    assert ports.limiter.resumed == ["a.example"]
+
+
+def test_a_url_of_a_booked_out_domain_comes_back_without_a_slot(stage, ports):
+    ports.limiter.booked_out["a.example"] = 90_000
+
+    message = run(stage, UrlJob(url=A, slot_at_ms=NOW_MS - 1))[Destination.FETCH]
+
+    assert message.delay_ms == 90_000
+    assert message.message.jobs[0].slot_at_ms is None
+
+
+def test_a_busy_origin_is_asked_again_when_it_said(stage, ports):
+    ports.web.outcomes[A] = Busy(url=A, status=503, retry_at_ms=NOW_MS + 30_000)
+
+    message = run(stage, A)[Destination.FETCH]
+
+    assert 30_000 <= message.delay_ms <= 30_500
+    assert ports.limiter.reports == [("a.example", False)]
+
+
+def test_the_last_attempt_is_the_result(stage, ports):
+    ports.web.outcomes[A] = Unreachable(url=A, kind="dns", why="no such host")
+    last = ports.settings.pipeline.max_attempts - 1
+
+    (result,) = results(run(stage, UrlJob(url=A, attempt=last)))
+
+    assert (result.outcome, result.why) == (OutcomeKind.UNREACHABLE, "no such host")
+
+
+def test_a_redirect_whose_target_has_a_later_slot_goes_on_from_there(stage, ports):
+    ports.web.outcomes[A] = Redirected(url=A, target=B, retry_at_ms=NOW_MS + 5000)
+
+    message = run(stage, A)[Destination.FETCH]
+
+    assert message.delay_ms == 5000
+    assert message.message.jobs[0].slot_at_ms == NOW_MS + 5000
+
+
+def test_a_defect_on_one_response_fails_no_other_url(stage, ports):
+    ports.web.outcomes[A] = ValueError("odd")
+
+    messages = run(stage, A, B)
+
+    assert [one.job.url for one in results(messages)] == [B]
+    assert [job.url for job in messages[Destination.FETCH].message.jobs] == [A]
+
+
+def test_a_stored_url_is_not_fetched_again_and_is_no_longer_in_flight(stage, ports):
+    ports.store.write_pages([page(A, content=body("x"))])
+    ports.in_flight.mark([A])
+
+    assert run(stage, A) == {}
+    assert ports.in_flight.urls == set()
+    assert ports.counters.counts[counters.KNOWN] == 1
+
+
+def test_a_refresh_sends_the_stored_validators(stage, ports):
+    facts = {"etag": '"1"', "final_url": A}
+    ports.store.write_pages([page(A, content=body("x"), facts=facts)])
+
+    run(stage, UrlJob(url=A, refresh=True))
+
+    ((_, options),) = ports.web.requests
+    assert (options["etag"], options["validators_url"]) == ('"1"', A)
+
+
+def test_a_full_spool_sends_jobs_back_without_a_request_and_without_an_attempt(stage, ports):
+    ports.spool.open = False
+
+    message = run(stage, A)[Destination.FETCH]
+
+    assert ports.web.requests == []
+    assert message.message.jobs == (UrlJob(url=A),)
+    assert message.delay_ms >= ROOM_AGAIN_MS
+
+
+def test_where_no_gate_holds_messages_back_a_closed_spool_is_waited_for(stage, ports):
+    ports.spool.open = False
+    room = replace(stage.room, gated=False)
+
+    message = run(replace(stage, room=room), A)[Destination.FETCH]
+
+    assert ports.clock.now_ms() >= NOW_MS + PATIENCE_S * 1000
+    assert message.delay_ms == ROOM_AGAIN_MS

@@ -1,0 +1,97 @@
+"""The robots stage over ports in memory: rules, waits, and the URLs that waited for them."""
+
+import pytest
+
+from aragog.fetcher.outcome import Blocked, Redirected, TooLarge, Unreachable
+from aragog.pipeline.messages import RobotsBatch, UrlJob
+from aragog.pipeline.routing import Destination
+from aragog.pipeline.stages.robots import ASK_AGAIN_MS, UNAVAILABLE, RobotsStage, status_of
+from tests.support.stores import NOW_MS
+
+ORIGIN = "http://a.example"
+JOB = UrlJob(url=ORIGIN + "/x", priority=2)
+
+
+@pytest.fixture
+def stage(ports):
+    return RobotsStage(
+        ports.robots, ports.limiter, ports.web, ports.threads,
+        ports.counters, ports.clock, ports.settings,
+    )  # fmt: skip
+
+
+def test_rules_are_fetched_and_the_jobs_go_back_to_fetch(stage, ports):
+    (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
+
+    assert ports.web.urls() == [ORIGIN + "/robots.txt"]
+    assert ports.robots.statuses == {ORIGIN: 200}
+    assert (message.destination, message.message.jobs) == (Destination.FETCH, (JOB,))
+    assert message.priority == 2
+    assert ports.robots.claims == set()
+
+
+def test_rules_that_are_fresh_are_not_fetched(stage, ports):
+    ports.robots.know(ORIGIN)
+
+    (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
+
+    assert ports.web.requests == []
+    assert message.destination is Destination.FETCH
+
+
+def test_a_later_slot_is_kept_with_the_claim(stage, ports):
+    ports.limiter.waits_ms["a.example"] = 60_000
+
+    (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
+
+    assert (message.destination, message.delay_ms) == (Destination.ROBOTS, 60_000)
+    assert message.message.slots == {ORIGIN: NOW_MS + 60_000}
+    assert message.message.claimed
+    assert ports.robots.held == {ORIGIN: 60_000}
+
+
+def test_jobs_whose_robots_txt_another_task_fetches_wait_for_it(stage, ports):
+    ports.robots.claim_refresh([ORIGIN])
+    ports.robots.held[ORIGIN] = 200
+
+    (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
+
+    assert ports.web.requests == []
+    assert message.delay_ms == 200 + ASK_AGAIN_MS
+    assert not message.message.claimed
+
+
+def test_a_booked_out_domain_is_asked_later_without_a_claim(stage, ports):
+    ports.limiter.booked_out["a.example"] = 90_000
+
+    (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
+
+    assert message.delay_ms == 90_000
+    assert ports.robots.claims == set()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [
+        (Blocked(url="", why="private"), UNAVAILABLE),
+        (Unreachable(url="", kind="redirect", why="six hops"), UNAVAILABLE),
+        (Unreachable(url="", kind="dns", why="no such host"), None),
+        (Unreachable(url="", kind="status", why="500", status=500), 500),
+        (TooLarge(url="", why="headers", status=200), None),
+        (Redirected(url="", target="", status=301), None),
+    ],
+)
+def test_an_outcome_is_kept_as_the_status_that_decides(outcome, status):
+    assert status_of(outcome) == status
+
+
+def test_rules_about_to_expire_are_refreshed_in_batches_and_not_twice(stage, ports):
+    origins = [f"http://h{n}.example" for n in range(30)]
+    sizes = []
+    for _ in range(2):
+        ports.robots.due = list(origins)
+        for some in stage.expiring(step=60):
+            sizes += [len(message.message.origins) for message in some]
+            assert all(message.message.claimed for message in some)
+
+    assert sizes == [25, 5]

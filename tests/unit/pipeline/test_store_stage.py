@@ -1,0 +1,71 @@
+"""The store stage over ports in memory: what is written, freed, cleared and fetched again."""
+
+import pytest
+
+from aragog.fetcher.outcome import OutcomeKind
+from aragog.pipeline import counters
+from aragog.pipeline.messages import PageBatch, UrlJob
+from aragog.pipeline.pages.updates import PageUpdate, to_blob
+from aragog.pipeline.routing import Destination
+from aragog.pipeline.stages.store import StoreStage
+from aragog.urlstore.content.compression import compress
+from tests.support.stores import NOW_MS, page
+
+A, B = "http://a.example/", "http://b.example/"
+
+
+@pytest.fixture
+def stage(ports):
+    return StoreStage(ports.spool, ports.store, ports.in_flight, ports.counters, ports.rescheduling)
+
+
+def batch(ports, *urls, attempt=0):
+    bodies = ports.spool.put_many([compress(url.encode()) for url in urls])
+    updates = [
+        PageUpdate(page(url, NOW_MS), token, len(url))
+        for url, token in zip(urls, bodies, strict=True)
+    ]
+    (token,) = ports.spool.put_many([to_blob(updates)])
+    ports.in_flight.mark(urls)
+    jobs = tuple(UrlJob(url=url, attempt=attempt) for url in urls)
+    return PageBatch(token, jobs, tuple(bodies))
+
+
+def test_pages_are_stored_with_their_bodies_and_everything_is_released(stage, ports):
+    assert stage.run(batch(ports, A, B)) == []
+
+    assert [ports.store.content(url).body for url in (A, B)] == [A.encode(), B.encode()]
+    assert ports.spool.blobs == {}
+    assert ports.in_flight.urls == set()
+    assert ports.counters.counts[counters.STORED] == 2
+
+
+def test_a_page_whose_body_expired_is_fetched_again_and_stays_in_flight(stage, ports):
+    one = batch(ports, A, B)
+    ports.spool.free(one.bodies[:1])
+
+    (message,) = stage.run(one)
+
+    assert message.destination is Destination.FETCH
+    (job,) = message.message.jobs
+    assert (job.url, job.attempt, job.refresh) == (A, 1, True)
+    assert ports.in_flight.urls == {A}
+
+
+def test_a_batch_that_runs_after_its_end_fetches_its_urls_again(stage, ports):
+    one = batch(ports, A)
+    stage.run(one)
+
+    (message,) = stage.run(one)
+
+    assert [job.url for job in message.message.jobs] == [A]
+
+
+def test_a_body_that_is_lost_at_every_attempt_ends_as_a_failure(stage, ports):
+    one = batch(ports, A, attempt=ports.settings.pipeline.max_attempts - 1)
+    ports.spool.free([one.token])
+
+    (message,) = stage.run(one)
+
+    assert message.destination is Destination.CANONICALIZE
+    assert [result.outcome for result in message.message.results] == [OutcomeKind.UNREACHABLE]
