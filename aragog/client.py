@@ -81,13 +81,13 @@ class Aragog:
                 f"broker {n}": connect(url, setting="broker.url") for n, url in enumerate(urls)
             }
         self._admission = Admission(self._servers)
-        self._waiting = InFlightSet(self._redis, prefix=shared.prefix)
+        self._in_flight = InFlightSet(self._redis, prefix=shared.prefix)
         self._tally = Counters(self._redis, prefix=shared.prefix)
         max_bytes = self._settings.pipeline.spool_max_bytes
         self._spool = Spool(self._redis, prefix=shared.prefix, max_bytes=max_bytes)
         self._sender = CelerySender(self._app)
         self._enqueuer = Enqueuer(
-            self._waiting,
+            self._in_flight,
             self._sender,
             self._tally,
             batch_size=self._settings.pipeline.batch_size,
@@ -197,7 +197,7 @@ class Aragog:
 
     def in_flight(self) -> int:
         """The number of URLs that were accepted and are neither stored nor given up."""
-        return self._waiting.count()
+        return self._in_flight.count()
 
     def backlog(self) -> Backlog:
         """

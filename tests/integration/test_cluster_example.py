@@ -8,12 +8,12 @@ import pytest
 import redis
 from click.testing import CliRunner
 
-from aragog.bootstrap import connect
+from aragog.bootstrap import connect, robots_cache
 from aragog.cli import main
+from aragog.clock import SystemClock
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import NewJob
 from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
-from aragog.pipeline.stages.maintenance import share_takedowns, sweep, sweep_spool
 from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings
 from aragog.standalone.redis_server import RedisServer
 from tests.support.pipeline_stand import Sent
@@ -69,26 +69,27 @@ def test_everything_that_aragog_does_with_redis_is_allowed(user_url, server, tmp
         broker=BrokerSettings(url=broker),
         fetch=FetchSettings(user_agent="aragog/1.0 (+http://127.0.0.1/)"),
     )
-    services = connect(settings, Sent())
-    (accepted,) = services.enqueuer.enqueue(["http://a.test/"], EnqueueOptions())
-    services.robots.put("http://a.test", 200, b"Disallow: /", services.clock.now_ms())
-    tokens = services.spool.put_many([b"a body"])
-    for upkeep in (share_takedowns, sweep, sweep_spool):
-        upkeep(services)
+    pipeline, robots = connect(settings, Sent()), robots_cache(settings)
+    maintenance, spool = pipeline.maintenance, pipeline.maintenance.spool
+    (accepted,) = pipeline.enqueuer.enqueue(["http://a.test/"], EnqueueOptions())
+    robots.put("http://a.test", 200, b"Disallow: /", SystemClock().now_ms())
+    tokens = spool.put_many([b"a body"])
+    maintenance.share_takedowns()
+    maintenance.sweep_in_flight()
+    maintenance.sweep_spool()
     admin = Admin.connect(broker)
     (shard,) = admin.cluster.shards
     shard.enqueue("fetch", [NewJob(b"{}")])
     (claim,) = shard.claim("fetch", limit=1, timeout_ms=1000, worker="w").claims
 
     assert accepted.status is EnqueueStatus.ACCEPTED
-    assert services.spool.get_many(tokens) == [b"a body"]
+    assert spool.get_many(tokens) == [b"a body"]
     assert shard.ack("fetch", [(claim.job_id, claim.token)]) == [True]
-    assert services.robots.get("http://a.test").rules is not None
+    assert robots.get("http://a.test").rules is not None
     monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("ARAGOG_REDIS__URL", user_url)
     monkeypatch.setenv("ARAGOG_BROKER__URL", broker)
     taken = CliRunner().invoke(main, ["store", "takedown", "--host", "a.test", "--yes"])
     assert (taken.exit_code, PASSWORD in taken.output) == (0, False), taken.output
     assert "rules of 1 origins" in taken.output
-    services.limiter.close()
-    services.close()
+    pipeline.close()

@@ -102,7 +102,7 @@ def test_an_urgent_url_is_stored_while_ordinary_ones_wait_for_room():
 
             # It stands before everything that waits for canonicalize, and goes before it.
             crawl.admin.resume("canonicalize")
-            wait_until(lambda: not client._waiting.waits("http://now.test/"), 60)
+            wait_until(lambda: not client._in_flight.contains("http://now.test/"), 60)
             assert client.counters()["stored"] < len(urls)
             system.finish(client)
 

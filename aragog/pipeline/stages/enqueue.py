@@ -90,7 +90,7 @@ class Enqueuer:
         self._blocks = blocks
         self._admission = admission
         self._lanes = Lanes(qps)
-        self._waiting = in_flight
+        self._in_flight = in_flight
         self._sender = sender
         self._counts = counts
         self._bundle_size = batch_size
@@ -129,7 +129,7 @@ class Enqueuer:
         valid = list(dict.fromkeys(s for s in spelled if not isinstance(s, InvalidUrl)))
         refused = self._blocks.refused(valid) if self._blocks else set()
         valid = [url for url in valid if url not in refused]
-        marked = self._waiting.mark(valid, insist=wanted.insist)
+        marked = self._in_flight.mark(valid, insist=wanted.insist)
         new = {url for url, is_new in zip(valid, marked, strict=True) if is_new}
         others = _other_spellings(given, spelled)
         self._send(_dealt([url for url in valid if url in new]), wanted, others)
@@ -144,9 +144,9 @@ class Enqueuer:
             self._sender.send_all(outgoing)
         except BrokerUnavailable:
             with suppress(BrokerUnavailable):  # without it the notes are taken over in 3 s
-                self._waiting.clear(urls)
+                self._in_flight.clear(urls)
             raise
-        self._waiting.confirm(urls)
+        self._in_flight.confirm(urls)
 
     def _sends(
         self, urls: Sequence[str], wanted: EnqueueOptions, priority: int, others: Mapping[str, str]
