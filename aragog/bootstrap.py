@@ -63,8 +63,6 @@ from aragog.urlstore.store import UrlStore
 from aragog.zen.tables import Tables
 from aragog.zen.tables.memory import MemoryTables
 
-# Each is bounded by one fetch deadline; more of them only wait for the GIL.
-FETCH_THREADS = 64
 # RFC 9309: at least five redirects (2.3.1.2), and the first 500 KiB count (2.5).
 ROBOTS_REDIRECTS = 5
 ROBOTS_BYTES = 512_000
@@ -101,7 +99,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
     overrides, ssrf_filter = overrides_of(settings), SsrfFilter(settings.fetch)
     limits, rules = limiter(settings, overrides, clock), robots_cache(settings, clock)
     store, waiting = url_store(settings, clock), _waiting_jobs(settings)
-    pool = ThreadPoolExecutor(FETCH_THREADS, thread_name_prefix="fetch")
+    pool = ThreadPoolExecutor(settings.fetch.concurrency, thread_name_prefix="fetch")
     rescheduling = Rescheduling(settings.pipeline, clock, counters)
     access = Access(GateRules(limits, rules, overrides, store.takedowns, settings), ssrf_filter)
     fetchers = [

@@ -66,7 +66,7 @@ class PinnedAdapter(BaseAdapter):
         self._bounds = Bounds(settings.max_wire_bytes, settings.max_body_bytes)
         self._lacks_contact = needs_contact and not has_contact(settings)
         self._proxy = Proxy(settings.proxy) if settings.proxy else None
-        self._pool = Pool(self._clock, max_idle=4 * settings.concurrency)
+        self._pool = Pool(self._clock, max_idle=settings.concurrency)
 
     def send(
         self,

@@ -162,8 +162,8 @@ class FetchSettings:
     """Keep cookies during the redirects of one fetch."""
     verify_tls: bool = True
     """Reject invalid certificates."""
-    concurrency: int = 16
-    """URLs of one batch fetched at once."""
+    concurrency: int = 64
+    """Requests at once in one worker process; each is bounded by one fetch deadline."""
 
     def __post_init__(self) -> None:
         _mask(
