@@ -11,7 +11,7 @@ import hashlib
 import sys
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from aragog.standalone.demo.sites import DemoPage, Web, web
 
@@ -77,6 +77,11 @@ class DemoServer(ThreadingHTTPServer):
 
     def __init__(self, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing for a client that went away: the terminal is the user's."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def main() -> None:
