@@ -40,7 +40,7 @@ class LimiterNode:
     Args:
         url: `redis://…` or `unix://…`.
         prefix: the start of every key.
-        hold_us: how long a concurrency slot is held; one lost in a restart matters no longer than that.
+        hold_us: how long a concurrency slot is held, and so how long a restart's loss matters.
     """
 
     def __init__(self, url: str, prefix: str, hold_us: int) -> None:
