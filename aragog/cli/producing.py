@@ -181,7 +181,7 @@ class LineReader:
                 return
             yield self._places[at]
             at += 1
-            if at >= 5000:  # these have results: delete them, or ten million lines would stay
+            if at >= 5000:  # results are known: free them, or millions would stay in memory
                 del self._places[:at]
                 at = 0
 

@@ -198,7 +198,7 @@ class Supervisor:
         Stop the children group by group, the highest first, then release the data folder.
 
         Processes that enqueue or serve stop before the workers, and those before the redis-server.
-        All children of a group are asked first, then waited for together.
+        All children of a group get SIGTERM first, then are waited for together.
         """
         for group in sorted({child.group for child in self.children}, reverse=True):
             members = [child for child in self.children if child.group == group]

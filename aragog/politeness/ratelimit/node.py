@@ -40,7 +40,7 @@ class LimiterNode:
     Args:
         url: `redis://…` or `unix://…`.
         prefix: the start of every key.
-        hold_us: how long a concurrency slot is held, and so how long a restart's loss matters.
+        hold_us: longest hold of a concurrency slot; it bounds the state that a restart can lose.
     """
 
     def __init__(self, url: str, prefix: str, hold_us: int) -> None:
