@@ -1,4 +1,4 @@
-"""From settings to connected services. The only place that knows every adapter."""
+"""Build connected services from settings. Only this module knows every adapter."""
 
 from __future__ import annotations
 
@@ -72,15 +72,15 @@ T = TypeVar("T")
 
 def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -> Pipeline:
     """
-    The stages of one process, connected. Call it after the fork.
+    Connect the stages of one process. Call it after the fork.
 
     Raises:
-        ConfigError: a setting that only shows when it is used, such as a bad overrides file.
-        StoreUnavailable: Redis works for another store than this one.
+        ConfigError: a setting proved wrong when it was used, such as a bad overrides file.
+        StoreUnavailable: this Redis belongs to another store.
         BrokerUnavailable: Redis does not answer.
     """
     if problem := store_conflict(settings):
-        # Not a ConfigError: what waits must stay until somebody has looked.
+        # Not a ConfigError: waiting messages must stay in the queue until an operator has looked.
         raise StoreUnavailable("store", problem)
     settings = settings.resolved()
     clock = clock or SystemClock()
@@ -112,7 +112,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         fetch=FetchStage(
             JobSelection(store, in_flight, counters),
             Requester(fetchers[0], fetchers[1], pool, access, clock),
-            # On pinlater a closed spool has kept the message from being claimed.
+            # On pinlater, a closed spool already stops workers from claiming this message.
             SpoolRoom(bodies, clock, gated=waiting is not None),
             rescheduling,
             counters,
@@ -141,18 +141,18 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
 
 
 def redis_client(settings: Settings) -> redis.Redis:
-    """The shared Redis; connections are made on first use and again after a failure."""
+    """The shared Redis client; it connects on first use and reconnects after a failure."""
     return redis_connect(settings.resolved().redis.url)
 
 
 def outage_board(settings: Settings) -> OutageBoard:
-    """What all processes noted of outages; it waits for Redis only shortly."""
+    """The outages that all processes have noted; its Redis client has a short timeout."""
     settings = settings.resolved()
     return OutageBoard(_glance(settings.redis.url), prefix=settings.redis.prefix)
 
 
 def overrides_of(settings: Settings) -> Overrides:
-    """The operator's word on single domains. Raises `ConfigError` for what cannot be used."""
+    """The operator's settings for single domains. Raises `ConfigError` if they are unusable."""
     politeness = settings.politeness
     return Overrides(politeness.overrides_file, blocked_hosts=politeness.blocked_hosts)
 
@@ -165,7 +165,7 @@ def _waiting_jobs(settings: Settings) -> WaitingJobs | None:
 
 
 def fetch_gate(settings: Settings) -> Callable[[], int] | None:
-    """What a worker asks before it claims fetches; None on a broker that knows no gates."""
+    """The check that a worker makes before it claims fetches; None if the broker has no gates."""
     settings = settings.resolved()
     if kind_of(settings.broker.url) != "pinlater":
         return None
@@ -180,7 +180,7 @@ def spool(settings: Settings, client: redis.Redis) -> Spool:
 
 
 def takedown_purge(settings: Settings, store: UrlStore, client: redis.Redis) -> Purge:
-    """What removes taken-down URLs from Redis and the broker; `client` is the shared Redis."""
+    """Removes taken-down URLs from Redis and the broker; `client` is the shared Redis."""
     settings = settings.resolved()
     broker = settings.broker
     app = Celery("aragog-takedown", set_as_current=False)
@@ -195,7 +195,7 @@ def takedown_purge(settings: Settings, store: UrlStore, client: redis.Redis) -> 
 
 
 def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None) -> Limiter:
-    """The limiter over its ring."""
+    """The rate limiter over its ring of Redis servers."""
     politeness = settings.politeness
     return Limiter(
         politeness.limiter_urls or (settings.redis.url,),
@@ -207,7 +207,7 @@ def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None
 
 
 def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
-    """The shared rules of origins."""
+    """The robots.txt rules of origins, shared by all workers."""
     redis_settings = settings.resolved().redis
     return RobotsCache(
         redis_settings.url,
@@ -219,17 +219,17 @@ def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
 
 
 def for_robots(fetch: FetchSettings) -> FetchSettings:
-    """How robots.txt is fetched: whatever its type, its first 500 KiB, at most five redirects."""
+    """Settings to fetch robots.txt: any content type, first 500 KiB, at most five redirects."""
     return dataclasses.replace(
         fetch,
         content_types=("*/*",),
         max_redirects=ROBOTS_REDIRECTS,
-        max_body_bytes=ROBOTS_BYTES,  # the rest is cut off; a cap on the wire would refuse it whole
+        max_body_bytes=ROBOTS_BYTES,  # the rest is cut off; a wire limit would refuse it whole
     )
 
 
 def for_sitemaps(fetch: FetchSettings) -> FetchSettings:
-    """How sitemaps are fetched: whatever their type, up to the 50 MB of sitemaps.org."""
+    """Settings to fetch sitemaps: any content type, up to the 50 MB that sitemaps.org allows."""
     return dataclasses.replace(
         fetch,
         content_types=("*/*",),
@@ -253,7 +253,7 @@ def tables(settings: Settings) -> Tables:
 
 
 def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
-    """The UrlStore, its tables made where the engine is embedded."""
+    """The UrlStore. Creates its tables if the storage engine is embedded."""
     take_up_site_rules(settings)
     engine = tables(settings)
     if settings.store.engine != "hbase":
@@ -263,7 +263,7 @@ def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
 
 
 def store_identity(settings: Settings, engine: Tables) -> StoreIdentity:
-    """The store of the settings, as it is noted in Redis."""
+    """The identity of the configured store, as Redis records it."""
     gateways = ", ".join(settings.store.hbase_gateways)
     folder = f"{socket.gethostname()}:{settings.data_dir.absolute()}"
     where = gateways if settings.store.engine == "hbase" else folder
@@ -272,9 +272,9 @@ def store_identity(settings: Settings, engine: Tables) -> StoreIdentity:
 
 def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
     """
-    What is wrong when `redis.url` works for another store than the one of the settings; else None.
+    Why `redis.url` cannot be used with the configured store; None if it can.
 
-    With `claim` a Redis that works for none works for this one from now on.
+    With `claim`, a Redis that belongs to no store is assigned to this one.
 
     Raises:
         BrokerUnavailable, StoreUnavailable: Redis or the store does not answer.
@@ -287,7 +287,7 @@ def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
     with _glance(resolved.redis.url) as client:
         noted = StoreClaim(client, prefix=resolved.redis.prefix)
         if str(settings.redis_socket) in resolved.redis.url:
-            # It lies in the same data folder: whatever store was there before is gone.
+            # This Redis is in the same data folder, so any earlier store in that folder is gone.
             if claim:
                 noted.take(mine)
             return None
@@ -296,7 +296,7 @@ def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
 
 
 def components(settings: Settings, *, clock: Clock | None = None) -> Components:
-    """What can be looked at, for the dashboard and `explain`; nothing is connected yet."""
+    """The parts that the dashboard and `explain` read; nothing is connected yet."""
     settings = settings.resolved()
     clock = clock or SystemClock()
     client = _glance(settings.redis.url)
@@ -320,7 +320,7 @@ def components(settings: Settings, *, clock: Clock | None = None) -> Components:
 
 
 def _once(make: Callable[[], T]) -> Callable[[], T]:
-    """`make`, called until it succeeds once; its result from then on."""
+    """Call `make` until it succeeds once, then return that result from then on."""
     lock, made = threading.Lock(), cache(make)
 
     def get() -> T:
@@ -331,7 +331,7 @@ def _once(make: Callable[[], T]) -> Callable[[], T]:
 
 
 def _servers(settings: Settings, broker: tuple[str, ...]) -> dict[str, redis.Redis]:
-    """Every Redis server that the settings name, once, without its password in the name."""
+    """A client for each Redis server in the settings, once, by its name without the password."""
     named = (
         settings.redis.url,
         *settings.politeness.limiter_urls,
@@ -347,5 +347,5 @@ def _servers(settings: Settings, broker: tuple[str, ...]) -> dict[str, redis.Red
 
 
 def _glance(url: str) -> redis.Redis:
-    """A client for looking only: whoever looks would rather hear soon that there is no answer."""
+    """A client for read-only checks, with short timeouts: its users prefer a fast error."""
     return redis_connect(url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)

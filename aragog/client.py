@@ -1,5 +1,5 @@
 """
-Enqueue URLs from a producer's own code, one or ten million, and get the status of each.
+Enqueue URLs from a producer's own code, one or ten million, and get the status of each one.
 
     from aragog.client import Aragog
 
@@ -7,7 +7,7 @@ Enqueue URLs from a producer's own code, one or ten million, and get the status 
     for result in aragog.enqueue(["https://example.com/a", "https://example.com/b"]):
         print(result.input, result.status, result.reason)
 
-It needs the broker and the Redis of the settings, but none of the workers' code.
+It needs the broker and the Redis server from the settings, but none of the workers' code.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ from aragog.urls import normalize
 
 HOLDS_A_MESSAGE = 500
 
-# An index names sitemaps, and those name pages: sitemaps.org knows no third level.
+# A sitemap index lists sitemaps, and sitemaps list pages: sitemaps.org has no third level.
 SITEMAP_LEVELS = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The load of the system, so that producers can slow down before they are refused."""
+    """The load of the system, so that producers can slow down before their URLs are refused."""
 
     in_flight: int
-    """URLs that were accepted and are neither stored nor given up."""
+    """URLs that were accepted and are neither stored nor given up yet."""
     memory_share: float
-    """Used share of the fullest server's `maxmemory`; 0.0 without one. From 0.8 on: `SlowDown`."""
+    """Used share of the fullest server's `maxmemory`; 0.0 without one. From 0.8: `SlowDown`."""
     fetching_waits: bool
-    """Pages are fetched faster than they are stored: URLs enqueued now wait longer."""
+    """Pages are fetched faster than they are stored, so URLs enqueued now wait longer."""
 
 
 class Aragog:
     """
-    A producer's connection. Safe to use from many threads; make a new one after a fork.
+    A producer's connection. Safe to use from many threads; create a new one after a fork.
 
     Args:
         settings: None means `load_settings()`.
@@ -107,20 +107,20 @@ class Aragog:
         sitemap: bool = False,
     ) -> list[EnqueueResult]:
         """
-        Enqueue URLs; return the result of each, in order.
+        Enqueue URLs and return the result of each, in order.
 
         Args:
-            urls: in any spelling; up to some 100,000 at once, more by `enqueue_all`.
+            urls: in any spelling; up to about 100,000 per call. Use `enqueue_all` for more.
             priority: 0 (most urgent) to 9.
-            run_after: not before this instant, milliseconds since the epoch.
+            run_after: do not fetch before this time, in milliseconds since the epoch.
             depth: link hops to follow from each URL, within its registered domain.
-            refresh: fetch URLs that are stored already, or have been in flight for an hour.
-            sitemap: the URLs are sitemaps or sitemap indexes. Enqueue the URLs that they list, if
+            refresh: also fetch URLs that are already stored, or in flight for an hour.
+            sitemap: the URLs are sitemaps or sitemap indexes. Enqueue the URLs they list, if
                 in the sitemap's registered domain and not stored since their lastmod.
 
         Raises:
             BrokerUnavailable: some URLs may not be enqueued; call again with all of them.
-            SlowDown: the same, because a server is nearly full; see `backlog`.
+            SlowDown: as above, because a server is nearly full; see `backlog`.
             ConfigError: `priority` or `depth` is out of bounds.
         """
         return list(
@@ -146,10 +146,10 @@ class Aragog:
         on_wait: Callable[[SlowDown], None] | None = None,
     ) -> Iterator[EnqueueResult]:
         """
-        Like `enqueue`, in constant memory: an iterator that processes 1,000 URLs at a time.
+        Like `enqueue`, in constant memory: return an iterator that processes 1,000 URLs at a time.
 
-        With `on_wait`, it waits instead of raising `SlowDown`: it calls `on_wait` and waits
-        `retry_after_s`, until there is room.
+        With `on_wait`, it waits instead of raising `SlowDown`: it calls `on_wait`, waits for
+        `retry_after_s`, and repeats this until there is room.
         """
         if not 0 <= priority <= 9:
             raise ConfigError(f"priority: must be 0 (most urgent) to 9, got {priority}")
@@ -167,10 +167,11 @@ class Aragog:
 
     def watch(self, urls: str | Iterable[str], owner: str) -> None:
         """
-        Keep URLs fresh for `owner` until `unwatch`, by any spelling or alias.
+        Keep URLs fresh for `owner` until `unwatch` is called with any spelling or alias.
 
-        It fetches nothing: call `enqueue` as well. It is sent as messages and done within seconds.
-        Repeating it is harmless. Of `watch` and `unwatch` by one owner the later call counts.
+        This method does not fetch: call `enqueue` as well. It sends messages, which workers process
+        within seconds. Repeating it is harmless. If an owner calls `watch` and `unwatch` for the
+        same URL, the later call counts.
 
         Raises:
             InvalidUrl: one of them is not a URL; nothing was sent.
@@ -179,11 +180,11 @@ class Aragog:
         self._send_watches(urls, owner, watch=True)
 
     def unwatch(self, urls: str | Iterable[str], owner: str) -> None:
-        """End watching. URLs without a watcher are not refreshed any more; stored data stays."""
+        """Stop watching. URLs without a watcher are no longer refreshed; stored data stays."""
         self._send_watches(urls, owner, watch=False)
 
     def send(self, what: OutgoingMessage) -> None:
-        """Send one message of the pipeline. Raises `BrokerUnavailable`; then it was not sent."""
+        """Send one message of the pipeline. Raises `BrokerUnavailable` if it was not sent."""
         self._sender.send(what)
 
     def _send_watches(self, urls: str | Iterable[str], owner: str, *, watch: bool) -> None:
@@ -196,12 +197,12 @@ class Aragog:
             )
 
     def in_flight(self) -> int:
-        """The number of URLs that were accepted and are neither stored nor given up."""
+        """The number of URLs that were accepted and are neither stored nor given up yet."""
         return self._in_flight.count()
 
     def backlog(self) -> Backlog:
         """
-        The load of the system: URLs in flight, memory of Redis, and whether fetching waits.
+        The load of the system: URLs in flight, Redis memory use, and whether fetching waits.
 
         Raises:
             TransientError: Redis does not respond.
@@ -210,7 +211,7 @@ class Aragog:
         return Backlog(self.in_flight(), max(self._admission.shares().values()), state.closed)
 
     def counters(self) -> dict[str, int]:
-        """Counts of what happened so far: enqueued, fetched, refused, failed, stored, …"""
+        """Event counts so far, by name: enqueued, fetched, refused, failed, stored, …"""
         return self._tally.read()
 
     def close(self) -> None:

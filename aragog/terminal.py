@@ -1,10 +1,10 @@
 r"""
-Print on a terminal what strangers wrote, without letting it steer the terminal.
+Print untrusted text on a terminal safely.
 
 An escape sequence in a page's title could move the cursor, change the window's title or type
-commands into some terminals. Every command prints through this module: control characters (C0, DEL,
-C1), bidirectional overrides and lone surrogates come out as visible escapes such as `\x1b`. JSON
-stays JSON: there they are `\u001b`.
+commands into some terminals. Every command prints through this module. It replaces control
+characters (C0, DEL, C1), bidirectional overrides and lone surrogates with visible escapes such as
+`\x1b`. JSON output stays valid JSON: its escapes are `\u001b`.
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-# C0 but tab and newline, DEL, C1; what reorders text (UAX 9); line separators; surrogates.
+# C0 except tab and newline, DEL, C1; characters that reorder text (UAX 9); line separators;
+# surrogates.
 _CONTROL = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"
     "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 )
 _STEERING = re.compile(f"[{_CONTROL}]")
 _STEERING_OR_BREAK = re.compile(f"[\t\n{_CONTROL}]")
-# A pipe has no width: nothing is cut or wrapped there.
+# A pipe has no width, so nothing is cut or wrapped there.
 _PIPE_COLUMNS = 100_000
 
 
 def printable(text: str) -> str:
-    """`text` without characters that steer a terminal; tabs and newlines stay."""
+    """`text` with control characters escaped; tabs and newlines stay."""
     return _STEERING.sub(_escaped, text)
 
 
 def one_line(text: str) -> str:
-    """The same on one line: a stranger's newline cannot begin a line of ours."""
+    """The same on one line, so that a newline in untrusted text cannot start a new output line."""
     return _STEERING_OR_BREAK.sub(_escaped, text)
 
 
@@ -58,7 +59,7 @@ def echo_json(value: Any, *, indent: bool = False) -> None:
 
 
 def write_body(body: bytes) -> None:
-    """Bytes as they are to a pipe or a file; as printable text to a terminal."""
+    """Write bytes unchanged to a pipe or a file, and as printable text to a terminal."""
     if sys.stdout.isatty():
         echo(body.decode("utf-8", "replace"))
     else:
@@ -66,7 +67,7 @@ def write_body(body: bytes) -> None:
 
 
 class SafeConsole(Console):
-    """A rich console; every string that it renders, in tables too, is made printable."""
+    """A rich console that makes every string printable before it renders it, also in tables."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, emoji=False)
@@ -74,12 +75,12 @@ class SafeConsole(Console):
             self.width = _PIPE_COLUMNS
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """See rich; called for every string that is printed."""
+        """See rich, which calls this method for every string that it prints."""
         return super().render_str(printable(text), **options)
 
 
 def print_table(table: Table) -> None:
-    """Print a table: cells are taken literally, and a narrow terminal folds them, cuts none."""
+    """Print a table: cells are not parsed as markup; a narrow terminal wraps them, cuts none."""
     for column in table.columns:
         column.overflow = "fold"
     SafeConsole().print(table, markup=False, highlight=False)

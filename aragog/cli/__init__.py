@@ -1,4 +1,4 @@
-"""The command line: `aragog …`. Each group of commands is a module; errors end here, in a line."""
+"""The command line, `aragog …`: one module for each group of commands, and one-line errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m aragog.cli`, where the `aragog` script is not on the path."""
+"""Entry point of `python -m aragog.cli`, for when the `aragog` script is not on the path."""
 
 from __future__ import annotations
 

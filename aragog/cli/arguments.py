@@ -1,4 +1,4 @@
-"""Values of options, checked before anything is opened: a typo ends with exit code 2 and a hint."""
+"""Option types that are checked before anything opens: a typo exits with code 2 and a hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to do about our own infrastructure that does not answer: the second line of such errors."""
+"""Hints for errors of unreachable infrastructure, shown as the second line of the error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aragog watch`, `unwatch`, `changes`, `webhooks`, `reextract`, `due`: keeping pages fresh."""
+"""`aragog watch`, `unwatch`, `changes`, `webhooks`, `reextract`, `due`: keep pages fresh."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from aragog.urlstore.schedule.refresh_policy import RefreshState
 from aragog.urlstore.store import UrlStore
 
 LOOK_S = 0.5
-# URLs of one message, or of one step of a process.
+# URLs in one message, or in one step of a process.
 BATCH = 25
 
 

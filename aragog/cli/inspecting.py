@@ -1,4 +1,4 @@
-"""`aragog explain`, `status`: why a URL is where it is, and how things are."""
+"""`aragog explain`, `status`: explain the state of a URL and of the whole system."""
 
 from __future__ import annotations
 

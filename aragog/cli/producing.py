@@ -1,4 +1,4 @@
-"""`aragog enqueue`: URLs from arguments, files or standard input, in constant memory."""
+"""`aragog enqueue`: enqueue URLs from arguments, files or standard input in constant memory."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from aragog.settings import Settings, load_settings
 from aragog.terminal import SafeConsole, echo
 from aragog.urls import normalize
 
-# Browsers end at 2 MB, servers at 8 to 64 KB.
+# Browsers limit URLs to 2 MB, servers to 8 to 64 KB.
 LONGEST_LINE_BYTES = 65_536
 SHOWN_CHARS = 200
-# Before a text it keeps it from being a URL.
+# In front of a text, it makes the text an invalid URL.
 NO_URL = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -86,7 +86,7 @@ def enqueue(
                 counts[result.status] += 1
                 if result.status in (EnqueueStatus.INVALID, EnqueueStatus.TAKEN_DOWN):
                     _tell(progress, result, where)
-        finally:  # ctrl-C and a lost broker too: it tells how far it came
+        finally:  # also after ctrl-C or a lost broker: shows how far it got
             progress.stop()
             shown = [
                 status
@@ -181,7 +181,7 @@ class LineReader:
                 return
             yield self._places[at]
             at += 1
-            if at >= 5000:  # answered: forget them, or ten million lines would stay here
+            if at >= 5000:  # results are known: free them, or millions would stay in memory
                 del self._places[:at]
                 at = 0
 

@@ -1,4 +1,4 @@
-"""`aragog show`, `links`, `content`: read what is stored, by any spelling or alias of a URL."""
+"""`aragog show`, `links`, `content`: read stored data by any spelling or alias of a URL."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def show(url: str, fields: str | None, *, as_json: bool) -> None:
         if missing := set(names or ()) - found["fields"].keys():
             everything = opened.get(url)
             check_fields(sorted(missing), everything.fields if everything else ())
-    del found["version"]  # of use to writers over HTTP alone
+    del found["version"]  # only useful to writers over HTTP
     if as_json:
         echo_json(found, indent=True)
         return

@@ -1,4 +1,4 @@
-"""`aragog robots`: what robots.txt files say."""
+"""`aragog robots`: test URLs against robots.txt files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aragog up`, `down`, `run`, `status`: the standalone system."""
+"""`aragog up`, `down`, `run`: control the standalone system."""
 
 from __future__ import annotations
 

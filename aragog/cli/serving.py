@@ -1,4 +1,4 @@
-"""`aragog serve`: the HTTP API; `aragog token`: a bearer token for it."""
+"""`aragog serve` and `aragog token`: the HTTP API, and bearer tokens for it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _serve(settings: Settings, sock: socket.socket) -> None:
         )
         run(api, settings.serving, sock)
         if api.running_calls:
-            # Python would wait for the threads of abandoned calls, as long as the store hangs.
+            # Python would wait for the threads of abandoned calls for as long as the store hangs.
             sys.stderr.flush()
             os._exit(0)
 
@@ -84,7 +84,7 @@ def _share(sock: socket.socket, processes: int) -> int:
     for child in children:
         if child.pid != pid:
             child.wait()
-    # A process that is told to stop while it still starts ends by the signal itself.
+    # A process that gets the stop signal during startup is ended by the signal itself.
     return 0 if asked else os.waitstatus_to_exitcode(status) or 1
 
 

@@ -1,4 +1,4 @@
-"""Where the queues are, for the group of commands that knows nothing of aragog's settings."""
+"""The queue settings for the `queues` commands, which do not depend on aragog's settings."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class QueueOptions:
         """The URLs of deleted jobs are no longer on their way; whoever asks next is answered so."""
         urls: list[str] = []
         for job in jobs:
-            # What cannot be read names no URL.
+            # An unreadable message names no URL.
             with suppress(InvalidMessage):
                 urls += [url for message in arguments(job.body) for url in urls_in(message)]
         settings = load_settings().resolved()

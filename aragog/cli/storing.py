@@ -1,4 +1,4 @@
-"""`aragog store …`: tables, repair, import, export, takedown."""
+"""`aragog store …`: tables, repair, import, export and takedown."""
 
 from __future__ import annotations
 

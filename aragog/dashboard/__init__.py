@@ -1,1 +1,1 @@
-"""What Flower lacks: queues, domains, metrics."""
+"""Pages and metrics for Flower that it lacks: queues, domains, Prometheus metrics."""

@@ -1,4 +1,4 @@
-"""Queues of a pinlater broker, as Flower's broker page and `/api/queues/length` ask for them."""
+"""The queues of a pinlater broker, for Flower's broker page and `/api/queues/length`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from aragog.pinlater.admin import Admin
 
 
 class PinLaterBroker:
-    """What Flower asks of a broker, for `pinlater://`. Made anew for each request."""
+    """The broker interface that Flower expects, for `pinlater://`. Created for each request."""
 
     def __init__(self, admin: Admin) -> None:
         self._admin = admin
 
     async def queues(self, names: Iterable[str]) -> list[dict[str, str | int]]:
         """
-        The queues named, those that workers consume, and every other that holds jobs.
+        The given queues, those that workers consume, and every other queue that holds jobs.
 
         `messages` counts PENDING and RUNNING jobs, `messages_ready` PENDING ones, due or not.
 
@@ -33,7 +33,7 @@ class PinLaterBroker:
 
 
 def broker_for(url: str, options: Mapping[str, Any] | None) -> PinLaterBroker | None:
-    """The broker behind a URL with Celery's `broker_transport_options`; None: not pinlater's."""
+    """The broker for a URL with Celery's `broker_transport_options`; None if it is not pinlater."""
     if url.partition("://")[0] not in SCHEMES:
         return None
     options = options or {}
@@ -43,5 +43,5 @@ def broker_for(url: str, options: Mapping[str, Any] | None) -> PinLaterBroker | 
 
 @lru_cache(8)
 def _admin(url: str, shards: tuple[str, ...], prefix: str) -> Admin:
-    """Flower asks for a broker at each request; its connections are kept."""
+    """Flower asks for a broker at each request; this cache keeps the connections open."""
     return Admin.connect(url, shards, prefix=prefix)

@@ -1,4 +1,4 @@
-"""What the dashboard reads from. Built by `aragog.bootstrap`; nothing is connected before use."""
+"""The data sources of the dashboard, built by `aragog.bootstrap` and connected on first use."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from aragog.urlstore.store import UrlStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Components:
-    """The parts of one system that can be looked at; all are safe to use from many threads."""
+    """The parts of one system that the dashboard reads; all are safe to use from many threads."""
 
     user_agent: str
-    """As robots.txt knows us."""
+    """The crawler's name for robots.txt."""
     clock: Clock
     counters: Counters
     in_flight: InFlightSet
@@ -34,12 +34,12 @@ class Components:
     ssrf_filter: SsrfFilter
     robots: RobotsCache
     limiter: Callable[[], Limiter]
-    """The same one each time; raises `ConfigError` while its overrides file cannot be used."""
+    """Returns the same one each time; raises `ConfigError` while its overrides file is unusable."""
     store: Callable[[], UrlStore]
-    """The same one each time; raises `StoreUnavailable` while it cannot be opened."""
+    """Returns the same one each time; raises `StoreUnavailable` while it cannot be opened."""
     admin: Admin | None
-    """None: the broker is not pinlater, and says nothing of its queues."""
+    """None: the broker is not pinlater and does not report its queues."""
     servers: Mapping[str, redis.Redis]
     """Every Redis server once, by `host:port` or path."""
     folder: Path | None
-    """Where the embedded store keeps its files; None: it is elsewhere."""
+    """The folder of the embedded store's files; None: the store is on a server."""

@@ -1,8 +1,8 @@
 """
-A URL's whole story, from its spelling to its next refresh: for `aragog explain` and for Flower.
+Explain a URL, from its spelling to its next refresh, for `aragog explain` and for Flower.
 
-Reads only. Each chapter is told by one part of the system; a part that does not answer costs its
-chapter, not the story.
+It only reads. One part of the system fills each section; if a part does not answer, its section
+reports that and the others are unaffected.
 """
 
 from __future__ import annotations
@@ -21,42 +21,42 @@ from aragog.urlstore.records import Record
 
 MOST_ALIASES = 20
 MOST_OUTLINKS = 6000
-# Facts that are told first; the others follow by name.
+# Facts that are shown first; the others follow by name.
 FIRST = ("outcome", "status", "why", "fetched_at_ms", "redirects", "final_url", "attempts")
-# Facts that are instants; shown with their distance from now.
+# Facts that are times; shown with their distance from now.
 _INSTANTS = "_at_ms"
 
 
 class Line(NamedTuple):
-    """One thing that is known. All of it may be strangers' words, cleaned: one line each."""
+    """One known fact. It may contain untrusted text, cleaned and on one line."""
 
     name: str
     text: str
     note: str = ""
-    """Where it is from, how old it is."""
+    """Its source or age."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplanationSection:
-    """What one part knows of the URL."""
+    """What one part of the system knows of the URL."""
 
     title: str
     lines: tuple[Line, ...] = ()
     problem: str | None = None
-    """Why the part could not say (more); None: it said all."""
+    """Why the section is incomplete; None if it is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All that is known of one URL."""
+    """Everything that is known of one URL."""
 
     given: str
     url: str
-    """Normalized."""
+    """The normalized URL."""
     sections: tuple[ExplanationSection, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The explanation in a form that can be written as JSON."""
         return {
             "input": self.given,
             "url": self.url,
@@ -73,10 +73,10 @@ class Explanation:
 
 def explain_url(url: str, components: Components) -> Explanation:
     """
-    The story of a URL in any spelling; some ten reads, of which none grows with the store.
+    Explain a URL in any spelling, with about ten reads, whose cost does not grow with the store.
 
     Raises:
-        InvalidUrl: it cannot be normalized.
+        InvalidUrl: the URL cannot be normalized.
     """
     normalized = normalize(url)
     sections = [ExplanationSection("spelling", tuple(_spelling(url, normalized)))]
@@ -90,7 +90,7 @@ def _told(
     lines: list[Line] = []
     problem = None
     try:
-        # What came before an error stays.
+        # Keep the lines that came before an error.
         lines.extend(
             Line(plain(line.name), plain(line.text, 2000), plain(line.note))
             for line in how(url, components)
@@ -148,7 +148,7 @@ def _slot(url: str, components: Components) -> Iterator[Line]:
 
 
 def _rate(url: str, components: Components, key: str, report: DomainReport) -> Line:
-    """The rate in force: the domain's own, or that of a Crawl-delay which is slower."""
+    """The rate in force: the domain's own, or that of a slower Crawl-delay."""
     rules = components.robots.get(origin(url)).rules
     delay_s = rules.crawl_delay_s(components.user_agent) if rules is not None else None
     interval_us = components.limiter().interval_us(key, delay_s) * report.backoff_factor

@@ -1,8 +1,8 @@
 """
-Who may reach Flower: requests for hosts that it answers for, and a login off loopback.
+Restrict access to Flower: allowed Host headers, and a login if it listens beyond loopback.
 
-Flower has neither. A page in a browser could point a name of its own at Flower's loopback address
-(DNS rebinding) and read all that Flower shows, and pause queues where its API needs no login.
+Flower has neither. A web page could point its own host name at Flower's loopback address (DNS
+rebinding), read everything that Flower shows, and pause queues if Flower's API needs no login.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def check_flower_exposure(host: str, environ: Mapping[str, str]) -> None:
     Return if Flower, with the settings of this environment, may listen on `host`.
 
     Raises:
-        ConfigError: other machines would reach it without a login, or its API without one.
+        ConfigError: other machines would reach Flower or its API without a login.
     """
     login = bool(environ.get("FLOWER_BASIC_AUTH") or environ.get("FLOWER_AUTH"))
     _check(host, login=login, open_api=environ.get(OPEN_API, "").lower() in _TRUE)
@@ -32,9 +32,9 @@ def check_flower_exposure(host: str, environ: Mapping[str, str]) -> None:
 
 def guard_address(default_host: str) -> None:
     """
-    Let Flower listen on `default_host` where it is given no address, which to it means all.
+    Make Flower listen on `default_host` if it is given no address; its own default is all.
 
-    An address off loopback without a login ends Flower with the reason.
+    Flower exits with the reason if it would listen beyond loopback without a login.
     """
     from flower.app import Flower  # noqa: PLC0415 - only in Flower's process
 
@@ -54,7 +54,7 @@ def guard_address(default_host: str) -> None:
                 sys.exit(f"aragog: {error}")
         return stock(self)
 
-    start_http_server.guards_address = True  # type: ignore[attr-defined] # the mark of a second call
+    start_http_server.guards_address = True  # type: ignore[attr-defined] # marks it as installed
     Flower.start_http_server = start_http_server
 
 
@@ -74,7 +74,7 @@ def _check(host: str, *, login: bool, open_api: bool) -> None:
 
 
 def guard_hosts(allowed: Sequence[str]) -> None:
-    """Let Flower answer 421 to every request whose Host header names another host."""
+    """Make Flower answer 421 to every request whose Host header names another host."""
     from flower.app import Flower  # noqa: PLC0415 - only in Flower's process
     from tornado.web import ErrorHandler  # noqa: PLC0415
 
@@ -88,5 +88,5 @@ def guard_hosts(allowed: Sequence[str]) -> None:
             return stock(self, request, **kwargs)
         return self.get_handler_delegate(request, ErrorHandler, {"status_code": 421})
 
-    find_handler.guards_hosts = True  # type: ignore[attr-defined] # the mark of a second call
+    find_handler.guards_hosts = True  # type: ignore[attr-defined] # marks it as installed
     Flower.find_handler = find_handler

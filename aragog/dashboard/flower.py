@@ -1,9 +1,9 @@
 """
-What Flower lacks, put into it: pinlater's queues, pages of our own, our metrics.
+Extend Flower with pinlater's queues, aragog's own pages and its metrics.
 
-Flower has no interface for this, so its route list, its settings and its broker factory are
-changed in place, all of them before it starts. Tried with 2.x; with another version, or where
-something is not as expected, Flower goes on as it is and the log says so.
+Flower has no interface for this, so this module changes its route list, its settings and its broker
+factory in place before Flower starts. Tested with 2.x. If another version differs from what is
+expected, Flower runs without the missing extensions and the log reports it.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ def install(
     components: Components | None = None, allowed_hosts: Sequence[str] = (), host: str = "127.0.0.1"
 ) -> bool:
     """
-    Call it in Flower's process, before Flower starts; a second call changes nothing.
+    Call this in Flower's process, before Flower starts; a second call changes nothing.
 
     Args:
-        components: what the pages and metrics read from. None: no pages, pinlater's queues alone,
+        components: what the pages and metrics read from. None: no pages, only pinlater's queues,
             which is right for an application that only uses the broker.
-        allowed_hosts: names in the Host header that Flower answers for, beside localhost and IP
+        allowed_hosts: names that Flower accepts in the Host header, besides localhost and IP
             addresses.
-        host: where Flower listens when it is given no address.
+        host: where Flower listens if it is given no address.
 
     Returns:
-        True when all of it is in place.
+        True if every extension was installed.
     """
     try:
         import flower  # noqa: PLC0415 - only in Flower's process
@@ -54,7 +54,7 @@ def install(
 
 
 def _teach_broker() -> None:
-    """Let Flower's broker factory know `pinlater://`."""
+    """Make Flower's broker factory support `pinlater://`."""
     from flower.utils.broker import Broker  # noqa: PLC0415 - only in Flower's process
 
     from aragog.dashboard.broker import broker_for  # noqa: PLC0415
@@ -67,7 +67,7 @@ def _teach_broker() -> None:
         found = broker_for(broker_url, kwargs.get("broker_options"))
         return stock(cls, broker_url, *args, **kwargs) if found is None else found
 
-    new.knows_pinlater = True  # type: ignore[attr-defined] # the mark of a second call
+    new.knows_pinlater = True  # type: ignore[attr-defined] # marks it as installed
     Broker.__new__ = new
 
 
@@ -95,6 +95,6 @@ def _add_pages(components: Components) -> None:
         routes.append(
             url(rf"/aragog/{name}\.json", page, {"components": components, "as_json": True})
         )
-    handlers[-1:-1] = routes  # the last one catches all
+    handlers[-1:-1] = routes  # the last route matches every path
     settings["template_loader"] = Loader(settings["template_path"])
     REGISTRY.register(MetricsCollector(components))

@@ -1,4 +1,4 @@
-"""Times, durations and strangers' text as people read them. Pure; all times are UTC."""
+"""Format times, durations and untrusted text for people. Pure; all times are UTC."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def span(ms: float) -> str:
 
 
 def at(ms: int) -> str:
-    """An instant: `2026-01-31 08:05:00 UTC`; the number itself where no calendar has it."""
+    """A time: `2026-01-31 08:05:00 UTC`; the number itself if no calendar date exists for it."""
     if not 0 <= ms <= _LAST_MS:
         return str(ms)
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def moment(ms: int, now_ms: int) -> str:
-    """An instant and how far away it is."""
+    """A time and its distance from now."""
     away_ms = ms - now_ms
     return f"{at(ms)} ({'in ' if away_ms > 0 else ''}{span(abs(away_ms))}{_ago(away_ms)})"
 
@@ -46,9 +46,9 @@ def _ago(away_ms: int) -> str:
 
 def plain(text: str, limit: int = 300) -> str:
     """
-    `text` on one line, without characters that would steer a terminal, `limit` characters at most.
+    Put `text` on one line of at most `limit` characters, without terminal control characters.
 
-    It is still a stranger's: escape it before it becomes HTML.
+    The result is still untrusted: escape it before it becomes HTML.
     """
     cut = text[: limit + 1]
     line = "".join(c if c.isprintable() else " " for c in cut)

@@ -1,7 +1,7 @@
 """
-The pages inside Flower. Reads run in threads, so that a slow server never stops Flower's loop.
+The dashboard's pages in Flower. Reads run in threads, so a slow server never stops Flower's loop.
 
-Templates escape everything they are given; what a page shows of the web are strangers' words.
+Templates escape all values, because content from the web is untrusted.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ T = TypeVar("T")
 
 
 class DashboardPage(BaseHandler):
-    """A page of ours, also as JSON. Errors of the system are shown on it, not as a traceback."""
+    """Base class of the pages, also as JSON. It shows the system's errors without a traceback."""
 
     components: Components
     as_json: bool
 
     def initialize(self, components: Components, *, as_json: bool = False) -> None:
-        """Called by tornado with what the route holds."""
+        """Called by tornado with the route's arguments."""
         self.components = components
         self.as_json = as_json
 
     async def read(self, what: Callable[[], T]) -> tuple[T | None, str]:
-        """Its result, or None and why there is none; a status says whose fault that is."""
+        """The result of `what`, or None and the reason; the HTTP status shows whose fault it is."""
         try:
             return await asyncio.to_thread(what), ""
         except BadInput as error:
@@ -53,11 +53,11 @@ class DashboardPage(BaseHandler):
             return None, str(error)
 
     def query(self, name: str, default: str = "") -> str:
-        """An argument as it was sent; Flower's own `get_argument` would escape it."""
+        """A query argument as it was sent; Flower's own `get_argument` would escape it."""
         return str(self.get_query_argument(name, default))
 
     def show(self, template: str, told: Any, problem: str, **more: Any) -> None:
-        """The page, or what it is made of as JSON."""
+        """Send the page, or its data as JSON."""
         if self.as_json:
             self.set_header("Content-Type", "application/json; charset=UTF-8")
             self.write(orjson.dumps({"error": problem} if problem else told))
@@ -65,29 +65,29 @@ class DashboardPage(BaseHandler):
         self.render(template, told=told, problem=problem, **more)
 
     def keep_fresh(self) -> None:
-        """Let the browser ask again by itself, unless Flower was told not to."""
+        """Make the browser reload the page periodically, unless Flower's settings turn that off."""
         if self.application.options.auto_refresh and not self.as_json:
             self.set_header("Refresh", str(REFRESH_S))
 
     def admin(self) -> Admin:
         """
-        The queues.
+        The admin interface of the queues.
 
         Raises:
-            BadInput: the broker is another.
+            BadInput: the broker is not pinlater.
         """
         if self.components.admin is None:
             raise BadInput("this broker tells nothing of its queues; pinlater:// does")
         return self.components.admin
 
     def may_change(self) -> bool:
-        """As for Flower's own actions: not when read-only, and not by just anybody."""
+        """Whether changes are allowed, by the rules of Flower's actions: login, not read-only."""
         options = self.application.options
         known = options.basic_auth or options.auth or self.unauthenticated_api
         return bool(known) and not getattr(options, "read_only", False)
 
     def check_xsrf_cookie(self) -> None:
-        # Flower lets it pass where no login is asked for; a form of ours always brings its token.
+        # Flower skips the check if no login is required; forms on these pages always send a token.
         web.RequestHandler.check_xsrf_cookie(self)
 
 
@@ -125,7 +125,7 @@ class QueuesPage(DashboardPage):
 
 
 class JobsPage(DashboardPage):
-    """The jobs of one queue in one state: those that wait, which no worker knows of, too."""
+    """The jobs of one queue in one state, including waiting jobs, which no worker knows of."""
 
     @web.authenticated
     async def get(self) -> None:
@@ -170,7 +170,7 @@ class DomainsPage(DashboardPage):
 
 
 class UrlPage(DashboardPage):
-    """A URL's story."""
+    """The explanation of a URL."""
 
     @web.authenticated
     async def get(self) -> None:

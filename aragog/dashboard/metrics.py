@@ -1,10 +1,11 @@
 """
-What Prometheus reads: counts, queues, domains, lag, memory; asked for at scrape time.
+Prometheus metrics, collected at scrape time: counts, queues, domains, lag, memory.
 
-The parts are read side by side, each by one reading at a time, and a scrape waits for them `WAIT_S`
-together. A reading that takes longer goes on, and the scrape shows what the part said last, for
-`WINDOW_S` at most: a busy machine is slow, not down. `aragog_part_up` is 0 for a part that failed,
-or has not answered for so long; it is missing while the first answer is still awaited.
+The parts are read in parallel, with one reading at a time for each part, and a scrape waits for all
+of them at most `WAIT_S`. A slower reading continues in the background, and the scrape shows the
+part's previous values if they are at most `WINDOW_S` old: a busy machine is slow, not down.
+`aragog_part_up` is 0 for a part that failed or has not answered for that long; it is absent until
+the first answer arrives.
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ from aragog.pinlater.models import JobState
 
 WAIT_S = 1.0
 WINDOW_S = 60.0
-"""For so long the last good figures of a part that is late are shown."""
+"""How long the last good values of a late part are shown."""
 MOST_DOMAINS = 20
-# A sample is read so often at most; a scrape that it is too slow for has it the next time.
+# Minimum age before a sample is read again; one that is too slow for a scrape is in the next one.
 FRESHNESS_S = 30.0
-# A broker used by many applications may have any number of queues; a scrape asks for so many.
+# A broker that many applications use may have any number of queues; this limits a scrape.
 MOST_QUEUES = 100
 
 
 class Part:
     """
-    One part's figures: the reading under way and the last good one. Safe to use from many threads.
+    The metrics of one part: the current reading and the last good one. Thread-safe.
 
     Args:
-        read: gives the figures.
-        clock: its stopwatch ages them.
-        window_s: for so long the last good ones stand in for those that are late.
+        read: returns the metrics.
+        clock: measures the age of the metrics.
+        window_s: how long the last good metrics are used while newer ones are late.
     """
 
     def __init__(self, read: Callable[[], list[Metric]], clock: Clock, window_s: float) -> None:
@@ -56,7 +57,7 @@ class Part:
         self._failed = False
 
     def ask(self, threads: ThreadPoolExecutor) -> Future[None]:
-        """The reading under way, begun now where there was none."""
+        """The reading in progress; starts one if there was none."""
         with self._lock:
             if self._running is None or self._running.done():
                 if self._unanswered_since_s is None:
@@ -65,11 +66,11 @@ class Part:
             return self._running
 
     def _take(self) -> None:
-        """Read; what failed is kept as such, what came too late for one scrape is for the next."""
+        """Read, and store the result or the error; a late result is used by the next scrape."""
         try:
             found = self._read()
         except (AragogError, redis.RedisError, OSError) as error:
-            if not _is_timeout(error):  # that is late, like a reading that is not back yet
+            if not _is_timeout(error):  # a timeout counts as late
                 with self._lock:
                     self._good, self._failed = None, True
             return
@@ -77,7 +78,7 @@ class Part:
             self._good, self._failed, self._unanswered_since_s = found, False, None
 
     def figures(self) -> tuple[bool | None, list[Metric]]:
-        """Whether it is up (None: not known yet), and what to show."""
+        """Whether the part is up (None: not known yet), and the metrics to show."""
         with self._lock:
             since_s = self._unanswered_since_s
             late_s = 0.0 if since_s is None else self._clock.monotonic_s() - since_s
@@ -87,7 +88,7 @@ class Part:
 
 
 def _is_timeout(error: BaseException | None) -> bool:
-    """Whether it, or what it was raised from, says that an answer did not come in time."""
+    """Whether the error, or the error that caused it, is a timeout."""
     while error is not None:
         if isinstance(error, TimeoutError | redis.TimeoutError):
             return True
@@ -97,12 +98,12 @@ def _is_timeout(error: BaseException | None) -> bool:
 
 class MetricsCollector(Collector):
     """
-    The metrics of one system. Register one in a process; safe to scrape from many threads.
+    The metrics of one system. Register one in each process; safe to scrape from many threads.
 
     Args:
-        components: read from.
-        wait_s: how long a scrape may take at most.
-        window_s: how long the last good figures of a part that is late are shown.
+        components: the parts to read.
+        wait_s: the longest duration of a scrape.
+        window_s: how long the last good metrics of a late part are shown.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class MetricsCollector(Collector):
         }
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: registering must not read."""
+        """Returns nothing: registering must not read."""
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -133,7 +134,7 @@ class MetricsCollector(Collector):
         yield up
 
     def close(self) -> None:
-        """Close the threads; what is being read is not waited for."""
+        """Close the threads, without waiting for readings in progress."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
@@ -210,7 +211,7 @@ def _queues(components: Components) -> Iterator[Metric]:
 
 
 def _shards(components: Components) -> Iterator[Metric]:
-    """What this process thinks of each shard; told without asking, so also while none answers."""
+    """The process's own view of each shard; sends no request, so it works while none answers."""
     shards = GaugeMetricFamily("aragog_shard_up", "1: in rotation.", labels=["shard"])
     for name, breaker in components.admin.cluster.breakers.items() if components.admin else ():
         shards.add_metric([name], breaker.healthy)
@@ -241,7 +242,7 @@ def _store(components: Components) -> Iterator[Metric]:
 
 
 def _freshness(components: Components) -> Iterator[Metric]:
-    """From a sample of the store, by type."""
+    """Freshness by type, from a sample of the store."""
     age = GaugeMetricFamily(
         "aragog_field_age_seconds",
         "Since served fields were last seen to be so, from a sample.",

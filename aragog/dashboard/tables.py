@@ -1,4 +1,4 @@
-"""The rows of the queue and domain pages: values for templates and JSON, nothing escaped yet."""
+"""Rows of the queue and domain pages, as unescaped values for templates and JSON."""
 
 from __future__ import annotations
 
@@ -64,16 +64,16 @@ def queue_row(status: QueueStatus) -> QueueRow:
 
 
 def queue_rows(admin: Admin) -> list[QueueRow]:
-    """Every queue, two round trips a queue and shard."""
+    """Every queue; two round trips for each queue and shard."""
     return [queue_row(status) for status in admin.statuses()]
 
 
 LATE_MS = 300_000
-"""A job that is due for longer than this is worth a look."""
+"""A queue is reported if a job has been due for longer than this."""
 
 
 def concerns(row: QueueRow) -> list[str]:
-    """What is wrong with a queue and what to do, a sentence each; none: all is well."""
+    """Problems of a queue and what to do, one sentence each; empty if there are none."""
     told = []
     if row.missing_shards:
         told.append(f"shards {', '.join(row.missing_shards)} do not answer; their jobs wait there")
@@ -114,12 +114,12 @@ _WHEN = {
 
 
 def when_title(state: JobState) -> str:
-    """What `JobRow.when` is, of jobs in a state."""
+    """The title of `JobRow.when` for jobs in a state."""
     return _WHEN[state]
 
 
 def job_row(job: JobInfo, now_ms: int) -> JobRow:
-    """A row of a queue's list of jobs."""
+    """A row of a queue's job list."""
     most = f" of {job.max_attempts}" if job.max_attempts else ""
     return JobRow(
         job_id=job.job_id,
@@ -135,13 +135,13 @@ def job_row(job: JobInfo, now_ms: int) -> JobRow:
 
 @dataclass(frozen=True, slots=True)
 class DomainRow:
-    """One domain that has slots given away."""
+    """One domain that has reserved slots."""
 
     domain: str
     qps: float
     backlog_ms: int
     slots_ahead: int
-    """About how many requests are planned."""
+    """The approximate number of planned requests."""
     next_slot_at_ms: int | None
     backoff_factor: float
     errors_in_a_row: int

@@ -1,4 +1,4 @@
-"""Flower's templates and ours together: ours extend Flower's base, its navigation links ours."""
+"""Load aragog's and Flower's templates together: aragog's extend Flower's base template."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tornado import template
 
 OURS = files("aragog.dashboard") / "templates"
 NAVIGATION = "navbar.html"
-# The end of the Broker item: what comes before our own items in Flower's navigation.
+# The end of the Broker item, after which aragog's items are inserted in Flower's navigation.
 BEHIND = ">Broker</a>\n        </li>\n"
 
 
@@ -28,6 +28,6 @@ class Loader(template.Loader):
 
 
 def with_links(navigation: str, links: str) -> str:
-    """Flower's navigation with our items; as it was, where it no longer looks as we know it."""
+    """Flower's navigation with aragog's items added; unchanged if its markup is not as expected."""
     before, found, after = navigation.partition(BEHIND)
     return f"{before}{found}{links}{after}" if found else navigation

@@ -1,5 +1,5 @@
 """
-Redis for everything in aragog: connecting, Lua scripts, expiring locks, errors.
+Redis helpers for all of aragog: clients, Lua scripts, expiring locks, errors.
 
     address.py   Redis URLs: TCP, TLS, unix socket, Sentinel; pure
     connect.py   a client for a URL

@@ -1,5 +1,5 @@
 """
-Redis URLs and their parts. Pure.
+Parse Redis URLs. Pure functions.
 
     redis://[user:password@]host[:port][/db]     TCP
     rediss://…                                   TLS
@@ -29,23 +29,23 @@ class SentinelAddress:
     """The parts of a Sentinel URL, unquoted."""
 
     sentinels: tuple[tuple[str, int], ...]
-    """Host and port of each."""
+    """Host and port of each Sentinel."""
     service: str
-    """The name under which the Sentinels watch the master."""
+    """The name under which the Sentinels monitor the master."""
     db: int
     username: str | None
     password: str | None
     tls: bool
     options: Mapping[str, str]
-    """The query."""
+    """The URL's query parameters."""
 
 
 def parse_sentinel(url: str) -> SentinelAddress:
     """
-    The parts of a `sentinel://` or `sentinels://` URL.
+    Parse a `sentinel://` or `sentinels://` URL.
 
     Raises:
-        ValueError: no service, or a port or database that is no number.
+        ValueError: there is no service, or a port or database is not a number.
     """
     scheme, _, rest = reveal(url).partition("://")
     rest, _, query = rest.partition("?")
@@ -72,12 +72,12 @@ def _host_and_port(text: str) -> tuple[str, int]:
 
 
 def is_sentinel(url: str) -> bool:
-    """A URL of a master that Sentinels name."""
+    """Whether the URL names a master through Sentinels."""
     return reveal(url).startswith(("sentinel://", "sentinels://"))
 
 
 def is_usable(url: str) -> bool:
-    """A client can be made of this URL; whether a server answers is another question."""
+    """Whether a client can be created for this URL; does not check that a server answers."""
     try:
         if is_sentinel(url):
             parse_sentinel(url)
@@ -89,7 +89,7 @@ def is_usable(url: str) -> bool:
 
 
 def plain(url: str) -> str:
-    """The URL with its password, as redis-py takes it."""
+    """The URL with its password, in the form that redis-py accepts."""
     return reveal(url).replace("redis+socket://", "unix://")
 
 

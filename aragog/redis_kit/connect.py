@@ -1,4 +1,4 @@
-"""A Redis client for a URL: TCP, TLS, unix socket or Sentinel."""
+"""Create a Redis client for a URL: TCP, TLS, unix socket or Sentinel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aragog.redis_kit.address import is_sentinel, is_usable, parse_sentinel, pla
 from aragog.secret import without_password
 
 PAUSE_S = 0.05
-"""Before a command is sent again, when its connection broke."""
+"""The pause before a command is sent again after its connection broke."""
 
 
 def connect(
@@ -31,16 +31,16 @@ def connect(
 
     Args:
         url: one of the forms of `aragog.redis_kit.address`.
-        setting: where the URL comes from, for the error.
-        timeout_s: for the answer to a command.
+        setting: the setting that contains the URL, for error messages.
+        timeout_s: for the response to a command.
         connect_timeout_s: for a TCP or TLS connection.
-        attempts: how often a command is sent before its error is raised. At least 2 are needed to
-            survive a restart of the server, with which pooled connections die. None: redis-py's
+        attempts: how often a command is sent before its error is raised. Needs to be at least 2
+            to survive a restart of the server, which breaks pooled connections. None: redis-py's
             default, 4 with growing pauses.
-        retry_timeouts: send a command again that timed out, not only one whose connection broke.
+        retry_timeouts: also resend commands that timed out, not only when the connection broke.
 
     Raises:
-        ConfigError: no Redis URL. The message names the setting and hides the password.
+        ConfigError: not a Redis URL. The message names the setting and hides the password.
     """
     if not is_usable(url):
         raise _unusable(url, setting)
@@ -54,7 +54,7 @@ def connect(
     try:
         return redis.Redis.from_url(plain(url), **options)
     except ValueError:
-        # The library's own message may contain the password.
+        # redis-py's own message may contain the password.
         raise _unusable(url, setting) from None
 
 
@@ -66,7 +66,7 @@ def _retry(attempts: int, *, retry_timeouts: bool) -> Retry:
 
 
 def _master(url: str, options: dict[str, Any]) -> redis.Redis:
-    """The client asks the Sentinels for the master whenever it connects."""
+    """A client that asks the Sentinels for the master each time it connects."""
     address = parse_sentinel(url)
     tls = {name: text for name, text in address.options.items() if name.startswith("ssl_")}
     shared = options | ({"ssl": True, **tls} if address.tls else {})

@@ -1,4 +1,4 @@
-"""Errors of redis-py as errors of aragog: the one place where they are translated."""
+"""Translate redis-py errors into aragog errors."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ IS_FULL = (
 @contextmanager
 def redis_errors(where: str, error: type[TransientError] = BrokerUnavailable) -> Iterator[None]:
     """
-    Raise `error(where, reason)` for what redis-py or the socket raises inside.
+    Raise `error(where, reason)` for errors that redis-py or the socket raises in the block.
 
-    A refusal (out of memory, loading, read-only replica) counts as well. A server whose memory is
-    full raises `BrokerFull` where `error` is `BrokerUnavailable`.
+    A refused command (out of memory, loading, read-only replica) counts as well. If `error` is
+    `BrokerUnavailable`, a server whose memory is full raises `BrokerFull`.
     """
     try:
         yield
@@ -32,8 +32,8 @@ def redis_errors(where: str, error: type[TransientError] = BrokerUnavailable) ->
 
 
 def is_full(error: BaseException) -> bool:
-    """The server refused a write because its memory is full."""
-    # Redis 6.2 reports it for scripts only inside the text of another error; Redis 7 as well, for
+    """Whether the server refused a write because its memory is full."""
+    # Redis 6.2 reports this for scripts only inside the text of another error; so does Redis 7 for
     # scripts that were not called by their digest.
     text = str(error)
     return (

@@ -1,8 +1,8 @@
 """
 Locks that expire, many in one round trip.
 
-A lock belongs to a piece of work, not to a process: whoever finishes the work releases the lock, on
-whichever machine the message about it arrived. A lock that nobody releases expires.
+A lock belongs to a task, not to a process: the process that finishes the task releases the lock, on
+whichever machine received its message. A lock that nobody releases expires.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class ExpiringLocks:
     Args:
         client: of the shared server.
         prefix: put before every name to make its key.
-        ttl_ms: after which a lock that was acquired expires.
+        ttl_ms: lifetime of a lock after it was acquired.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str, ttl_ms: int) -> None:
@@ -28,11 +28,11 @@ class ExpiringLocks:
         self.ttl_ms = ttl_ms
 
     def key(self, name: str) -> str:
-        """The Redis key of a lock, for scripts that release it with what they write."""
+        """The Redis key of a lock, for scripts that write data and release the lock in one step."""
         return self._prefix + name
 
     def acquire(self, names: Sequence[str]) -> list[bool]:
-        """For each name in order: True when the lock is now the caller's."""
+        """For each name in order: True if the caller now owns the lock."""
         if not names:
             return []
         with self._redis.pipeline(transaction=False) as pipe:
@@ -41,7 +41,7 @@ class ExpiringLocks:
             return [bool(acquired) for acquired in pipe.execute()]
 
     def set_ttl(self, ttl_ms: Mapping[str, int]) -> None:
-        """Hold each lock for so many milliseconds from now, acquired before or not."""
+        """Make each lock expire in so many milliseconds from now, whether it was held or not."""
         if not ttl_ms:
             return
         with self._redis.pipeline(transaction=False) as pipe:
@@ -50,7 +50,7 @@ class ExpiringLocks:
             pipe.execute()
 
     def remaining_ms(self, names: Sequence[str]) -> list[int]:
-        """For each name in order: milliseconds until its lock expires; 0 when it is free."""
+        """For each name in order: milliseconds until its lock expires; 0 if it is free."""
         if not names:
             return []
         with self._redis.pipeline(transaction=False) as pipe:
@@ -59,6 +59,6 @@ class ExpiringLocks:
             return [max(0, ms) for ms in pipe.execute()]
 
     def release(self, names: Sequence[str]) -> None:
-        """Free the locks; a free one stays free."""
+        """Release the locks; releasing a free one has no effect."""
         if names:
             self._redis.delete(*map(self.key, names))

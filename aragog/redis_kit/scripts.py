@@ -6,7 +6,7 @@ A script declares its names, in the order of KEYS and ARGV, in two comment lines
     -- keys: in_flight
     -- args: ttl_s url_keys...
 
-A name that ends in `...` comes last and takes a sequence. The caller passes them all by name:
+A name that ends in `...` comes last and takes a sequence. The caller passes all values by name:
 
     load_script("aragog.pipeline", "confirm").run(client, in_flight=key, ttl_s=60, url_keys=keys)
 """
@@ -29,11 +29,11 @@ REST = "..."
 
 class LuaScript:
     """
-    A script and its SHA-1. A server that does not know it is sent the source.
+    A script and its SHA-1 digest. If a server does not know it, the source is sent.
 
     Args:
         name: for error messages.
-        source: Lua, with the declaration of its names.
+        source: Lua code, including the comments that declare its names.
     """
 
     def __init__(self, name: str, source: str) -> None:
@@ -46,29 +46,29 @@ class LuaScript:
 
     def run(self, client: redis.Redis, **values: Any) -> Any:
         """
-        The script's answer; one round trip, two when the server does not know the script.
+        Run the script and return its result; one round trip, two if the server does not know it.
 
         Raises:
             TypeError: a declared name is missing, or an undeclared one is given.
-            redis.RedisError: the server does not answer or refuses.
+            redis.RedisError: the server does not answer, or refuses the call.
         """
         return self.call(client, *self.bind(values))
 
     def queue(self, pipe: Pipeline, **values: Any) -> None:
-        """Put the call into a pipeline, which loads the script when it is executed."""
+        """Add the call to a pipeline, which loads the script when it is executed."""
         keys, args = self.bind(values)
         pipe.scripts.add(cast("Any", self))
         pipe.evalsha(self.sha, len(keys), *keys, *args)
 
     def call(self, client: redis.Redis, keys: Sequence[Any], args: Sequence[Any]) -> Any:
-        """The answer for keys and arguments in their order, as `bind` returns them."""
+        """Run the script with keys and arguments in order, as `bind` returns them."""
         try:
             return client.evalsha(self.sha, len(keys), *keys, *args)
         except NoScriptError:
             return client.eval(self.script, len(keys), *keys, *args)
 
     def bind(self, values: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-        """Keys and arguments in their order. Raises `TypeError`, see `run`."""
+        """Return keys and arguments in order. Raises `TypeError`, see `run`."""
         if len(values) != len(self.keys) + len(self.args):
             expected = ", ".join(self.keys + self.args)
             raise TypeError(f"{self.name}.lua takes {expected}; got {', '.join(values)}")
@@ -95,7 +95,7 @@ def _declared(kind: str, source: str) -> tuple[str, ...]:
 
 @cache
 def load_script(package: str, name: str, *, prelude: str = "") -> LuaScript:
-    """lua/<name>.lua of a package, with lua/<prelude>.lua before it."""
+    """Load lua/<name>.lua of a package, with lua/<prelude>.lua before it."""
     folder = files(package) / "lua"
     parts = [part for part in (prelude, name) if part]
     return LuaScript(name, "".join((folder / f"{part}.lua").read_text("utf-8") for part in parts))

@@ -1,1 +1,1 @@
-"""The whole system on one machine: private servers, workers, beat, Flower, under one supervisor."""
+"""Run the whole system on one machine: private servers, workers, beat, Flower, a supervisor."""

@@ -1,7 +1,7 @@
 """
-Commands that clean up after a child that was killed.
+Run commands that clean up after a killed child process.
 
-Each runs as a process of its own, so the supervisor neither waits for Redis nor fails with it.
+Each command runs in its own process, so the supervisor neither waits for Redis nor fails with it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Cleanup:
     Runs commands until they succeed, at most `ATTEMPTS` times each. Call `check` every second.
 
     Args:
-        environ: of the commands.
+        environ: the commands' environment.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -50,11 +50,11 @@ class Cleanup:
 
     @property
     def pending(self) -> int:
-        """Commands that have neither succeeded nor been given up."""
+        """Commands that have neither succeeded nor been given up yet."""
         return len(self._commands)
 
     def check(self) -> None:
-        """Start what is due and take note of what ended. Never waits, never raises OSError."""
+        """Start due commands and record finished ones. Never waits, never raises OSError."""
         now_s = time.monotonic()
         for command in list(self._commands):
             if command.process is None:
@@ -87,7 +87,7 @@ class Cleanup:
             self._commands.remove(command)
 
     def stop(self) -> None:
-        """End what runs and forget the rest."""
+        """Kill running commands and drop the others."""
         for command in self._commands:
             if command.process is not None:
                 with contextlib.suppress(ProcessLookupError):

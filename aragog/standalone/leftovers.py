@@ -1,9 +1,9 @@
 """
-Processes that a supervisor left behind when it was killed: noted while they run, ended later.
+End processes that outlived a killed supervisor, from notes made while they ran.
 
-A note is a process id and the instant at which the process started, in the kernel's ticks, so that
-another process that got the same number is never touched. Each child leads a session of its own;
-ending one ends all of its session. Without /proc nothing is noted.
+A note contains a process id and the time at which the process started, in the kernel's ticks, so
+that another process that got the same id is never touched. Each child leads its own session, and
+ending it ends the whole session. Nothing is noted on systems without /proc.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-# Killed processes are gone in milliseconds; one in the middle of a write to a slow disk is not.
+# Killed processes exit in milliseconds, unless they are writing to a slow disk.
 LONGEST_WAIT_S = 10.0
 
 
 def note(path: Path, pids: Iterable[int]) -> None:
-    """Write down who runs now, whole or not at all."""
+    """Write the running processes to a file, atomically."""
     lines = [f"{pid} {started}\n" for pid in pids if (started := _started(pid))]
     new = path.with_suffix(".new")
     new.write_text("".join(lines))
@@ -28,7 +28,7 @@ def note(path: Path, pids: Iterable[int]) -> None:
 
 
 def end(path: Path) -> list[int]:
-    """Kill what is noted and still runs, wait until it is gone; their process ids."""
+    """Kill noted processes that still run, wait until they exit; return their process ids."""
     ended = []
     for pid, started in _noted(path):
         if _started(pid) == started or _session_lives(pid, started):
@@ -51,7 +51,7 @@ def _noted(path: Path) -> list[tuple[int, int]]:
 
 
 def _session_lives(leader: int, started: int) -> bool:
-    """The leader is gone, and members of its session are not: a number in use is not given anew."""
+    """Whether the leader exited but its session lives; the kernel does not reuse such an id."""
     if _stat(leader):
         return False
     members = (_stat(pid) for pid in _members(leader))
@@ -68,13 +68,13 @@ def _members(group: int) -> list[int]:
 
 
 def _started(pid: int) -> int:
-    """When the process started, in ticks since the machine did; 0: it does not run."""
+    """When the process started, in ticks since boot; 0 if it does not run."""
     stat = _stat(pid)
     return int(stat[19]) if stat and stat[0] not in "ZX" else 0
 
 
 def _stat(pid: int) -> list[str]:
-    """What proc(5) says of a process, from its state on; empty when there is none."""
+    """The fields of /proc/<pid>/stat (proc(5)) from the state on; empty if there is no process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     except OSError:

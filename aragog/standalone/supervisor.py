@@ -1,15 +1,15 @@
 """
-The processes of the standalone system: started in order, restarted when they die, stopped in order.
+Supervise the processes of the standalone system: start in order, restart after failures, stop.
 
-One supervisor a data folder, held by a lock on `run/lock`. Children end with the supervisor even
-when it is killed -9 (Linux: the kernel's parent-death signal), and what they were doing comes back:
-the redis-server keeps an append-only file, jobs return to the queue when their claims expire. They
-are killed then, not asked: a redis-server that takes leave while the next one starts would take the
-socket with it. What is left of a supervisor that died, grandchildren say, is noted in
-`run/children` and ended by the next one.
+Each data folder has one supervisor, which holds a lock on `run/lock`. Its children end with it even
+after kill -9 (on Linux, through the kernel's parent-death signal). Their work is not lost: the
+redis-server keeps an append-only file, and jobs return to the queue when their claims expire. In
+this case children are killed, not asked to stop: a redis-server that shuts down slowly while the
+next one starts would remove the new one's socket. Processes that outlive a dead supervisor, such as
+grandchildren, are listed in `run/children`, and the next supervisor ends them.
 
-Once it is running, nothing that the disk or the kernel refuses stops it: a restart or a note that
-fails is tried again at the next `check`.
+Once the supervisor is running, errors from the disk or the kernel do not stop it: it retries a
+failed restart or a failed write at the next `check`.
 """
 
 from __future__ import annotations
@@ -32,43 +32,43 @@ from aragog.standalone import leftovers
 from aragog.standalone.cleanup import Cleanup
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
-# A child that lived this long had started well; its next restart is immediate again.
+# A child that lived this long had started well, so its next restart is immediate again.
 HEALTHY_AFTER_S = 20.0
 LONGEST_BACKOFF_S = 30.0
 CHILDREN = "children"
 READY = "ready"
-# A state is written over the last one, with the same length: that needs no space on a full disk.
+# A state overwrites the last one with the same length, which needs no space on a full disk.
 STATE_BYTES = 64
-# Nobody else on the machine reads what the children write: pages, jobs, webhooks' secrets, logs.
+# No other user may read what the children write: pages, jobs, webhooks' secrets, logs.
 PRIVATE_UMASK = 0o077
 
 
 @dataclass
 class Child:
-    """One process and how it is doing."""
+    """One process and its state."""
 
     name: str
     argv: Sequence[str]
     group: int = 0
-    """Higher groups are stopped earlier: 0 servers, 1 workers, 2 what feeds and shows."""
+    """Higher groups stop earlier: 0 servers, 1 workers, 2 processes that enqueue or serve."""
     stop_within_s: float = 10.0
-    """After SIGTERM; then it is killed."""
+    """Time after SIGTERM until it is killed."""
     process: subprocess.Popen[bytes] | None = None
     started_s: float = 0.0
     restarts: int = 0
     restart_at_s: float = 0.0
     log: Path = field(default_factory=Path)
     after_kill: Callable[[int], Sequence[str]] | None = None
-    """The command to run after a signal killed the process with this id."""
+    """Returns the command to run after a signal killed the process with this id."""
 
 
 class Supervisor:
     """
-    Runs children until told to stop. Single-threaded: call `check` every second or so.
+    Runs children until it is stopped. Single-threaded: call `check` about once a second.
 
     Args:
-        data_dir: holds run/ (lock) and logs/.
-        environ: of the children.
+        data_dir: contains run/ (lock) and logs/.
+        environ: the children's environment.
     """
 
     def __init__(self, data_dir: Path, environ: Mapping[str, str]) -> None:
@@ -85,7 +85,7 @@ class Supervisor:
         Become the supervisor of the data folder.
 
         Raises:
-            ConfigError: another one runs, or the folder cannot be written.
+            ConfigError: another supervisor runs, or the folder is not writable.
         """
         with _writable(self._run_dir.parent):
             for folder in (self._run_dir, self._log_dir):
@@ -107,7 +107,7 @@ class Supervisor:
         leftovers.end(self._run_dir / CHILDREN)
 
     def ready(self) -> None:
-        """Let others know that everything was started and answers."""
+        """Record for other processes that everything was started and answers."""
         self._say(READY)
 
     def _say(self, state: str) -> None:
@@ -119,11 +119,11 @@ class Supervisor:
 
     def start(self, child: Child) -> Child:
         """
-        Start a child; it is watched from now on.
+        Start a child and supervise it from now on.
 
         Raises:
-            ConfigError: its program or its log cannot be opened, or the list of children not
-                written.
+            ConfigError: its program or its log cannot be opened, or the list of children cannot
+                be written.
         """
         child.log = self._log_dir / f"{child.name}.log"
         self.children.append(child)
@@ -133,7 +133,7 @@ class Supervisor:
         return child
 
     def _spawn(self, child: Child) -> None:
-        """Run it; OSError when the kernel or the disk refuses."""
+        """Run the child; raises OSError if the kernel or the disk refuses."""
         with open(child.log, "ab", opener=_create) as log:
             child.process = subprocess.Popen(
                 child.argv,
@@ -142,13 +142,13 @@ class Supervisor:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 umask=PRIVATE_UMASK,
-                start_new_session=True,  # ctrl-C is the supervisor's to handle, in order
+                start_new_session=True,  # the supervisor handles ctrl-C, in order
                 preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
             )
         child.started_s = time.monotonic()
 
     def _note(self) -> None:
-        """Write the list of children where it changed; OSError on a full disk."""
+        """Write the list of children if it changed; raises OSError on a full disk."""
         living = [c.process.pid for c in self.children if c.process is not None]
         if living != self._noted:
             leftovers.note(self._run_dir / CHILDREN, living)
@@ -156,9 +156,9 @@ class Supervisor:
 
     def check(self) -> list[Child]:
         """
-        Restart what has died, with growing pauses; the children that were found dead now.
+        Restart dead children, with growing pauses; return those that were found dead now.
 
-        Never raises OSError: what cannot be started or written now is tried again.
+        Never raises OSError: a failed start or write is retried at the next call.
         """
         now_s = time.monotonic()
         died = []
@@ -178,10 +178,10 @@ class Supervisor:
         return died
 
     def _clean_up(self, child: Child, process: subprocess.Popen[bytes]) -> None:
-        """End what a killed child left of its session, then run its command."""
+        """End the remaining processes of a killed child's session, then run its command."""
         if child.after_kill is None or (process.returncode or 0) >= 0:
             return
-        # A prefork worker's children may still be at work on the jobs that are released.
+        # A prefork worker's children may still be working on the jobs that the command releases.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         self._cleanup.add(child.after_kill(process.pid), child.log)
@@ -195,10 +195,10 @@ class Supervisor:
 
     def stop(self) -> None:
         """
-        Stop the children group by group, the highest first, then let go of the data folder.
+        Stop the children group by group, the highest first, then release the data folder.
 
-        What feeds stops before what works, and that before the redis-server. A group is asked
-        together and waited for together.
+        Processes that enqueue or serve stop before the workers, and those before the redis-server.
+        All children of a group get SIGTERM first, then are waited for together.
         """
         for group in sorted({child.group for child in self.children}, reverse=True):
             members = [child for child in self.children if child.group == group]
@@ -216,12 +216,12 @@ class Supervisor:
 
 
 def _pause_s(child: Child) -> float:
-    """Before the next restart: half a second, then twice as long each time."""
+    """The pause before the next restart: half a second, doubled each time."""
     return float(min(LONGEST_BACKOFF_S, 0.5 * 2 ** min(child.restarts - 1, 10)))
 
 
 def _create(path: str, flags: int) -> int:
-    """An opener: made where it is missing, readable by its owner alone."""
+    """An opener for `open`: creates a missing file that only its owner can read."""
     return os.open(path, flags | os.O_CREAT, 0o600)
 
 
@@ -232,7 +232,7 @@ def _wait(child: Child) -> None:
         child.process.wait(child.stop_within_s)
     except subprocess.TimeoutExpired:
         with contextlib.suppress(ProcessLookupError):
-            # The whole session: a prefork worker has children of its own.
+            # Kill the whole session, because a prefork worker has children of its own.
             os.killpg(child.process.pid, signal.SIGKILL)
         child.process.wait()
     child.process = None
@@ -256,13 +256,13 @@ def _writable(data_dir: Path) -> Iterator[None]:
 
 
 def running_pid(run_dir: Path) -> int | None:
-    """The process id of the supervisor that holds the lock of `run_dir`; None when none does."""
+    """The process id of the supervisor that holds the lock of `run_dir`; None if there is none."""
     pid, _ = _held(run_dir)
     return pid
 
 
 def is_ready(run_dir: Path) -> bool:
-    """A supervisor holds the lock of `run_dir` and has started everything."""
+    """Whether a supervisor holds the lock of `run_dir` and has started everything."""
     return _held(run_dir)[1] == READY
 
 
@@ -281,10 +281,10 @@ def _held(run_dir: Path) -> tuple[int | None, str]:
 
 def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
     """
-    End the supervisor that holds the lock, and wait until it is gone. False: none runs.
+    End the supervisor that holds the lock, and wait until it has exited. False: none runs.
 
     Raises:
-        ConfigError: it may not be ended, or takes longer than `timeout_s`.
+        ConfigError: it cannot be ended, or takes longer than `timeout_s`.
     """
     pid = running_pid(run_dir)
     if pid is None:

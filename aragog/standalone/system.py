@@ -1,5 +1,5 @@
 """
-The standalone system: which processes it has, and what they are told.
+The standalone system: its processes and their command lines and environment.
 
     redis     the private redis-server (only where redis.url or broker.url was left empty)
     fetch, robots, canonicalize, store, webhooks   Celery workers, one for each role
@@ -28,13 +28,13 @@ from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.supervisor import Child, Supervisor
 
 SERVERS, WORKERS, FRONT = 0, 1, 2
-# A warm shutdown waits for the batch at hand: slots, deadline, and a little.
+# A warm shutdown waits for the current batch: slots, deadline, and a margin.
 WORKER_STOP_S = 45.0
 ROLES = ("fetch", "robots", "canonicalize", "store", "webhooks")
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """The children's environment: ours, with the data folder made absolute."""
+    """The children's environment: this process's, with the data folder made absolute."""
     return {
         **os.environ,
         "ARAGOG_DATA_DIR": str(settings.data_dir.absolute()),
@@ -44,7 +44,7 @@ def environment(settings: Settings) -> dict[str, str]:
 
 def check_ports(settings: Settings) -> None:
     """
-    Nobody else listens where we want to.
+    Check that the configured ports are free.
 
     Raises:
         ConfigError: names every port in use with its setting.
@@ -66,11 +66,13 @@ def check_ports(settings: Settings) -> None:
 
 def check(settings: Settings) -> None:
     """
-    What would only show later, and then in every worker: ports in use, servers that are open to
-    other machines without a token or login, a bad overrides file.
+    Check for problems that would only appear later, and then in every worker.
+
+    These are ports in use, servers that are open to other machines without a token or login, and
+    a bad overrides file.
 
     Raises:
-        ConfigError: names each with its setting or file.
+        ConfigError: names each problem with its setting or file.
     """
     check_exposure(settings.serving)
     check_flower_exposure(settings.serving.flower_host, os.environ)
@@ -83,18 +85,19 @@ def start(
     supervisor: Supervisor, settings: Settings, *, front: Sequence[str] = ("beat", "http", "flower")
 ) -> None:
     """
-    Start every process, the redis-server first, and return once it answers.
+    Start every process, the redis-server first, and return once the redis-server answers.
 
-    The supervisor holds the data folder already (`acquire`). `front` names what feeds and shows.
+    The supervisor already holds the data folder (`acquire`). `front` names the processes that
+    enqueue or serve.
 
     Raises:
-        ConfigError: a port is taken, or the redis-server does not come up.
+        ConfigError: a port is in use, or the redis-server does not start.
     """
     if "flower" in front:
         check(settings)
     data_dir = settings.data_dir.absolute()
     if settings.private_redis:
-        settings.resolved()  # refuses a socket's folder that is not ours
+        settings.resolved()  # refuses a socket folder that another user owns
         server = RedisServer(
             data_dir / "redis",
             persistent=True,
@@ -119,7 +122,7 @@ def start(
 
 
 def memory_bytes() -> int:
-    """The memory that this machine has, or that its container may use."""
+    """The memory of this machine, or the limit of its container."""
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     with contextlib.suppress(OSError, ValueError):  # "max": the container has no limit
         limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
@@ -127,7 +130,7 @@ def memory_bytes() -> int:
 
 
 def silent(settings: Settings) -> list[str]:
-    """Which of the read API and Flower do not listen, by setting and address."""
+    """The setting and address of each server (read API, Flower) that does not listen yet."""
     found = []
     for name, host, port in _listeners(settings):
         try:
@@ -138,7 +141,7 @@ def silent(settings: Settings) -> list[str]:
 
 
 def _listeners(settings: Settings) -> list[tuple[str, str, int]]:
-    """(setting of the port, host, port) of each server of ours."""
+    """(setting of the port, host, port) of each server of the system."""
     serving = settings.serving
     return [
         ("http_port", serving.host, serving.http_port),
@@ -151,7 +154,7 @@ def _family(host: str) -> socket.AddressFamily:
 
 
 def _reached_at(host: str) -> str:
-    """Where a server that is bound to `host` answers this machine."""
+    """The address at which this machine reaches a server that is bound to `host`."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared
 
 
@@ -165,27 +168,27 @@ def _make(folder: Path, remedy: str) -> None:
 
 
 def celery(*arguments: str) -> list[str]:
-    """A Celery command line for the app of the workers."""
+    """A Celery command line for the workers' app."""
     return [sys.executable, "-m", "celery", "-A", "workers.app", *arguments]
 
 
 def worker_command(role: str) -> list[str]:
-    """The command line of a worker of that role; the roles are those of workers/roles.py."""
+    """The command line of a worker with that role; workers/roles.py defines the roles."""
     return [sys.executable, "-m", "workers", role]
 
 
 def release_command(pid: int) -> list[str]:
-    """The command line that gives back the jobs of a killed worker at once."""
+    """The command line that returns the jobs of a killed worker to the queue at once."""
     return [sys.executable, "-m", "aragog.cli", "queue", "release", worker_name(pid)]
 
 
 def beat_command(data_dir: Path) -> list[str]:
-    """Beat keeps its state in the data folder; a lost state only makes a tick early."""
+    """The command line of beat. Its state is in the data folder; losing it causes an early tick."""
     return celery("beat", "--schedule", str(data_dir / "run" / "beat"), "--loglevel", "WARNING")
 
 
 def flower_command(settings: Settings) -> list[str]:
-    """Flower on its port, this machine only unless told otherwise."""
+    """The command line of Flower on its port, on loopback unless configured otherwise."""
     serving = settings.serving
     return celery(
         "flower",

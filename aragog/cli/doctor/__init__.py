@@ -1,4 +1,4 @@
-"""`aragog doctor`: check everything that is configured, and say what to do about what is wrong."""
+"""`aragog doctor`: check all configured parts and explain how to fix what is wrong."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHECKS: tuple[Check, ...] = (
     data.check_overrides,
     combinations.check_one_machine,
 )
-# Of what is started after the servers: passed over with --no-workers.
+# Checks of processes that start after the servers; --no-workers skips them.
 PROCESS_CHECKS: tuple[Check, ...] = (workers.check_workers, workers.check_beat)
 
 

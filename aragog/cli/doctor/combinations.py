@@ -1,4 +1,4 @@
-"""Checks of settings that are each fine and together are not."""
+"""Checks for settings that are valid alone but conflict with each other."""
 
 from __future__ import annotations
 

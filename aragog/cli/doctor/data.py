@@ -1,4 +1,4 @@
-"""Checks of where data is kept: the store, page content, the disk, the overrides file."""
+"""Checks of data storage: the store, page content, the disk, the overrides file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from aragog.zen.tables.hbase import HBaseTables
 
 LEAST_FREE_BYTES = 1_000_000_000
-# A key that no URL has: asking for it shows that the server answers and knows the credentials.
+# A key that no URL has: reading it shows that the server answers and accepts the credentials.
 ABSENT_KEY = "0" * 64
 S3_TIMEOUT_S = 5.0
 
@@ -79,7 +79,7 @@ def check_store_claim(patient: Patient) -> Iterator[Finding]:
     try:
         problem = store_conflict(settings, claim=False)
     except TransientError:
-        return  # reported where Redis and the store are checked
+        return  # the checks of Redis and the store report it
     if problem:
         yield Finding("store", well=False, text=problem)
 

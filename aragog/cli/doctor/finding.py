@@ -1,4 +1,4 @@
-"""What the checks of `aragog doctor` get and what they give."""
+"""Input and output types of the checks of `aragog doctor`."""
 
 from __future__ import annotations
 

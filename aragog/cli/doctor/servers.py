@@ -1,4 +1,4 @@
-"""Checks of what is reached over the network: Redis servers, the broker, their clocks."""
+"""Checks of network services: Redis servers, the broker, their clocks."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from aragog.settings import Settings
 from aragog.standalone.redis_server import find_redis_server
 
 TIMEOUT_S = 3.0
-# The part of a server's maxmemory that it may use before the doctor speaks up.
+# The share of a server's maxmemory from which the doctor reports a problem.
 NEARLY_FULL = 0.85
-# Nothing breaks at this difference, but what people compare (logs, due times) begins to mislead.
+# A difference this large breaks nothing, but makes comparisons of logs and due times misleading.
 CLOCK_DIFFERENCE_S = 2.0
 
 

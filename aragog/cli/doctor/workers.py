@@ -1,4 +1,4 @@
-"""Checks of the processes: workers on every queue, and beat."""
+"""Checks of the processes: workers for every queue, and beat."""
 
 from __future__ import annotations
 

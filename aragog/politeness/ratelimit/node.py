@@ -1,9 +1,9 @@
 """
-One Redis server of the limiter: its scripts, its clock, and its errors in our words.
+One Redis server of the limiter: its scripts, its clock, and its errors as aragog's errors.
 
-A script that the server does not know means that the server was restarted (or is new): before the
-scripts are loaded again, `restart.lua` makes sure that what the server may have forgotten cannot
-bring two requests too close together.
+If the server does not know a script, it was restarted or is new. Before the scripts are loaded
+again, `restart.lua` makes sure that the state that the server may have lost cannot bring two
+requests too close together.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from aragog.secret import without_password
 
 TIMEOUT_S = 2.0
 SCRIPTS = ("reserve", "acquire_permit", "release_permit", "pause_until", "report")
-# Every answer starts with the server's time.
+# Every response starts with the server's time.
 _NOW = struct.Struct("<d")
 
 
@@ -35,12 +35,12 @@ def _script(name: str) -> LuaScript:
 
 class LimiterNode:
     """
-    A server of the ring. Safe to share between threads and to carry over a fork.
+    A server of the ring. Safe to share between threads and to use after a fork.
 
     Args:
         url: `redis://…` or `unix://…`.
-        prefix: put before every key.
-        hold_us: how long a solo slot is held; what a restart may have forgotten is at most that.
+        prefix: the start of every key.
+        hold_us: longest hold of a concurrency slot; it bounds the state that a restart can lose.
     """
 
     def __init__(self, url: str, prefix: str, hold_us: int) -> None:
@@ -65,10 +65,10 @@ class LimiterNode:
         """
         Run lua/<name>.lua with its declared keys and arguments.
 
-        Returns its answer, which starts with the server's time.
+        Returns the script's result, which starts with the server's time.
 
         Raises:
-            LimiterUnavailable: the server did not answer; the script may have run all the same.
+            LimiterUnavailable: the server did not answer; the script may still have run.
         """
         keys, args = _script(name).bind(values)
         with self._errors():
@@ -83,11 +83,11 @@ class LimiterNode:
         return answer
 
     def _run(self, name: str, keys: Sequence[str], args: Sequence[Any]) -> bytes:
-        """By its digest alone: a server that does not know the script was restarted."""
+        """Call by digest only: a server that does not know the script was restarted."""
         return cast("bytes", self.client.evalsha(_script(name).sha, len(keys), *keys, *args))
 
     def _load(self) -> None:
-        """After a restart: first `restart`, then the scripts that ask for slots."""
+        """After a restart: run `restart` first, then load the scripts that ask for slots."""
         _script("restart").run(
             self.client,
             run=self.key("slots", "run"),
@@ -102,14 +102,14 @@ class LimiterNode:
         return redis_errors(self.shown, LimiterUnavailable)
 
     def now_us(self) -> float:
-        """The server's clock, from what its answers told; asked when there was none yet."""
+        """The server's clock, from its last response; asks the server if there was none."""
         if not self.clock.known:
             self.ask_time()
         now = stopwatch_us()
         return (self.clock.earliest_us(now) + self.clock.latest_us(now)) / 2
 
     def ask_time(self) -> None:
-        """One round trip to learn the server's clock."""
+        """Read the server's clock, in one round trip."""
         with self._errors():
             asked_us = stopwatch_us()
             seconds, us = self.client.time()
@@ -126,15 +126,15 @@ class LimiterNode:
             return cast("list[bytes]", self.client.zrevrange(key, 0, count - 1))
 
     def remove_member(self, key: str, member: int) -> None:
-        """Take one member out of a sorted set; harmless when it is not there."""
+        """Remove one member from a sorted set; harmless if it is absent."""
         with self._errors():
             self.client.zrem(key, member)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self.client.close()
 
 
 def stopwatch_us() -> float:
-    """Microseconds on this process's stopwatch."""
+    """Microseconds on this process's monotonic clock."""
     return time.monotonic_ns() / 1000

@@ -1,16 +1,16 @@
 """
-The rules of origins, shared by all workers in Redis, and kept parsed in each.
+A cache of robots.txt rules by origin, shared by all workers in Redis and kept parsed in each.
 
-What an answer to /robots.txt means is `aragog.politeness.robots.rules`; here is how long it holds
-(RFC 9309, sections 2.3.1 and 2.4):
+`aragog.politeness.robots.rules` defines what a response to /robots.txt means. This module defines
+how long it is valid (RFC 9309, sections 2.3.1 and 2.4):
 
     2xx, 4xx            good: fresh for `robots_fresh_s`, usable for `robots_usable_s`
     429, 5xx, no answer nothing may be fetched; asked for again after `robots_error_s`; older good
                         rules stay in use while they are usable
 
-Rules that somebody uses are refreshed in the background before they expire; rules that nobody asks
-for any more expire, so memory follows the origins that are active. Instants are ms since the epoch:
-stored by the server's clock, outside by the caller's.
+Rules in use are refreshed in the background before they expire. Rules that nobody requests any more
+expire, so memory use follows the number of active origins. Times are in ms since the epoch: stored
+times use the server's clock, times in arguments and results the caller's.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from aragog.redis_kit.scripts import load_script
 from aragog.settings import PolitenessSettings
 from aragog.urls.domain import registered_domain
 
-# A process answers from its own memory this long before it looks whether the rules changed.
+# A process answers from its own memory for this long before it checks whether the rules changed.
 LOOK_AGAIN_S = 5.0
-# What a record takes in Redis beside its own bytes: key, expiry, place in the refresh index.
+# The space of a record in Redis besides its own bytes: key, expiry, entry in the refresh index.
 RECORD_OVERHEAD_BYTES = 300
-# A refresh that has not come to an end by then may be claimed again.
+# A refresh that has not ended by then may be claimed again.
 CLAIM_S = 60.0
-# A claim that waits for its slot is held no longer than this.
+# A claim that waits for its slot is kept no longer than this.
 MAX_HOLD_MS = 600_000
 _NO_VERSION = bytes(8)
 # robots_put packs the bytes of a record into the low bits of its score.
@@ -55,31 +55,31 @@ _SIZES = 1 << 20
 
 
 class RulesState(enum.Enum):
-    """What to do about an origin's rules."""
+    """What a caller should do with an origin's rules."""
 
     FRESH = "fresh"
     """Use them."""
     STALE = "stale"
-    """Use them, and have them refreshed."""
+    """Use them, and request a refresh."""
     MISSING = "missing"
-    """There are none: fetch robots.txt first."""
+    """There are no rules: fetch robots.txt first."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachedRules:
-    """What is known of one origin's rules."""
+    """The cached state of one origin's rules."""
 
     state: RulesState
     rules: RobotsRules | None = None
     """None when MISSING."""
     fetched_at_ms: int | None = None
-    """When the answer came that the rules are from."""
+    """When the response arrived that contained these rules."""
     status: int | None = None
-    """Of that answer; None: MISSING, or no answer."""
+    """HTTP status of that response; None: MISSING, or no response."""
     unreachable: bool = False
-    """Nothing may be fetched only because robots.txt could not be had: try after `retry_at_ms`."""
+    """Fetching is forbidden only because robots.txt was unreachable: retry at `retry_at_ms`."""
     retry_at_ms: int | None = None
-    """When robots.txt will be asked for again after an error; None: the last answer was good."""
+    """When robots.txt is requested again after an error; None: the last response was good."""
 
 
 _MISSING = CachedRules(RulesState.MISSING)
@@ -89,16 +89,16 @@ class RobotsCache:
     """
     Rules by origin (`https://example.com`, port only when it is not the scheme's own).
 
-    Thread-safe; may be carried over a fork. Every method raises `RobotsUnavailable` when Redis does
-    not answer. Only the rules for `agent` and `*` are kept, so a cache answers for no other agent.
+    Thread-safe; may be used after a fork. Every method raises `RobotsUnavailable` when Redis does
+    not answer. A cache keeps only the rules for `agent` and `*`, so it serves no other agent.
 
     Args:
         redis_url: of the shared Redis.
-        settings: how long rules hold, and what one registered domain may keep.
-        prefix: put before every key.
-        clock: for ages and for how long memory is trusted.
+        settings: how long rules are valid, and how much memory one registered domain may use.
+        prefix: the start of every key.
+        clock: measures ages and how long this process's memory is trusted.
         agent: the User-Agent or product token whose rules are kept.
-        memory: what this process keeps; None: one with the default bounds.
+        memory: the rules that this process keeps; None: one with the default bounds.
     """
 
     def __init__(
@@ -122,13 +122,13 @@ class RobotsCache:
         self._memory = memory or RobotsMemory()
 
     def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
-        """The rules of each origin; one round trip, none for those looked at within 5 s."""
+        """The rules of each origin; one round trip, none for those checked within the last 5 s."""
         wanted = list(dict.fromkeys(origins))
         looked_s = self._clock.monotonic_s()
         ahead_ms = self._shared.ahead_ms()
         local = {origin: self._remembered(origin, looked_s) for origin in wanted}
-        # Memory is trusted for good news alone. Rules that have just run out here may have been
-        # fetched by another process meanwhile, and saying MISSING would send its caller round.
+        # Only usable rules are returned from memory. Another process may have fetched rules that
+        # have just expired here; MISSING would make the caller fetch them again.
         unsure = [
             origin
             for origin in wanted
@@ -143,7 +143,7 @@ class RobotsCache:
         return self.get_many([origin])[origin]
 
     def _remembered(self, origin: str, looked_s: float) -> tuple[RobotsRecord, RobotsRules] | None:
-        """What this process knows well enough, without asking."""
+        """The rules in this process's memory, if they were checked recently enough."""
         known = self._memory.get(origin)
         if known is None or looked_s - known[2] >= LOOK_AGAIN_S:
             return None
@@ -152,9 +152,9 @@ class RobotsCache:
     def _look(
         self, origins: Sequence[str], looked_s: float
     ) -> dict[str, tuple[RobotsRecord, RobotsRules] | None]:
-        """What Redis knows, and remember it."""
-        # Rules are held on to here, since they may fall out of memory before Redis has answered
-        # that they are the current ones.
+        """Read the rules from Redis and remember them."""
+        # Keep references to the rules here, since they may be evicted from memory before Redis has
+        # confirmed that they are current.
         known = [self._memory.get(origin) for origin in origins]
         versions = b"".join(of[0].version if of else _NO_VERSION for of in known)
         keys = [self._key("robots", origin) for origin in origins]
@@ -173,7 +173,7 @@ class RobotsCache:
             current = held[1] if held and held[0].version == record.version else None
             rules = current if current is not None else self._parse(record, answer)
             if rules.agent not in (None, self._agent):
-                continue  # kept for another User-Agent: ours is not known
+                continue  # kept for another User-Agent: the rules for ours are unknown
             self._memory.keep(origin, record, rules, looked_s)
             found[origin] = record, rules
         return found
@@ -214,16 +214,16 @@ class RobotsCache:
 
     def put(self, origin: str, status: int | None, body: bytes, fetched_at_ms: int) -> None:
         """
-        Keep what asking for robots.txt came to, and free the claim on its refresh.
+        Store the result of fetching robots.txt, and release the claim on its refresh.
 
-        Safe to repeat, and late: an older answer never replaces a newer one.
+        Safe to repeat, and to call late: an older result never replaces a newer one.
 
         Args:
             origin: as for `get_many`.
-            status: of the last answer, after redirects; None: there was none (DNS, connect,
-                timeout), or none that can be read.
-            body: its first 500 KiB count.
-            fetched_at_ms: when the answer came, or when it was given up.
+            status: of the last response, after redirects; None: there was none (DNS, connect,
+                timeout), or it was unreadable.
+            body: only its first 500 KiB count.
+            fetched_at_ms: when the response arrived, or when the attempt was given up.
         """
         error, settings = is_error(status), self._settings
         fetched_at_ms += self._shared.ahead_ms()
@@ -256,9 +256,9 @@ class RobotsCache:
 
     def claim_refresh(self, origins: Iterable[str]) -> list[str]:
         """
-        Those of `origins` whose robots.txt the caller is to fetch now; the rest is claimed already.
+        Claim the refresh of `origins`; return those that the caller must now fetch.
 
-        One round trip. A claim ends with `put`, or after 60 s.
+        The others are already claimed. One round trip. A claim ends with `put`, or after 60 s.
         """
         wanted = list(dict.fromkeys(origins))
         with _robots_errors():
@@ -266,16 +266,16 @@ class RobotsCache:
         return [origin for origin, mine in zip(wanted, claimed, strict=True) if mine]
 
     def release_refresh(self, origins: Iterable[str]) -> None:
-        """Give claims back without an answer: the slot to ask is too far away to hold them."""
+        """Release claims without a result, because the next fetch slot is too far away to wait."""
         with _robots_errors():
             self._refreshes.release(list(origins))
 
     def hold_refresh(self, waits_ms: Mapping[str, int]) -> None:
         """
-        Keep claims until the slots reserved to ask, so many ms from now, and 60 s more.
+        Extend claims until their reserved fetch slots, so many ms from now, and 60 s more.
 
-        Whoever meets such a claim waits as long (`refresh_in_ms`), instead of reserving a slot of
-        its own. Claims end after 10 minutes all the same, should their message be lost.
+        A process that meets such a claim waits as long (`refresh_in_ms`) instead of reserving
+        another slot. Claims end after 10 minutes in any case, in case their message is lost.
         """
         claim_ms = self._refreshes.ttl_ms
         with _robots_errors():
@@ -284,7 +284,7 @@ class RobotsCache:
             )
 
     def refresh_in_ms(self, origins: Sequence[str]) -> dict[str, int]:
-        """How long until each claimed origin is asked, in ms; 0: now, or nobody claims it."""
+        """How long until each claimed origin is fetched, in ms; 0: now, or there is no claim."""
         with _robots_errors():
             left_ms = self._refreshes.remaining_ms(origins)
         claim_ms = self._refreshes.ttl_ms
@@ -292,10 +292,10 @@ class RobotsCache:
 
     def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
         """
-        Up to `limit` origins in use whose rules want a refresh before `before_ms`, soonest first.
+        Up to `limit` origins in use whose rules need a refresh before `before_ms`, soonest first.
 
-        Those returned are not returned again for 60 s. Rules that nobody used since they were
-        fetched are left to expire. Two round trips for each `limit` origins looked at.
+        It does not return the same origins again for 60 s. Rules that were not used since they were
+        fetched are left to expire. Two round trips for each `limit` origins examined.
         """
         due, found = f"{self._prefix}robots.due", list[str]()
         before_ms += self._shared.ahead_ms()
@@ -325,9 +325,9 @@ class RobotsCache:
 
     def forget(self, refused: Callable[[Iterable[str]], set[str]]) -> int:
         """
-        Drop the rules of origins whose home page `refused` names; how many origins.
+        Drop the rules of the origins whose root URL `refused` returns; return how many.
 
-        Walks all keys of the server. Other processes may answer from memory for 5 s more.
+        Scans all keys of the server. Other processes may answer from memory for 5 s more.
         """
         dropped = 0
         with _robots_errors():
@@ -358,7 +358,7 @@ class RobotsCache:
         return int(seconds * 1000 + micros // 1000)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._redis.close()
 
     def _key(self, kind: str, origin: str) -> str:

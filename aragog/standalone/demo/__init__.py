@@ -1,1 +1,1 @@
-"""A small web on loopback, for a first run without a network: pages of every kind."""
+"""A small demo web on loopback with pages of every kind, for a first run without a network."""

@@ -1,8 +1,8 @@
 """
 The demo web's server: `python -m aragog.standalone.demo.origin PORT`, on 127.0.0.1.
 
-One process answers for every host name of `sites`, by the Host header. It is no test double: it
-speaks HTTP/1.1 with keep-alive, ETag and 304, and misbehaves where the demo says so.
+One process serves every host name of `sites` and selects the site by the Host header. It speaks
+HTTP/1.1 with keep-alive, ETag and 304, and misbehaves where the demo needs it.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as overridden
-        """Nothing: the log is the crawler's."""
+        """Log nothing: standard error shows the crawler's log."""
 
 
 class DemoServer(ThreadingHTTPServer):
-    """The demo origin; `server_port` is where it listens."""
+    """The demo origin; `server_port` is the port on which it listens."""
 
     daemon_threads = True
 
@@ -85,7 +85,7 @@ class DemoServer(ThreadingHTTPServer):
 
 
 def main() -> None:
-    """Serve on the port of the command line until ended."""
+    """Serve on the port from the command line until stopped."""
     with DemoServer(int(sys.argv[1])) as server:
         server.serve_forever()
 

@@ -1,4 +1,4 @@
-"""What the demo web needs of the settings: its hosts mapped to loopback, short retries."""
+"""Settings for the demo web: its hosts mapped to loopback, short retries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aragog.standalone.supervisor import die_with_parent
 
 @contextmanager
 def web() -> Iterator[dict[str, str]]:
-    """The demo origin in a process of its own; the environment that leads to it, and only to it."""
+    """Run the demo origin in a process; yields the environment that limits the crawl to it."""
     port = _free_port()
     module = "aragog.standalone.demo.origin"
     process = subprocess.Popen(

@@ -1,7 +1,8 @@
 """
-The pages of the demo web: host -> path -> answer. Pure; made from a few tables of words.
+The pages of the demo web, as host -> path -> response. Pure; generated from tables of words.
 
-Reserved names under `.test` (RFC 2606) that no resolver knows; the settings map them to loopback.
+Host names are reserved names under `.test` (RFC 2606), which do not resolve; the settings map them
+to loopback.
 
     www.shop.test       products, JSON-LD with prices; canonical without tracking parameters
     kitchen.test        recipes, microdata
@@ -25,16 +26,16 @@ HTML = "text/html; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class DemoPage:
-    """An answer of the demo origin."""
+    """A response of the demo origin."""
 
     body: bytes = b""
     status: int = 200
     content_type: str = HTML
     headers: Mapping[str, str] = field(default_factory=dict)
     declared_length: int | None = None
-    """A Content-Length that is not the body's, to be half sent."""
+    """A Content-Length that differs from the body's length, so that the body is incomplete."""
     busy_times: int = 0
-    """Answer 429 so often before this."""
+    """How many requests get a 429 before this response."""
 
 
 NOT_PAGES = frozenset({"/robots.txt", "/sitemap.xml", "/sitemaps/places.xml"})
@@ -100,7 +101,7 @@ def web() -> Web:
 
 
 def seeds() -> list[str]:
-    """What the first run enqueues: every page, some under other spellings, and some that fail."""
+    """The URLs of the first run: every page, some in other spellings, and some that fail."""
     found = [
         f"http://{host}{path}"
         for host, pages in web().items()
@@ -215,7 +216,7 @@ def _news() -> dict[str, DemoPage]:
 
 
 def _mobile_news() -> dict[str, DemoPage]:
-    """The mobile site declares the other as canonical; the registered domain is the same."""
+    """The mobile site declares the main site as canonical; both share a registered domain."""
     return {path: page for path, page in _news().items() if path != "/"}
 
 
