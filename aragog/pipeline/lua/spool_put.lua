@@ -3,7 +3,7 @@
 -- keys: spool index bodies...
 -- args: limit_bytes prefix_bytes reservation blobs...
 --
--- KEYS[1]    spool          hash    bytes -> what the bodies count for; closed -> 1 above the high mark
+-- KEYS[1]    spool          hash    bytes -> size of all bodies; closed -> 1 above the high mark
 -- KEYS[2]    spool.index    zset    token -> when it was last put or read (ms)
 -- KEYS[3..]  spool:<token>  string  a body; its token ends in the bytes that it counts for
 -- ARGV[1]  limit (bytes), or 0: no limit   ARGV[2]  length of the prefix of a body's key
