@@ -31,7 +31,7 @@ def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
     Its message is acknowledged late, is requeued when its worker is lost, and is retried while our
     own infrastructure does not answer.
 
-    Any other exception is a defect of ours. On pinlater, the job runs again according to its
+    Any other exception is a defect in aragog. On pinlater, the job runs again according to its
     queue's retry policy and finally becomes a FAILED job with the reason. On other brokers, the
     default policy limits the attempts, and the message ends in the dead-letter queue. A message
     that cannot be read (`InvalidMessage`) fails for good at its first attempt.
