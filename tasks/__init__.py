@@ -1,1 +1,1 @@
-"""Celery tasks, a few lines each over aragog.pipeline."""
+"""The Celery tasks: a few lines each, which call aragog.pipeline."""

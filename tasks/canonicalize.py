@@ -1,4 +1,8 @@
-"""Analyze fetched pages. Safe to run twice: see aragog.pipeline.stages.canonicalize."""
+"""
+The task that analyzes fetched pages.
+
+Safe to run twice: see aragog.pipeline.stages.canonicalize.
+"""
 
 from __future__ import annotations
 
@@ -12,5 +16,5 @@ from workers.services import pipeline, send_all
 
 @stage(CANONICALIZE)
 def canonicalize(message: dict[str, Any]) -> None:
-    """Canonical URL, links and Rich Pin of every page of the batch."""
+    """Extract the canonical URL, links and Rich Pin of each page in the batch."""
     send_all(pipeline().canonicalize.run(ResultBatch.read(message)))

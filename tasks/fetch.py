@@ -1,4 +1,8 @@
-"""Fetch a batch of URLs politely. Safe to run twice: see aragog.pipeline.stages.fetch."""
+"""
+The task that fetches a batch of URLs politely.
+
+Safe to run twice: see aragog.pipeline.stages.fetch.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ log = logging.getLogger(__name__)
 
 @stage(FETCH)
 def fetch(message: dict[str, Any] | list[str] | str) -> None:
-    """Fetch what may be fetched now: `fetch.delay("https://…")`, a list of URLs, or a batch."""
+    """Fetch the URLs whose turn it is: one URL (`fetch.delay("https://…")`), a list, or a batch."""
     batch, problems = read_fetch(message)
     for problem in problems:
         log.error("fetch: an entry of a batch is left out: %s", problem)

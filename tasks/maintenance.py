@@ -1,4 +1,8 @@
-"""Housekeeping that beat enqueues. Safe to run twice and side by side: see each function."""
+"""
+The maintenance tasks that beat enqueues.
+
+Safe to run twice and concurrently: see each function.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ def compact_links() -> None:
 
 @stage(SWEEP)
 def sweep() -> None:
-    """Drop what no message names any more, and old changes; share takedowns with producers."""
+    """Drop expired in-flight entries, orphaned bodies and old changes; publish takedowns."""
     maintenance = pipeline().maintenance
     maintenance.sweep_in_flight()
     maintenance.sweep_spool()

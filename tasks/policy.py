@@ -1,4 +1,4 @@
-"""How every task of aragog behaves: a decorator over Celery's `shared_task`."""
+"""The retry and acknowledgement policy of all tasks: a decorator over Celery's `shared_task`."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ from aragog.pinlater.transport.envelope import TAGGED
 from aragog.pinlater.transport.worker import RunLater
 from aragog.pipeline.faults.outages import OUTAGES
 
-# Retries of an infrastructure that does not answer: 1, 2, 4 … 60 s apart, for hours. The message
-# stays with the broker meanwhile, and nothing is lost when it comes back.
+# While the infrastructure does not answer, a task is retried 1, 2, 4 … 60 s apart, for hours. The
+# message stays in the broker in the meantime, so nothing is lost.
 LONGEST_BACKOFF_S = 60
 MAX_RETRIES = 200
 
 
 def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
     """
-    A Celery task called `name`: acknowledged late, given back when its worker is lost, and tried
-    again while our own infrastructure does not answer.
+    Make a function a Celery task called `name`, with the policy of all tasks.
 
-    Anything else it raises is our defect. On pinlater the job runs again as its queue's retry
-    policy says, and ends among the FAILED jobs with the reason; on other brokers the default policy
-    bounds it, and its message ends in the queue of dead letters. A message that cannot be read
-    (`InvalidMessage`) gets there at its first attempt.
+    Its message is acknowledged late, is requeued when its worker is lost, and is retried while our
+    own infrastructure does not answer.
+
+    Any other exception is a defect in aragog. On pinlater, the job runs again according to its
+    queue's retry policy and finally becomes a FAILED job with the reason. On other brokers, the
+    default policy limits the attempts, and the message ends in the dead-letter queue. A message
+    that cannot be read (`InvalidMessage`) fails for good at its first attempt.
     """
 
     def made(body: Callable[..., Any]) -> Any:
@@ -72,12 +74,12 @@ def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
 
 
 def is_job(request: Any) -> bool:
-    """The message of this request is a job of pinlater, which counts its attempts."""
+    """Whether the request's message is a pinlater job; pinlater counts the attempts of its jobs."""
     return TAGGED in (request.properties or {})
 
 
 def once_more(task: Any, error: Exception) -> NoReturn:
-    """Run the task's message again, later, after a defect; raise it where it had its attempts."""
+    """Retry the task later after a defect; raise the error when no attempts are left."""
     policy, attempt = RetryPolicy(), task.request.retries + 1
     if attempt >= policy.max_attempts:
         raise error
@@ -87,11 +89,11 @@ def once_more(task: Any, error: Exception) -> NoReturn:
 
 def again(task: Any, error: TransientError) -> NoReturn:
     """
-    Run the task's message once more, later, whatever does not answer.
+    Retry the task later, even if the broker does not accept the retry.
 
-    Celery retries by sending the message anew. Where that fails it would reject the one at hand for
-    good, and the batch with it: then that one is given back instead, and waits as its queue's
-    retry policy says; the attempt does not count, for a full broker is not the job's fault.
+    Celery retries by sending a new message. If that fails, Celery would reject the current message
+    for good and lose its batch. The current message is requeued instead and waits according to its
+    queue's retry policy. This attempt does not count, because a full broker is not the job's fault.
     """
     wait_s = get_exponential_backoff_interval(
         factor=1, retries=task.request.retries, maximum=LONGEST_BACKOFF_S, full_jitter=True

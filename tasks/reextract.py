@@ -1,4 +1,8 @@
-"""Extract the fields of stored pages again. Safe to run twice: see pipeline.reextract."""
+"""
+The task that extracts the fields of stored pages again.
+
+Safe to run twice: see aragog.pipeline.stages.reextract.
+"""
 
 from __future__ import annotations
 
@@ -12,5 +16,5 @@ from workers.services import pipeline
 
 @stage(REEXTRACT)
 def reextract(message: dict[str, Any]) -> None:
-    """Fields of the batch's pages, from their stored content."""
+    """Extract the fields of the batch's pages from their stored content."""
     pipeline().reextract.run(ReextractBatch.read(message))

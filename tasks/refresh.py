@@ -1,4 +1,8 @@
-"""Enqueue what is due. Safe to run twice and side by side: see aragog.pipeline.stages.refresh."""
+"""
+The task that enqueues URLs that are due for a refresh.
+
+Safe to run twice and concurrently: see aragog.pipeline.stages.refresh.
+"""
 
 from __future__ import annotations
 
@@ -9,5 +13,5 @@ from workers.services import pipeline
 
 @stage(REFRESH_DUE)
 def refresh_due() -> None:
-    """Claim URLs that are due and enqueue them behind new ones."""
+    """Claim URLs that are due and enqueue them at a less urgent priority than new ones."""
     pipeline().refresh.run()

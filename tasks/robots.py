@@ -1,4 +1,8 @@
-"""Learn the rules of origins. Safe to run twice: see aragog.pipeline.stages.robots."""
+"""
+The tasks that fetch robots.txt files.
+
+Safe to run twice: see aragog.pipeline.stages.robots.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,12 @@ from workers.services import pipeline, send_all
 
 @stage(ROBOTS)
 def robots(message: dict[str, Any]) -> None:
-    """Fetch robots.txt of the origins, then send on the URLs that waited for it."""
+    """Fetch the robots.txt of each origin, then forward the URLs that waited for it."""
     send_all(pipeline().robots.run(RobotsBatch.read(message)))
 
 
 @stage(ROBOTS_EXPIRING)
 def robots_expiring() -> None:
-    """Refresh rules that are in use and about to be a day old."""
+    """Refresh robots.txt rules that are in use and almost a day old."""
     for messages in pipeline().robots.expiring():
         send_all(messages)

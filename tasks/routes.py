@@ -1,8 +1,8 @@
 """
-Every task by name, and the queue that its workers serve.
+The names of all tasks, and the queue of each.
 
-Stages and producers send by the names in `aragog.pipeline.routing.Destination`; the other tasks are
-those that beat runs (`beat_schedule.py`).
+Stages and producers send tasks by the names in `aragog.pipeline.routing.Destination`. Beat enqueues
+the other tasks (`beat_schedule.py`).
 """
 
 from __future__ import annotations

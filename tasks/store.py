@@ -1,4 +1,8 @@
-"""Write pages and outcomes. Safe to run twice: see aragog.pipeline.stages.store."""
+"""
+The task that writes pages and fetch outcomes.
+
+Safe to run twice: see aragog.pipeline.stages.store.
+"""
 
 from __future__ import annotations
 
@@ -12,5 +16,5 @@ from workers.services import pipeline, send_all
 
 @stage(STORE)
 def store(message: dict[str, Any]) -> None:
-    """Content, then nodes, links and due rows of the batch."""
+    """Write the content of the batch, then its nodes, links and due rows."""
     send_all(pipeline().store.run(PageBatch.read(message)))

@@ -1,4 +1,8 @@
-"""Watch and unwatch URLs. Safe to run twice, in any order: see aragog.pipeline.stages.watches."""
+"""
+The task that watches and unwatches URLs.
+
+Safe to run twice and in any order: see aragog.pipeline.stages.watches.
+"""
 
 from __future__ import annotations
 
@@ -12,5 +16,5 @@ from workers.services import pipeline
 
 @stage(WATCHES)
 def watches(message: dict[str, Any]) -> None:
-    """Record who watches the URLs of the batch, or no longer does."""
+    """Add or remove watchers of the URLs in the batch."""
     apply_watches(WatchBatch.read(message), pipeline().refresh.schedule)

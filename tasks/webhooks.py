@@ -1,4 +1,8 @@
-"""Deliver changes to webhooks. Safe to run twice: see aragog.pipeline.stages.webhooks."""
+"""
+The tasks that deliver changes to webhooks.
+
+Safe to run twice: see aragog.pipeline.stages.webhooks.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,11 @@ from workers.services import pipeline, send_all
 
 @stage(WEBHOOKS_DUE)
 def webhooks_due() -> None:
-    """Make deliveries of the changes behind each webhook's cursor."""
+    """Create deliveries for the changes after each webhook's cursor."""
     pipeline().webhooks.deal()
 
 
 @stage(WEBHOOK)
 def webhook(message: dict[str, Any]) -> None:
-    """Post one delivery; if it is not accepted, it comes back later."""
+    """Post one delivery; if the receiver does not accept it, it is retried later."""
     send_all(pipeline().webhooks.deliver(Delivery.read(message)))

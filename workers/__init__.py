@@ -1,1 +1,1 @@
-"""The Celery app, what each kind of worker runs, and its services."""
+"""The Celery app, the roles of its workers, and the services of a worker process."""

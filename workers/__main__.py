@@ -1,4 +1,4 @@
-"""`python -m workers ROLE`: a worker of that role, as `celery -A workers.app worker` would run."""
+"""`python -m workers ROLE`: run a Celery worker with the queues, pool and size of that role."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from workers.roles import ROLES, sized
 
 
 def main() -> int:
-    """Run until told to stop."""
+    """Run a worker until a signal stops it; returns the exit code."""
     role = sys.argv[1] if len(sys.argv) > 1 else ""
     if role not in ROLES:
         sys.stderr.write(f"usage: python -m workers {{{'|'.join(ROLES)}}} [celery options]\n")
         return 2
     size = sized(role, load_settings().workers).options()
     options = ["--hostname", f"{role}@%h", "--loglevel", "WARNING", *size]
-    app.loader.import_default_modules()  # the tasks, and all that they stand on
+    app.loader.import_default_modules()  # the tasks and everything they import
     preload()
     app.worker_main(["worker", *options, *sys.argv[2:]])
     return 0

@@ -1,10 +1,10 @@
 """
 The Celery app: `celery -A workers.app worker -Q fetch`, as with any Celery project.
 
-Without `-Q` a worker serves every queue, as `-Q` with all their names would.
+Without `-Q`, a worker serves every queue.
 
-Settings come from aragog.toml and the environment (docs/settings.md), Celery's own from
-celeryconfig.py.
+Settings come from aragog.toml and the environment (docs/settings.md). Celery's own settings come
+from celeryconfig.py.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _leave(error: ConfigError) -> None:
     sys.exit("\n".join(f"aragog: {line}" for line in error.problems))
 
 
-# A process with settings that cannot be used must not take a job, nor bury the reason.
+# A process with invalid settings must stop before it takes a job, and state the reason clearly.
 try:
     load_settings()
 except ConfigError as error:
@@ -38,7 +38,7 @@ except ConfigError as error:
 
 
 def _check_files(**_: Any) -> None:
-    from aragog.bootstrap import overrides_of, store_conflict  # noqa: PLC0415 - producers need none of it
+    from aragog.bootstrap import overrides_of, store_conflict  # noqa: PLC0415 - not for producers
 
     settings = load_settings()
     try:
@@ -49,11 +49,11 @@ def _check_files(**_: Any) -> None:
     except ConfigError as error:
         _leave(error)
     except TransientError:
-        return  # each process looks again when it connects
+        return  # each process checks again when it connects
 
 
 worker_init.connect(_check_files, weak=False)
-# In each child of a prefork pool: it may be lost with a page, and is started anew.
+# Runs in each child of a prefork pool: a page may kill the child, and the pool then replaces it.
 worker_process_init.connect(make_expendable, weak=False)
 
 
@@ -74,7 +74,7 @@ app.conf.task_queues = (
     *_declared.values(),
     *(_declared.new_missing(queue.value) for queue in Queue),
 )
-# On pinlater a job then ends as its task did: without it, a task that raises would be SUCCEEDED.
+# On pinlater, a job gets the outcome of its task; otherwise a failed task would be SUCCEEDED.
 follow(app)
 
 # `celery -A workers.app flower`: the app is imported before Flower builds its pages.

@@ -1,4 +1,4 @@
-"""What Flower shows beyond Celery. Imported in Flower's process only: see workers/app.py."""
+"""The aragog pages in Flower. Only Flower's process imports this module (workers/app.py)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from aragog.settings import load_settings
 
 
 def install() -> None:
-    """Before Flower starts."""
+    """Add the pages to Flower; call this before Flower starts."""
     settings = load_settings()
     serving = settings.serving
     flower.install(

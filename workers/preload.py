@@ -1,4 +1,4 @@
-"""What a worker does once, before it forks or takes a message, so that no page pays for it."""
+"""One-time work of a worker before it forks or takes a message, so that no page waits for it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import gc
 
 from aragog.urls.domain import registered_domain
 
-# A page makes some thousand objects that live together and have no cycles; the default looks for
-# cycles every 700.
+# A page creates some thousand objects without cycles; by default, the garbage collector looks for
+# cycles after every 700.
 YOUNG_OBJECTS = 20_000
 
 
 def preload() -> None:
     """
-    Read the public suffix list, and keep what lives for ever out of the collector's sight.
+    Read the public suffix list, and exclude permanent objects from garbage collection.
 
-    Children of a fork share both; without it each would read the list (50 ms) with its first page,
-    and copy the parent's memory by looking for garbage in it.
+    Forked children share both. Otherwise each child would read the list (50 ms) with its first
+    page, and garbage collection would copy the parent's memory into each child.
     """
     registered_domain("example.com")
     gc.collect()

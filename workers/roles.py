@@ -1,9 +1,10 @@
 """
-Which queues, pool and size each kind of worker has.
+The roles of workers: the queues, pool and size of each.
 
-`fetch`, `robots` and `webhooks` wait for the network, so threads; `canonicalize` is CPU, so
-processes; `store` waits for disk and gateways, with little CPU of its own. A role is only a set of
-command-line options: any Celery worker started by hand with the same queues does the same work.
+`fetch`, `robots` and `webhooks` wait for the network, so they use threads. `canonicalize` needs the
+CPU, so it uses processes. `store` waits for disk and gateways and needs little CPU, so it uses
+threads. A role is only a set of command-line options: any Celery worker that is started by hand
+with the same queues does the same work.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ class Role:
     queues: tuple[str, ...]
     pool: Literal["threads", "prefork", "solo"]
     concurrency: int
-    """Batches at once in one worker."""
+    """How many batches one worker processes at once."""
 
     def options(self) -> list[str]:
-        """For `celery -A workers.app worker …`."""
+        """The command-line options for `celery -A workers.app worker`."""
         return [
             "--queues", ",".join(self.queues),
             "--pool", self.pool,
             "--concurrency", str(self.concurrency),
-            # Every worker would read every event of every other, and act on none of them.
+            # With gossip, every worker would read all events of the others without using them.
             "--without-gossip", "--without-mingle",
         ]  # fmt: skip
 
@@ -48,6 +49,6 @@ ROLES = {
 
 
 def sized(role: str, settings: WorkerSettings) -> Role:
-    """The role as large as the settings say."""
+    """The role with the concurrency from the settings."""
     given = ROLES[role]
     return replace(given, concurrency=getattr(settings, role) or given.concurrency)

@@ -1,8 +1,8 @@
 """
-The pipeline of this process, connected on first use: after the fork, never before it.
+The pipeline of this process, connected on first use and therefore after a fork.
 
-Sockets and SQLite connections do not survive a fork, so a prefork child connects for itself. The
-process id is checked at each call, which costs 0.1 µs.
+Sockets and SQLite connections do not survive a fork, so each prefork child opens its own. Every
+call checks the process id, which costs 0.1 µs.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _connected: dict[int, Pipeline] = {}
 
 def pipeline() -> Pipeline:
     """
-    The connected stages.
+    The pipeline with its connected stages.
 
     Raises:
-        ConfigError: the settings cannot be used.
-        TransientError: something that they name does not answer.
+        ConfigError: the settings are invalid.
+        TransientError: a service that the settings name does not answer.
     """
     current = _connected.get(os.getpid())
     if current is None:
         with _lock:
             current = _connected.get(os.getpid())
             if current is None:
-                _connected.clear()  # the parent's: a child neither uses nor closes them
+                _connected.clear()  # the parent's connections: a child neither uses nor closes them
                 settings = load_settings()
                 current = connect(settings, CelerySender(app))
                 OUTAGES.board = outage_board(settings)
@@ -45,9 +45,9 @@ def pipeline() -> Pipeline:
 
 def send_all(messages: list[OutgoingMessage]) -> None:
     """
-    Send what a stage returned. On BrokerUnavailable the task runs again and sends it all.
+    Send the messages that a stage returned. On BrokerUnavailable the task runs again and sends all.
 
-    A full server accepts them: they replace the message that is being processed, or lead to memory
-    being freed. If a part of them were refused, the rest would be done twice.
+    A full server accepts these messages, because they replace the current message or lead to freed
+    memory. If it refused some of them, the work of the others would be done twice.
     """
     pipeline().sender.send_all([replace(one, even_when_full=True) for one in messages])

@@ -1,8 +1,8 @@
 """
-How many URLs came to what: counters for progress and metrics, one Redis hash.
+Counters of URL outcomes for progress and metrics, in one Redis hash.
 
-They are counts of events, not of URLs: a batch that runs twice counts twice. What is still to be
-done is `Waiting.count`, which does not drift.
+They count events, not URLs: a batch that runs twice counts twice. `InFlightSet.count` returns the
+number of URLs that are still to be done, and does not drift.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ KNOWN = "known"
 ROBOTS = "robots"
 BYTES = "bytes"
 DEGRADED = "degraded"
-"""Pages of which a part could not be analyzed, and was left out."""
+"""Pages with a part that could not be analyzed and was left out."""
 UNREADABLE = "unreadable"
 """Pages whose analysis failed, exceeded its limits or killed its process."""
 RUNS_LOST = "runs_lost"
-"""Runs of a batch of pages that ended with their process."""
+"""Runs of a page batch during which the process died."""
 
-# A periodic task runs every five seconds: after a minute without one, beat or its worker is gone.
+# A periodic task runs every five seconds; after a minute without one, beat or its worker is down.
 TICK_KEPT_S = 60
 
 
 class Counters:
-    """Counters by name; they never fail a task: a count that cannot be kept is dropped."""
+    """Counters by name. They never fail a task: a count that cannot be written is dropped."""
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
@@ -60,13 +60,13 @@ class Counters:
         return {name.decode(): int(number) for name, number in found.items()}
 
     def note_tick(self) -> None:
-        """Note that a periodic task ran now: so beat sends them, and a worker runs them."""
+        """Record that a periodic task ran now, which shows that beat and its worker are up."""
         with contextlib.suppress(redis.RedisError):
             self._redis.set(self._tick_key, b"1", ex=TICK_KEPT_S)
 
     def tick_age_s(self) -> float | None:
         """
-        Seconds since a periodic task last ran, by the server's clock; None: over a minute.
+        Seconds since a periodic task last ran, by the server's clock; None: over a minute ago.
 
         Raises:
             redis.RedisError: the server does not answer.

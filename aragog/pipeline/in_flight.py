@@ -1,14 +1,16 @@
 """
-Which URLs are on their way: asked for and not yet stored or given up.
+The in-flight set: URLs that were enqueued and are not yet stored or given up.
 
-N callers for one URL make one fetch: a second enqueue while the first waits is answered "already
-waiting". A note is one hash entry of about 80 bytes in Redis. `mark` comes before the message is
-sent; `confirm`, after it was sent, makes the note last. Until then nobody else relies on it: who
-meets one waits for a moment until it is confirmed, and takes it over when it is not. So a producer
-that is killed between the two loses nothing, whoever asks next; the price is that a URL whose
-producer was only slow is sent twice, which is harmless.
-A confirmed note stops to count after two days, so that a URL whose message was lost with the server
-can be asked for again. Marking, confirming and clearing twice is harmless.
+When several callers enqueue one URL, it is fetched once: while the first request is in flight, the
+others are answered "already waiting". An entry is one hash field of about 80 bytes in Redis.
+
+A producer calls `mark` before it sends the message and `confirm` after it has sent it. Other
+producers do not rely on an unconfirmed entry: they wait a moment for its confirmation, and take
+the entry over if none comes. If a producer is killed between the two calls, the next caller
+therefore sends the URL. If the producer was only slow, the URL is sent twice, which is harmless.
+
+A confirmed entry expires after two days, so that a URL whose message was lost with the server can
+be enqueued again. Marking, confirming and clearing twice is harmless.
 """
 
 from __future__ import annotations
@@ -23,20 +25,20 @@ from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.scripts import load_script
 from aragog.urls import url_key
 
-# Long enough to send a chunk of messages to a slow broker; after that the sweep may drop it.
+# Long enough to send a chunk of messages to a slow broker; then the sweep may drop the entry.
 UNCONFIRMED_S = 60
-# A chunk is sent in some 50 ms; who has not confirmed it by then is dead, or slow.
+# Sending a chunk takes about 50 ms; a producer that has not confirmed it by then is dead or slow.
 TAKEN_OVER_AFTER_S = 3
 LONGEST_PAUSE_S = 0.5
 OURS, UNCLEAR = ord("1"), ord("?")
 # A slot is reserved at most `politeness.horizon_s` ahead (a day by default); twice that is safe.
 COUNTS_FOR_S = 172_800
-# Who insists has reason to think that the message was lost; a second fetch is polite, if in vain.
+# With `insist`, the caller believes that the message was lost; a second fetch does no harm.
 INSIST_AFTER_S = 3600
 
 
 class InFlightSet:
-    """The notes. One round trip a call; every call raises `BrokerUnavailable`."""
+    """The in-flight set. A call costs one round trip and may raise `BrokerUnavailable`."""
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
@@ -44,12 +46,12 @@ class InFlightSet:
 
     def mark(self, urls: Sequence[str], *, insist: bool = False) -> list[bool]:
         """
-        For each normalized URL: True when it is the caller's to send, False when it waits already.
+        For each normalized URL: True if the caller must send it, False if it is already in flight.
 
-        With `insist` a URL is the caller's as well when it has waited for `INSIST_AFTER_S`.
+        With `insist` the caller must also send a URL that has been in flight for `INSIST_AFTER_S`.
 
-        One round trip; where another producer is sending one of them just now, some more within
-        the next 3 s.
+        This costs one round trip. If another producer is currently sending one of the URLs, it
+        costs a few more within the next 3 s.
         """
         keys = [url_key(url) for url in urls]
         flags = self._flags(keys, insist)
@@ -79,7 +81,7 @@ class InFlightSet:
         return bytearray(flags)
 
     def confirm(self, urls: Sequence[str]) -> None:
-        """The messages of these URLs are sent: their notes last until they are cleared."""
+        """Record that the messages of these URLs were sent; their entries then last two days."""
         if urls:
             with _our_errors():
                 load_script("aragog.pipeline", "confirm").run(
@@ -90,13 +92,13 @@ class InFlightSet:
                 )
 
     def clear(self, urls: Sequence[str]) -> None:
-        """The URLs wait no longer."""
+        """Remove the URLs from the set."""
         if urls:
             with _our_errors():
                 self._redis.hdel(self._key, *[url_key(url) for url in urls])
 
     def contains(self, url: str) -> bool:
-        """A normalized URL is on its way."""
+        """Whether a normalized URL is in flight."""
         with _our_errors(), self._redis.pipeline(transaction=False) as pipe:
             pipe.time()
             pipe.hget(self._key, url_key(url))
@@ -104,12 +106,12 @@ class InFlightSet:
         return until_s is not None and float(until_s) > now_s
 
     def count(self) -> int:
-        """How many URLs wait."""
+        """How many URLs are in flight."""
         with _our_errors():
             return int(self._redis.hlen(self._key))
 
     def sweep(self) -> int:
-        """Drop what no longer counts, in steps of about 500; how many there were."""
+        """Drop expired entries, in steps of about 500; returns how many were dropped."""
         script, cursor, dropped = load_script("aragog.pipeline", "sweep"), "0", 0
         with _our_errors():
             while True:

@@ -1,9 +1,10 @@
 """
-Which URLs go behind others at their first visit: those of a domain that has a backlog anyway.
+Give new URLs of a domain that already has a backlog a less urgent priority.
 
-A domain takes one request per interval, so of 200,000 URLs of one domain all but the first few are
-fetched hours later, whenever they are looked at first. Their messages get a priority one step less
-urgent. URLs of other domains and URLs whose slot has come are claimed before them.
+A domain takes one request per interval. Of 200,000 URLs of one domain, all but the first few are
+therefore fetched hours later, no matter when a worker first claims them. Their messages get a
+priority that is one step less urgent, so workers first claim URLs of other domains and URLs whose
+slot has come.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterable
 from aragog.clock import Clock, SystemClock
 from aragog.urls.domain import registered_domain
 
-# What a domain cannot be asked within this long may wait behind others.
+# URLs that a domain cannot serve within this time go behind others.
 AHEAD_S = 10.0
 MOST_DOMAINS = 100_000
 LEAST_URGENT = 9
@@ -22,14 +23,14 @@ LEAST_URGENT = 9
 
 class Lanes:
     """
-    How far ahead this process has enqueued URLs of each domain, by the rate that domains have.
+    Estimates how far ahead this process has enqueued URLs of each domain, from the rate limit.
 
-    Every producer has its own estimate: one too many in front costs a few milliseconds. Safe for
-    threads.
+    Every producer has its own estimate; a URL that is wrongly put in front costs a few
+    milliseconds. Thread-safe.
 
     Args:
-        qps: requests a second to one domain.
-        clock: only its stopwatch is used.
+        qps: requests per second to one domain.
+        clock: only its monotonic time is used.
     """
 
     def __init__(self, qps: float, clock: Clock | None = None) -> None:
@@ -39,7 +40,7 @@ class Lanes:
         self._lock = threading.Lock()
 
     def split(self, urls: Iterable[str]) -> tuple[list[str], list[str]]:
-        """The normalized URLs that go in front, and those that go behind, each in order."""
+        """Split normalized URLs into those in front and those behind; each list keeps the order."""
         front: list[str] = []
         behind: list[str] = []
         with self._lock:
@@ -60,5 +61,5 @@ class Lanes:
 
 
 def behind(priority: int) -> int:
-    """The priority of messages whose URLs go behind. Pure."""
+    """The priority of messages whose URLs go behind others. Pure."""
     return min(priority + 1, LEAST_URGENT)

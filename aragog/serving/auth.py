@@ -1,7 +1,7 @@
 """
-Bearer tokens (RFC 6750): made once, kept as hashes, each with scopes.
+Bearer tokens (RFC 6750), stored as hashes, each with scopes.
 
-A token has 256 bits of chance, so its plain SHA-256 cannot be turned back; no slow hash is needed.
+A token has 256 random bits, so its plain SHA-256 cannot be reversed; a slow hash is not needed.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ SCOPES = (READ, WRITE, ADMIN)
 
 
 def make(name: str, scopes: Iterable[str]) -> tuple[str, str]:
-    """A new token, and its entry for `serving.tokens`, from which it cannot be read."""
+    """A new token, and its entry for `serving.tokens`, which does not reveal the token."""
     token = f"aragog_{secrets.token_urlsafe(32)}"
     return token, f"{name}:{'+'.join(scopes)}:{_hash(token)}"
 
 
 class Tokens:
     """
-    The tokens of the settings.
+    The tokens in the settings.
 
     Args:
-        entries: `name:scopes:sha256` each; none: every request may do everything.
+        entries: each is `name:scopes:sha256`; without entries, every request may do everything.
     """
 
     def __init__(self, entries: Iterable[str] = ()) -> None:
@@ -41,12 +41,12 @@ class Tokens:
 
     def check(self, authorization: str | None, scope: str) -> None:
         """
-        Return if a request with this Authorization header may do what needs `scope`.
+        Check that a request with this Authorization header has `scope`.
 
         Scope `admin` includes all others.
 
         Raises:
-            Problem: 401, no token or an unknown one; 403, a token without the scope.
+            Problem: 401 for a missing or unknown token; 403 for a token without the scope.
         """
         if not self._scopes:
             return
@@ -65,10 +65,10 @@ class Tokens:
 
 def check_exposure(settings: ServingSettings) -> None:
     """
-    Return if the API may listen where the settings say.
+    Check that the API may listen on the configured host.
 
     Raises:
-        ConfigError: it would answer other machines without a token.
+        ConfigError: it would be open to other machines without tokens.
     """
     if not settings.tokens and not is_loopback(settings.host):
         raise ConfigError(

@@ -1,1 +1,1 @@
-"""Faults of our own infrastructure: outages, damaged files, a store that is not ours."""
+"""Faults of our own infrastructure: outages, damaged files, a Redis used by another store."""

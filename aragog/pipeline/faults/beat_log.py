@@ -1,9 +1,9 @@
 """
-Keep beat's log short while the broker takes no messages.
+Keep beat's log short while the broker accepts no messages.
 
-Beat logs a stack and a traceback of about 2.5 KB for each task that it cannot send, several a
-second: a broker that was full for an hour left 40 MB. This filter leaves one line a minute, which
-counts the others.
+Beat logs a traceback of about 2.5 KB for each task that it cannot send, several per second: a
+broker that was full for an hour produced 40 MB. This filter keeps one line per minute, which
+states how many others were dropped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BEGINNING = "Message Error: "
 
 
 class BeatErrors(logging.Filter):
-    """For the logger `celery.beat`: one line a minute of messages that could not be sent."""
+    """A filter for the logger `celery.beat`: one line per minute about messages not sent."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class BeatErrors(logging.Filter):
         self._dropped = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is logged; it is cut to one line if so."""
+        """Whether the record is logged; if so, it is shortened to one line."""
         if not str(record.msg).startswith(_BEGINNING):
             return True
         now_s = self._clock.monotonic_s()

@@ -1,8 +1,8 @@
 """
-Working around a damaged file of the embedded store: its URLs are postponed, all others go on.
+Work around a damaged file of the embedded store: postpone its URLs and process all others.
 
-A URL whose rows lie in such a file comes back every ten minutes, at no cost in attempts and
-without being fetched, until `aragog store repair` has replaced the file.
+A URL whose rows are in such a file is retried every ten minutes until `aragog store repair` has
+replaced the file. These retries use up no attempts, and the URL is not fetched.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class Shards(Protocol):
     """A store that may have damaged files (`UrlStore`)."""
 
     def serves(self, url: str) -> bool:
-        """False: the rows of the URL lie in a damaged file."""
+        """Whether the rows of the URL can be used; False when they are in a damaged file."""
 
 
 def apart(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]:
     """
-    Run `run` on all items, or, where that meets a damaged file, on ever smaller parts of them.
+    Run `run` on all items; if that meets a damaged file, run it on ever smaller parts of them.
 
-    Returns those that cannot be done even alone. `run` must be safe to repeat.
+    Returns the items that fail even alone. `run` must be safe to repeat.
     """
     if not items:
         return []
@@ -55,7 +55,7 @@ def split(jobs: Sequence[UrlJob], store: Shards) -> tuple[list[UrlJob], list[Url
 
 
 def postponed(jobs: Iterable[UrlJob], *, fetched: bool = False) -> list[Delayed]:
-    """The jobs with their wait; a `fetched` one comes back from its first URL on."""
+    """The jobs with their delay; a `fetched` job starts again from its first URL."""
     if fetched:
         return [(replace(from_the_start(job), refresh=True), WAIT_MS) for job in jobs]
     return [(replace(job, slot_at_ms=None), WAIT_MS) for job in jobs]

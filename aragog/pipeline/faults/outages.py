@@ -1,9 +1,9 @@
 """
-Outages of our own infrastructure, made visible: one line when one begins, one when it ends.
+Report outages of our own infrastructure: one log line when one begins, one when it ends.
 
-A task that meets a part that does not answer is tried again, silently. Each process logs at WARNING
-when a part stops answering it and when it answers again, and notes both for the metrics
-(`aragog_part_outage`, `aragog_part_failures_total`); without Redis there is only the log.
+When a part does not answer, tasks are retried silently. Each process logs at WARNING when a part
+stops answering and when it answers again, and records both for the metrics (`aragog_part_outage`,
+`aragog_part_failures_total`). Without Redis there is only the log.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ PARTS: dict[type[TransientError], str] = {
 """The part that each error is about; the labels of the metrics."""
 
 QUIET_S = 10.0
-"""A part answers again when a task that it had failed succeeds this long after its last failure."""
+"""An outage ends when a task that it made fail succeeds this long after the last failure."""
 NOTE_EVERY_S = 1.0
 STALE_S = 120.0
-"""Tasks are retried every minute at most; an outage that nobody has met for longer is over."""
+"""Tasks are retried at least every minute; an outage without a failure for this long is over."""
 
 
 def part_of(error: TransientError) -> str | None:
@@ -55,14 +55,14 @@ def part_of(error: TransientError) -> str | None:
 
 
 class OutageBoard:
-    """What all processes noted of outages: one Redis hash, at most three entries a part."""
+    """The outages that all processes recorded: one Redis hash, at most three fields per part."""
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
         self._key = f"{prefix}outages"
 
     def note(self, part: str, now_ms: int, *, failures: int, over: bool) -> None:
-        """Note failures of a part, or that it answers again; dropped when Redis does not answer."""
+        """Record failures of a part or its recovery; does nothing when Redis does not answer."""
         with suppress(redis.RedisError), self._redis.pipeline(transaction=False) as pipe:
             if failures:
                 pipe.hincrby(self._key, f"{part}:failures", failures)
@@ -71,7 +71,7 @@ class OutageBoard:
 
     def read(self, now_ms: int) -> dict[str, tuple[bool, int]]:
         """
-        By part: does it fail now, and how many task runs has it failed.
+        For each part: whether it is failing now, and how many task runs failed because of it.
 
         Raises:
             redis.RedisError: Redis does not answer.
@@ -89,7 +89,7 @@ class OutageBoard:
 
 @dataclass(slots=True)
 class _Outage:
-    """A part that did not answer this process."""
+    """An outage of one part as this process sees it."""
 
     began_s: float
     failed_s: float
@@ -100,7 +100,7 @@ class _Outage:
 
 
 class Outages:
-    """The outages that one process meets. Threads may share it; a call costs 0.1 µs without one."""
+    """The outages that one process sees. Thread-safe; a call costs 0.1 µs without an outage."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -109,7 +109,7 @@ class Outages:
         self.board: OutageBoard | None = None
 
     def failed(self, task: str, error: TransientError) -> None:
-        """A run of `task` is to be repeated because a part did not answer."""
+        """Record that a run of `task` failed because a part did not answer; it is retried."""
         part = part_of(error)
         if part is None:
             return
@@ -132,7 +132,7 @@ class Outages:
             self._note(part, failures=noted, over=False)
 
     def succeeded(self, task: str) -> None:
-        """A run of `task` went well: the parts that had failed it before may answer again."""
+        """Record that a run of `task` succeeded: parts that made it fail before may work again."""
         if not self._open:
             return
         now_s = self._clock.monotonic_s()
@@ -158,4 +158,4 @@ class Outages:
 
 
 OUTAGES = Outages()
-"""Those of this process; its board is set when the process connects."""
+"""The outages of this process; the board is set when the process connects."""

@@ -1,8 +1,9 @@
 """
-Which store a Redis works for: written by the first process that uses both, compared by all others.
+Record in Redis which store it belongs to, so that workers with another store are detected.
 
-Workers that share a Redis share its jobs, so they must share one store too. Two machines with an
-embedded store each would split the pages between them, and neither would notice.
+The first process that uses both writes the record, and all others compare it. Workers that share a
+Redis share its jobs, so they must also share one store. Two machines with an embedded store each
+would split the pages between them, and neither would notice.
 """
 
 from __future__ import annotations
@@ -17,37 +18,37 @@ from aragog.redis_kit.errors import redis_errors
 
 @dataclass(frozen=True, slots=True)
 class StoreIdentity:
-    """A store, and where it was when it was written down."""
+    """A store, and its location when the record was written."""
 
     id: str
     engine: str
     where: str
-    """Host and folder, or gateways; for people."""
+    """Host and folder, or gateways, as a text for people."""
 
     def __str__(self) -> str:
         return f"{self.engine} {self.where} (store id {self.id})"
 
 
 class StoreClaim:
-    """The note in Redis. Every call raises `BrokerUnavailable` when Redis does not answer."""
+    """The record in Redis. Every call raises `BrokerUnavailable` when Redis does not answer."""
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
         self._key = f"{prefix}store"
 
     def owner(self) -> StoreIdentity | None:
-        """The store that this Redis works for; None: none has used it."""
+        """The store that this Redis belongs to; None when no store has used it."""
         with redis_errors("store id"):
             return _read(self._redis.get(self._key))  # type: ignore[arg-type]
 
     def claim(self, mine: StoreIdentity) -> StoreIdentity:
-        """The store that this Redis works for: `mine` if there was none."""
+        """The store that this Redis belongs to; it becomes `mine` if there was none."""
         with redis_errors("store id"):
             self._redis.set(self._key, orjson.dumps(asdict(mine)), nx=True)
         return self.owner() or mine
 
     def take(self, mine: StoreIdentity) -> None:
-        """Have this Redis work for `mine` from now on, whatever it worked for."""
+        """Assign this Redis to `mine`, even if it belonged to another store."""
         with redis_errors("store id"):
             self._redis.set(self._key, orjson.dumps(asdict(mine)))
 
@@ -60,7 +61,7 @@ def _read(value: bytes | None) -> StoreIdentity | None:
 
 
 def conflict(mine: StoreIdentity, owner: StoreIdentity | None, redis_url: str) -> str | None:
-    """What is wrong when a Redis works for another store; None when it does not. Pure."""
+    """An error message if the Redis belongs to another store, else None. Pure."""
     if owner is None or owner.id == mine.id:
         return None
     return (

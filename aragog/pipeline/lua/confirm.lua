@@ -1,11 +1,11 @@
--- confirm: let notes count for long, now that their messages are sent.
+-- confirm: extend the expiry of in-flight entries whose messages were sent.
 --
 -- keys: in_flight
 -- args: ttl_s url_keys
 --
--- KEYS[1]  waiting  hash  url key (16 bytes) -> when the note stops to count (s since the epoch)
--- ARGV[1]  for how many seconds a note counts from now on
--- ARGV[2]  url keys, 16 bytes each, one behind another
+-- KEYS[1]  in_flight  hash  url key (16 bytes) -> when the entry expires (s since the epoch)
+-- ARGV[1]  in how many seconds a confirmed entry expires
+-- ARGV[2]  url keys, 16 bytes each, concatenated
 --
 -- Returns how many were confirmed. A note that was cleared meanwhile (its URL is already stored)
 -- stays cleared.

@@ -1,17 +1,17 @@
--- mark: note URLs as waiting, those that are not already.
+-- mark: add URLs to the in-flight set unless they are in it already.
 --
 -- keys: in_flight
 -- args: unconfirmed_s taken_over_after_s insist_s url_keys
 --
--- KEYS[1]  waiting  hash  url key (16 bytes) -> when the note stops to count (s since the epoch)
--- ARGV[1]  for how many seconds a note counts that is not confirmed yet
--- ARGV[2]  after how many of them another producer may take it over
--- ARGV[3]  confirmed notes that count no longer than so many seconds from now are taken over
--- ARGV[4]  url keys, 16 bytes each, one behind another
+-- KEYS[1]  in_flight  hash  url key (16 bytes) -> when the entry expires (s since the epoch)
+-- ARGV[1]  in how many seconds an unconfirmed entry expires
+-- ARGV[2]  after how many seconds another producer may take over an unconfirmed entry
+-- ARGV[3]  confirmed entries that expire within this many seconds are taken over
+-- ARGV[4]  url keys, 16 bytes each, concatenated
 --
 -- Returns a string with one character an URL: "1" marked by this call, "0" already waiting,
 -- "?" marked by somebody who may be sending it just now: ask again.
--- A confirmed note counts for longer than ARGV[1], which tells the two kinds apart.
+-- An entry that expires later than ARGV[1] seconds from now is a confirmed one.
 
 local now = tonumber(redis.call('TIME')[1])
 local unconfirmed_s, theirs_s = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -1,4 +1,4 @@
--- spool_free: forget bodies, and what they count for.
+-- spool_free: delete bodies and subtract their bytes from the total.
 --
 -- keys: spool index bodies...
 -- args: prefix_bytes idle_ms
@@ -7,7 +7,7 @@
 -- KEYS[2]    spool.index    zset    token -> when it was last put or read (ms)
 -- KEYS[3..]  spool:<token>  string  a body; its token ends in the bytes that it counts for
 -- ARGV[1]  length of the prefix of a body's key
--- ARGV[2]  forget only what nobody has put or read for so long (ms); 0: in any case
+-- ARGV[2]  delete only bodies that nobody has written or read for this long (ms); 0: all
 --
 -- Returns how many were forgotten. Safe to repeat: a token counts once.
 local time = redis.call('TIME')

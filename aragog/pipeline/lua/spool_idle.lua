@@ -1,10 +1,10 @@
--- spool_idle: tokens that nobody has put or read for a while.
+-- spool_idle: list tokens that nobody has written or read for a while.
 --
 -- keys: index
 -- args: idle_ms limit
 --
 -- KEYS[1]  spool.index  zset  token -> when it was last put or read (ms)
--- ARGV[1]  for how long (ms)   ARGV[2]  how many at most
+-- ARGV[1]  minimum idle time (ms)   ARGV[2]  maximum number of tokens
 --
 -- Returns the tokens, the longest idle first.
 local time = redis.call('TIME')

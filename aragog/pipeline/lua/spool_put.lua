@@ -1,13 +1,13 @@
--- spool_put: keep bodies, all of them or none.
+-- spool_put: store bodies, either all of them or none.
 --
 -- keys: spool index bodies...
 -- args: limit_bytes prefix_bytes reservation blobs...
 --
--- KEYS[1]    spool          hash    bytes -> what the bodies count for; closed -> 1 above the high mark
+-- KEYS[1]    spool          hash    bytes -> size of all bodies; closed -> 1 above the high mark
 -- KEYS[2]    spool.index    zset    token -> when it was last put or read (ms)
 -- KEYS[3..]  spool:<token>  string  a body; its token ends in the bytes that it counts for
--- ARGV[1]  limit (bytes), or 0: there is room in any case   ARGV[2]  length of the prefix of a body's key
--- ARGV[3]  token of a reservation that the bodies take the place of, or ''
+-- ARGV[1]  limit (bytes), or 0: no limit   ARGV[2]  length of the prefix of a body's key
+-- ARGV[3]  token of a reservation that the bodies replace, or ''
 -- ARGV[4..]  bodies, in the order of their keys; '' reserves what its token counts for
 --
 -- Returns 1, or 0 when the bodies would exceed the limit; then nothing changed. An empty spool takes

@@ -1,4 +1,4 @@
--- spool_state: how full the spool is; closes and opens it for fetches.
+-- spool_state: report how full the spool is, and close or open it for fetches.
 --
 -- keys: spool
 -- args: high_bytes low_bytes

@@ -1,9 +1,9 @@
--- spool_touch: note that bodies are in use.
+-- spool_touch: reset the idle time of bodies.
 --
 -- keys: spool index
 -- args: tokens...
 --
--- KEYS[1]  spool        hash  written to in vain, so that a server whose memory is full does not refuse
+-- KEYS[1]  spool        hash  a first write without effect, so that a full Redis accepts the rest
 -- KEYS[2]  spool.index  zset  token -> when it was last put or read (ms)
 -- ARGV[1..]  tokens
 --

@@ -1,10 +1,10 @@
--- sweep: drop notes that no longer count, one step of a scan.
+-- sweep: drop expired in-flight entries, one step of a scan.
 --
 -- keys: in_flight
 -- args: cursor
 --
--- KEYS[1]  waiting  hash  url key -> when the note stops to count (s since the epoch)
--- ARGV[1]  cursor of the scan, "0" at first
+-- KEYS[1]  in_flight  hash  url key -> when the entry expires (s since the epoch)
+-- ARGV[1]  cursor of the scan; "0" begins a new one
 --
 -- Returns {next cursor, notes dropped}. Safe to run at any time and twice; a step looks at about
 -- 500 notes.

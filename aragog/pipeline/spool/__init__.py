@@ -1,1 +1,1 @@
-"""The spool: where bodies wait between two stages, within bounds."""
+"""The spool: a bounded store in Redis for bodies that wait between two stages."""

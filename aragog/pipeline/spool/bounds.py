@@ -1,4 +1,4 @@
-"""How large the spool may be, and the marks between which fetching stops and goes on. Pure."""
+"""The maximum size of the spool, and the marks at which fetching stops and resumes. Pure."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# What a body takes beyond itself: its part of the message that names it, its index entry, its key.
+# What a body needs beyond its own bytes: its part of a message, its index entry and its key.
 OVERHEAD_BYTES = 1024
-# Of `maxmemory`; without one, of the memory of Redis' machine.
+# The spool may use 1/4 of `maxmemory`, or else 1/64 of the memory of the Redis machine.
 SHARE_OF_MAXMEMORY = 4
 SHARE_OF_MACHINE = 64
-# Some 10,000 pages of 50 KB: a minute of work for one core. More only makes pages wait longer.
+# About 10,000 pages of 50 KB, a minute of work for one core. More would only add waiting time.
 LARGEST_DEFAULT_BYTES = 128 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class SpoolBounds:
-    """The bounds that follow from the spool's size. Bodies count `OVERHEAD_BYTES` more each."""
+    """The bounds for a spool of `max_bytes`; each body counts `OVERHEAD_BYTES` more."""
 
     max_bytes: int
 
     @property
     def high_bytes(self) -> int:
-        """From here on fetching stops."""
+        """Fetching stops at this fill level."""
         return self.max_bytes // 2
 
     @property
     def low_bytes(self) -> int:
-        """Down here it goes on."""
+        """Fetching resumes at this fill level."""
         return self.max_bytes // 4
 
     @property
     def fetch_bytes(self) -> int:
-        """Fetches under way and urgent ones may fill it so far; the rest is for later stages."""
+        """Running and urgent fetches may fill it to here; the rest is for later stages."""
         return self.max_bytes * 3 // 4
 
 
@@ -42,9 +42,9 @@ def bounds_of(max_bytes: int | None, memory: Mapping[str, Any]) -> SpoolBounds:
     The bounds of a spool.
 
     Args:
-        max_bytes: `pipeline.spool_max_bytes`; None: a quarter of `maxmemory`, or where Redis has
-            none a 64th of its machine's memory, 128 MiB at most.
-        memory: what Redis answers to `INFO memory`.
+        max_bytes: `pipeline.spool_max_bytes`; None: a quarter of `maxmemory` or, if Redis has no
+            `maxmemory`, 1/64 of its machine's memory; in both cases at most 128 MiB.
+        memory: the reply of Redis to `INFO memory`.
     """
     if max_bytes is None:
         maxmemory = int(memory.get("maxmemory", 0))

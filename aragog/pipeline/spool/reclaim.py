@@ -1,9 +1,9 @@
 """
-Free what the spool holds for nobody: bodies of killed fetches, of purged queues, of failed jobs.
+Free orphaned bodies in the spool, left behind by killed fetches, purged queues and failed jobs.
 
-Such a body has not been put or read for a while, and no message that waits or runs names it. Only
-pinlater can be asked what waits; on other brokers a body's age decides. Safe to run at any time and
-twice: what is read meanwhile is no longer idle, and stays.
+An orphaned body has not been written or read for a while, and no pending or running message names
+it. Only pinlater can list its messages; on other brokers the age of a body decides. This is safe to
+run twice and at any time: a body that is read in the meantime is no longer idle, and stays.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from aragog.pinlater.models import JobInfo, JobState
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.spool.spool import Spool
 
-# A body is put before its message is sent, and read by each stage when it begins.
+# A body is written before its message is sent, and each stage reads it when it begins.
 IDLE_S = 300.0
 STEP = 1000
-# In this order a message that goes from one to the other meanwhile is seen in one of them.
+# In this order, a message that moves from one state to the other is seen in at least one.
 _WHERE = tuple(
     (destination.queue, state)
     for destination in (Destination.CANONICALIZE, Destination.STORE)
@@ -31,10 +31,10 @@ _WHERE = tuple(
 
 
 class Waiting(Protocol):
-    """What waits on the broker."""
+    """The messages on a broker."""
 
     def tokens(self) -> set[str] | None:
-        """Tokens that messages name; None: nobody can say."""
+        """Tokens that messages name; None when the broker cannot list them all."""
 
 
 class WaitingJobs:
@@ -50,14 +50,14 @@ class WaitingJobs:
             if status.missing_shards:
                 return None
             most = status.sizes.pending if state is JobState.PENDING else status.sizes.running
-            # Some more than there are: others come in meanwhile.
+            # More than were counted, because others may arrive in the meantime.
             for job in self._admin.jobs(queue, state, limit=most + STEP):
                 found.update(tokens_of(job))
         return found
 
 
 def tokens_of(job: JobInfo) -> Iterator[str]:
-    """The tokens that a job's message names; none of one that is no message of ours. Pure."""
+    """The tokens that a job's message names; none for a foreign message. Pure."""
     try:
         message = orjson.loads(b64decode(orjson.loads(job.body)["body"]))[0][0]
     except (ValueError, LookupError, TypeError):
@@ -78,11 +78,11 @@ def _tokens(message: Any) -> Iterator[str]:
 
 def sweep(spool: Spool, waiting: Waiting | None, *, idle_s: float) -> int:
     """
-    Free what is idle and named by no message; how many bodies.
+    Free idle bodies that no message names; returns how many were freed.
 
     Args:
-        spool: swept.
-        waiting: None on a broker that cannot be asked.
+        spool: the spool to sweep.
+        waiting: the messages on the broker; None for a broker that cannot list them.
         idle_s: `pipeline.spool_ttl_s`.
 
     Raises:

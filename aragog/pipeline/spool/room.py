@@ -1,5 +1,5 @@
 """
-Room in the spool, as a fetch meets it: who may fetch, and where bodies go while there is none.
+Back-pressure from the spool: which fetches may begin, and how they wait for room.
 
 On `pinlater://` workers claim no fetches while the spool is closed (`claim_limit`). On other
 brokers a task waits instead (`SpoolRoom.reopened`), which delays the messages behind it.
@@ -21,15 +21,15 @@ from aragog.pipeline.ports import BoundedBodyStore
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# Fetches this urgent go on while the spool is closed, until it is full.
+# Fetches at least this urgent continue while the spool is closed, until it is full.
 URGENT = 2
 ALL, NONE = 9, -1
-# Of `maxmemory`: beyond it bodies might not be taken, and would be fetched for nothing.
+# Share of `maxmemory` above which Redis might refuse bodies, so that fetching them is useless.
 NEARLY_FULL = 0.95
-# How long a task waits for room, and how often it looks.
+# How long a task waits for room, and how often it checks.
 PATIENCE_S = 20.0
 LOOK_EVERY_S = 0.5
-# How long a worker relies on what it saw last; meanwhile it may claim a batch or two too many.
+# How long a worker uses the last state it read; it may then claim one or two batches too many.
 FRESH_S = 0.1
 
 
@@ -37,14 +37,15 @@ def claim_limit(
     spool: BoundedBodyStore, memory: Admission | None = None, clock: Clock | None = None
 ) -> Callable[[], int]:
     """
-    For `aragog.pinlater.gates`: the least urgent priority that may be claimed now, -1 for none.
+    A gate for `aragog.pinlater.gates`: the least urgent priority to claim now, -1 for none.
 
-    Asks Redis ten times a second at most. While it does not answer nothing is claimed.
+    It asks Redis at most ten times per second. While Redis does not answer, no fetch is claimed.
 
     Args:
-        spool: what is fetched goes there.
-        memory: of its server. While that is nearly full, what is in the spool is stored first.
-        clock: only its stopwatch is used.
+        spool: receives the fetched bodies.
+        memory: memory use of its server. While it is nearly full, the bodies in the spool are
+            stored before new ones are fetched.
+        clock: only its monotonic time is used.
     """
     stopwatch = clock or SystemClock()
     seen: tuple[float, int] | None = None
@@ -66,7 +67,7 @@ def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> int:
     except TransientError as error:
         log.debug("nothing is claimed while the spool does not answer: %s", error)
         return NONE
-    # With an empty spool waiting would not end.
+    # If the spool is empty, waiting would not free any memory.
     if state.full or (share > NEARLY_FULL and state.used_bytes):
         return NONE
     return URGENT if state.closed else ALL
@@ -75,12 +76,12 @@ def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> int:
 @dataclass(frozen=True, slots=True)
 class SpoolRoom:
     """
-    Room for the bodies of fetches; waits for it up to `PATIENCE_S`.
+    Reserves room for the bodies of fetches, and waits for it up to `PATIENCE_S`.
 
     Args:
-        spool: takes the bodies.
+        spool: receives the bodies.
         clock: for waiting.
-        gated: fetches are not claimed while the spool is closed, so that no task has to wait.
+        gated: workers claim no fetches while the spool is closed, so no task has to wait.
     """
 
     spool: BoundedBodyStore
@@ -88,7 +89,7 @@ class SpoolRoom:
     gated: bool = True
 
     def reopened(self, priority: int) -> bool:
-        """Wait until a fetch of this priority may begin; False: not within `PATIENCE_S`."""
+        """Wait until a fetch of this priority may begin; False after `PATIENCE_S`."""
         if self.gated:
             return True
         return bool(self._patiently(lambda: priority <= _limit(self.spool) or None))
@@ -96,7 +97,7 @@ class SpoolRoom:
     @contextmanager
     def reserved(self, count: int) -> Iterator[str | None]:
         """
-        A reservation for so many bodies, given back at the end; None: no room within `PATIENCE_S`.
+        A reservation for `count` bodies, released on exit; None: no room within `PATIENCE_S`.
 
         Raises:
             SpoolUnavailable: Redis does not answer, or its memory is full.
@@ -119,7 +120,7 @@ class SpoolRoom:
         together = self.spool.offer_many(blobs, reservation)
         if together is not None:
             return list(together)
-        # Larger than bodies used to be.
+        # The bodies are larger than the reservation, which was made from the recent mean size.
         self.spool.free([reservation] if reservation else [])
         tokens: list[str | None] = []
         for blob in blobs:

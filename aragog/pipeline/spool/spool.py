@@ -1,12 +1,13 @@
 """
-The spool: where bodies wait between two stages, in Redis, each under a token (a claim check).
+The spool: bodies that wait in Redis between two stages, each under a token (a claim check).
 
-It is bounded (`aragog.pipeline.spool.bounds`). What a fetch brings is taken while there is room for
-it; what later stages put is always taken, for only they make room again. A body stays until it is
-freed. One that nobody has put or read for a while and no waiting message names is an orphan (its
-worker was killed, its queue purged), and `aragog.pipeline.spool.reclaim` frees it.
+Its size is bounded (`aragog.pipeline.spool.bounds`). It accepts the bodies of fetches while there
+is room. It always accepts the bodies of later stages, because only they free space again. A body
+stays until it is freed. A body is an orphan when nobody has written or read it for a while and no
+message names it, for example because its worker was killed or its queue was purged.
+`aragog.pipeline.spool.reclaim` frees orphans.
 
-Tokens are random, so a stage that runs twice never overwrites what another run has announced.
+Tokens are random, so a stage that runs twice never overwrites a body that another run announced.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from aragog.pipeline.spool.bounds import OVERHEAD_BYTES, SpoolBounds, bounds_of
 from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.scripts import LuaScript, load_script
 
-# `maxmemory` may be changed while we run.
+# `maxmemory` may change while the process runs.
 BOUNDS_FRESH_S = 60.0
-# Of a compressed body, before any was seen.
+# Assumed size of a compressed body until the first one is measured.
 FIRST_GUESS_BYTES = 16_384.0
 
 
@@ -35,20 +36,20 @@ class SpoolState(NamedTuple):
 
     used_bytes: int
     closed: bool
-    """It reached its high mark and is not below its low mark yet: ordinary fetches wait."""
+    """It reached its high mark and has not yet fallen to its low mark: ordinary fetches wait."""
     full: bool
     """Urgent fetches wait as well."""
 
 
 class Spool:
     """
-    Blobs under tokens. One or two round trips a call; every call raises `SpoolUnavailable`.
+    Stores blobs under tokens. A call costs one or two round trips; it may raise `SpoolUnavailable`.
 
     Args:
-        client: answers bytes.
+        client: a client that returns bytes.
         prefix: put before every key.
         max_bytes: `pipeline.spool_max_bytes`; None: a share of the server's memory.
-        clock: only its stopwatch is used.
+        clock: only its monotonic time is used.
     """
 
     def __init__(
@@ -69,14 +70,14 @@ class Spool:
         self._mean_bytes = FIRST_GUESS_BYTES
 
     def put_many(self, blobs: Sequence[bytes]) -> list[str]:
-        """Keep the blobs of a later stage, in any case; their tokens, in order."""
+        """Store the blobs of a later stage, in any case; returns their tokens in order."""
         return self._put_within(blobs, 0)
 
     def reserve(self, count: int) -> str | None:
         """
-        Room for so many bodies of a fetch, by what bodies took lately; None: there is none.
+        Reserve room for `count` bodies of a fetch, by their recent mean size; None: no room.
 
-        The reservation counts until `offer_many` or `free` is given it.
+        The reservation counts as used until it is passed to `offer_many` or `free`.
         """
         size = count * int(self._mean_bytes)
         tokens = self._put_within([b""], self.bounds().fetch_bytes, sizes=[size])
@@ -84,9 +85,9 @@ class Spool:
 
     def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:
         """
-        Keep the bodies of a fetch, in the place of a reservation if there is one.
+        Store the bodies of a fetch, in place of a reservation if there is one.
 
-        Their tokens, in order, or None: there is no room for all; then nothing has changed.
+        Returns their tokens in order, or None if there is no room for all; then nothing changes.
         """
         for blob in blobs:
             self._mean_bytes += (len(blob) + OVERHEAD_BYTES - self._mean_bytes) / 100
@@ -119,7 +120,7 @@ class Spool:
         return tokens if taken else []
 
     def get_many(self, tokens: Sequence[str]) -> list[bytes | None]:
-        """The blobs, in order; None where a token was freed. They count as in use from now."""
+        """The blobs, in order; None for a freed token. Reading a blob resets its idle time."""
         if not tokens:
             return []
         with _our_errors(), self._redis.pipeline(transaction=False) as pipe:
@@ -131,11 +132,11 @@ class Spool:
         return cast("list[bytes | None]", found)
 
     def free(self, tokens: Sequence[str]) -> None:
-        """Forget the blobs; unknown tokens do no harm."""
+        """Delete the blobs; unknown tokens are ignored."""
         self._forget(tokens, 0)
 
     def state(self) -> SpoolState:
-        """How full it is; closes and opens it for everybody, by its marks."""
+        """How full the spool is; also closes or opens it for all processes, by its marks."""
         bounds = self.bounds()
         with _our_errors():
             used, closed = _script("state").run(
@@ -147,7 +148,7 @@ class Spool:
         return SpoolState(used, bool(closed), used >= bounds.fetch_bytes)
 
     def idle(self, for_s: float, limit: int) -> list[str]:
-        """Tokens that nobody has put or read for so long, the longest idle first."""
+        """Tokens that nobody has written or read for `for_s`, the longest idle first."""
         with _our_errors():
             found = _script("idle").run(
                 self._redis, index=self._index_key, idle_ms=int(for_s * 1000), limit=limit
@@ -155,7 +156,7 @@ class Spool:
         return [token.decode() for token in found]
 
     def touch(self, tokens: Sequence[str]) -> None:
-        """They are in use."""
+        """Reset the idle time of the tokens."""
         if tokens:
             with _our_errors():
                 _script("touch").run(
@@ -163,7 +164,7 @@ class Spool:
                 )
 
     def free_idle(self, tokens: Sequence[str], for_s: float) -> int:
-        """Forget those that nobody has put or read for so long; how many."""
+        """Delete those that nobody has written or read for `for_s`; returns how many."""
         return self._forget(tokens, int(for_s * 1000))
 
     def _forget(self, tokens: Sequence[str], idle_ms: int) -> int:
@@ -181,7 +182,7 @@ class Spool:
         return int(freed)
 
     def bounds(self) -> SpoolBounds:
-        """Its bounds; without `pipeline.spool_max_bytes` they follow the server's memory."""
+        """The bounds; without `pipeline.spool_max_bytes` they depend on the server's memory."""
         now_s = self._clock.monotonic_s()
         if self._bounds is None or now_s - self._bounds[0] > BOUNDS_FRESH_S:
             with _our_errors():

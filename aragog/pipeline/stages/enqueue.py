@@ -1,9 +1,10 @@
 """
-How URLs come in: normalized, coalesced, dealt into batches, sent to `fetch`.
+Enqueue URLs: normalize them, drop those already in flight, and send batches to `fetch`.
 
-Safe to run twice, and to be killed anywhere: a URL that waits already is answered so and is not
-sent again; one that was marked and perhaps not sent is sent by whoever asks next (see `in_flight`).
-When the broker fails half-way, the caller enqueues the same URLs again.
+This is safe to run twice and to kill at any point. A URL that is already in flight is reported as
+such and is not sent again. If a producer marked a URL and died before it sent the message, the next
+caller that enqueues the URL sends it (see `in_flight`). When the broker fails half-way, the caller
+enqueues the same URLs again.
 """
 
 from __future__ import annotations
@@ -34,47 +35,47 @@ CHUNK = 1000
 
 
 class EnqueueStatus(StrEnum):
-    """What became of a URL that was to be enqueued."""
+    """The outcome of enqueuing one URL."""
 
     ACCEPTED = "accepted"
     WAITING = "already waiting"
     INVALID = "invalid"
     TAKEN_DOWN = "taken down"
-    """Of a host or domain that was taken down: it is not fetched."""
+    """Its host or domain was taken down, so it is not fetched."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnqueueResult:
-    """The answer for one URL, in the order they were given."""
+    """The result for one URL; results have the order of the input."""
 
     input: str
     status: EnqueueStatus
     url: str | None = None
-    """Normalized; None when it is invalid."""
+    """The normalized URL; None when the input is invalid."""
     reason: str | None = None
-    """Why it is invalid."""
+    """Why the URL is invalid or was refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnqueueOptions:
-    """How the URLs of one call are to be fetched."""
+    """How the URLs of one call are fetched."""
 
     depth: int = 0
-    """Link hops to follow from each, within its registered domain."""
+    """How many link hops to follow from each URL, within its registered domain."""
     refresh: bool = False
-    """Fetch although it is stored."""
+    """Fetch a URL even if it is already stored."""
     priority: int = PRIORITY_DEFAULT
     """0 (most urgent) to 9."""
     run_after_ms: int | None = None
-    """Not before this instant, ms since the epoch by the producer's clock."""
+    """Earliest time of the fetch, in ms since the epoch by the producer's clock."""
     insist: bool = False
-    """Fetch although it has been on its way for an hour: its message may have been lost."""
+    """Send a URL again if it has been in flight for an hour: its message may be lost."""
     sitemap: bool = False
-    """They are sitemaps: what they list is enqueued, `depth` levels of sitemaps with it."""
+    """The URLs are sitemaps: enqueue the URLs they list, following `depth` levels of sitemaps."""
 
 
 class Enqueuer:
-    """Puts URLs on their way."""
+    """Sends URLs to the `fetch` queue."""
 
     def __init__(
         self,
@@ -102,15 +103,17 @@ class Enqueuer:
         on_wait: Callable[[SlowDown], None] | None = None,
     ) -> Iterator[EnqueueResult]:
         """
-        What became of each URL, in order, in constant memory: chunks of 1,000 at a time.
+        Enqueue URLs and yield the result of each, in order and in constant memory.
 
-        A chunk is sent when its first answer is taken, so consume the iterator.
+        URLs are sent in chunks of 1,000. A chunk is sent when the caller takes its first result,
+        so consume the iterator.
 
         Raises:
-            BrokerUnavailable: the chunk at hand was not accepted, or in part; those before it were.
-            SlowDown: there is no room for new URLs, and the chunk at hand was not accepted. With
-                `on_wait` it is not raised: that is called before each wait, and the chunk is sent
-                when there is room.
+            BrokerUnavailable: the current chunk was not accepted, or only in part; the earlier
+                chunks were accepted.
+            SlowDown: there is no room for new URLs, and the current chunk was not accepted. With
+                `on_wait` it is not raised: `on_wait` is called before each wait, and the chunk is
+                sent when there is room.
         """
         given = iter(urls)
         while chunk := list(islice(given, CHUNK)):
@@ -143,7 +146,7 @@ class Enqueuer:
         try:
             self._sender.send_all(outgoing)
         except BrokerUnavailable:
-            with suppress(BrokerUnavailable):  # without it the notes are taken over in 3 s
+            with suppress(BrokerUnavailable):  # otherwise the entries are taken over in 3 s
                 self._in_flight.clear(urls)
             raise
         self._in_flight.confirm(urls)
@@ -151,7 +154,7 @@ class Enqueuer:
     def _sends(
         self, urls: Sequence[str], wanted: EnqueueOptions, priority: int, others: Mapping[str, str]
     ) -> list[OutgoingMessage]:
-        """Messages of this priority; the jobs keep the one that was asked for."""
+        """Messages of this priority; the jobs keep the priority that the caller asked for."""
         jobs = [
             UrlJob(
                 url=url,
@@ -184,7 +187,7 @@ def _spelled(url: str) -> str | InvalidUrl:
 
 
 def _other_spellings(given: Sequence[str], spelled: Sequence[str | InvalidUrl]) -> dict[str, str]:
-    """Of each normalized URL the first spelling that robots.txt must be asked about besides."""
+    """For each normalized URL, the first other spelling to check against robots.txt as well."""
     others: dict[str, str] = {}
     for url, to in zip(given, spelled, strict=True):
         if not isinstance(to, InvalidUrl) and (other := other_spelling(url, to)):
@@ -198,16 +201,16 @@ def _answer(given: str, to: str | InvalidUrl, new: set[str], refused: set[str]) 
     if to in refused:
         return EnqueueResult(given, EnqueueStatus.TAKEN_DOWN, to, reason="its host was taken down")
     if to in new:
-        new.discard(to)  # a second spelling of it in the same chunk is already waiting
+        new.discard(to)  # a second spelling in the same chunk is then already in flight
         return EnqueueResult(given, EnqueueStatus.ACCEPTED, to)
     return EnqueueResult(given, EnqueueStatus.WAITING, to)
 
 
 def _dealt(urls: Sequence[str]) -> list[str]:
     """
-    The URLs with hosts alternating, the order within a host kept.
+    The URLs with alternating hosts; the order within each host is kept.
 
-    Lists often come sorted by host; a batch of one host would wait for its slots one by one.
+    Lists are often sorted by host. A batch with a single host would wait for its slots one by one.
     """
     by_host: dict[str, list[str]] = defaultdict(list)
     for url in urls:

@@ -1,10 +1,10 @@
 """
-Stored pages read again with today's extractor: fields from content, without fetching anything.
+Extract the fields of stored pages again with the current extractor, without fetching anything.
 
-Safe to run twice: a page whose fields are of today's extractor is passed over, and fields are
-written at the time their page was fetched, so that they never replace anything newer. A walk goes
-through the keys, which are even, so where it is says how much is done; where it was is kept in the
-store, and a walk that ended goes on there.
+This is safe to run twice. A page whose fields come from the current extractor is skipped, and
+fields are written with the time at which their page was fetched, so they never replace newer ones.
+A walk visits the row keys in order. The keys are evenly distributed, so its position shows how much
+is done. The position is kept in the store, and an interrupted walk continues from there.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
 
 WALK = f"reextract {richpins.EXTRACTOR_VERSION}.{richpins.FIELDS_VERSION}"
-"""A new extractor begins a walk of its own."""
+"""The name of the walk; each new version of the extractor begins a new walk."""
 _MARKED = "reextract"
-"""Tells its marks from those of `canonicalize`."""
+"""Distinguishes the run marks of this stage from those of `canonicalize`."""
 _MARK = "page.extractor_version"
 
 
 @dataclass(frozen=True, slots=True)
 class ReextractBatch:
-    """URLs whose stored pages are to be read again."""
+    """URLs whose stored pages are extracted again."""
 
     urls: tuple[str, ...]
 
     def wire(self) -> dict[str, Any]:
-        """As JSON."""
+        """The batch as JSON."""
         return {"v": VERSION, "urls": list(self.urls)}
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        """The batch of its JSON; InvalidMessage when it is none."""
+        """The batch in this JSON; raises InvalidMessage when it cannot be read."""
         if not isinstance(wire, Mapping) or wire.get("v") != VERSION:
             raise InvalidMessage("reextract", f"is not of version {VERSION}")
         if not isinstance(wire.get("urls"), list):
@@ -58,15 +58,15 @@ class Stretch:
     """A part of a walk."""
 
     urls: tuple[str, ...]
-    """Pages with content whose fields are of another extractor."""
+    """Pages with content whose fields come from another version of the extractor."""
     cursor: str
-    """To go on behind it."""
+    """Where the walk continues after this part."""
     done: float
-    """0 to 1, how much of the walk is behind; of a host it is not known, and 0."""
+    """The share of the walk that is done, 0 to 1; always 0 for the walk of one host."""
 
 
 def walk(store: UrlStore, cursor: str | None, *, host: str | None = None) -> Iterator[Stretch]:
-    """Every page that needs it, about 200 rows at a time."""
+    """Every page whose fields are outdated, in parts of about 200 rows."""
     while True:
         if host is None:
             page = store.pages.urls(cursor, 200)
@@ -97,7 +97,7 @@ class ReextractStage:
     limits: PipelineSettings
 
     def run(self, batch: ReextractBatch) -> Counter[str]:
-        """See `reextract_batch`."""
+        """Extract the batch's pages again; see `reextract_batch`."""
         return reextract_batch(batch, self.store, limits=self.limits, marks=self.marks)
 
 
@@ -109,9 +109,11 @@ def reextract_batch(
     marks: RunMarks | None = None,
 ) -> Counter[str]:
     """
-    Read each page again; how many were `read`, how many `changed`, how many had no `content`, and
-    how many were `given_up`, because they exceed the `limits` of a page or, as `marks` show, lost
-    two processes before. Their fields stay as they are.
+    Extract the fields of each page again, and count the outcomes.
+
+    The counts are `read` (fields are unchanged), `changed`, `content` (the page has no content) and
+    `given_up`: the page exceeds the `limits` of a page or, according to `marks`, has already killed
+    two processes. Pages that are given up keep their fields.
 
     Raises:
         StoreUnavailable, ContentUnavailable: run it again.

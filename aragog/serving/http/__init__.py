@@ -1,1 +1,1 @@
-"""The UrlStore over HTTP and JSON."""
+"""The HTTP API of the UrlStore, with JSON bodies."""

@@ -1,4 +1,4 @@
-"""The API as an ASGI application: which path and method is answered by what, for which scope."""
+"""The API as an ASGI application: the routes, and the token scope that each one requires."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Api:
     The API over one UrlStore; an ASGI application.
 
     Args:
-        store: read and written.
-        settings: limits, deadlines, tokens.
-        enqueue: `Aragog.enqueue`; None: `POST /v1/enqueue` is answered 501.
-        metrics: the text of /metrics.
+        store: the store to read and write.
+        settings: limits, deadlines and tokens.
+        enqueue: `Aragog.enqueue`; None: the response to `POST /v1/enqueue` is 501.
+        metrics: returns the text of /metrics.
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class Api:
         await self._app(scope, receive, send)
 
     def drain(self) -> None:
-        """The server stops: readiness is 503 from now on, waiting readers of the feed end."""
+        """Prepare to stop: readiness responds 503 from now on, and waiting feed readers end."""
         self._status.draining = self._changes.draining = True
 
     @property
     def running_calls(self) -> int:
-        """Store calls that still run; after a drain, those that were abandoned."""
+        """How many store calls are still running; after a drain, the abandoned ones."""
         return self._calls.running
 
     def close(self) -> None:
@@ -89,7 +89,7 @@ class Api:
         )  # fmt: skip
 
     def _route(self, path: str, *, open_to_all: bool = False, **methods: Endpoint) -> Route:
-        """One path; a method that it has not is answered 405."""
+        """The route of one path; it responds 405 to methods that the path does not have."""
         allowed = sorted({*methods, "OPTIONS", *(["HEAD"] if "GET" in methods else [])})
 
         async def answer(request: Request) -> Response:
@@ -106,12 +106,12 @@ class Api:
                 self._tokens.check(request.headers.get("authorization"), _scope_of(path, method))
             return await endpoint(request)
 
-        # Without methods, so that every method comes here.
+        # Without `methods`, Starlette passes every method to this endpoint.
         return Route(path, _Endpoint(answer))
 
 
 class _Endpoint:
-    """An ASGI application of a function, whatever the method; errors are for the middleware."""
+    """Wraps a function as an ASGI application for all methods; the middleware handles errors."""
 
     def __init__(self, answer: Endpoint) -> None:
         self._answer = answer

@@ -1,4 +1,4 @@
-"""What every route has: the store, its threads, the deadlines."""
+"""Shared parts of all routes: store calls in threads with deadlines, and JSON responses."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ MOST_BROKER_THREADS = 4
 
 class StoreCalls:
     """
-    Calls of one UrlStore, each in a thread and within its deadline.
+    Runs calls of one UrlStore, each in a thread and with a deadline.
 
-    Each kind of call has threads of its own, so that a content store or broker that hangs delays no
-    read of metadata, and requests delay no readiness probe.
+    Each kind of call has its own threads, so a content store or broker that hangs does not delay
+    reads of metadata, and requests do not delay the readiness probe.
     """
 
     def __init__(self, store: UrlStore, settings: ServingSettings) -> None:
@@ -54,13 +54,13 @@ class StoreCalls:
     async def metadata(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """`call(store, ...)`; raises Overloaded, TimeoutError and what the store raises."""
+        """Run `call(store, ...)`; raises Overloaded, TimeoutError and the errors of the store."""
         return await self._metadata.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
 
     async def content(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """The same for page content."""
+        """Run `call(store, ...)` in the threads for page content, with their longer deadline."""
         return await self._content.run(
             partial(call, self.store, *args, **kwargs), self._content_deadline_s
         )
@@ -68,44 +68,45 @@ class StoreCalls:
     async def feed(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """The same for the change feed."""
+        """Run `call(store, ...)` in the threads for the change feed."""
         return await self._feed.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
 
     async def broker(self, call: Callable[[], T]) -> T:
-        """A call that enqueues, within the deadline of content."""
+        """Run a call that enqueues, with the deadline of content."""
         return await self._broker.run(call, self._content_deadline_s)
 
     async def metrics(self, call: Callable[[], T]) -> T:
-        """A scrape, which may take seconds while a part does not answer."""
+        """Run a metrics scrape, which may take seconds while a part does not answer."""
         return await self._metrics.run(call, self._content_deadline_s)
 
     async def status(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """A call of the readiness probe, which must not wait behind requests."""
+        """Run a call of the readiness probe, which must not wait for requests."""
         return await self._status.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
 
     @property
     def running(self) -> int:
-        """Calls that run or wait, abandoned ones included."""
+        """How many calls run or wait, including abandoned ones."""
         return sum(threads.busy for threads in self._all)
 
     def close(self) -> None:
-        """Release the threads; calls that run are not waited for."""
+        """Release the threads without waiting for running calls."""
         for threads in self._all:
             threads.close()
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A value as JSON."""
+    """A response with the value as JSON."""
     return Response(orjson.dumps(value), status, headers, media_type="application/json")
 
 
 def tagged(request: Request, value: Any, version: str, **headers: str) -> Response:
     """
-    A value as JSON with an ETag, or 304 where the client has it already (RFC 9110, 13.1.2).
+    A value as JSON with an ETag, or 304 if the client already has it (RFC 9110, 13.1.2).
 
-    The tag is the record's version, which `If-Match` of a write takes, and a hash of the body.
+    The tag consists of the record's version, which `If-Match` of a write compares, and a hash of
+    the body.
     """
     body = orjson.dumps(value)
     tag = f'"{version}.{hashlib.blake2b(body, digest_size=8).hexdigest()}"'

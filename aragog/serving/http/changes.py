@@ -1,10 +1,10 @@
 """
-The change feed over HTTP: `GET /v1/changes`, by long poll or as server-sent events.
+The change feed over HTTP: `GET /v1/changes`, by long polling or as server-sent events.
 
-A reader keeps the cursor of the last answer and gives it with the next request; with
-`Accept: text/event-stream` each event's id is its cursor, and a client that reconnects sends the
-last one by itself (Last-Event-ID). Readers that wait cost a look at the feed every half second,
-in a thread, and count against a limit of their own.
+A reader keeps the cursor of the last response and sends it with the next request. With
+`Accept: text/event-stream`, each event's id is its cursor, and a client that reconnects sends the
+last id automatically (Last-Event-ID). For each waiting reader, a thread reads the feed every half
+second. Readers have their own limit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from aragog.urlstore.records import ListPage
 from aragog.urlstore.store import UrlStore
 
 NOW = "now"
-"""A cursor that stands for the feed's end."""
+"""The cursor of the feed's current end."""
 MOST = 1000
 LONGEST_WAIT_MS = 30_000
 LOOK_S = 0.5
@@ -35,12 +35,12 @@ HEARTBEAT_S = 15.0
 
 class ChangesApi:
     """
-    Answers readers of the feed.
+    Serves readers of the feed.
 
     Args:
-        calls: of the store.
-        most_readers: waiting at once; more are answered 503.
-        sleep: waits between two looks at the feed.
+        calls: runs store calls.
+        most_readers: how many may wait at once; further readers get 503.
+        sleep: waits between two reads of the feed.
     """
 
     def __init__(
@@ -55,15 +55,15 @@ class ChangesApi:
         self._sleep = sleep
         self._readers = 0
         self.draining = False
-        """True: the server stops; polls are answered and streams end."""
+        """True while the server stops: polls return and streams end."""
 
     async def answer(self, request: Request) -> Response:
-        """`GET /v1/changes`: at once, as soon as there is something, or event by event."""
+        """`GET /v1/changes`: a JSON response, after `wait_ms` at most, or a stream of events."""
         asked = _Asked(request)
         if self._readers >= self._most_readers:
             raise unavailable("too many readers of the feed at once")
         if "text/event-stream" in request.headers.get("accept", ""):
-            await self._page(asked, asked.cursor)  # a bad cursor is answered with a status
+            await self._page(asked, asked.cursor)  # a bad cursor gets an error status
             return StreamingResponse(
                 self._events(asked),
                 headers={"Cache-Control": "no-store"},
@@ -118,7 +118,7 @@ def _read(store: UrlStore, asked: _Asked, cursor: str | None) -> ListPage[Change
 
 
 class _Asked:
-    """What a request asks for; BadInput where it cannot be read."""
+    """The parameters of a request; raises BadInput when they are invalid."""
 
     def __init__(self, request: Request) -> None:
         query = Query(request)

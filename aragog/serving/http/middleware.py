@@ -1,7 +1,8 @@
 """
-What happens to every request before a route sees it, and to every error after.
+The API's outermost middleware: checks every request and turns errors into responses.
 
-The Host header, the size and the pace of the body, errors as problem details, request metrics.
+It checks the Host header and limits the size and the arrival time of the body. It reports errors as
+problem details and records request metrics.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from aragog.settings.allowed_hosts import is_allowed_host
 log = logging.getLogger(__name__)
 
 MOST_BUFFERED_BODIES = 16
-"""Bodies of full length that all requests together may hold in memory."""
+"""How many bodies of maximum length all requests together may keep in memory."""
 
 REQUESTS = Counter(
     "aragog_http_requests", "Requests by route and status.", ["method", "route", "status"]
@@ -80,7 +81,7 @@ class Guarded:
         chunked = any(name == b"transfer-encoding" for name, _ in scope["headers"])
         if not chunked and (not length or length == b"0"):
             return b""
-        exchange.unread = True  # until it is read: the connection cannot go on after an error
+        exchange.unread = True  # until the body is read, an error must close the connection
         if length.isdigit() and int(length) > most:
             raise _too_large(most)
         pieces: list[bytes] = []
@@ -117,7 +118,7 @@ class _Exchange:
         self.unread = False
 
     async def send(self, message: Message) -> None:
-        """Hand a message on to the server."""
+        """Forward a message to the server."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
             SECONDS.labels(self._route).observe(time.perf_counter() - self._began_s)
@@ -126,7 +127,7 @@ class _Exchange:
         await self._send(message)
 
     async def fail(self, error: Exception) -> None:
-        """Answer with the problem that the error is; where a response has begun, end it."""
+        """Respond with the error as a problem; if a response has begun, abort it."""
         problem = problem_of(error)
         if problem.status == 500:
             log.error("%s %s failed", self._scope["method"], self._scope["path"], exc_info=error)
@@ -135,7 +136,7 @@ class _Exchange:
         await problem.response()(self._scope, _nothing, self.send)
 
     def count(self) -> None:
-        """Into the metrics."""
+        """Count the request in the metrics."""
         method = self._scope["method"]
         REQUESTS.labels(
             method if method in _METHODS else "other", self._route, str(self._status)
@@ -143,12 +144,12 @@ class _Exchange:
 
     @property
     def _route(self) -> str:
-        """The path of the route, one of few; never a path that a client made up."""
+        """The path of the route, never the client's path, so that metrics have few labels."""
         return str(self._scope.get("aragog.route", "none"))
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """The body once, then what the server reports: a disconnect."""
+    """Return the body once, then the messages of the server (a disconnect)."""
     given = False
 
     async def replayed() -> Message:

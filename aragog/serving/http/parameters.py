@@ -1,4 +1,4 @@
-"""What a request asks for: query parameters and JSON bodies, checked."""
+"""Parse and check query parameters and JSON bodies."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MOST_DIGITS = 9
 
 class Query:
     """
-    The query parameters of a request; the last of a name counts.
+    The query parameters of a request; of several with one name, the last counts.
 
     Raises:
-        BadInput: they are not UTF-8, or too many.
+        BadInput: there are too many, or they are not valid UTF-8.
     """
 
     def __init__(self, request: Request) -> None:
@@ -36,18 +36,18 @@ class Query:
         self._values: dict[str, str] = dict(pairs)
 
     def get(self, name: str, default: str | None = None) -> str | None:
-        """A parameter; `default` where it is missing or empty."""
+        """A parameter; `default` if it is missing or empty."""
         return self._values.get(name) or default
 
     def required(self, name: str) -> str:
-        """A parameter that must be given; raises BadInput."""
+        """A required parameter; raises BadInput if it is missing or empty."""
         value: str | None = self._values.get(name)
         if not value:
             raise BadInput(f"{name}: is required")
         return value
 
     def number(self, name: str, default: int, *, least: int, most: int) -> int:
-        """A whole number, cut to `most`; raises BadInput for any other text or below `least`."""
+        """A whole number, capped at `most`; raises BadInput for other text or below `least`."""
         text = self._values.get(name)
         if text is None:
             return default
@@ -58,7 +58,7 @@ class Query:
         return min(int(text), most)
 
     def names(self, name: str) -> list[str] | None:
-        """A list separated by commas; None where the parameter is missing."""
+        """A comma-separated list; None if the parameter is missing."""
         text = self._values.get(name)
         return None if text is None else [one for one in text.split(",") if one]
 
@@ -67,16 +67,16 @@ async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any
     """
     The JSON object in a request's body.
 
-    A browser sends `application/json` to another origin only after a preflight, which this server
-    refuses; so a page of a stranger cannot write.
+    A browser sends `application/json` to another origin only after a preflight request, which this
+    server refuses. A page of another origin therefore cannot write.
 
     Args:
-        request: its body is read whole; its size is bounded already.
+        request: its whole body is read; the middleware has limited its size.
         exact: keep the digits of numbers (`field_formats.parse`).
 
     Raises:
-        Problem: 415, the body is declared to be something else.
-        BadInput: it is no JSON object.
+        Problem: 415, the Content-Type is not JSON.
+        BadInput: the body is not a JSON object.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in ("application/json", "application/merge-patch+json"):
@@ -92,7 +92,7 @@ async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any
 
 
 def strings(body: dict[str, Any], name: str, most: int) -> list[str]:
-    """A list of strings of the body; raises BadInput."""
+    """A list of at most `most` strings in the body; raises BadInput for anything else."""
     value = body.get(name)
     if not isinstance(value, list) or len(value) > most:
         raise BadInput(f"{name}: must be a list of {most} strings at most")
@@ -102,5 +102,5 @@ def strings(body: dict[str, Any], name: str, most: int) -> list[str]:
 
 
 def optional_strings(body: dict[str, Any], name: str, most: int) -> list[str] | None:
-    """The same; None where it is missing or null."""
+    """Like `strings`, but None if the list is missing or null."""
     return None if body.get(name) is None else strings(body, name, most)

@@ -1,4 +1,4 @@
-"""Errors over HTTP: problem details in JSON (RFC 9457)."""
+"""HTTP error responses: problem details in JSON (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MEDIA_TYPE = "application/problem+json"
 
 class Problem(Exception):
     """
-    A request that is answered with an error.
+    An error response to a request.
 
     Args:
-        status: of HTTP.
+        status: the HTTP status code.
         detail: what is wrong with this request, and what to do.
-        headers: of the response.
+        headers: further headers of the response.
     """
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
@@ -39,7 +39,7 @@ class Problem(Exception):
         self.headers = dict(headers or {})
 
     def as_dict(self) -> dict[str, Any]:
-        """The members of RFC 9457; the type is about:blank, so the status says what it is."""
+        """The members of RFC 9457; with type about:blank, the status identifies the problem."""
         return {
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
@@ -48,7 +48,7 @@ class Problem(Exception):
         }
 
     def response(self) -> Response:
-        """As a response."""
+        """The problem as a response."""
         return Response(
             orjson.dumps(self.as_dict()), self.status, self.headers, media_type=MEDIA_TYPE
         )
@@ -59,7 +59,7 @@ class Overloaded(Exception):
 
 
 def problem_of(error: Exception) -> Problem:
-    """The problem that an error of a route is; 500 for one that nobody foresaw."""
+    """The problem for an error of a route; 500 for an unexpected error."""
     match error:
         case Problem():
             return error

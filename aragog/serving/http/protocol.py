@@ -1,9 +1,9 @@
 """
-uvicorn's HTTP/1.1 protocol with the limits that it leaves to a proxy in front of it.
+uvicorn's HTTP/1.1 protocol with additional limits that usually a reverse proxy enforces.
 
-uvicorn bounds bodies by flow control and idle connections by a timeout. Added here: the size of a
-request's head, the time until it is complete, the number of pipelined requests, the number of
-connections, and the time that a client may take to read nothing.
+uvicorn limits bodies by flow control and idle connections by a timeout. This module also limits the
+size of a request's head, the time until the head is complete, the number of pipelined requests, the
+number of connections, and the time during which a client may stop reading.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from aragog.serving.http.problems import MEDIA_TYPE, Problem
 from aragog.settings import ServingSettings
 
 MOST_PIPELINED = 32
-"""Requests of one connection that wait for the response before them."""
+"""How many requests of one connection may wait for the previous response."""
 
 
 class _Refused(Exception):
-    """Raised in a parser's callback: stops the parser."""
+    """Raised in a callback to stop the parser."""
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """One connection; `limited` makes the class for given settings."""
+    """The protocol of one connection; `limited` creates the class for given settings."""
 
     limits = ServingSettings()
 
@@ -101,13 +101,13 @@ class LimitedProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """An upgrade that is not offered: answered as HTTP/1.1 (RFC 9110, 7.8), then closed."""
+        """Respond to an unsupported upgrade as HTTP/1.1 (RFC 9110, 7.8), then close."""
         self.cycle.keep_alive = False
 
     def _head_is_late(self) -> None:
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is not None and not cycle.response_complete:
-            self._head_timer.start()  # reading may be paused for the response before it
+            self._head_timer.start()  # reading may be paused until the last response is complete
         elif not self.transport.is_closing():
             self._refuse(Problem(408, "the request did not arrive in time"))
 
@@ -115,13 +115,13 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport.abort()
 
     def _refuse(self, problem: Problem) -> None:
-        """Answer, unless another response has begun, and close."""
+        """Send the problem, unless another response has begun, and close the connection."""
         self._head_timer.stop()
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is None or cycle.response_complete or not cycle.response_started:
             self.transport.write(_response(problem))
         if cycle is not None:
-            cycle.disconnected = True  # what its application still sends goes nowhere
+            cycle.disconnected = True  # discard what its application still sends
             cycle.message_event.set()
         self.pipeline.clear()
         self.transport.close()
@@ -129,7 +129,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 class _Timer:
-    """Calls `then` once, some seconds after `start`, unless stopped before."""
+    """Calls `then` once, `seconds` after `start`, unless it is stopped before."""
 
     __slots__ = ("_handle", "_loop", "_seconds", "_then")
 
@@ -142,12 +142,12 @@ class _Timer:
         self._handle: TimerHandle | None = None
 
     def start(self) -> None:
-        """From now on, unless it runs already."""
+        """Start the timer unless it is already running."""
         if self._handle is None:
             self._handle = self._loop.call_later(self._seconds, self._fire)
 
     def stop(self) -> None:
-        """Do not call."""
+        """Cancel the call."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
@@ -158,7 +158,7 @@ class _Timer:
 
 
 def limited(settings: ServingSettings) -> type[LimitedProtocol]:
-    """The protocol with the limits of these settings."""
+    """The protocol class with the limits in these settings."""
     return type("LimitedProtocol", (LimitedProtocol,), {"limits": settings})
 
 

@@ -1,4 +1,4 @@
-"""The Range header (RFC 9110, section 14): one range of bytes. Pure."""
+"""Parse the Range header with one range of bytes (RFC 9110, section 14). Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ _ONE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{0,18})|-([0-9]{1,18}))", re.AS
 
 def byte_range(header: str | None, length: int) -> tuple[int, int] | None:
     """
-    Where the range that was asked for begins and ends (exclusive) in a body of `length` bytes.
+    The begin and end (exclusive) of the requested range in a body of `length` bytes.
 
-    None where the whole body is to be sent: no header, another unit, several ranges, nonsense.
+    Returns None if the whole body must be sent: there is no header, it uses another unit, it has
+    several ranges, or it is invalid.
 
     Raises:
-        Problem: 416, the range begins behind the end.
+        Problem: 416, the range begins after the end of the body.
     """
     match = _ONE.fullmatch((header or "").replace(" ", ""))
     if match is None:

@@ -1,4 +1,4 @@
-"""Routes that read: records, links, aliases, history, content."""
+"""The API's read routes: records, links, aliases, history and content."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from aragog.urlstore.store import UrlStore
 
 MOST_FIELDS = 1000
 MOST_CONTENTS = 32
-"""Page contents that are read or sent at once: each is in memory whole."""
+"""How many page contents are read or sent at once; each is in memory as a whole."""
 
-# A stranger's HTML under our origin: a browser must never run it as a page of this server.
+# Fetched HTML is served from our origin: a browser must not run it as a page of this server.
 _SANDBOX = {
     "Content-Security-Policy": "sandbox; default-src 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -49,7 +49,7 @@ class Reads:
         return tagged(request, found, found["version"])
 
     async def batch_get(self, request: Request) -> Response:
-        """`POST /v1/urls:batchGet`: up to 1,000 records, an error of its own for each URL."""
+        """`POST /v1/urls:batchGet`: up to 1,000 records, with a separate result for each URL."""
         body = await json_object(request)
         urls = strings(body, "urls", MOST_URLS)
         fields = optional_strings(body, "fields", MOST_FIELDS)
@@ -125,7 +125,7 @@ class Reads:
 
 
 class _Counted(Response):
-    """A response that reports when it was sent, or could not be."""
+    """A response that calls `sent` after it was sent or failed."""
 
     def __init__(
         self, body: bytes, status: int, headers: dict[str, str], sent: Callable[[], None]

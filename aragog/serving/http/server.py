@@ -1,7 +1,8 @@
 """
 The HTTP server (`aragog serve`): uvicorn on one socket, in one process.
 
-SIGTERM drains: readiness turns 503, requests at hand are answered, idle connections are closed.
+SIGTERM starts a drain: readiness becomes 503, current requests are completed, and idle connections
+are closed.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ BACKLOG = 1024
 
 def listen(settings: ServingSettings) -> socket.socket:
     """
-    The listening socket, which processes of one server inherit to share its port.
+    The listening socket; the processes of one server inherit it to share its port.
 
-    SO_REUSEPORT is not set: with it a second server would join silently and take half of the
-    requests.
+    SO_REUSEPORT is not set: with it, a second server could start on the same port unnoticed and
+    receive half of the requests.
 
     Raises:
-        ConfigError: the port is in use or forbidden, or the host needs tokens.
+        ConfigError: the port is in use or not permitted, or the host requires tokens.
     """
     check_exposure(settings)
     sock = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
@@ -50,12 +51,12 @@ def listen(settings: ServingSettings) -> socket.socket:
 
 class ApiServer(uvicorn.Server):
     """
-    uvicorn with the limits of the settings.
+    A uvicorn server with the limits in the settings.
 
     Args:
-        api: answers.
+        api: the application.
         settings: limits and timeouts.
-        ready: called once it accepts connections.
+        ready: called when the server accepts connections.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class ApiServer(uvicorn.Server):
                 ws="none",
                 lifespan="off",
                 log_config=None,
-                log_level="error",  # it warns of each malformed request: a stranger's to cause
+                log_level="error",  # at a lower level, clients could fill the log
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
@@ -90,8 +91,8 @@ class ApiServer(uvicorn.Server):
 
 
 def run(api: Api, settings: ServingSettings, sock: socket.socket) -> None:
-    """Answer on the socket until SIGTERM or SIGINT, then drain for at most 5 s."""
-    # uvicorn raises the signal once more when it is done, for handlers that were there before.
+    """Serve on the socket until SIGTERM or SIGINT, then drain for at most 5 s."""
+    # When uvicorn has stopped, it raises the signal again for the previous handlers.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     try:

@@ -1,4 +1,4 @@
-"""Routes about the server itself: index, docs, OpenAPI, liveness, readiness, metrics."""
+"""The API's routes about the server: index, docs, OpenAPI, liveness, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class Status:
     The routes about the server.
 
     Args:
-        calls: of the store.
-        metrics: the text of /metrics.
+        calls: runs store calls.
+        metrics: returns the text of /metrics.
     """
 
     def __init__(self, calls: StoreCalls, metrics: Callable[[], bytes]) -> None:
         self._calls = calls
         self._metrics = metrics
         self.draining = False
-        """True: the server stops; readiness is answered 503, so that no new request comes."""
+        """True while the server stops: readiness responds 503, so that no new requests arrive."""
 
     async def index(self, _request: Request) -> Response:
-        """`GET /`: what there is."""
+        """`GET /`: the list of paths."""
         return json_response(
             {
                 "name": "aragog",
@@ -55,11 +55,11 @@ class Status:
         )
 
     async def docs(self, _request: Request) -> Response:
-        """`GET /docs`: the OpenAPI document as a page; it loads nothing."""
+        """`GET /docs`: the OpenAPI document as an HTML page that loads no other resources."""
         return HTMLResponse(page(DOCUMENT), headers=_PAGE_HEADERS)
 
     async def openapi(self, _request: Request) -> Response:
-        """`GET /openapi.json`."""
+        """`GET /openapi.json`: the OpenAPI document."""
         return Response(_OPENAPI, media_type="application/json")
 
     async def health(self, _request: Request) -> Response:
@@ -67,7 +67,7 @@ class Status:
         return json_response({"status": "alive"})
 
     async def ready(self, _request: Request) -> Response:
-        """`GET /readyz`: it takes requests, and the store answers."""
+        """`GET /readyz`: the server accepts requests, and the store answers."""
         if self.draining:
             raise unavailable("the server is stopping")
         try:
@@ -77,7 +77,7 @@ class Status:
         return json_response({"status": "ready"})
 
     async def metrics(self, _request: Request) -> Response:
-        """`GET /metrics`: for Prometheus."""
+        """`GET /metrics`: metrics in the Prometheus text format."""
         text = await self._calls.metrics(self._metrics)
         return Response(text, media_type="text/plain; version=0.0.4")
 

@@ -1,9 +1,9 @@
 """
-Store calls in threads, bounded in number and time, so that none of them blocks the event loop.
+Run store calls in threads, limited in number and time, so that they do not block the event loop.
 
 A call that misses its deadline is abandoned: its caller gets a TimeoutError, and its thread counts
-as busy until the call returns. A store that hangs therefore costs its own threads and a 503 for
-each further request; the event loop goes on.
+as busy until the call returns. A store that hangs therefore occupies only its own threads. Further
+requests get 503, and the event loop continues.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class StoreThreads:
     Threads for one kind of store call.
 
     Args:
-        name: of the threads.
-        threads: calls that run at once.
-        most: calls that run or wait at once.
+        name: prefix of the threads' names.
+        threads: how many calls run at once.
+        most: how many calls run or wait at once.
     """
 
     def __init__(self, name: str, threads: int, most: int) -> None:
@@ -34,15 +34,15 @@ class StoreThreads:
         self._most = most
         self._lock = threading.Lock()
         self.busy = 0
-        """Calls that run or wait, abandoned ones included."""
+        """How many calls run or wait, including abandoned ones."""
 
     async def run(self, call: Callable[[], T], deadline_s: float) -> T:
         """
-        The result of `call`.
+        Run `call` in a thread and return its result.
 
         Raises:
             Overloaded: too many calls run or wait.
-            TimeoutError: it took longer than `deadline_s`; one that had not begun never runs.
+            TimeoutError: it took longer than `deadline_s`; if it has not begun, it never runs.
         """
         with self._lock:
             if self.busy >= self._most:
@@ -58,5 +58,5 @@ class StoreThreads:
             self.busy -= 1
 
     def close(self) -> None:
-        """Release the threads; calls that run are not waited for."""
+        """Release the threads without waiting for running calls."""
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""What the API and the command line show, as values for `orjson.dumps`. No HTTP here."""
+"""The JSON values that the API and the command line show, without any HTTP."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from aragog.urlstore.store import UrlStore
 MOST_LINKS = 1000
 MOST_ALIASES = 1000
 MOST_BATCH_BYTES = 33_554_432
-"""Of field values in one response of many records; one more part may come on top."""
+"""Limit of field values in one batch response; the last part may exceed it."""
 BATCH_PART = 20
 PROBE_URL = "http://readiness.invalid/"
 
 
 def probe(store: UrlStore) -> None:
-    """One small read; raises what the store raises."""
+    """Make one small read; raises the errors of the store."""
     store.get(PROBE_URL, ())
 
 
 def record(store: UrlStore, found: Record) -> dict[str, Any]:
-    """A record; each field's value by its declared format."""
+    """A record as JSON; the value of each field follows its declared format."""
     return {
         "url": found.url,
         "canonical_url": found.canonical_url,
@@ -37,7 +37,7 @@ def record(store: UrlStore, found: Record) -> dict[str, Any]:
 
 
 def link(found: LinkRecord) -> dict[str, Any]:
-    """A link."""
+    """A link as JSON."""
     return {"url": found.url, "text": found.text, "rel": found.rel.split()}
 
 
@@ -45,13 +45,13 @@ def read_url(
     store: UrlStore, url: str, fields: Sequence[str] | None, *, more: bool = True
 ) -> dict[str, Any] | None:
     """
-    One record, by any spelling or alias of its URL; None when nothing is known of it.
+    One record, by any spelling or alias of its URL; None when the URL is unknown.
 
     Args:
-        store: read from.
-        url: in any spelling.
-        fields: which; None: all.
-        more: with its aliases and the number of its inlinks, which costs about three more reads.
+        store: the store to read.
+        url: the URL in any spelling.
+        fields: the fields to return; None: all.
+        more: include the aliases and the number of inlinks, which costs about three more reads.
     """
     found = store.get(url, fields)
     if found is None:
@@ -69,8 +69,9 @@ def read_urls(
     """
     Many records, in order: `status` 200 with `record`, or 400, 404, 413 or 500 with `detail`.
 
-    One URL that is invalid, or whose row cannot be read, harms no other. Records behind the first
-    `MOST_BATCH_BYTES` are not read: their status is 413, and they are asked for anew.
+    A URL that is invalid, or whose row cannot be read, does not affect the others. Records after
+    the first `MOST_BATCH_BYTES` are not read: their status is 413, and the caller requests them
+    again.
     """
     shown: list[dict[str, Any]] = []
     size = 0
@@ -88,7 +89,7 @@ def read_urls(
 def _read_part(
     store: UrlStore, urls: Sequence[str], fields: Sequence[str] | None
 ) -> tuple[list[dict[str, Any]], int]:
-    """Results, and about how many bytes of values they hold."""
+    """The results, and the approximate size of their values in bytes."""
     checked = [_checked(url) for url in urls]
     valid = [url for url, why in checked if why is None]
     try:
@@ -136,7 +137,7 @@ def _one(store: UrlStore, given: str, fields: Sequence[str] | None) -> dict[str,
 def read_links(
     store: UrlStore, url: str, direction: str, limit: int, cursor: str | None
 ) -> Mapping[str, Any]:
-    """A page of links; `cursor` continues behind it, None at the end."""
+    """A page of links; its `cursor` begins the next page and is None at the end."""
     read = store.links.inlinks if direction == "in" else store.links.outlinks
     page = read(url, limit=min(limit, MOST_LINKS), cursor=cursor)
     answer: dict[str, Any] = {"links": [link(one) for one in page.items], "cursor": page.cursor}

@@ -1,4 +1,4 @@
-"""Routes that write: fields of a record, the record itself, URLs to be fetched."""
+"""The API's write routes: write fields, delete records, and enqueue URLs."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Writes:
     The write routes over one UrlStore.
 
     Args:
-        calls: of the store.
-        enqueue: sends URLs to be fetched; None: this server does not, and answers 501.
+        calls: runs store calls.
+        enqueue: enqueues URLs; None: this server does not enqueue and responds 501.
     """
 
     def __init__(self, calls: StoreCalls, enqueue: Enqueue | None = None) -> None:
@@ -35,11 +35,11 @@ class Writes:
         self._enqueue = enqueue
 
     async def put(self, request: Request) -> Response:
-        """`PUT /v1/urls`: these fields and no others."""
+        """`PUT /v1/urls`: write these fields and delete all others."""
         return await self._write(request, replace=True)
 
     async def patch(self, request: Request) -> Response:
-        """`PATCH /v1/urls`: these fields are set, those that are null deleted, others stay."""
+        """`PATCH /v1/urls`: write these fields, delete those that are null, keep the others."""
         return await self._write(request, replace=False)
 
     async def _write(self, request: Request, *, replace: bool) -> Response:
@@ -57,7 +57,7 @@ class Writes:
         return json_response({"version": made})
 
     async def delete(self, request: Request) -> Response:
-        """`DELETE /v1/urls`: some fields, or the whole record, which a later fetch brings back."""
+        """`DELETE /v1/urls`: delete some fields, or the record; a later fetch restores it."""
         query = Query(request)
         url, names = query.required("url"), query.names("fields")
         if names is None:
@@ -69,7 +69,7 @@ class Writes:
         return Response(None, 204)
 
     async def enqueue(self, request: Request) -> Response:
-        """`POST /v1/enqueue`: up to 1,000 URLs to be fetched, a result for each."""
+        """`POST /v1/enqueue`: enqueue up to 1,000 URLs, with a result for each."""
         body = await json_object(request)
         if self._enqueue is None:
             raise Problem(501, "this server does not enqueue")
@@ -92,7 +92,7 @@ def _write(
     replace: bool,
     if_version: str | None,
 ) -> str:
-    """Put first, so that a refused write deletes nothing."""
+    """Write before deleting, so that a refused write deletes nothing."""
     version = store.put(url, fields, if_version=if_version)
     gone = list(deleted)
     if replace:
@@ -102,7 +102,7 @@ def _write(
 
 
 def _expected_version(request: Request) -> str | None:
-    """The version of If-Match, "" for `If-None-Match: *`, None where neither is sent."""
+    """The version in If-Match, "" for `If-None-Match: *`, None if neither is sent."""
     if request.headers.get("if-none-match", "").strip() == "*":
         return ""
     tag = request.headers.get("if-match", "").strip()
