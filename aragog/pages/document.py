@@ -92,9 +92,7 @@ class Document:
     _first: dict[str, str] = field(default_factory=dict, repr=False)
 
     def meta(self, *names: str) -> str | None:
-        """
-        Return the first content of the first of `names` that has one (name, property, itemprop).
-        """
+        """Return the first content of the first of `names` (name, property, itemprop) with one."""
         return next((self._first[name] for name in names if name in self._first), None)
 
     def resolve(self, href: str) -> str | None:
@@ -364,7 +362,7 @@ def _is_surely_utf8(body: bytes, declared: str) -> bool:
     if not _is_utf8(body):
         return False
     if declared not in _OF_SEVERAL_BYTES:
-        return _WHOLE_CHARACTER.search(body) is not None  # not only one that was cut at the end
+        return _WHOLE_CHARACTER.search(body) is not None  # ignore a cut last character
     return (
         sum(1 for _ in islice(_THREE_BYTES.finditer(body), _MIN_LONG_CHARACTERS))
         >= _MIN_LONG_CHARACTERS

@@ -4,7 +4,7 @@ Remove hostile markup that would make the parser slow or use too much memory.
 The tree builder of the HTML Standard (13.2.6) walks its stack of open elements for most tags, and
 reopens formatting elements that were not closed. Measured with lexbor: 100,000 nested `<div>` take
 13 s, 100,000 attributes 16 s, and 29 KB of unclosed `<b id=…>` before paragraphs become 1.4 GB.
-Pages below these limits pass unchanged, after counting in C:
+Pages with low counts of the following, which are counted in C, pass unchanged:
 
 - tags, because 30,000 of them nest at most that deep and are parsed within 1.5 s;
 - formatting elements that are not closed at once, because each tag may reopen all of them.

@@ -47,8 +47,8 @@ _MOST_CHILDREN = 50
 _REFERENCE_BYTES = 12
 _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
 
-# The commonest fault of sitemaps: a bare ampersand. Making all that are no reference of XML's own
-# literal also leaves no entity that could expand. CDATA is passed over.
+# A bare ampersand is the most common error in sitemaps. Escaping each one that does not start a
+# predefined XML reference also leaves no entity that could expand. CDATA is not changed.
 _AMPERSAND = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9A-Fa-f]{1,6});)")
 
 _W3C_DATE = re.compile(

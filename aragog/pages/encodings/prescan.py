@@ -115,9 +115,7 @@ def _past_tag(head: bytes, at: int) -> int:
 
 
 def _meta(head: bytes, at: int) -> tuple[str | None, int]:
-    """
-    Return what a meta element declares from its first attribute on, and the position after it.
-    """
+    """Return what a meta element declares from its first attribute on, and the next position."""
     seen: set[bytes] = set()
     got_pragma, need_pragma = False, None
     charset: str | None = None

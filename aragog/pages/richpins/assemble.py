@@ -189,9 +189,7 @@ def _kind_by_tags(sources: Sources, og_type: str) -> _Kind | None:
 
 
 def _follows_another(sources: Sources, node: Node) -> bool:
-    """
-    Return True if another item is described first: a trip before its places, a fair, a course.
-    """
+    """Return True if another item comes first: a trip before its places, a fair, a course."""
     other = special_subject(sources)
     return other is not None and other.where != node.where and not other.is_a(_OF_A_KIND)
 
