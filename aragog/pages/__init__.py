@@ -1,1 +1,1 @@
-"""Bytes to facts: one parse of a document, its links, evidence and Rich Pin. Pure."""
+"""Parse a page once and extract its links, canonical URL evidence and Rich Pin. No I/O."""

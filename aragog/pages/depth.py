@@ -1,10 +1,10 @@
 """
-Cut markup where it nests too deep, by the rules of the HTML Standard's tree builder.
+Remove tags that nest too deep, following the tree construction rules of the HTML Standard.
 
-`_Stack` follows the stack of open elements (13.2.4.2 and 13.2.6.4.7). It is cautious: an end tag
-closes an element only where the standard surely does so, and what is in doubt stays open. The tree
-is never deeper than `_Stack` says, but for the few elements that a table or a formatting element
-adds.
+`_Stack` models the stack of open elements (13.2.4.2 and 13.2.6.4.7). It is conservative: an end tag
+closes an element only where the standard certainly closes it; in case of doubt the element stays
+open. The parser's tree is therefore never deeper than `_Stack` reports, except for the few elements
+that a table or a formatting element adds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from aragog.pages.markup import FORMATTING, TOKEN
 
 MAX_DEPTH = 512
 MAX_STEPS = 10_000_000
-"""Elements looked at in the stack, of one page: about 1 s."""
+"""Maximum number of stack elements examined for one page: about 1 s."""
 
 
 def _names(words: str) -> frozenset[bytes]:
@@ -27,7 +27,7 @@ _VOID = _names(
     "area base basefont bgsound br col embed frame hr image img input keygen link meta param "
     "source track wbr html head body frameset"
 )
-"""Never on the stack, or once."""
+"""These elements never enter the stack, or enter it once."""
 _SPECIAL = _names(
     "address applet article aside blockquote body button caption center colgroup dd details dialog "
     "dir div dl dt fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header "
@@ -39,14 +39,14 @@ _SCOPE = _names(
     "applet caption table td th marquee object template "
     "foreignobject desc title mi mo mn ms mtext annotation-xml select"
 )
-"""An end tag does not reach through these."""
+"""An end tag cannot close elements outside one of these."""
 _TABLE_SCOPE = _names("table template")
 _BLOCKS = _names(
     "address article aside blockquote center details dialog dir div dl fieldset figcaption figure "
     "footer form h1 h2 h3 h4 h5 h6 header hgroup hr li listing main menu nav ol p plaintext pre "
     "search section summary table ul dd dt"
 )
-"""Each closes an open paragraph."""
+"""Each of these start tags closes an open paragraph."""
 _HEADINGS = _names("h1 h2 h3 h4 h5 h6")
 _CELLS = _names("td th")
 _SECTIONS = _names("tbody thead tfoot")
@@ -57,9 +57,9 @@ _SVG = _names(
     "lineargradient marker mask metadata path pattern polygon polyline radialgradient rect set "
     "stop switch symbol text textpath tspan use view"
 )
-"""In SVG these may close themselves by a slash."""
+"""In SVG a trailing slash closes these elements."""
 _BEHIND_EACH_OTHER = _names("p li dd dt tr td th option")
-"""These close each other, so that the deepest element may still hold some of them."""
+"""These elements close each other, so the deepest one may still contain some of them."""
 _MORE = 8
 _ANCHORS = _names("a nobr")
 _FORMATTING = frozenset(FORMATTING) | _ANCHORS
@@ -69,9 +69,9 @@ def without_depth(
     body: bytes, is_too_much: Callable[[bytes], bool], max_tags: int, problems: list[str]
 ) -> bytes:
     """
-    `body` without the tags that nest too deep, and those that `is_too_much` refuses.
+    Return `body` without the tags that nest too deep and those that `is_too_much` rejects.
 
-    About 1 us a tag. What was left out is added to `problems`.
+    Costs about 1 us per tag. A description of what was removed is added to `problems`.
     """
     kept: list[bytes] = []
     stack = _Stack()
@@ -100,7 +100,7 @@ def without_depth(
 
 
 class _Stack:
-    """Open elements, the innermost last."""
+    """The open elements, innermost last."""
 
     def __init__(self) -> None:
         self._open: list[bytes] = []
@@ -109,7 +109,7 @@ class _Stack:
         self.steps = 0
 
     def start(self, name: bytes, tag: bytes) -> bool:
-        """Open an element; False when it would stand too deep, and must be left out."""
+        """Open an element. Return False if it would nest too deep and must be removed."""
         if name in _VOID:
             return True
         if self._in_svg:
@@ -126,7 +126,7 @@ class _Stack:
         return True
 
     def end(self, name: bytes) -> None:
-        """Close an element, if there is surely one to close."""
+        """Close an element if one is certainly open."""
         if self._open and self._open[-1] == name:
             self._count[self._open.pop()] -= 1
         elif name == b"svg":
@@ -144,7 +144,7 @@ class _Stack:
             self._close(name, _SCOPE if name in _SPECIAL else _SPECIAL)
 
     def _close_before(self, name: bytes) -> None:
-        """What a start tag closes by itself."""
+        """Close the elements that a start tag closes implicitly."""
         if name in _BLOCKS:
             self._close(b"p", _SCOPE | {b"button"})
         last = self._open[-1] if self._open else b""
@@ -170,7 +170,7 @@ class _Stack:
                 self._close(each, _TABLE_SCOPE)
 
     def _close(self, name: bytes, boundary: frozenset[bytes]) -> bool:
-        """Close the innermost `name` and all in it, unless a boundary stands between."""
+        """Close the innermost `name` and everything in it, unless a boundary is in between."""
         if not self._count[name]:
             return False
         opened = self._open

@@ -1,10 +1,11 @@
 """
-A page's bytes as one parsed document that links, evidence and Rich Pins share.
+Parse a page's bytes into one document that link, evidence and Rich Pin extraction share.
 
-`encoding` follows the HTML Standard, 13.2.3.2: byte order mark, header, what the page declares,
-then a look at the bytes. `parse` runs lexbor once (0.2 ms for 57 KB), with scripting on, because
-that is how browsers decide where the head of a page ends. Nothing here does I/O or raises for a
-bad page: what could not be read is told in `Document.problems`.
+`encoding` follows the HTML Standard, 13.2.3.2: byte order mark, Content-Type header, the page's own
+declaration, then detection from the bytes. `parse` runs lexbor once (0.2 ms for 57 KB) with
+scripting enabled, because browsers decide in that mode where the head of a page ends. This module
+does no I/O and never raises for a bad page: it reports what it could not read in
+`Document.problems`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from aragog.pages.robots_meta import PageRobots, from_meta
 Attributes = dict[str, str | None]
 
 MAX_HEAD_ELEMENTS = 2_000
-"""How many meta, link, script and h1 elements of a page are read; real pages have up to 300."""
+"""Maximum number of meta, link, script and h1 elements that are read; real pages have up to 300."""
 
 MAX_HEADINGS = 5
 
@@ -33,20 +34,23 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "u
 _CHARSET_WORD = re.compile(rb"charset", re.IGNORECASE)
 _LATE_DECLARATION_BYTES = 65_536
 _JOINED_LITERALS = re.compile(rb"""(["'])[ \t\r\n]*\+[ \t\r\n]*\1""")
-"""How scripts hide the tags that they write from the parser: `'<meta chars' + 'et=…'`."""
+"""Scripts hide the tags that they write from the parser this way: `'<meta chars' + 'et=…'`."""
 _DETECTION_BYTES = 20_000
 _DETECTION_CONFIDENCE = 0.18
-"""chardet guessed wrong on short Latin texts up to 0.12, and right on other scripts from 0.19."""
+"""
+chardet was wrong on short Latin texts up to a confidence of 0.12, and right on other scripts from
+0.19.
+"""
 _WITHOUT_EVENTS = 1
-"""lexbor's LXB_DOM_DOCUMENT_OPT_WO_EVENTS: nobody listens to this tree."""
+"""lexbor's LXB_DOM_DOCUMENT_OPT_WO_EVENTS: no code listens to events of this tree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkElement:
-    """One `<link>`: where it points is still as written."""
+    """One `<link>` element, with its target as written."""
 
     rel: frozenset[str]
-    """Lower-case words."""
+    """In lower case."""
     href: str
     attributes: Attributes
     in_head: bool
@@ -54,55 +58,60 @@ class LinkElement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One parsed page. Cheap to make, not to be sent or stored: it holds the parser's tree."""
+    """
+    One parsed page. It is cheap to create, but cannot be serialized because it contains the
+    parser's tree.
+    """
 
     url: str
-    """The URL that gave the page, as given."""
+    """The URL of the page, as passed to `parse`."""
     base_url: str
-    """What relative URLs resolve against: `<base href>` if there is one, else `url`."""
+    """The base for relative URLs: `<base href>` if present, else `url`."""
     encoding: str
     body: bytes
-    """As UTF-8, whatever it came in."""
+    """The body in UTF-8, whatever its original encoding."""
     tree: LexborHTMLParser
     title: str | None
     description: str | None
     language: str | None
     robots: PageRobots
-    """From meta elements alone; `evidence.page_robots` adds the headers."""
+    """From meta elements only; `evidence.page_robots` adds the headers."""
     metas: tuple[Attributes, ...]
-    """Attributes of each `<meta>`, in order."""
+    """The attributes of each `<meta>`, in document order."""
     link_elements: tuple[LinkElement, ...]
     heading: str | None
-    """The first h1 that is not empty."""
+    """The text of the first h1 that is not empty."""
     headings: tuple[str, ...]
-    """The first h1 elements that are not empty, at most MAX_HEADINGS."""
+    """The texts of the first h1 elements that are not empty, at most MAX_HEADINGS."""
     json_ld: tuple[str, ...]
-    """The texts of the script elements of that type, as written."""
+    """The texts of the JSON-LD script elements, as written."""
     html_attributes: Attributes
     resolver: LinkResolver
     problems: tuple[str, ...] = ()
-    """What was cut or could not be read, in words."""
+    """Descriptions of what was cut or could not be read."""
     _first: dict[str, str] = field(default_factory=dict, repr=False)
 
     def meta(self, *names: str) -> str | None:
-        """The first content of the first of `names` (name, property or itemprop) that has one."""
+        """Return the first content of the first of `names` (name, property, itemprop) with one."""
         return next((self._first[name] for name in names if name in self._first), None)
 
     def resolve(self, href: str) -> str | None:
-        """`href` as an absolute, normalized http(s) URL; None when it is none."""
+        """Return `href` as an absolute, normalized http(s) URL, or None if it is not one."""
         return self.resolver.resolve(href)
 
 
 def encoding(body: bytes, content_type: str | None) -> str:
     """
-    The WHATWG name, in lower case, of what `body` is written in, such as `windows-1252`.
+    Return the WHATWG name, in lower case, of the encoding of `body`, such as `windows-1252`.
 
-    A byte order mark beats the Content-Type header, which beats what the page declares. A page that
-    declares nothing is UTF-8 if its bytes are, what chardet says with some confidence, or else
-    windows-1252. Pure ASCII that declares nothing is windows-1252 by the standard.
+    A byte order mark takes precedence over the Content-Type header, which takes precedence over the
+    page's own declaration. Without any declaration, the encoding is UTF-8 if the bytes are valid
+    UTF-8, else chardet's result if it is confident enough, else windows-1252. Pure ASCII without a
+    declaration is windows-1252, as the standard requires.
 
-    Where a legacy encoding is declared and the bytes are UTF-8, they are UTF-8: browsers would show
-    mojibake. No text in such an encoding is UTF-8 by chance, unless it is very short.
+    If a page declares a legacy encoding but its bytes are valid UTF-8, the result is UTF-8,
+    although browsers would show mojibake. Text in a legacy encoding is valid UTF-8 by chance only
+    if it is very short.
     """
     for mark, name in _BOMS:
         if body.startswith(mark):
@@ -117,11 +126,11 @@ def parse(
     body: bytes, *, url: str, content_type: str | None = None, agent: str = "aragog"
 ) -> Document:
     """
-    One parse of `body`, with the facts of its head.
+    Parse `body` once and read the facts in its head.
 
-    `body` is decoded from its content encodings; `url` gave it, and relative URLs resolve against
-    it; `content_type` is the header as sent; `agent` is our product token, because
-    `<meta name=aragog>` would be meant for us.
+    `body` must already be decoded from its content encodings. `url` is the URL of the page and the
+    base for relative URLs. `content_type` is the header as sent. `agent` is the crawler's product
+    token, because `<meta name=aragog>` would address this crawler.
     """
     name = encoding(body, content_type)
     problems: list[str] = []
@@ -131,7 +140,7 @@ def parse(
 
 
 class _Head:
-    """The elements of a tree that speak about the page, in document order, taken in one query."""
+    """The elements of a tree that describe the page, in document order, collected in one query."""
 
     def __init__(self, tree: LexborHTMLParser) -> None:
         self.tree = tree
@@ -213,7 +222,7 @@ def _read_head(
 
 
 def squeeze(text: str) -> str:
-    """`text` with each run of white space as one blank, and none at its ends."""
+    """Return `text` with each run of white space replaced by one space, and none at either end."""
     return " ".join(text.split())
 
 
@@ -279,7 +288,10 @@ def _as_utf8(body: bytes, name: str, problems: list[str]) -> bytes:
 
 
 def _declared_late(body: bytes) -> str | None:
-    """What a meta element behind the first 1,024 bytes declares, as the parser would see it."""
+    """
+    Return the encoding that a meta element after the first 1,024 bytes declares, as the parser
+    would see it.
+    """
     start = body[:_LATE_DECLARATION_BYTES]
     if b"document.write" in start:
         written = prescan.from_bytes(_JOINED_LITERALS.sub(b"", start))
@@ -341,14 +353,16 @@ _OF_SEVERAL_BYTES = frozenset({"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "sh
 _WHOLE_CHARACTER = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
 _THREE_BYTES = re.compile(rb"[\xe0-\xf4][\x80-\xbf]{2}")
 _MIN_LONG_CHARACTERS = 4
-"""Pairs of bytes of a Chinese text may look like UTF-8; four characters of three bytes do not."""
+"""
+Pairs of bytes in a Chinese text may look like UTF-8; four characters of three bytes each do not.
+"""
 
 
 def _is_surely_utf8(body: bytes, declared: str) -> bool:
     if not _is_utf8(body):
         return False
     if declared not in _OF_SEVERAL_BYTES:
-        return _WHOLE_CHARACTER.search(body) is not None  # not only one that was cut at the end
+        return _WHOLE_CHARACTER.search(body) is not None  # ignore a cut last character
     return (
         sum(1 for _ in islice(_THREE_BYTES.finditer(body), _MIN_LONG_CHARACTERS))
         >= _MIN_LONG_CHARACTERS
@@ -364,7 +378,7 @@ def _first_high_byte(body: bytes) -> int:
 
 
 def _is_utf8(body: bytes) -> bool:
-    """True for UTF-8 with something outside ASCII, even when the last character was cut."""
+    """Return True for UTF-8 outside ASCII, even if the last character was cut off."""
     if b"\0" in body:
         return False
     try:

@@ -1,4 +1,8 @@
-"""What a page and its answer say about which URL stands for it; `urls.canonical` decides."""
+"""
+Collect the evidence in a page and its HTTP response for its canonical URL.
+
+`urls.canonical` makes the decision.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from aragog.urls.link_header import parse as parse_link_header
 Headers = Iterable[tuple[str, str]]
 
 MAX_CANDIDATES = 16
-"""Of one kind; a page with more canonicals than this says nothing."""
+"""Maximum number of one kind; a page with more canonical URLs than this is ignored."""
 MAX_ALTERNATES = 500
 
 _SPACE = "\t\n\f\r "
@@ -33,10 +37,10 @@ def collect(
     headers: Headers = (),
 ) -> Evidence:
     """
-    All evidence for one fetch, every URL in it normalized.
+    Collect all evidence from one fetch, with every URL normalized.
 
-    `url` is what was asked for, `final_url` what gave the page, `redirects` the hops between the
-    two in order, `headers` those of the last answer with names in any case.
+    `url` is the requested URL, `final_url` the one that returned the page, `redirects` the hops
+    between the two in order, and `headers` those of the last response, with names in any case.
     """
     targets = _Targets(document)
     links = document.link_elements
@@ -58,17 +62,18 @@ def collect(
 
 
 def page_robots(document: Document, headers: Headers = (), *, agent: str = "aragog") -> PageRobots:
-    """What the page's meta elements and the answer's X-Robots-Tag ask for, together."""
+    """Combine the robots directives of the page's meta elements and the X-Robots-Tag headers."""
     return robots.stricter(document.robots, robots.from_headers(headers, agent=agent))
 
 
 def meta_refresh(content: str) -> tuple[float, str | None] | None:
     """
-    The delay in whole seconds and the target, as written, of a refresh; None when it is none.
+    Parse a refresh into its delay in whole seconds and its target as written, or return None.
 
-    The target is None when the page is to be loaded again. These are the HTML Standard's "shared
-    declarative refresh steps" (4.2.5.3): the fraction of a delay is read and dropped, `;`, `,` or
-    white space separates, `url=` may be missing, quotes end at their like.
+    The target is None if the page is to be reloaded. The steps are the HTML Standard's "shared
+    declarative refresh steps" (4.2.5.3): the fraction of a delay is read and ignored; `;`, `,` or
+    white space separates the parts; `url=` is optional; a quote ends at the next quote of the same
+    kind.
     """
     found = _REFRESH_TIME.match(content)
     if not found:
@@ -83,14 +88,17 @@ def meta_refresh(content: str) -> tuple[float, str | None] | None:
 
 
 def _unquoted(text: str) -> str:
-    """What stands before the closing quote of an opening one; URL parsing drops tabs and ends."""
+    """
+    Return the text before the closing quote of a quoted value; the URL parser strips tabs and white
+    space at the ends.
+    """
     if text[:1] in {'"', "'"}:
         text = text[1:].partition(text[0])[0]
     return text.strip(_SPACE).translate({9: None, 10: None, 13: None})
 
 
 class _Targets:
-    """Resolves candidates and remembers those that are no URL, by source."""
+    """Resolves candidate URLs and records invalid ones by source."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -123,7 +131,7 @@ def _from_link_headers(headers: Headers, final_url: str) -> Iterable[str]:
 
 
 def _refresh(document: Document, targets: _Targets) -> tuple[float, str] | None:
-    """The first refresh of the page counts, as in browsers, if it leads anywhere."""
+    """Return the page's first refresh, as browsers do, if its target is valid."""
     for attributes in document.metas:
         if (attributes.get("http-equiv") or "").lower() == "refresh":
             found = meta_refresh(attributes.get("content") or "")

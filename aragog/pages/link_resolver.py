@@ -1,4 +1,4 @@
-"""The references of one page, made absolute and normalized, each spelling once."""
+"""Resolve the references of one page to absolute, normalized URLs, each spelling once."""
 
 from __future__ import annotations
 
@@ -20,14 +20,18 @@ _PLAIN = re.compile(
     r"(https?://[a-z0-9.-]+(?::[0-9]+)?)?"
     r"(/(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*+/)*+(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*+)?)"
 )
-"""A whole path that is its own spelling, and perhaps where it is: nothing empty, hidden or escaped,
-no query. Two thirds of what pages refer to."""
+"""
+A complete path that normalization would not change, perhaps with its scheme and host: without empty
+segments, segments that start with a dot, escapes or a query. Two thirds of all references match.
+"""
 
 
 class LinkResolver:
     """
-    Resolves what a page refers to. `base` is the `href` of its base element, which counts only
-    when it is itself an http(s) URL, resolved against the page's own.
+    Resolves the references of one page.
+
+    `base` is the `href` of its base element. It is used only if it resolves against the page's own
+    URL to an http(s) URL.
     """
 
     def __init__(self, url: str, base: str | None = None) -> None:
@@ -39,7 +43,7 @@ class LinkResolver:
             self._known, self._fronts = {}, {}
 
     def resolve(self, href: str) -> str | None:
-        """`href` absolute and normalized; None when it is no http(s) URL or too long."""
+        """Return `href` absolute and normalized, or None if it is too long or not http(s)."""
         if href in self._known:
             return self._known[href]
         self._known[href] = found = self._resolve(href)
@@ -47,8 +51,10 @@ class LinkResolver:
 
     def _resolve(self, href: str) -> str | None:
         """
-        Plain ones behind the same front, such as the page's own, differ in their path only: the
-        first is normalized, the others are put together, for a third of the time.
+        Resolve a plain reference from the normalized form of an earlier one with the same prefix.
+
+        Such references differ only in their path. The first is normalized; the others are
+        concatenated, which takes a third of the time.
         """
         plain = _PLAIN.fullmatch(href)
         if plain is None or len(href) > MAX_HREF_CHARS:

@@ -1,4 +1,4 @@
-"""Where a page leads: its anchors as absolute, normalized URLs, each once, in page order."""
+"""Extract a page's anchors as absolute, normalized URLs, each once, in document order."""
 
 from __future__ import annotations
 
@@ -9,30 +9,34 @@ from selectolax.lexbor import LexborNode
 from aragog.pages.document import Document, squeeze
 
 MAX_TEXT_CHARS = 200
-"""An anchor's text is cut here; 99 % of real ones are under 120."""
+"""An anchor's text is truncated to this length; 99 % of real ones are under 120."""
 
 _RELS = ("nofollow", "ugc", "sponsored")
 
 
 class Link(NamedTuple):
-    """One target of a page, with what the page says of it. A page has hundreds: made in 0.2 µs."""
+    """One link target with the attributes of its anchors. Creating one takes 0.2 µs."""
 
     url: str
     """Absolute and normalized."""
     text: str = ""
-    """The first anchor text that is not empty: its text, else its title, label or image's alt."""
+    """
+    The first anchor text that is not empty: its text, else its title, label or the alt text of its
+    image.
+    """
     nofollow: bool = False
-    """This and the next two are True only if every anchor to the URL says so."""
+    """This and the next two are True only if every anchor to the URL has the attribute."""
     ugc: bool = False
     sponsored: bool = False
 
 
 def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
     """
-    The http(s) targets of `<a href>` and `<area href>`, without those into the page itself.
+    Return the http(s) targets of `<a href>` and `<area href>`, except those within the page itself.
 
-    A page's own nofollow (`document.robots`) is left to the caller: links are facts, following them
-    is a decision. Of more than `limit` different targets the first of the page are kept.
+    The caller must apply a page-level nofollow (`document.robots`): this function reports links and
+    does not decide whether to follow them. If there are more than `limit` distinct targets, the
+    first ones in the page are kept.
     """
     found: dict[str, Link] = {}
     resolve = document.resolver.resolve

@@ -1,16 +1,16 @@
 """
-Hostile markup made harmless before the parser sees it.
+Remove hostile markup that would make the parser slow or use too much memory.
 
 The tree builder of the HTML Standard (13.2.6) walks its stack of open elements for most tags, and
-opens formatting elements anew that were not closed. Measured with lexbor: 100,000 nested `<div>`
-take 13 s, 100,000 attributes 16 s, and 29 KB of unclosed `<b id=…>` before paragraphs become
-1.4 GB. Pages in which none of that can grow pass untouched, after counting in C:
+reopens formatting elements that were not closed. Measured with lexbor: 100,000 nested `<div>` take
+13 s, 100,000 attributes 16 s, and 29 KB of unclosed `<b id=…>` before paragraphs become 1.4 GB.
+Pages with low counts of the following, which are counted in C, pass unchanged:
 
-- tags, because 30,000 of them nest at most so deep, and are parsed within 1.5 s;
-- formatting elements that are not closed at once: each tag may open all of them anew.
+- tags, because 30,000 of them nest at most that deep and are parsed within 1.5 s;
+- formatting elements that are not closed at once, because each tag may reopen all of them.
 
-Of the others, formatting tags are left out that do not close at once, and `depth` cuts what nests
-too deep, as browsers do (Chrome stops at 512).
+On the other pages, formatting tags that do not close at once are removed, and `depth` removes what
+nests too deep, as browsers do (Chrome stops at 512).
 """
 
 from __future__ import annotations
@@ -24,42 +24,49 @@ __all__ = ["MAX_DEPTH", "tame"]
 
 MAX_TAGS = 250_000
 MAX_TAG_BYTES = 65_536
-"""A longer tag is looked at: it may hold one long value, but not too many attributes."""
+"""Longer tags are inspected: a tag may contain one long value, but not too many attributes."""
 MAX_ATTRIBUTES = 2_000
 MAX_BODY_BYTES = 16_777_216
 
 _MANY_TAGS = 30_000
-"""Under it any nesting is parsed within 1.5 s; 99 % of real pages have fewer."""
+"""Below this number any nesting is parsed within 1.5 s; 99 % of real pages have fewer."""
 _MAX_REOPENED = 1_000_000
-"""Open formatting elements times tags: how many elements may come of them."""
+"""Open formatting elements times tags: how many elements the tree builder may create."""
 _LONG_BODY_BYTES = 262_144
-"""In a shorter body, or one whose values hide no `>`, only a stretch without any `>` is looked for;
-what hides attributes from that look costs bytes too, and so at most 1.3 s of parsing."""
+"""
+Minimum size of a body whose quoted values are inspected if they contain `>`. Smaller bodies are
+searched only for a stretch without any `>`: hiding attributes from that search costs bytes too, and
+so at most 1.3 s of parsing.
+"""
 
 _NAMES = b"|".join(FORMATTING)
 _FORMATTING_TAG = re.compile(rb"<(?=[bBcCeEfFiIsStTuU])(?i:" + _NAMES + rb")[\s>/]")
 _ATTRIBUTES = rb"(?:[\s/](?:[^<>\"'=]++|=\s*+(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\s<>\"'=]++))*+)?"
-"""Only where regex and tokenizer must agree on the tag's end: quotes behind `=`, no `<` or `>`."""
+"""
+Matches attributes only where regex and tokenizer must agree on the end of the tag: quotes after
+`=`, no `<` or `>`.
+"""
 _CLOSED = (
     rb"<(" + _NAMES + rb")" + _ATTRIBUTES + rb">"
     rb"(?:[^<]++|</?(?:span|a|sub|sup|kbd|var|samp|abbr|cite|q|br|wbr|img)" + _ATTRIBUTES + rb">)*+"
     rb"</\1\s*+>"
 )
-"""A formatting element with text and phrases in it: the tree builder never opens it again."""
+"""A formatting element that contains only text and phrases: the tree builder never reopens it."""
 _CLOSED_AT_ONCE = re.compile(_CLOSED)
 _CLOSED_IN_CAPITALS = re.compile(_CLOSED, re.IGNORECASE)
 _ANY_FORMATTING = re.compile(
     _CLOSED + rb"|</?(?:" + _NAMES + rb")(?=[\s>/])[^<>]{0,1000}>?", re.IGNORECASE
 )
 _HIDDEN_END = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
-"""A quoted value with a `>` in it, which may hide how long its tag is."""
+"""A quoted value that contains `>`, which may hide the length of its tag."""
 
 
 def tame(body: bytes, problems: list[str]) -> bytes:
     """
-    `body` (UTF-8) as it may be parsed; why something was left out is added to `problems`.
+    Return `body` (UTF-8) in a form that is safe to parse; add the reason for each removal to
+    `problems`.
 
-    Costs a tenth of the parse on ordinary pages; bounded by the length of the body on all.
+    Costs a tenth of the parse on ordinary pages; the time is bounded by the length of the body.
     """
     if len(body) > MAX_BODY_BYTES:
         problems.append(f"longer than {MAX_BODY_BYTES} bytes: the rest unread")
@@ -85,7 +92,7 @@ def _may_reopen(body: bytes, tags: int) -> bool:
 
 
 def _without_open_formatting(body: bytes, problems: list[str]) -> bytes:
-    """A blank for each formatting tag that is not closed at once; nothing joins across it."""
+    """Replace each formatting tag that is not closed at once with a space."""
     problems.append("formatting tags left out: too many stay open")
     return _ANY_FORMATTING.sub(lambda m: m[0] if m[1] else b" ", body)
 
@@ -107,7 +114,7 @@ _VALUE = re.compile(QUOTED)
 
 
 def _has_long_stretch(body: bytes) -> bool:
-    """True when some 65,536 bytes in a row hold no `>`: a tag, or a script or text."""
+    """Return True if some 65,536 consecutive bytes contain no `>`: a tag, a script or text."""
     at = 0
     while at + MAX_TAG_BYTES < len(body):
         at = body.rfind(b">", at, at + MAX_TAG_BYTES) + 1

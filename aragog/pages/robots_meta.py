@@ -1,9 +1,9 @@
 """
-What a page asks of robots about itself: the robots meta element and X-Robots-Tag, read alike.
+Parse a page's robots directives from its meta elements and X-Robots-Tag headers.
 
-Directives add up: whichever source is the strictest wins, as Google's description of both says
-(developers.google.com/search/docs/crawling-indexing/robots-meta-tag, 2025). Directives for another
-agent by name are not ours; those for `*` and for no agent are.
+Directives from both sources combine and the strictest wins, as Google's description of both says
+(developers.google.com/search/docs/crawling-indexing/robots-meta-tag, 2025). Directives that name
+another agent are ignored; those for `*` and those that name no agent apply.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _AGENTS_FOR_ALL = {"", "*", "robots"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRobots:
-    """Which uses a page forbids; everything is allowed that is not True here."""
+    """The uses that a page forbids; everything that is not True here is allowed."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -38,7 +38,7 @@ class PageRobots:
     notranslate: bool = False
     indexifembedded: bool = False
     max_snippet: int | None = None
-    """Characters of text that may be shown; -1 means any number, None that nothing was said."""
+    """Characters of text that may be shown; -1 means any number, None means not specified."""
     max_image_preview: str | None = None
     """none, standard or large."""
     max_video_preview: int | None = None
@@ -46,18 +46,18 @@ class PageRobots:
     unavailable_after: str | None = None
     """A date as found; the page asks not to be shown after it."""
     sources: tuple[str, ...] = ()
-    """Which of `meta` and `x-robots-tag` said something."""
+    """The sources with directives: `meta`, `x-robots-tag` or both."""
 
 
 def from_meta(metas: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
-    """What meta elements say, given as (name, content); `agent` is our product token."""
+    """Parse meta elements given as (name, content); `agent` is the crawler's product token."""
     names = _AGENTS_FOR_ALL | {agent.lower()}
     said = [content for name, content in metas if name and name.strip().lower() in names]
     return reduce(stricter, (_read(content, "meta") for content in said), PageRobots())
 
 
 def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
-    """What X-Robots-Tag headers say: `noindex`, or `googlebot: noindex` for one agent."""
+    """Parse X-Robots-Tag headers: `noindex`, or `googlebot: noindex` for one agent."""
     names = _AGENTS_FOR_ALL | {agent.lower()}
     found = PageRobots()
     for name, value in headers:
@@ -69,7 +69,7 @@ def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobot
 
 
 def stricter(one: PageRobots, other: PageRobots) -> PageRobots:
-    """Both at once: what either forbids is forbidden, and the smaller limit holds."""
+    """Combine both: a use that either forbids is forbidden, and the smaller limit applies."""
     return PageRobots(
         noindex=one.noindex or other.noindex,
         nofollow=one.nofollow or other.nofollow,
@@ -88,10 +88,10 @@ def stricter(one: PageRobots, other: PageRobots) -> PageRobots:
 
 def _by_agent(value: str) -> list[tuple[str, str]]:
     """
-    A header's value cut into (agent, directives).
+    Split a header's value into (agent, directives) pairs.
 
-    A colon also belongs to `max-snippet: 5` and to the time in `unavailable_after`, so only a word
-    that is no directive names an agent, and it does so for what follows it.
+    A colon is also part of `max-snippet: 5` and of the time in `unavailable_after`. So only a word
+    that is not a directive names an agent, for the directives that follow it.
     """
     parts: list[tuple[str, str]] = []
     whom = ""
@@ -152,7 +152,7 @@ def _smaller_preview(one: str | None, other: str | None) -> str | None:
 
 
 def _smaller(one: int | None, other: int | None) -> int | None:
-    """-1 is no limit."""
+    """Return the smaller limit; -1 means no limit."""
     if one is None or other is None:
         return other if one is None else one
     return max(one, other) if min(one, other) < 0 else min(one, other)

@@ -1,9 +1,9 @@
 """
-Sitemaps to URLs: urlset, index, plain text, RSS and Atom, gzipped or not. Pure.
+Parse sitemaps: urlset, index, plain text, RSS and Atom, with or without gzip. No I/O.
 
-The protocol is that of sitemaps.org (50,000 URLs and 50 MB a file). TransportError files are the
-rule: what can be read of one is given, and `complete` is False. No entity but the five of XML is
-known here, so nothing expands.
+The protocol is that of sitemaps.org (50,000 URLs and 50 MB per file). Broken files are common: the
+parser returns what it can read and sets `complete` to False. Only the five entities of XML are
+recognized, so entities cannot expand.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from aragog.urls import normalize
 
 MAX_URLS = 50_000
 MAX_BYTES = 52_428_800
-"""After decompression."""
+"""Maximum size after decompression."""
 
 CHANGE_FREQUENCIES = frozenset(
     {"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"}
 )
 
 MAX_ENTRIES = 100_000
-"""With repeated and invalid ones, before the rest is not read."""
+"""Maximum number of entries that are read, including repeated and invalid ones."""
 MAX_ELEMENTS = 2_000_000
-"""Fifty thousand URLs with twenty translations each are half of that."""
+"""Fifty thousand URLs with twenty translations each have half as many."""
 
 MAX_DEPTH = 100
 
@@ -41,14 +41,14 @@ _PIECE_BYTES = 65_536
 _PACKED_BYTES = 16_384
 # sitemaps.org: a URL has less than 2,048 characters; escapes make it longer.
 _LINE_BYTES = 8192
-# A tag or text longer than this is none of a sitemap; the parser would keep it whole in memory.
+# No tag or text of a sitemap is longer than this; the parser would keep it whole in memory.
 _TAG_BYTES = 262_144
 _MOST_CHILDREN = 50
 _REFERENCE_BYTES = 12
 _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
 
-# The commonest fault of sitemaps: a bare ampersand. Making all that are no reference of XML's own
-# literal also leaves no entity that could expand. CDATA is passed over.
+# A bare ampersand is the most common error in sitemaps. Escaping each one that does not start a
+# predefined XML reference also leaves no entity that could expand. CDATA is not changed.
 _AMPERSAND = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9A-Fa-f]{1,6});)")
 
 _W3C_DATE = re.compile(
@@ -60,12 +60,15 @@ _W3C_DATE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SitemapUrl:
-    """One entry."""
+    """One entry of a sitemap."""
 
     url: str
     """Normalized."""
     lastmod_ms: int | None = None
-    """Since the epoch; a date without time means its first moment, in UTC. None: not said."""
+    """
+    Milliseconds since the epoch; a date without a time means its first moment in UTC. None if not
+    given.
+    """
     changefreq: str | None = None
     """One of `CHANGE_FREQUENCIES`."""
     priority: float | None = None
@@ -74,24 +77,24 @@ class SitemapUrl:
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """What one file says."""
+    """The contents of one sitemap file."""
 
     urls: tuple[SitemapUrl, ...] = ()
     """Pages, each once, in the file's order."""
     children: tuple[SitemapUrl, ...] = ()
-    """Further sitemaps, where this is an index."""
+    """The URLs of further sitemaps, if this file is an index."""
     invalid: int = 0
-    """Entries without a usable URL."""
+    """Number of entries without a usable URL."""
     complete: bool = True
-    """False when the file was cut, is broken, or is longer than the protocol allows."""
+    """False if the file was cut off, is broken, or is longer than the protocol allows."""
 
 
 def parse(body: bytes, url: str) -> Sitemap:
     """
-    The sitemap in `body`, which was fetched from `url`.
+    Parse the sitemap in `body`, which was fetched from `url`.
 
-    About 20 µs an entry. The file is unpacked and read in pieces: memory grows with its entries,
-    never with what it unpacks to.
+    Takes about 20 µs per entry. The file is decompressed and read in chunks, so memory grows with
+    the number of entries and not with the decompressed size.
     """
     unpacked, found = _Unpacked(body), _Found(url)
     pieces = iter(unpacked)
@@ -108,7 +111,7 @@ def parse(body: bytes, url: str) -> Sitemap:
 
 
 class _Found:
-    """Entries so far; the first one of a URL counts."""
+    """The entries found so far; the first entry for a URL is kept."""
 
     def __init__(self, base: str) -> None:
         self._base = base
@@ -136,7 +139,7 @@ class _Found:
 
 
 class _Unpacked:
-    """A body without gzip (any number of members), in pieces; `complete` when that was all."""
+    """A body without gzip (any number of members), in chunks; `complete` if that was all."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -177,7 +180,7 @@ def _slices(data: bytes) -> Iterator[bytes]:
 
 
 def _read_lines(pieces: Iterable[bytes], found: _Found) -> bool:
-    """A text file, one URL a line; a line that no URL could fill counts as an invalid one."""
+    """Read a text file with one URL per line; a line too long for a URL counts as invalid."""
     rest, mark = b"", b"\xef\xbb\xbf"
     for piece in pieces:
         text, mark = rest + piece.removeprefix(mark).replace(b"\r", b"\n"), b""
@@ -200,7 +203,10 @@ def _line(line: bytes, found: _Found) -> None:
 
 
 def _read_xml(pieces: Iterable[bytes], found: _Found) -> bool:
-    """False when it ends before its root does, is no XML, or holds more than any sitemap."""
+    """
+    Return False if the file ends before its root element, is not XML, or exceeds the limits of a
+    sitemap.
+    """
     entries = _Entries(found)
     parser = etree.XMLParser(
         target=entries, recover=True, resolve_entities=False, no_network=True, load_dtd=False
@@ -215,7 +221,7 @@ def _read_xml(pieces: Iterable[bytes], found: _Found) -> bool:
             parser.feed(piece)
             if found.full or entries.count > MAX_ELEMENTS or entries.depth > MAX_DEPTH:
                 return False
-        # What is still open at the end was cut in the middle, perhaps inside a URL: not read.
+        # An entry that is still open at the end was cut off, perhaps inside a URL: ignore it.
         parser.close()
     except etree.XMLSyntaxError:
         return False
@@ -223,7 +229,7 @@ def _read_xml(pieces: Iterable[bytes], found: _Found) -> bool:
 
 
 def _literal_ampersands(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces with bare ampersands escaped; none is cut inside a reference or a CDATA mark."""
+    """Yield the chunks with bare ampersands escaped; references and CDATA marks stay whole."""
     rest, in_cdata, wide = b"", False, None
     for piece in pieces:
         if wide is None:
@@ -237,7 +243,7 @@ def _literal_ampersands(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _escaped(data: bytes, *, in_cdata: bool) -> tuple[bytes, bytes, bool]:
-    """What can be given on of `data`, what must wait for more, and whether that is in CDATA."""
+    """Return the part of `data` to pass on, the rest, and whether the rest is in CDATA."""
     done, at = [], 0
     while True:
         mark = b"]]>" if in_cdata else b"<![CDATA["
@@ -255,13 +261,13 @@ def _escaped(data: bytes, *, in_cdata: bool) -> tuple[bytes, bytes, bool]:
 
 
 def _before_reference(data: bytes) -> int:
-    """Where a reference or a mark may have begun that `data` does not hold whole."""
+    """Return the start of a reference or mark that may be incomplete at the end of `data`."""
     last = max(data.rfind(b"&", -_REFERENCE_BYTES), data.rfind(b"<", -_REFERENCE_BYTES))
     return last if last >= 0 else len(data)
 
 
 class _Entries:
-    """A target of lxml's parser: collects the entries and builds no tree."""
+    """A target for lxml's parser that collects the entries and builds no tree."""
 
     def __init__(self, found: _Found) -> None:
         self._found = found
@@ -272,9 +278,9 @@ class _Entries:
         self._text: list[str] = []
         self._chars = 0
         self.count = 0
-        """Elements so far."""
+        """Number of elements so far."""
         self.depth = 0
-        """Elements that are open."""
+        """Number of open elements."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self.count += 1
@@ -307,7 +313,7 @@ class _Entries:
         self.depth -= 1
 
     def close(self) -> None:
-        """Nothing: the entries are in `found`."""
+        """Do nothing: the entries are in `found`."""
 
 
 def _entry(kind: str, texts: Mapping[str, str], found: _Found) -> None:
@@ -339,7 +345,10 @@ def _priority(text: str | None) -> float | None:
 
 
 def instant_ms(text: str) -> int | None:
-    """A W3C date (`2024`, `2024-05`, `2024-05-01T12:00+02:00`) or a mail's; None for others."""
+    """
+    Parse a W3C date (`2024`, `2024-05`, `2024-05-01T12:00+02:00`) or an RFC 5322 date; None for
+    others.
+    """
     text = text.strip()[:100]
     try:
         if found := _W3C_DATE.match(text):

@@ -1,1 +1,1 @@
-"""Character encodings of pages: labels and where a page declares one. Pure."""
+"""Detect and decode the character encodings of pages. No I/O."""

@@ -1,9 +1,9 @@
 """
-Charset labels and what they name: the table of the WHATWG Encoding Standard, section 4.2.
+Map charset labels to encoding names with the table of the WHATWG Encoding Standard, section 4.2.
 
-A label is what a page or server writes (`latin1`, `x-sjis`); a name is the standard's own, in lower
-case (`windows-1252`, `shift_jis`). Python's codecs are narrower than the standard's in places, so a
-name is decoded by the widest codec that agrees with it.
+A label is what a page or server writes (`latin1`, `x-sjis`). A name is the standard's own name in
+lower case (`windows-1252`, `shift_jis`). Some Python codecs cover less than the standard's
+encoding, so each name is decoded with the widest codec that agrees with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib import resources
 _ASCII_WHITESPACE = " \t\n\f\r"
 
 FALLBACK = "windows-1252"
-"""What a page is that declares nothing and looks like nothing (HTML Standard, 13.2.3.2)."""
+"""The encoding of a page that declares none and matches none (HTML Standard, 13.2.3.2)."""
 
 _CODECS = {
     "big5": "big5hkscs",
@@ -42,12 +42,15 @@ _NAMES = _read_table()
 
 
 def name_of(label: str) -> str | None:
-    """The standard's name for `label`, in lower case; None for a label that it does not know."""
+    """Return the standard's name for `label`, in lower case, or None if the label is unknown."""
     return _NAMES.get(label.strip(_ASCII_WHITESPACE).lower())
 
 
 def _keep_byte(error: UnicodeError) -> tuple[str, int]:
-    """One undecodable byte becomes the C1 control of its number, as the standard's tables say."""
+    """
+    Replace one undecodable byte with the C1 control of the same number, as the standard's tables
+    do.
+    """
     if not isinstance(error, UnicodeDecodeError):
         raise error
     byte = error.object[error.start]
@@ -59,10 +62,10 @@ codecs.register_error("aragog.keep_c1", _keep_byte)
 
 def decode(body: bytes, name: str) -> str:
     """
-    `body` as text, whatever it holds: what cannot be decoded becomes U+FFFD.
+    Decode `body` to text; bytes that cannot be decoded become U+FFFD.
 
-    `replacement` stands for encodings that browsers refuse because they can smuggle markup; nothing
-    of such a body is read.
+    `replacement` is the standard's name for encodings that browsers reject because they can smuggle
+    markup. A body in such an encoding is not read at all.
     """
     if name == "replacement":
         return "�" if body else ""

@@ -1,9 +1,9 @@
 """
-What charset a page declares in its first bytes, before anything is decoded or parsed.
+Find the charset that a page declares in its first bytes, before decoding and parsing.
 
-The steps are those of the HTML Standard, 13.2.3.2, "prescan a byte stream to determine its
-encoding", its attribute parser, and "get an XML encoding". They are not a parser: they see a
-`<meta>` inside a script, and are meant to.
+The steps are those of the HTML Standard, 13.2.3.2: "prescan a byte stream to determine its
+encoding", its attribute parser, and "get an XML encoding". They are not a parser: they also find a
+`<meta>` inside a script, as the standard intends.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from aragog.pages.encodings import labels
 
 PRESCAN_BYTES = 1024
-"""How much of a body may declare its charset; the standard's figure."""
+"""Number of bytes in which a body may declare its charset, as the standard defines it."""
 
 _SPACE = b"\t\n\f\r "
 _SPACE_OR_SLASH = b"\t\n\f\r /"
@@ -26,11 +26,11 @@ _HEADER_CHARSET = re.compile(
 
 
 class _EndOfBytes(Exception):
-    """The bytes ran out inside a tag: the scan ends without an answer."""
+    """Raised when the bytes end inside a tag; the scan then finds no encoding."""
 
 
 def from_header(content_type: str | None) -> str | None:
-    """The encoding that a Content-Type header names, None when it names none that is known."""
+    """Return the encoding that a Content-Type header names, or None if it names no known one."""
     if not content_type or "charset" not in content_type.lower():
         return None
     found = _HEADER_CHARSET.search(content_type)
@@ -38,7 +38,7 @@ def from_header(content_type: str | None) -> str | None:
 
 
 def from_bytes(body: bytes) -> str | None:
-    """The encoding that the first 1,024 bytes declare by a meta element or an XML declaration."""
+    """Return the encoding that a meta element or XML declaration names in the first 1,024 bytes."""
     head = body[:PRESCAN_BYTES]
     if head.startswith(b"<\0?\0x\0"):
         return "utf-16le"
@@ -52,7 +52,7 @@ def from_bytes(body: bytes) -> str | None:
 
 
 def from_meta_content(content: str) -> str | None:
-    """The encoding in a `content` such as `text/html; charset=utf-8`."""
+    """Return the encoding in a `content` attribute such as `text/html; charset=utf-8`."""
     for found in _META_CHARSET.finditer(content):
         if not found[1]:
             continue
@@ -65,7 +65,10 @@ def from_meta_content(content: str) -> str | None:
 
 
 def as_declared_inside(name: str | None) -> str | None:
-    """A page that says in ASCII bytes that it is UTF-16 is not: the standard reads UTF-8 then."""
+    """
+    Replace a declared UTF-16 with UTF-8, as the standard does: the declaration itself is ASCII
+    bytes.
+    """
     if name in {"utf-16le", "utf-16be"}:
         return "utf-8"
     return "windows-1252" if name == "x-user-defined" else name
@@ -75,7 +78,7 @@ def _scan(head: bytes) -> str | None:
     at = head.find(b"<")
     while at >= 0:
         if head.startswith(b"<!--", at):
-            # "<!-->" is a whole comment: the dashes that open it may close it.
+            # "<!-->" is a complete comment: its opening dashes may also close it.
             at = _past(head, b"-->", at + 2)
         elif head[at : at + 5].lower() == b"<meta" and head[at + 5 : at + 6] in _SPACE_OR_SLASH:
             found, at = _meta(head, at + 5)
@@ -112,7 +115,7 @@ def _past_tag(head: bytes, at: int) -> int:
 
 
 def _meta(head: bytes, at: int) -> tuple[str | None, int]:
-    """What a meta element declares, from its first attribute on, and the place behind it."""
+    """Return what a meta element declares from its first attribute on, and the next position."""
     seen: set[bytes] = set()
     got_pragma, need_pragma = False, None
     charset: str | None = None
@@ -138,7 +141,7 @@ def _meta(head: bytes, at: int) -> tuple[str | None, int]:
 
 
 def _attribute(head: bytes, at: int) -> tuple[tuple[bytes, bytes] | None, int]:
-    """The next attribute, lower-cased, and the place behind it; None at the tag's end."""
+    """Return the next attribute in lower case (None at the tag's end) and the position after it."""
     at = _skip(head, at, _SPACE_OR_SLASH)
     if head[at] == 0x3E:
         return None, at

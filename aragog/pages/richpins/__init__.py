@@ -1,12 +1,13 @@
 """
-Typed metadata of a page, each value with its provenance. Pure.
+Extract typed metadata of a page, with the provenance of each value. No I/O.
 
     pin = extract(body, url)
     pin.type, pin.title, pin.recipe.total_minutes, pin.provenance["recipe.total_minutes"]
 
-The syntaxes (jsonld, marked, metatags) become nodes and tags (graph, sources); one module a type
-reads them with the value parsers (values, numbers, durations, dates, yields, images); merge decides
-what the page is about. docs/extraction.md tells the rules, docs/fields.md the stored form.
+`syntax` reads structured data and meta elements into one graph of nodes. `types` has one module per
+pin type, which reads the nodes with the parsers in `values`. `heuristics` reads the visible text
+where the markup has no value. `assemble` decides what the page is about. docs/extraction.md
+describes the rules, docs/fields.md the stored format.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ __all__ = [
 
 def extract(html: bytes, url: str, content_type: str | None = None) -> RichPin:
     """
-    The Rich Pin of a page's bytes.
+    Return the Rich Pin of a page's bytes.
 
-    Whatever the page holds, the answer is a pin: broken markup gives less and says so in
-    `problems`. `content_type` is the header as sent; `url` the page's own.
+    The result is always a pin: broken markup yields fewer values and is reported in `problems`.
+    `content_type` is the header as sent; `url` is the URL of the page.
     """
     return extract_from(parse(html, url=url, content_type=content_type))
 
 
 def extract_from(document: Document) -> RichPin:
-    """The Rich Pin of a parsed page, without another parse."""
+    """Return the Rich Pin of a parsed page, without parsing it again."""
     return pin_of(Sources(document))

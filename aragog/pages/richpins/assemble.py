@@ -1,10 +1,10 @@
 """
-What a page is about, and the pin that says so.
+Decide what a page is about and build its Rich Pin.
 
-A page carries many items: the site, its owner, breadcrumbs, related things. The one that the page
-is about is found by its type, by where it stands (at the top or as a main entity), by whether it
-names this page's URL or title, and by how much it says. Items of that type in other syntaxes, and
-repetitions, stand behind it as further sources.
+A page carries many items: the site, its owner, breadcrumbs, related things. The subject of the page
+is chosen by the item's type, its position (at the top level or as a main entity), whether it names
+the page's URL or title, and how many properties it has. Items of the same type in other syntaxes,
+and repetitions, are used as additional sources.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MAX_PROBLEMS = 100
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One type of pin: its schema.org types, its weight beside others, and its reader."""
+    """One pin type: its schema.org types, its weight relative to others, and its reader."""
 
     name: PinType
     types: frozenset[str]
@@ -70,7 +70,7 @@ _WORD = re.compile(r"\w+")
 
 
 def pin_of(sources: Sources) -> RichPin:
-    """The Rich Pin of a page."""
+    """Return the Rich Pin of a page."""
     kind, nodes = _subject(sources)
     typed: dict[str, Any] = {kind.name: kind.read(sources, nodes)} if kind else {}
     kind, nodes, typed = _with_shown_recipe(sources, kind, nodes, typed)
@@ -115,7 +115,7 @@ def pin_of(sources: Sources) -> RichPin:
 
 
 def _articles_around(sources: Sources, nodes: list[Node]) -> list[Node]:
-    """The article that holds the subject, as blogs have it, unless it is the subject."""
+    """Return the article that contains the subject, unless it is the subject itself."""
     if any(node.is_a(article.TYPES) for node in nodes):
         return []
     found = [node for node in sources.graph.of_types(article.TYPES) if node.all("author")]
@@ -126,7 +126,7 @@ def _articles_around(sources: Sources, nodes: list[Node]) -> list[Node]:
 def _with_shown_recipe(
     sources: Sources, kind: _Kind | None, nodes: list[Node], typed: dict[str, Any]
 ) -> tuple[_Kind | None, list[Node], dict[str, Any]]:
-    """What people see of a recipe, where the markup says nothing or not all of it."""
+    """Complete a recipe from the visible text where the markup lacks all or part of it."""
     if kind is not None and kind.name not in {"recipe", "article"}:
         return kind, nodes, typed
     marked = typed.get("recipe")
@@ -141,7 +141,7 @@ def _with_shown_recipe(
 
 
 def _subject(sources: Sources) -> tuple[_Kind | None, list[Node]]:
-    """The kind of the page and the nodes that describe its subject, the most trusted first."""
+    """Return the kind of the page and the nodes that describe its subject, most trusted first."""
     og_type = (sources.metas.first("og:type") or "").strip().lower()
     best: tuple[float, _Kind, list[Node]] | None = None
     for kind in _KINDS:
@@ -189,13 +189,13 @@ def _kind_by_tags(sources: Sources, og_type: str) -> _Kind | None:
 
 
 def _follows_another(sources: Sources, node: Node) -> bool:
-    """True when something else is described first: a trip and then its places, a fair, a course."""
+    """Return True if another item comes first: a trip before its places, a fair, a course."""
     other = special_subject(sources)
     return other is not None and other.where != node.where and not other.is_a(_OF_A_KIND)
 
 
 def _is_of_the_site(sources: Sources, place: Node, og_type: str) -> bool:
-    """True for the business that runs the site, on a page that says it is an article."""
+    """Return True for the business that runs the site, on a page declared as an article."""
     is_article = og_type in {"article", "blog"} or "article:published_time" in sources.metas
     return is_article and not _says_address(place, _addresses_of(sources))
 
@@ -204,7 +204,7 @@ _OF_A_KIND = frozenset(name for kind in _KINDS for name in kind.types)
 
 
 def _standing(node: Node) -> int:
-    """How much the place of an item says that the page is about it."""
+    """Rank how strongly an item's position indicates that it is the page's subject."""
     if node.parent is None:
         return 10 if "mainentityofpage" in node.properties else 0
     if node.role in _MAIN_ROLES and not (node.role == "about" and node.parent.is_a(_OF_A_KIND)):
@@ -217,7 +217,7 @@ def _is_whole_recipe(node: Node) -> bool:
 
 
 def _chosen(sources: Sources, nodes: list[Node]) -> Node | None:
-    """The item of one type that the page is about; None when it lists several alike."""
+    """Return the item of one type that the page is about, or None for a list of similar items."""
     if len(nodes) == 1:
         return nodes[0]
     here = _addresses_of(sources)
@@ -267,8 +267,8 @@ def _words(said: str) -> set[str]:
 
 def _behind(chosen: Node, nodes: list[Node]) -> list[Node]:
     """
-    `chosen` and the items that say the same again, the most trusted first; then those of other
-    syntaxes that are the only ones of their type there, whatever they are called.
+    Return `chosen` and its repetitions, most trusted first, then the sole items of their type in
+    other syntaxes, whatever their names.
     """
     name = _words(text(chosen.first("name", "headline")) or "")
     same, alone = [chosen], []

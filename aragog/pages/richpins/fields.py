@@ -1,4 +1,8 @@
-"""A Rich Pin as stored fields: names by type, values as JSON. The format is in docs/fields.md."""
+"""
+Convert a Rich Pin to stored fields, named by type, with JSON values.
+
+docs/fields.md describes the format.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from aragog.pages.richpins.values.dates import PartialDate
 from aragog.pages.richpins.values.yields import Yield
 
 FIELDS_VERSION = 1
-"""Of the format; grows when a field changes its name or shape."""
+"""Version of the format; incremented when a field changes its name or shape."""
 
 _PAGE_FIELDS = (
     "title", "description", "canonical_url", "site_name", "language", "authors", "image", "images",
@@ -26,10 +30,10 @@ _PAGE_FIELDS = (
 
 def to_fields(pin: RichPin) -> tuple[dict[str, bytes], dict[str, str]]:
     """
-    The fields of a pin by name (`page.title`, `product.price`), and where each came from.
+    Return the fields of a pin by name (`page.title`, `product.price`), and the source of each.
 
-    A field without a value is left out. Values are JSON in UTF-8 with sorted keys, so equal values
-    are equal bytes; decimals are strings, moments ISO 8601.
+    Fields without a value are omitted. Values are JSON in UTF-8 with sorted keys, so equal values
+    have equal bytes. Decimals are strings; dates and times are ISO 8601.
     """
     fields = {"page.type": orjson.dumps(pin.type), "page.types": _json(pin.types)}
     for name in _PAGE_FIELDS:
@@ -54,7 +58,7 @@ def _json(value: Any) -> bytes:
 
 
 def plain(value: Any) -> Any:
-    """A typed value as JSON knows it."""
+    """Convert a typed value to types that JSON supports."""
     if isinstance(value, Decimal):
         return f"{value:f}"
     if isinstance(value, date | PartialDate):

@@ -1,4 +1,4 @@
-"""The Rich Pin: what one page is about, typed."""
+"""Data model of the Rich Pin: what one page is about, as typed fields."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aragog.pages.richpins.values.dates import AnyDate, Moment
 from aragog.pages.richpins.values.images import Image
 
 EXTRACTOR_VERSION = 3
-"""Grows when the same page may give other fields; stored pages are then extracted again."""
+"""Incremented when the same page may yield other fields; stored pages are then extracted again."""
 
 PinType = Literal[
     "recipe", "product", "movie", "app", "book", "article", "place", "video", "page"
@@ -29,10 +29,11 @@ PinType = Literal[
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RichPin:
     """
-    Typed metadata of one page. What the page does not tell is None or empty, never guessed.
+    Typed metadata of one page. Values that the page does not state are None or empty, never
+    guessed.
 
-    The facts that all pages have stand here; those of its type in the attribute of that name, and
-    the other such attributes are None.
+    Facts common to all pages are attributes of this class. Facts of the page's type are in the
+    attribute named after that type; the attributes of all other types are None.
     """
 
     type: PinType
@@ -51,15 +52,15 @@ class RichPin:
     image: Image | None = None
     """The best of `images`."""
     images: tuple[Image, ...] = ()
-    """All that were offered, the most trusted first."""
+    """All images that the page offers, most trusted first."""
     published_at: AnyDate | None = None
     modified_at: Moment | None = None
     keywords: tuple[str, ...] = ()
     icon_url: str | None = None
     oembed_url: str | None = None
-    """Where the page's oEmbed answer can be fetched."""
+    """The URL of the page's oEmbed response."""
     app_links: Mapping[str, str] = field(default_factory=dict)
-    """Store pages of the site's app by `ios` and `android`."""
+    """Store pages of the site's app, with the keys `ios` and `android`."""
     recipe: Recipe | None = None
     product: Product | None = None
     movie: Movie | None = None
@@ -73,10 +74,10 @@ class RichPin:
     conflicts: tuple[Conflict, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     problems: tuple[str, ...] = ()
-    """What of the page could not be read at all."""
+    """Descriptions of the parts of the page that could not be read."""
     extractor_version: int = EXTRACTOR_VERSION
 
     @property
     def author(self) -> str | None:
-        """All authors in one text."""
+        """Return all authors in one text."""
         return ", ".join(self.authors) or None

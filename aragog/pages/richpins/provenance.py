@@ -1,4 +1,4 @@
-"""Where each value came from, what spoke against it, and what was dropped and why."""
+"""Record the source of each value, the values that conflict with it, and those dropped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 MAX_CONFLICTS = 3
-"""Kept for one field."""
+"""Maximum number kept for one field."""
 MAX_DROPPED = 100
 _SHOWN_CHARS = 80
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Candidate(NamedTuple):
-    """A value as found, and where."""
+    """A value as found, and its source."""
 
     value: Any
     syntax: str
@@ -26,7 +26,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a field's value was found."""
+    """The source of a field's value."""
 
     syntax: str
     position: str
@@ -34,7 +34,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Another valid value of a field, from a source that is trusted less."""
+    """Another valid value of a field, from a less trusted source."""
 
     field: str
     value: Any
@@ -44,7 +44,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A value that is not what its field holds."""
+    """A value that is not valid for its field."""
 
     field: str
     text: str
@@ -54,7 +54,7 @@ class Dropped:
 
 
 class Ledger:
-    """Keeps the books of one extraction."""
+    """Records the provenance, conflicts and dropped values of one extraction."""
 
     def __init__(self) -> None:
         self.provenance: dict[str, Provenance] = {}
@@ -71,11 +71,12 @@ class Ledger:
         expected: str = "a value",
     ) -> T | None:
         """
-        The first candidate that `read` understands; the others that differ become conflicts.
+        Return the first candidate that `read` accepts; other candidates that differ become
+        conflicts.
 
-        `read` answers None for what is not `expected`, and that candidate is dropped. `otherwise`
-        holds candidates that cost more to find than they are worth beside others: they are only
-        asked for when there is nothing else.
+        `read` returns None for a value that is not `expected`, and that candidate is dropped.
+        `otherwise` provides candidates that are expensive to find: they are read only if there are
+        no others.
         """
         chosen = self._first(field, read, candidates, expected)
         return self._first(field, read, otherwise, expected) if chosen is None else chosen
@@ -104,7 +105,7 @@ class Ledger:
         return chosen
 
     def note(self, field: str, candidate: Candidate) -> None:
-        """Say where a value came from that was chosen elsewhere."""
+        """Record the source of a value that was chosen elsewhere."""
         self.provenance[field] = Provenance(candidate.syntax, candidate.where)
 
     def _drop(self, field: str, candidate: Candidate, expected: str) -> None:

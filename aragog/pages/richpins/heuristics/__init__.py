@@ -1,1 +1,1 @@
-"""Visible-text heuristics: what a page shows where its markup says nothing. Pure."""
+"""Find metadata in a page's visible text where its markup has none. No I/O."""

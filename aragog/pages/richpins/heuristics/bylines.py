@@ -1,4 +1,4 @@
-"""Who wrote a page and when, as it shows it."""
+"""Find the authors and the publication date of a page in its visible text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BYLINE = re.compile(
 
 
 def bylines(sources: Sources) -> Iterator[Candidate]:
-    """Names in elements that are called author or byline or lead to one, outside of comments."""
+    """Yield names from elements of class or rel author or byline, except in comments."""
     named = [
         (node, name)
         for node in _after_the_heading(sources)
@@ -41,7 +41,7 @@ def bylines(sources: Sources) -> Iterator[Candidate]:
 
 
 def names_behind_by(sources: Sources) -> Iterator[Candidate]:
-    """Names behind a `by` shortly after the first h1, in whatever elements they stand."""
+    """Yield names after a `by` shortly after the first h1, in any elements."""
     body = sources.document.body
     start = body.find(b"</h1")
     if start < 0:
@@ -64,7 +64,7 @@ _MAX_BYTES_BEHIND_HEADING = 20_000
 
 
 def _name_in(node: LexborNode) -> str | None:
-    """The name that an element holds: alone, on its first line, or on the line behind a `by`."""
+    """Return the name in an element: alone, on its first line, or on the line after a `by`."""
     text = squeeze(node.text(separator=" "))
     if len(text) <= MAX_NAME_CHARS:
         found = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
@@ -88,14 +88,14 @@ def _name_in_lines(node: LexborNode) -> str | None:
 
 
 def _is_in_path(text: str, href: str) -> bool:
-    """True for a name that a link to its author's page spells: `Paul` and `/author/paul/`."""
+    """Return True if a link to the author's page spells the name: `Paul` and `/author/paul/`."""
     words = _SLUG.findall(text.lower())
     last = href.partition("?")[0].rstrip("/").rpartition("/")[2].lower()
     return bool(words) and text[0].isupper() and _SLUG.findall(last) == words
 
 
 def _around(node: LexborNode) -> set[int]:
-    """The two elements around an element, as far as they are lines and not the page."""
+    """Return those of the two elements around an element that hold a line of text."""
     parent = node.parent
     outer = parent.parent if parent is not None else None
     found = (parent, outer)
@@ -107,11 +107,11 @@ _BY = re.compile(r"(?:by|von|por|par|di|door|av):?", re.IGNORECASE)
 _SLUG = re.compile(r"[^\W_]+")
 _MAX_BYLINE_CHARS = 2_000
 _SHORT_NAME = re.compile(r"([\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,6})")
-"""Names of scripts without blanks and capitals."""
+"""Names in scripts without spaces and capitals."""
 
 
 def _after_the_heading(sources: Sources) -> list[LexborNode]:
-    """Elements called author or byline, those behind the first h1 before those above it."""
+    """Return author or byline elements, those after the first h1 before those above it."""
     if not (sources.has_tag_with(b"author") or sources.has_class_with(b"byline")):
         return []
     marked = sources.document.tree.css(f"h1,{_BYLINES}")
@@ -121,7 +121,7 @@ def _after_the_heading(sources: Sources) -> list[LexborNode]:
 
 
 def shown_times(sources: Sources) -> Iterator[Candidate]:
-    """Moments in elements that are made for them or called after them, outside of comments."""
+    """Yield times from elements with a time tag or a class name for times, except in comments."""
     tree = sources.document.tree
     if b"itemprop" in sources.document.body:
         yield from _marked_times(tree)
@@ -143,7 +143,7 @@ def shown_times(sources: Sources) -> Iterator[Candidate]:
 
 
 def days_behind_heading(sources: Sources) -> Iterator[Candidate]:
-    """Days that stand alone in an element shortly behind the first h1."""
+    """Yield dates that are the only text of an element shortly after the first h1."""
     body = sources.document.body
     start = body.find(b"</h1")
     if start < 0:
@@ -164,7 +164,7 @@ _MAX_BYTES_BEFORE_DAY = 3_000
 
 
 def _marked_times(tree: LexborHTMLParser) -> Iterator[Candidate]:
-    """Values of `itemprop=datePublished` that stand in no item."""
+    """Yield values of `itemprop=datePublished` that belong to no item."""
     for node in tree.css('[itemprop~="datePublished"]')[:_MAX_DATES]:
         if _is_in_item(node):
             continue
@@ -183,7 +183,7 @@ def _is_in_item(node: LexborNode) -> bool:
 
 
 def _is_declared(node: LexborNode) -> bool:
-    """True for the value of a property, which has been asked if it was the right one."""
+    """Return True for the value of a property, which the structured data already covers."""
     return bool({"itemprop", "property"} & node.attributes.keys())
 
 
@@ -201,7 +201,7 @@ _BEFORE_DATE = re.compile(
 
 
 def is_in_comments(node: LexborNode) -> bool:
-    """True inside of what others wrote, or of what leads elsewhere."""
+    """Return True inside comments, reviews and related content."""
     at: LexborNode | None = node
     for _ in range(8):
         if at is None or at.tag in {"body", "html"}:

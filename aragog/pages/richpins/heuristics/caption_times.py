@@ -1,8 +1,8 @@
 """
-Times of a recipe as its page shows them: captions and durations side by side, in either order.
+Find the times of a recipe in its visible text: captions next to durations, in either order.
 
-`Prep time: 20 min Cook time: 1 h`, but also `20 min prep 1 h cook`, where each duration belongs to
-the caption behind it.
+Examples are `Prep time: 20 min Cook time: 1 h` and `20 min prep 1 h cook`, where each duration
+belongs to the caption after it.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ _LAST_WORDS = (
     "förberedelse", "tid", "alt", "around", "about", "approx", "approximately", "ca", "circa",
     "até", "to", "etwa", "ongeveer", "cirka", "tiempo", "tempo",
 )  # fmt: skip
-"""A caption, or what may stand between it and its duration, ends in one of these."""
+"""A caption, or the text between it and its duration, ends in one of these."""
 _LAST_LETTERS = re.compile(r"[^\W\d_][\s:=\-–|·•.]{0,8}$")
 _BESIDE = re.compile(_GAP + _ABOUT, re.IGNORECASE)
 _BARE = re.compile(rf"T(?:ime|id|ijd|empo|iempo|emps|otaal)\b{_GAP}{_ABOUT}{_DURATION}")
 _IN_A_STEP = re.compile(r"(?:cook|takes)\s+\d", re.IGNORECASE)
-"""`Cook 5 minutes` alone tells what to do, not how long all of it takes."""
+"""`Cook 5 minutes` alone is an instruction, not the total time."""
 _MAX_RUN = 12
 _MAX_NUMBERS = 5_000
 _MAX_TOKENS = 300
@@ -70,7 +70,7 @@ _LEAST_RUN = 3
 @dataclass(frozen=True, slots=True)
 class _Token:
     name: str
-    """A field, or `lasts` for a duration."""
+    """A field name, or `lasts` for a duration."""
     start: int
     end: int
     minutes: int | None
@@ -78,10 +78,10 @@ class _Token:
 
 def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
     """
-    Minutes by `prep_minutes`, `cook_minutes` and `total_minutes`, with their words.
+    Return minutes and their source text by `prep_minutes`, `cook_minutes` and `total_minutes`.
 
-    Where no caption is known, the total is what stands beside a mere `Time`, else a duration at
-    `behind`: the end of the words for servings (`4 servings - 30 min`).
+    If no known caption is found, the total is the duration next to a bare `Time`, else a duration
+    at `behind`: the end of the words for servings (`4 servings - 30 min`).
     """
     found: dict[str, tuple[int, str]] = {}
     for run in _runs(shown):
@@ -100,7 +100,7 @@ def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
 
 
 def _bare(shown: str) -> Iterator[re.Match[str]]:
-    """A mere `Time`, in capitals; the pattern begins with its letter, which is fast to look for."""
+    """Find a bare `Time` in capitals; the pattern starts with its letter, so the search is fast."""
     for found in _BARE.finditer(shown):
         if found.start() == 0 or not shown[found.start() - 1].isalnum():
             yield found
@@ -110,7 +110,7 @@ _BEHIND = re.compile(r"[\s—–|·•,-]{1,5}" + _DURATION, re.IGNORECASE)
 
 
 def _runs(shown: str) -> Iterator[list[_Token]]:
-    """Captions and durations with nothing else between them."""
+    """Yield sequences of captions and durations with no other text between them."""
     run: list[_Token] = []
     for token in _tokens(shown):
         beside = _BESIDE.match(shown, run[-1].end) if run else None
@@ -122,7 +122,7 @@ def _runs(shown: str) -> Iterator[list[_Token]]:
 
 
 def _tokens(shown: str) -> list[_Token]:
-    """Durations, of which a text has few, and the captions beside them, which cost more to find."""
+    """Find durations, which are few, then the captions next to them, which cost more."""
     found: dict[int, _Token] = {}
     behind = 0
     for digits in islice(_DIGITS.finditer(shown), _MAX_NUMBERS):
@@ -147,7 +147,7 @@ def _tokens(shown: str) -> list[_Token]:
 
 
 def _caption_in(window: str) -> re.Match[str] | None:
-    """The caption at the end of `window`."""
+    """Return the caption at the end of `window`."""
     letters = _LAST_LETTERS.search(window)
     if letters is None or not window[: letters.start() + 1].lower().endswith(_LAST_WORDS):
         return None
@@ -158,7 +158,7 @@ _Pair = tuple[str, int, int, int]
 
 
 def _pairs(run: list[_Token]) -> list[_Pair]:
-    """Each caption with its duration, in the order that gives more; captions first in doubt."""
+    """Pair captions with durations in the order that gives more pairs; captions first if equal."""
     captions_first = list(_paired(run, both_ways=False))
     either_way = list(_paired(run, both_ways=True))
     return either_way if len(either_way) > len(captions_first) else captions_first

@@ -1,9 +1,9 @@
 """
-Times and servings of a recipe as its page shows them: a caption and what stands behind it.
+Find the times and servings of a recipe in its visible text: a caption followed by a value.
 
-Used only for what the markup of a recipe leaves open. `Prep time: 20 min`, `Serves 4`,
-`Zubereitungszeit 1 Std.`, `Pour 6 personnes`; a caption without a duration or number close behind
-it is nothing.
+These are used only for values that the markup of a recipe lacks. Examples are `Prep time: 20 min`,
+`Serves 4`, `Zubereitungszeit 1 Std.` and `Pour 6 personnes`. A caption without a duration or number
+shortly after it is ignored.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FOR_PEOPLE = re.compile(
 
 
 def text_of(document: Document, *, anywhere: bool) -> str:
-    """What the page shows in its main part, as one line; `anywhere` when it has none."""
+    """Return the text of the page's main part, or with `anywhere` of the body, as one line."""
     body = document.tree.body
     if body is None:
         return ""
@@ -47,7 +47,7 @@ def text_of(document: Document, *, anywhere: bool) -> str:
 
 
 def _lasts(shown: str, found: re.Match[str]) -> bool:
-    """True for `servings 10 min`: the number belongs to what comes behind it."""
+    """Return True for `servings 10 min`, where the number belongs to the word after it."""
     return _TIME_UNIT.match(shown, found.end()) is not None
 
 
@@ -55,7 +55,7 @@ _TIME_UNIT = re.compile(r"\s*(?:h|hrs?|hours?|min\w*|std|uur|timer|ore)\b", re.I
 
 
 def called_servings(document: Document) -> tuple[Yield, str] | None:
-    """The yield in an element that is called so, and the words it is in."""
+    """Return the yield in an element whose class names it, and its source text."""
     for node in document.tree.css(_CALLED_SERVINGS)[:_MAX_CALLED]:
         said = node.attributes.get("data-servings") or node.text(separator=" ")
         said = " ".join((said or "").split())
@@ -78,7 +78,7 @@ _FEW = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
 
 
 def servings(shown: str) -> tuple[Yield, str] | None:
-    """The yield, and the words it is in."""
+    """Return the yield and its source text."""
     for pattern in (_SERVES, _FOR_PEOPLE):
         found = next((each for each in pattern.finditer(shown) if not _lasts(shown, each)), None)
         read = read_yield(found[0] if pattern is _FOR_PEOPLE else found[1]) if found else None

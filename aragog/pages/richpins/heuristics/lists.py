@@ -1,8 +1,8 @@
 """
-What follows a heading of a recipe: the entries of lists, tables, rows and paragraphs, by groups.
+Collect the entries after a heading of a recipe from lists, tables, rows and paragraphs, by group.
 
-A walk over siblings and their children that ends where another part of the page begins. Each
-section may look at some hundred elements.
+The module walks siblings and their children until another part of the page begins. Each section may
+examine a few hundred elements.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _STEP_NUMBER = re.compile(
     r"(?:step|schritt|étape|etape|paso|passo|stap|steg|krok|шаг)\s*\d{1,2}\W{0,3}", re.IGNORECASE
 )
 _SWITCH = re.compile(r"(?:\W*\b(?:us|metric|imperial|cups|grams))+\W*", re.IGNORECASE)
-"""Between systems of units; in square brackets stand links to edit a part of the page."""
+"""Separators between systems of units; links to edit a part of the page use square brackets."""
 _BEFORE_MARK = re.compile(r"\s{1,9}([,.;)])")
 
 Groups = list[tuple[str | None, list[str]]]
@@ -45,26 +45,28 @@ Groups = list[tuple[str | None, list[str]]]
 
 @dataclass(slots=True)
 class Section:
-    """Entries under one heading of a recipe."""
+    """The entries under one heading of a recipe."""
 
     kind: str
     """`ingredients` or `steps`."""
     heading: str
     groups: Groups = field(default_factory=list)
     then: Groups = field(default_factory=list)
-    """Steps that follow ingredients without a heading of their own."""
+    """Steps that follow the ingredients without a heading of their own."""
     tag: str = ""
-    """Of the heading's element."""
+    """The tag of the heading's element."""
     seeks_steps: bool = False
-    """The page has no heading for its steps: they are expected behind the ingredients."""
+    """
+    True if the page has no heading for its steps, which are then expected after the ingredients.
+    """
     closed: bool = False
-    """All ingredients were found; only steps are still looked for."""
+    """True if all ingredients were found and only steps are still missing."""
     left: int = 400
-    """How many more elements may be looked at."""
+    """How many more elements may be examined."""
 
     @property
     def least(self) -> int:
-        """Fewer entries are no such part of a recipe."""
+        """The minimum number of entries of a valid section."""
         return 2 if self.kind == "ingredients" else 1
 
     @property
@@ -76,7 +78,7 @@ class Section:
         return [entry for _, entries in self.groups for entry in entries]
 
     def add(self, found: list[str], *, surely: bool = False) -> None:
-        """Entries of one element; `surely` ingredients may be long."""
+        """Add the entries of one element; with `surely`, ingredients may be long."""
         if self.kind == "steps":
             self._extend(self.groups, found, steps=True)
         elif self.then or (self.count > 1 and are_steps(found)):
@@ -92,12 +94,12 @@ class Section:
             into[-1][1].extend(cleaned[:_MAX_ENTRIES])
 
     def begin_group(self, name: str) -> None:
-        """What comes now stands under this heading inside the section."""
+        """Start a group under this heading inside the section."""
         (self.then or self.groups).append((name, []))
 
 
 def _room_for(found: list[str]) -> int:
-    """How many characters that many ingredients may have, which have more room with an amount."""
+    """Return the allowed total length of these ingredients; those with an amount may be longer."""
     return 160 if len(found) == 1 and amounts(found) else 80 * max(len(found), 1)
 
 
@@ -112,9 +114,9 @@ def _cleaned(entry: str, *, steps: bool) -> str | None:
 
 def collect_after(head: LexborNode, section: Section, places: Mapping[int, str]) -> None:
     """
-    What follows a heading, beside it or beside its parents, until another heading.
+    Collect the entries after a heading, next to it or next to its parents, until another heading.
 
-    Where the page has no heading for its steps, those of ingredients are looked for two levels
+    If the page has no heading for its steps, the search after the ingredients extends two levels
     further out.
     """
     at: LexborNode | None = head
@@ -139,7 +141,7 @@ def collect_after(head: LexborNode, section: Section, places: Mapping[int, str])
 
 
 def _take(node: LexborNode, section: Section, places: Mapping[int, str], depth: int = 0) -> bool:
-    """Add what a node holds; False when another part of the page begins with it."""
+    """Add the entries of a node. Return False if another part of the page begins with it."""
     tag = node.tag or ""
     section.left -= 1
     if section.left < 0 or depth > _MAX_DEPTH:
@@ -167,7 +169,7 @@ def _take(node: LexborNode, section: Section, places: Mapping[int, str], depth: 
 
 
 def _take_lists(lists: list[LexborNode], node: LexborNode, section: Section) -> None:
-    """Lists and headings in a block, and the paragraphs between them once there are steps."""
+    """Add lists and headings in a block, and the paragraphs between them once there are steps."""
     for each in lists[:60]:
         if each.tag in _LISTED:
             if not _has_list_above(each, node):
@@ -194,7 +196,7 @@ def _has_list_above(node: LexborNode, top: LexborNode) -> bool:
 def _take_until_head(
     node: LexborNode, section: Section, places: Mapping[int, str], depth: int
 ) -> bool:
-    """A block in which the next part begins: what stands before it belongs to this one."""
+    """Add the entries of a block up to the heading of the next part."""
     if node.mem_id in places:
         same = places[node.mem_id] == section.kind
         return same and not section.count
@@ -225,7 +227,7 @@ def _take_heading(node: LexborNode, section: Section) -> bool:
 
 
 def entries_of(node: LexborNode, kind: str) -> list[str]:
-    """The entries of a list or the rows of a table."""
+    """Return the entries of a list or the rows of a table."""
     if node.tag == "table":
         rows = (squeeze(row.text(separator=" ")) for row in node.css("tr") if row.css("td"))
         return [row for row in rows if row]
@@ -242,7 +244,7 @@ def entries_of(node: LexborNode, kind: str) -> list[str]:
 
 
 def _holds_items(item: LexborNode) -> bool:
-    """True for an item with items in it. Stops at the first, where a query would find them all."""
+    """Return True if an item contains items. Stops at the first one, unlike a query."""
     return any(each.tag == "li" and each.mem_id != item.mem_id for each in item.traverse())
 
 
@@ -251,7 +253,7 @@ def _row(node: LexborNode) -> str:
 
 
 def _without_common_end(found: list[str]) -> list[str]:
-    """Entries without what all of them end in: `add to shopping list`."""
+    """Remove an ending that all entries share: `add to shopping list`."""
     ends = {tuple(entry.lower().split()[-2:]) for entry in found}
     if len(found) < 3 or len(ends) > 1:
         return found
@@ -276,7 +278,7 @@ def _paragraphs(node: LexborNode, kind: str) -> list[str]:
 
 
 def _is_row(node: LexborNode) -> bool:
-    """True for one of several short blocks that look alike and hold no list or line breaks."""
+    """Return True for one of several similar short blocks without lists or line breaks."""
     if (node.tag or "") not in {"div", "li", "p", "tr", "label"} or node.css("br,p p,li li,tr tr"):
         return False
     parent = node.parent

@@ -1,9 +1,9 @@
 """
-The price of a product as its page shows it, where no markup tells it.
+Find the price of a product in the visible text of a page whose markup has none.
 
-The first price behind the heading, in an element that is called price, on a page that has a cart to
-put things into. A price inside a link or in one of several blocks that look alike is that of
-another product. Costs two searches in the bytes on pages that sell nothing.
+The price is the first one after the heading, in an element with price in its class name, on a page
+with a shopping cart. A price inside a link or in one of several similar blocks belongs to another
+product. On pages that sell nothing this costs two searches in the bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CARTS = tuple(
         "grozs", "grozā", "krepšel", "ostukorv", "καλάθι", "giỏ hàng", "ตะกร้า", "加入购物袋",
     )
 )  # fmt: skip
-"""What pages call the way to buy, in words or in the names of their parts."""
+"""The words and class names that pages use for buying."""
 _NOT_ASKED = re.compile(
     r"old|was|regular|strik|list-price|rrp|msrp|original|before|previous|unit|tax"
 )
@@ -57,9 +57,9 @@ def shown_price(
     sources: Sources, country: str | None, *, is_product: bool
 ) -> tuple[Decimal, str, Candidate] | None:
     """
-    The amount, its currency and where it stands; None when the page shows no such price.
+    Return the amount, its currency and its position, or None if the page shows no such price.
 
-    With `is_product` the markup says that the page sells something; no cart is needed then.
+    With `is_product` the markup declares that the page sells something, so no cart is required.
     """
     if not sources.has_class_with(*_PRICE_BYTES) and not sources.has_tag_with(b"price"):
         return None
@@ -72,7 +72,7 @@ def shown_price(
         if not 0 < len(text) <= _MAX_CHARS or _is_of_another(node, holders):
             continue
         if money.count(text) > 1 and not _RANGE.search(text):
-            continue  # a former one beside it: their own elements follow
+            continue  # a former price is next to it: each has its own element
         currency = money.currency_of(text, country)
         amount = money.amount_of(text, currency) if currency else None
         if currency and amount is not None and amount > 0:
@@ -81,7 +81,7 @@ def shown_price(
 
 
 def _holders(nodes: list[LexborNode]) -> set[int]:
-    """The elements around those called price."""
+    """Return the elements around those with a price class."""
     found: set[int] = set()
     for node in nodes:
         at = node.parent if node.tag != "h1" else None
@@ -102,7 +102,7 @@ def _behind_the_heading(nodes: list[LexborNode]) -> list[LexborNode]:
 
 
 def _is_of_another(node: LexborNode, holders: set[int]) -> bool:
-    """True for a former price, one in a link, and one of several blocks alike with prices."""
+    """Return True for a former price, one in a link, and one of several similar blocks."""
     attributes = node.attributes
     named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
     if _NOT_ASKED.search(named):

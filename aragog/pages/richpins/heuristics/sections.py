@@ -1,6 +1,8 @@
 """
-The parts of a recipe as a page shows them: lists under headings that say what they are, lists of
-amounts, or lists inside elements whose class names say it.
+Find the parts of a recipe in a page's visible lists.
+
+These are lists under known headings, lists of amounts, and lists inside elements whose class names
+identify them.
 """
 
 from __future__ import annotations
@@ -34,13 +36,13 @@ from aragog.pages.richpins.values.text import lines_of
 
 _MAX_HEADINGS = 4_000
 _MAX_SECTIONS = 20
-"""Of one kind that are looked into."""
+"""Maximum number of elements of one kind that are examined."""
 _MAX_LISTS = 300
 _MAX_PARAGRAPH_CHARS = 4_000
 
 
 def best_sections(sources: Sources) -> dict[str, Section]:
-    """The section with the most entries for each part of a recipe, under a heading if any is."""
+    """Return the longest section for each part of a recipe, preferably one with a heading."""
     best: dict[str, Section] = {}
     if not is_mentioned(sources.lowered, sources.document.language):
         return best
@@ -77,7 +79,7 @@ _STEP_CHARS = 30
 
 
 def _continues(known: Section, section: Section) -> bool:
-    """True for `Ingredients for the sauce` behind `Ingredients for the filling`."""
+    """Return True for `Ingredients for the sauce` after `Ingredients for the filling`."""
     words, others = known.heading.lower().split(), section.heading.lower().split()
     return (
         len(words) > 1
@@ -90,7 +92,7 @@ def _continues(known: Section, section: Section) -> bool:
 
 
 def _steps_behind(ingredients: Section | None) -> Section | None:
-    """Steps that follow the ingredients without a heading of their own."""
+    """Return steps that follow the ingredients without a heading of their own."""
     if ingredients is None or not ingredients.then:
         return None
     if 5 * amounts(ingredients.entries) < 2 * ingredients.count:
@@ -113,7 +115,7 @@ def _by_headings(heads: list[tuple[LexborNode, str, str]]) -> Iterator[Section]:
 
 
 def _heads(sources: Sources) -> Iterator[tuple[LexborNode, str, str]]:
-    """Elements whose own text is one of the known headings, in the order of the page."""
+    """Yield elements whose own text is a known heading, in document order."""
     for count, node in enumerate(sources.document.tree.css(HEADINGS)):
         if count > _MAX_HEADINGS:
             return
@@ -145,7 +147,7 @@ def _is_known(text: str) -> bool:
 
 
 def _undecorated(text: str) -> str:
-    """A heading without the pictures and numbers before it."""
+    """Return a heading without the pictures and numbers before it."""
     for place, char in enumerate(text):
         if char.isalpha():
             return text[place:]
@@ -153,7 +155,7 @@ def _undecorated(text: str) -> str:
 
 
 def _by_amounts(sources: Sources, heads: list[tuple[LexborNode, str, str]]) -> Section | None:
-    """The longest list of amounts of things, without a heading that says so, and those by it."""
+    """Return the longest list of amounts without a known heading, and the similar lists near it."""
     lists = [
         (node, found)
         for node in sources.document.tree.css("ul,ol,table,p")[:_MAX_LISTS]
@@ -177,9 +179,9 @@ def _by_amounts(sources: Sources, heads: list[tuple[LexborNode, str, str]]) -> S
 
 
 def _listed(node: LexborNode) -> list[str]:
-    """The entries of a list that holds no other, or the lines of a paragraph that has several."""
+    """Return the entries of a list without inner lists, or the lines of a paragraph."""
     if node.tag != "p":
-        inner = node.css("ul,ol,table")  # which finds the list itself too
+        inner = node.css("ul,ol,table")  # which also finds the list itself
         return entries_of(node, "ingredients") if len(inner) < 2 else []
     if node.css_first("br") is None or len(node.text()) > _MAX_PARAGRAPH_CHARS:
         return []
@@ -191,7 +193,7 @@ _BULLETS = re.compile(r"^[•·▢☐*–—✓◦▪■□●○-]+\s*")
 
 
 def _around(node: LexborNode) -> set[int]:
-    """The two elements around a list."""
+    """Return the two elements around a list."""
     parent = node.parent
     outer = parent.parent if parent is not None else None
     return {each.mem_id for each in (parent, outer) if each is not None and each.tag != "body"}
@@ -210,7 +212,7 @@ _CLASS_QUERIES = {
 
 
 def _by_class(sources: Sources, kind: str) -> Section | None:
-    """The element with the most list entries among those named after this part of a recipe."""
+    """Return the element with the most list entries whose class names this part of a recipe."""
     best: Section | None = None
     loose: list[str] = []
     read: dict[int, list[str]] = {}
@@ -226,7 +228,7 @@ def _by_class(sources: Sources, kind: str) -> Section | None:
         if best is None or section.count > best.count:
             best = section
         if lists or any(each.mem_id != node.mem_id for each in node.css(_CLASS_QUERIES[kind])):
-            continue  # the smaller ones in it come by themselves
+            continue  # the smaller ones inside it are examined separately
         text = squeeze(node.text(separator=" "))
         if 2 < len(text) < (200 if kind == "ingredients" else 2_000):
             loose.extend([text] if kind == "ingredients" else lines_of(node))

@@ -1,8 +1,8 @@
 """
-Recipes as pages show them to people, where the markup has no ingredients, no steps or no amounts.
+Extract a recipe from the visible text if the markup lacks ingredients, steps or amounts.
 
-Nothing is taken for a recipe but a list of ingredients together with steps. Costs one search in the
-bytes on pages without a word for ingredients.
+Only a list of ingredients together with steps counts as a recipe. On pages without a word for
+ingredients this costs one search in the bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aragog.pages.richpins.values.instructions import Group, once
 
 
 def recipe_of(sources: Sources) -> Recipe | None:
-    """The recipe that a page's headings, lists and class names show; None when they show none."""
+    """Return the recipe in a page's headings, lists and class names, or None if there is none."""
     shown = _Shown(sources)
     if len(shown.ingredients) < 2 or not shown.instructions:
         return None
@@ -26,7 +26,7 @@ def recipe_of(sources: Sources) -> Recipe | None:
 
 
 def completed(sources: Sources, marked: Recipe) -> Recipe:
-    """A recipe of the markup with what the page shows of what it lacks."""
+    """Complete a recipe from the markup with values from the visible text."""
     bare = _lacks_amounts(marked.ingredients)
     hollow = _are_hollow(marked.instructions)
     lone = len(marked.ingredients) < 2
@@ -44,7 +44,7 @@ def completed(sources: Sources, marked: Recipe) -> Recipe:
 
 
 class _Shown:
-    """The ingredients and steps that a page shows; empty where it shows none."""
+    """The visible ingredients and steps of a page; empty if there are none."""
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
@@ -57,17 +57,17 @@ class _Shown:
         return tuple(entry for group in groups for entry in group.entries)
 
     def has_amounts_of(self, marked: Recipe) -> bool:
-        """True when the shown list is the marked one with amounts."""
+        """Return True if the visible list is the marked-up one with amounts."""
         text = " ".join(self.ingredients).lower()
         found = sum(name.lower() in text for name in marked.ingredients)
         return not _lacks_amounts(self.ingredients) and found * 10 >= 7 * len(marked.ingredients)
 
     def says_more_than(self, steps: tuple[str, ...]) -> bool:
-        """True when the steps shown are twice as long as those marked."""
+        """Return True if the visible steps are twice as long as the marked-up ones."""
         return sum(map(len, self.instructions)) > 2 * sum(map(len, steps))
 
     def into(self, recipe: Recipe, *, ingredients: bool, instructions: bool) -> Recipe:
-        """`recipe` with the parts that are asked for, as far as they are shown."""
+        """Return `recipe` with the requested parts replaced by the visible ones, if any."""
         if ingredients and self.ingredients:
             groups = _groups(self._noted("ingredients", "ingredients"))
             recipe = replace(recipe, ingredients=self.ingredients, ingredient_groups=groups)
@@ -84,13 +84,13 @@ class _Shown:
 
 
 def _lacks_amounts(ingredients: tuple[str, ...]) -> bool:
-    """True for a list of names alone: what is bought, not how much of it."""
+    """Return True for a list of names alone: what to buy without the amounts."""
     with_digits = sum(any(char.isnumeric() for char in entry) for entry in ingredients)
     return len(ingredients) > 2 and with_digits * 5 <= len(ingredients)
 
 
 def _are_hollow(steps: tuple[str, ...]) -> bool:
-    """True for no steps, for a mere heading, and for a text that was cut in its first sentences."""
+    """Return True for no steps, only a heading, or a text that ends in its first sentences."""
     said = steps[0] if len(steps) == 1 else "".join(steps)
     is_cut = len(steps) == 1 and _CUT_CHARS < len(said) < 2 * _CUT_CHARS and said[-1].isalnum()
     return len(said) < _HOLLOW_CHARS or is_cut

@@ -1,1 +1,1 @@
-"""Structured data in every syntax, read into one graph of nodes. Pure."""
+"""Read structured data in every syntax into one graph of nodes. No I/O."""

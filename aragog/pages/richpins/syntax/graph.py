@@ -1,11 +1,11 @@
 """
-Structured data of all syntaxes in one shape: nodes with types and properties.
+Represent structured data of all syntaxes as nodes with types and properties.
 
-JSON-LD, microdata and RDFa all say "an item of this type has these properties". They become `Node`s
-here, with names freed of their vocabulary (`http://www.schema.org/name`, `schema:name` and `Name`
-are all `name`), so that what reads a recipe need not know how it was written. References by id are
-followed on access, across blocks and syntaxes, and may form cycles: whoever walks deeper than one
-property counts its steps.
+JSON-LD, microdata and RDFa all describe items of a type with properties. They become `Node`s here,
+with names stripped of their vocabulary (`http://www.schema.org/name`, `schema:name` and `Name` are
+all `name`), so the code that reads a recipe does not depend on its syntax. References by id are
+resolved on access, across blocks and syntaxes, and may form cycles: code that follows more than one
+property must limit its depth.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAX_NODES = 20_000
-"""Of one page; the largest real page seen in 1,100 had 3,400."""
+"""Maximum for one page; the largest of 1,100 real pages had 3,400."""
 MAX_DEPTH = 32
 MAX_VALUES = 2_000
-"""Of one property."""
+"""Maximum for one property."""
 
 Value = Any
-"""str, int, float, bool or Node, as parsed; the readers of types decide what it means."""
+"""A str, int, float, bool or Node, as parsed; the modules in `types` interpret it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -31,21 +31,24 @@ class Node:
     types: tuple[str, ...]
     syntax: str
     where: str
-    """Its place in the page, such as `json-ld[0].@graph[2]`."""
+    """Its position in the page, such as `json-ld[0].@graph[2]`."""
     graph: Graph
     id: str | None = None
     properties: dict[str, list[Value]] = field(default_factory=dict)
     parent: Node | None = None
-    """The node that it is a value of; None at the top."""
+    """The node that has this node as a value; None at the top level."""
     role: str = ""
-    """The property of `parent` that it is a value of."""
+    """The property of `parent` that has this node as a value."""
 
     def is_a(self, types: frozenset[str]) -> bool:
-        """True when one of its types is among `types` (lower case)."""
+        """Return True if one of the node's types is in `types` (lower case)."""
         return any(name.lower() in types for name in self.types)
 
     def all(self, *names: str) -> list[Value]:
-        """The values of the first of `names` (lower case) that has any; references followed."""
+        """
+        Return the values of the first of `names` (lower case) that has any, with references
+        resolved.
+        """
         for name in names:
             values = self.properties.get(name)
             if values:
@@ -54,19 +57,19 @@ class Node:
         return []
 
     def first(self, *names: str) -> Value | None:
-        """The first value of the first of `names` that has any."""
+        """Return the first value of the first of `names` that has any."""
         values = self.all(*names)
         return values[0] if values else None
 
     def add(self, name: str, value: Value) -> None:
-        """One more value of a property, unless it has too many."""
+        """Add a value to a property, unless it has too many."""
         values = self.properties.setdefault(name, [])
         if len(values) < MAX_VALUES:
             values.append(value)
 
 
 class Graph:
-    """The nodes of one page, by trust and then in page order, and what is wrong with them."""
+    """The nodes of one page, by trust and then in document order, and their problems."""
 
     def __init__(self) -> None:
         self.top: list[Node] = []
@@ -77,7 +80,7 @@ class Graph:
         self._indexed = 0
 
     def full(self) -> bool:
-        """True when no more nodes are taken; said once in `problems`."""
+        """Return True if no more nodes are accepted; this is added to `problems` once."""
         if len(self.nodes) < MAX_NODES:
             return False
         note = f"more than {MAX_NODES} items: the rest unread"
@@ -94,7 +97,7 @@ class Graph:
         parent: Node | None = None,
         role: str = "",
     ) -> Node:
-        """A new node; at the top when it has no parent."""
+        """Create a node, at the top level if it has no parent."""
         made = Node(types, syntax, where, self, parent=parent, role=role)
         self.nodes.append(made)
         if parent is None:
@@ -103,8 +106,10 @@ class Graph:
 
     def name(self, node: Node, identifier: str) -> None:
         """
-        Give `node` an id. A later node of the same id adds what the earlier one lacks: blocks of
-        one page describe the same thing in parts.
+        Assign an id to `node`.
+
+        A later node with the same id adds the properties that the earlier one lacks, because blocks
+        of one page describe the same thing in parts.
         """
         node.id = identifier
         known = self._by_id.get(identifier)
@@ -116,18 +121,18 @@ class Graph:
             known.types = known.types or node.types
 
     def follow(self, node: Node) -> Node:
-        """The node that a bare reference stands for; `node` itself when it says something."""
+        """Return the node that a bare reference points to, else `node` itself."""
         if node.id is None or _says_something(node):
             return node
         return self._by_id.get(node.id, node)
 
     def thing(self, value: Value) -> Value:
-        """The node whose id `value` is, for values that are things; others as they are."""
+        """Return the node whose id is `value`; return any other value unchanged."""
         known = self._by_id.get(value) if isinstance(value, str) else None
         return known if known is not None and _says_something(known) else value
 
     def of_types(self, types: frozenset[str]) -> Iterator[Node]:
-        """All nodes of one of `types` (lower case), at any depth, in order."""
+        """Yield all nodes of one of `types` (lower case), at any depth, in order."""
         if self._indexed != len(self.nodes):
             self._index()
         found = {place for name in types & self._by_type.keys() for place in self._by_type[name]}
@@ -146,7 +151,7 @@ def _says_something(node: Node) -> bool:
 
 
 def local_name(name: str) -> str:
-    """A type or property without its vocabulary: `https://schema.org/Recipe` is `Recipe`."""
+    """Return a type or property without its vocabulary: `https://schema.org/Recipe` is `Recipe`."""
     if ":" in name or "/" in name:
         name = name.rstrip("/#")
         for mark in ("#", "/", ":"):

@@ -1,9 +1,10 @@
 """
-JSON-LD blocks as nodes: as much of JSON-LD as pages use, with the faults they have.
+Read JSON-LD blocks as nodes: the subset of JSON-LD that pages use, including common errors.
 
-`@graph`, arrays, nesting, `@id` references, containers (`@list`, `@set`, `@value`), and contexts
-that are objects (prefixes and renamed terms). Remote contexts are not fetched: names are taken for
-schema.org's. Never raises for what a page holds; faults go to `Graph.problems`.
+The subset is `@graph`, arrays, nesting, `@id` references, containers (`@list`, `@set`, `@value`),
+and contexts that are objects (prefixes and renamed terms). Remote contexts are not fetched: names
+are assumed to be schema.org's. The reader never raises for the contents of a page; it adds problems
+to `Graph.problems`.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class _JsonLdReader:
         self.terms: dict[str, str] = {}
 
     def top(self, value: Any, where: str, depth: int = 0) -> None:
-        """A value outside of any item: an item, or a list or `@graph` of them."""
+        """Read a value outside any item: an item, or a list or `@graph` of items."""
         if isinstance(value, list):
             for number, each in enumerate(value):
                 if self.graph.full():
@@ -68,7 +69,7 @@ class _JsonLdReader:
                 self._node(value, where, None, "", depth)
 
     def _take_context(self, context: Any) -> None:
-        """Terms that a context object renames; prefixes are dropped by `local_name` anyway."""
+        """Record the terms that a context object renames; `local_name` drops prefixes anyway."""
         for part in context if isinstance(context, list) else [context]:
             if isinstance(part, dict):
                 for term, target in list(part.items())[:1_000]:

@@ -1,10 +1,10 @@
 """
-JSON as pages write it. What is valid is read by a fast parser; what is not, by one that forgives.
+Parse JSON as pages write it: valid JSON with a fast parser, the rest with a lenient one.
 
-Forgiven: control characters and line ends inside strings, HTML comments and CDATA marks around it,
-comments of JavaScript, trailing and missing commas, unknown escapes, unescaped quotes inside
-strings, several values one after the other, HTML escapes, and an end that is missing: what was read
-until then is kept.
+The lenient parser accepts control characters and line ends inside strings, HTML comments and CDATA
+marks around the JSON, JavaScript comments, trailing and missing commas, unknown escapes, unescaped
+quotes inside strings, several consecutive values, HTML escapes, and a missing end: it keeps what it
+read before the end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ import orjson
 
 MAX_DEPTH = 64
 MAX_MALFORMED_CHARS = 1_000_000
-"""Of a block that the fast parser refuses; forgiving costs up to 1.5 µs a character."""
+"""
+Maximum size of a block that the fast parser rejects; lenient parsing costs up to 1.5 µs per
+character.
+"""
 
 _WRAPPERS = re.compile(
     r"^\s*(?:<!--|-->|//\s*<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/|<!\[CDATA\[|<script[^>]*>"
@@ -40,15 +43,15 @@ _ENDS_STRING = re.compile(r"\s{0,99}+(?:[,:}\]]|\Z)")
 
 
 class UnreadableJson(ValueError):
-    """Text in which not even the start of a JSON object or array was found."""
+    """Raised for text without the start of a JSON object or array."""
 
 
 def loads(text: str) -> tuple[list[Any], str | None]:
     """
-    The values in `text`, mostly one, and what had to be forgiven (None for valid JSON).
+    Return the values in `text`, usually one, and the errors in it (None for valid JSON).
 
     Raises:
-        Unreadable: there is no object or array in it.
+        UnreadableJson: there is no object or array in it.
     """
     try:
         return [orjson.loads(text)], None
@@ -75,17 +78,17 @@ def _unwrapped(text: str) -> str:
 
 
 def _whole_characters(text: str) -> str:
-    """Escapes of half a character, which no UTF-8 can hold, as U+FFFD; pairs are left alone."""
+    """Replace escaped lone surrogates, which UTF-8 cannot represent, with U+FFFD; keep pairs."""
     return _SURROGATES.sub(lambda m: m[0] if m[1] else r"\ufffd", text) if "\\u" in text else text
 
 
 def _without_end(text: str) -> str:
-    """The marks that end a block stand in its last characters."""
+    """Remove the marks that end a block from its last characters."""
     return text[:-_MAX_END_CHARS] + _WRAPPERS_END.sub("", text[-_MAX_END_CHARS:])
 
 
 class _LenientReader:
-    """A scanner that goes on after a fault, and never deeper than MAX_DEPTH."""
+    """A scanner that continues after an error, and never nests deeper than MAX_DEPTH."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -190,7 +193,7 @@ class _LenientReader:
         return self._odd_string()
 
     def _odd_string(self) -> str:
-        """A string with escapes, or with quotes in it that nobody escaped."""
+        """Read a string with escapes or unescaped quotes."""
         text, at = self.text, self.at + 1
         parts = []
         while True:
@@ -231,7 +234,7 @@ def _next_mark(text: str, at: int) -> int:
 
 
 def _starts_next(text: str, at: int) -> bool:
-    """True when a new pair follows: only the comma is missing."""
+    """Return True if a new pair follows and only the comma is missing."""
     return bool(_MISSING_COMMA.match(text, at))
 
 

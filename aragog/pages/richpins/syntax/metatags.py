@@ -1,6 +1,8 @@
 """
-What meta elements say: Open Graph with its product, article, book and video tags, Twitter cards,
-App Links, Dublin Core and the plain names.
+Read meta elements by name or property.
+
+They include Open Graph with its product, article, book and video tags, Twitter cards, App Links,
+Dublin Core and the plain names.
 """
 
 from __future__ import annotations
@@ -10,10 +12,10 @@ from collections.abc import Iterable
 from aragog.pages.document import Attributes
 
 _DOTTED = ("dc:", "dcterms:", "dcterm:")
-"""Dublin Core is written with a dot or a colon."""
+"""Dublin Core names use a dot or a colon."""
 
 MAX_CONTENTS = 100
-"""Of one name."""
+"""Maximum for one name."""
 
 _SYNTAXES = {
     "og": "opengraph", "product": "opengraph", "article": "opengraph", "book": "opengraph",
@@ -25,7 +27,7 @@ _SYNTAXES = {
 
 
 def syntax_of(name: str) -> str:
-    """The syntax that a meta element's name belongs to: `og:title` is `opengraph`."""
+    """Return the syntax of a meta element's name: `og:title` is `opengraph`."""
     prefix = name.partition(":")[0] if ":" in name else name.partition(".")[0]
     return _SYNTAXES.get(prefix, "meta") if prefix != name else "meta"
 
@@ -49,18 +51,18 @@ class MetaTags:
                         self.order.append((name, content.strip()))
 
     def first(self, *names: str) -> str | None:
-        """The first content of the first of `names` that is there."""
+        """Return the first content of the first of `names` that is present."""
         for name in names:
             if name in self._contents:
                 return self._contents[name][0][0]
         return None
 
     def all(self, *names: str) -> list[str]:
-        """All contents of all `names`, name by name."""
+        """Return all contents of all `names`, name by name."""
         return [content for name in names for content, _ in self._contents.get(name, ())]
 
     def placed(self, name: str) -> list[tuple[str, int]]:
-        """The contents of a name, each with the number of its meta element."""
+        """Return the contents of a name, each with the number of its meta element."""
         return self._contents.get(name, [])
 
     def __contains__(self, name: str) -> bool:

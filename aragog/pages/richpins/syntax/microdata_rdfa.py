@@ -1,9 +1,10 @@
 """
-Microdata and RDFa Lite as nodes: items marked by attributes of the page's elements.
+Read microdata and RDFa Lite as nodes: items marked by attributes of the page's elements.
 
-Both say the same with other attributes: an element starts an item, elements inside it are its
-properties. One walk serves both, over the marked elements alone; the element that owns a property
-is found by climbing, and each climb is remembered, so the cost follows the marks, not the tree.
+Both express the same structure with different attributes: an element starts an item, and elements
+inside it are its properties. One walk over the marked elements serves both. The element that owns a
+property is found by climbing the tree, and each climb is cached, so the cost depends on the number
+of marked elements and not on the size of the tree.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ RDFA = "rdfa"
 
 MAX_MARKS = 20_000
 MAX_REFERENCES = 200
-"""Ids that one item may name in `itemref`."""
+"""Maximum number of ids that one item may name in `itemref`."""
 MAX_REFERENCED = 5_000
-"""Elements that all itemrefs of a page may lead to."""
+"""Maximum number of elements that all itemrefs of a page may reach."""
 
 _MAX_NAME_CHARS = 200
 
@@ -44,7 +45,7 @@ class _Mark:
     element: LexborNode
     attributes: Attributes
     names: list[str]
-    """The properties of its owner that it is a value of."""
+    """The properties of its owner that have it as a value."""
     node: Node | None
     """The item that it starts."""
 
@@ -82,7 +83,7 @@ def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
 
 
 def _each_once(elements: list[LexborNode]) -> Iterator[LexborNode]:
-    """Without the repetitions of what matches several of the selectors asked for."""
+    """Yield each element once, although it may match several selectors."""
     seen: set[int] = set()
     for element in elements:
         if element.mem_id not in seen:
@@ -91,7 +92,7 @@ def _each_once(elements: list[LexborNode]) -> Iterator[LexborNode]:
 
 
 def _hanging(element: LexborNode) -> list[str]:
-    """The `rel` of the element around an item, if it says no other object: a hanging one."""
+    """Return the hanging `rel` of the element around an item: one without its own object."""
     around = element.parent.attributes if element.parent is not None else {}
     if any(name in around for name in ("href", "src", "resource", "typeof", "property")):
         return []
@@ -131,7 +132,7 @@ class _Walk:
             self.items[element.mem_id] = mark
 
     def connect(self) -> None:
-        """Give each property to its owner; items without one stand at the top."""
+        """Assign each property to its owner; items without an owner are at the top level."""
         for mark in self.marks:
             owner = self._owner(mark.element)
             if owner is not None and owner.node is not None and mark.names:
@@ -151,7 +152,7 @@ class _Walk:
                 self._name_by_text(mark.node, mark.element)
 
     def _name_by_text(self, node: Node, element: LexborNode) -> None:
-        """An item that has only a text is called so: `<b itemprop=author itemscope>Ann</b>`."""
+        """Name an item that has only text by its text: `<b itemprop=author itemscope>Ann</b>`."""
         if self.graph.follow(node) is node:
             text = squeeze(element.text())
             if 0 < len(text) <= _MAX_NAME_CHARS:
@@ -159,10 +160,11 @@ class _Walk:
 
     def gather_recipe(self) -> None:
         """
-        One recipe of the properties that stand in no item, if recipes alone have some of them.
+        Build one recipe from the properties outside any item, if some of them belong only to
+        recipes.
 
-        Templates lose their `itemscope` more often than what it was for. Of what other things have
-        too, only the first value is taken: the rest may be of the pages that this one links to.
+        Templates lose their `itemscope` more often than their purpose. Only the first value is used
+        of properties that other types share: the others may describe pages that this one links to.
         """
         loose = [m for m in self.marks if m.names and self._owner(m.element) is None]
         if self.graph.full() or not any(_OF_RECIPES & set(m.names) for m in loose):
@@ -180,7 +182,10 @@ class _Walk:
         self.graph.top.append(node)
 
     def refer(self, tree: LexborHTMLParser) -> None:
-        """Properties outside of an item that it names by the id of an element around them."""
+        """
+        Add properties outside an item that its `itemref` references by the id of an enclosing
+        element.
+        """
         referring = [m for m in self.items.values() if m.attributes.get("itemref")]
         if not referring:
             return
@@ -212,7 +217,7 @@ class _Walk:
         return used
 
     def _owner(self, element: LexborNode) -> _Mark | None:
-        """The closest item around `element`; every element on the way up learns it too."""
+        """Return the closest item around `element`, and cache it for each element passed."""
         path = []
         at = element.parent
         found: _Mark | None = None
@@ -267,8 +272,8 @@ class _Walk:
 
 
 def _holds_list(element: LexborNode) -> bool:
-    """True for an element with entries or line breaks in it, which is not one entry."""
-    inner = element.css("li,br,tr,dd")  # which finds the element itself too
+    """Return True for an element that contains entries or line breaks and so is not one entry."""
+    inner = element.css("li,br,tr,dd")  # which also finds the element itself
     return any(each.mem_id != element.mem_id for each in inner)
 
 
@@ -291,4 +296,4 @@ _TEXT_OF_LINKS = frozenset(
         "contributor", "editor", "manufacturer", "recipeingredient", "ingredients",
     }
 )  # fmt: skip
-"""Properties whose value is the text of a link, though the standards say its address."""
+"""Properties whose value is the text of a link, although the standards use its address."""

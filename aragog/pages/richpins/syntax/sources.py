@@ -1,4 +1,4 @@
-"""Everything a page says about itself in any syntax, gathered once for all readers of types."""
+"""Collect the metadata of a page in all syntaxes for the readers of the pin types."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MAX_URL_CHARS = 4_096
 
 _BLANK = re.compile(r"[ \t\n\r]")
 _TWICE = re.compile(r"https?://[^/?#]*(?=https?://)")
-"""A host put before what was absolute already."""
+"""A host that a template put before an absolute URL."""
 _TRUST = {jsonld.SYNTAX: 0, microdata_rdfa.MICRODATA: 1, microdata_rdfa.RDFA: 2}
 
 
 class Sources:
-    """A document with its structured data, meta elements and the books of the extraction."""
+    """A document with its structured data, its meta elements and the ledger of the extraction."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -34,7 +34,7 @@ class Sources:
         self._lowered: bytes | None = None
         self._classes: bytes | None = None
         body, graph = document.body, self.graph
-        # A search in the bytes is far cheaper than a query for what is not there.
+        # A search in the bytes is far cheaper than a query that finds nothing.
         if document.json_ld:
             jsonld.read(list(document.json_ld), graph)
         if b"itemscope" in body or b"itemprop" in body:
@@ -45,19 +45,19 @@ class Sources:
 
     @property
     def lowered(self) -> bytes:
-        """The page in small letters (of ASCII), made once, for searches that decide on queries."""
+        """The page in lower case (ASCII), cached; searches in it avoid needless queries."""
         if self._lowered is None:
             self._lowered = self.document.body.lower()
         return self._lowered
 
     def has_class_with(self, *words: bytes) -> bool:
-        """True when a class attribute of the page holds one of `words` (in small letters)."""
+        """Return True if a class attribute of the page contains one of `words` (lower case)."""
         if self._classes is None:
             self._classes = b"\n".join(set(_CLASS.findall(self.lowered)))
         return any(word in self._classes for word in words)
 
     def has_tag_with(self, word: bytes) -> bool:
-        """True when an element of the body holds `word` (in small letters) in an attribute."""
+        """Return True if an element of the body contains `word` (lower case) in an attribute."""
         lowered = self.lowered
         at = lowered.find(word)
         for _ in range(_MAX_FOUND):
@@ -71,7 +71,7 @@ class Sources:
         return at >= 0
 
     def scalars(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
-        """Each value of a property, node by node; the first of `names` that a node has."""
+        """Yield each value of a property, node by node: the first of `names` that a node has."""
         for node in nodes:
             for name in names:
                 if name in node.properties:
@@ -81,7 +81,7 @@ class Sources:
                     break
 
     def lists(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
-        """All values of a property at once, node by node."""
+        """Yield all values of a property as one list, node by node."""
         for node in nodes:
             for name in names:
                 values = self._meant(node, name)
@@ -90,12 +90,12 @@ class Sources:
                     break
 
     def _meant(self, node: Node, name: str) -> list[Any]:
-        """The values of a property; where things are meant, an id stands for its node."""
+        """Return the values of a property; for things, an id is resolved to its node."""
         values = node.all(name)
         return list(map(self.graph.thing, values)) if name in _THINGS else values
 
     def meta(self, *names: str) -> Iterator[Candidate]:
-        """The contents of meta elements, name by name."""
+        """Yield the contents of meta elements, name by name."""
         for name in names:
             for content, number in self.metas.placed(name):
                 yield Candidate(content, syntax_of(name), f"meta[{number}] {name}")
@@ -103,7 +103,10 @@ class Sources:
     def dated(
         self, field: str, candidates: Iterable[Candidate], *, otherwise: Iterable[Candidate] = ()
     ) -> AnyDate | None:
-        """The date of `field`; a year alone gives way to a day, whoever tells it."""
+        """
+        Return the date of `field`; a full date takes precedence over a year, whatever their
+        sources.
+        """
         ranked = sorted(candidates, key=lambda each: dates.moment(each.value) is None)
         found = self.ledger.pick(
             field, dates.moment_or_year, ranked, otherwise=otherwise, expected="a date"
@@ -111,16 +114,16 @@ class Sources:
         return cast("AnyDate | None", found)
 
     def heading(self) -> Candidate | None:
-        """The page's first heading."""
+        """Return the page's first heading."""
         text = self.document.heading
         return Candidate(text, "html", "h1") if text else None
 
     def shown(self, heading: str) -> Iterator[Candidate]:
-        """Something that the page shows at a heading or caption, whatever it is."""
+        """Yield a candidate for a value in the visible text at a heading or caption."""
         yield Candidate(heading, "html", f"at {heading!r}")
 
     def absolute(self, text: str) -> str | None:
-        """A URL as the page means it, absolute but otherwise as written; None if not http(s)."""
+        """Return a URL absolute but otherwise as written, or None if it is not http(s)."""
         text = text.strip()
         if not text or len(text) > MAX_URL_CHARS or text.startswith(("data:", "blob:", "about:")):
             return None
@@ -146,7 +149,7 @@ _CLASS = re.compile(rb"class=[\"']?([^\"'<>]{1,300})")
 
 
 def _name_recipes(graph: Graph) -> None:
-    """What has ingredients and steps as recipes have them is one, whatever it is called."""
+    """Add the type Recipe to nodes that have ingredients and steps, whatever their type."""
     for node in graph.nodes:
         properties = node.properties
         if "recipeinstructions" not in properties or node.is_a(_RECIPES):
@@ -163,5 +166,5 @@ _INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
 
 
 def by_trust(nodes: Iterable[Node]) -> list[Node]:
-    """JSON-LD before microdata before RDFa, each in the order of the page."""
+    """Sort JSON-LD before microdata before RDFa, each in document order."""
     return sorted(nodes, key=lambda node: _TRUST.get(node.syntax, 9))

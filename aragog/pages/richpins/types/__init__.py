@@ -1,1 +1,1 @@
-"""One module per Rich Pin type. Pure."""
+"""One module per Rich Pin type, which reads the values of that type. No I/O."""

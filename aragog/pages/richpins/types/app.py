@@ -1,4 +1,4 @@
-"""Apps and games."""
+"""Read the Rich Pin of an app or game."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ _STORES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class App:
-    """A program, and where it is found."""
+    """An app, its price and its store pages."""
 
     operating_systems: tuple[str, ...] = ()
     category: str | None = None
     version: str | None = None
     developer: str | None = None
     price: Decimal | None = None
-    """0 for free; None without a price or its currency (0 needs none)."""
+    """0 if it is free; None without a price or its currency (0 needs none)."""
     currency: str | None = None
     ios_url: str | None = None
-    """The App Store's page."""
+    """The URL of its page in the App Store."""
     android_url: str | None = None
-    """Google Play's page."""
+    """The URL of its page on Google Play."""
     rating: Rating | None = None
 
 
 def read(sources: Sources, nodes: list[Node]) -> App:
-    """The app that `nodes`, App Links or an app card describe."""
+    """Return the app that `nodes`, App Links or an app card describe."""
     pick = sources.ledger.pick
     price, currency = _price(sources, nodes)
     return App(
@@ -116,7 +116,7 @@ def _category(value: Any) -> str | None:
 
 
 def links(sources: Sources, nodes: list[Node]) -> dict[str, str]:
-    """The store pages that the page names, by `ios` and `android`."""
+    """Return the store pages that the page names, with the keys `ios` and `android`."""
     found: dict[str, str] = {}
     for system, candidate in _links(sources, nodes):
         if system not in found:

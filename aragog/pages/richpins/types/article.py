@@ -1,4 +1,4 @@
-"""Articles, posts and reports."""
+"""Read the Rich Pin of an article, post or report."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ TYPES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Article:
-    """A text; its headline, authors and dates are the pin's own."""
+    """An article; its headline, authors and dates are attributes of the pin."""
 
     publisher: str | None = None
     section: str | None = None
     word_count: int | None = None
     is_free: bool | None = None
-    """False behind a paywall; None when the page does not tell."""
+    """False behind a paywall; None if the page does not state it."""
     body: str | None = None
-    """The text, when the markup carries it."""
+    """The article's text, if the markup contains it."""
 
 
 def read(sources: Sources, nodes: list[Node]) -> Article:
-    """The article that `nodes` and the article tags describe."""
+    """Return the article that `nodes` and the article tags describe."""
     pick = sources.ledger.pick
 
     def section() -> Iterator[Candidate]:

@@ -1,4 +1,4 @@
-"""Books."""
+"""Read the Rich Pin of a book."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ TYPES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """A book; its authors are the pin's own."""
+    """A book; its authors are an attribute of the pin."""
 
     isbn: str | None = None
-    """ISBN-13 (or ISBN-10 as found), digits only; its check digit is right."""
+    """ISBN-13 (or ISBN-10 as found), digits only, with a valid check digit."""
     publisher: str | None = None
     published_at: AnyDate | None = None
     pages: int | None = None
@@ -34,7 +34,7 @@ class Book:
 
 
 def read(sources: Sources, nodes: list[Node]) -> Book:
-    """The book that `nodes` and their editions, or the book tags of Open Graph, describe."""
+    """Return the book that `nodes` and their editions, or Open Graph's book tags, describe."""
     pick = sources.ledger.pick
     editions = [
         edition
@@ -72,7 +72,7 @@ def read(sources: Sources, nodes: list[Node]) -> Book:
 
 
 def isbn(value: Any) -> str | None:
-    """The digits of an ISBN-10 or ISBN-13, None when the check digit is wrong."""
+    """Return the digits of an ISBN-10 or ISBN-13, or None if the check digit is wrong."""
     if isinstance(value, Node):
         value = value.first("value", "name") or value.id
     text = re.sub(r"^(?:urn:)?(?:isbn)?[-: ]*(?:1[03][: ])?", "", str(value).strip().lower())

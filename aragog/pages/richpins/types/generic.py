@@ -1,4 +1,4 @@
-"""What every page has, whatever it is about: title, image, who wrote it and when."""
+"""Read the values that every page type has, such as title, image, authors and dates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PAGE_TYPES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenericPage:
-    """Facts common to all types."""
+    """Values common to all page types."""
 
     title: str | None
     description: str | None
@@ -49,12 +49,14 @@ def read(
     around: list[Node],
 ) -> GenericPage:
     """
-    The common facts of a page about `nodes` (most trusted first; none for an unmarked page).
+    Return the common values of a page about `nodes` (most trusted first; none for an unmarked
+    page).
 
-    `around` are the articles that hold it. `name_properties` are the properties that name such a
-    thing, best first. With `prefers_shared_image` the image that the page offers for sharing goes
-    before larger ones of the markup, which are as often an author or a later picture. With
-    `is_written` its text may name authors and a day: on a shop's page these are of reviews.
+    `around` are the articles that contain it. `name_properties` are the properties that name such a
+    thing, best first. With `prefers_shared_image`, the image that the page offers for sharing takes
+    precedence over larger images in the markup, which often show an author or come later in the
+    page. With `is_written`, the visible text may supply authors and a date: on a shop's page these
+    belong to reviews.
     """
     pages = list(sources.graph.of_types(_PAGE_TYPES))
     site_name = site_name_of(sources, nodes)

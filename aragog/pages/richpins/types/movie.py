@@ -1,4 +1,4 @@
-"""Movies."""
+"""Read the Rich Pin of a movie."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TYPES = frozenset({"movie", "movieseries", "tvseries", "tvepisode", "tvseason", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Movie:
-    """A film or series."""
+    """A movie or series."""
 
     directors: tuple[str, ...] = ()
     actors: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Movie:
 
 
 def read(sources: Sources, nodes: list[Node]) -> Movie:
-    """The movie that `nodes`, or the video tags of Open Graph, describe."""
+    """Return the movie that `nodes`, or the video tags of Open Graph, describe."""
     pick = sources.ledger.pick
 
     def people(name: str, tag: str, *properties: str) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """
-The subject of a page that is none of the typed things: an event, a course, a person, an
-organization, or the page itself.
+Find the subject of a page that has no type of its own.
 
-Such a page stays a `page`, but its title, text and image come from the item, and `types` names it.
+Examples are an event, a course, a person, an organization, or the page itself. The pin keeps the
+type `page`, but its title, text and image come from the item, and `types` names it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PARTS = frozenset(
     "aggregaterating rating comment speakablespecification entrypoint categorization "
     "nutritioninformation offer aggregateoffer".split()
 )
-"""What stands in pages about anything."""
+"""Types that occur in pages on any subject."""
 _PERSONS = frozenset({"person", "profilepage"})
 _ORGANIZATIONS = frozenset(
     "organization corporation newsmediaorganization ngo onlinebusiness onlinestore brand "
@@ -32,15 +32,15 @@ _PAGES = frozenset(
 )
 _MAIN = frozenset({"mainentity", "mainentityofpage"})
 _CREATORS = frozenset({"author", "creator", "contributor", "publisher"})
-"""Items in these roles created the page, even where no item around them says what they created."""
+"""Items in these roles created the page, even if no item around them states what they created."""
 
 
 def other_subject(sources: Sources) -> list[Node]:
     """
-    The item that the page is about, or none.
+    Return the item that the page is about, or none.
 
-    In this order: the first item of no common type; the main entity of a page; a person or
-    organization that the page is called after; the page as it describes itself.
+    The candidates are, in this order: the first item of an uncommon type; the main entity of a
+    page; a person or organization that the page is named after; the page's description of itself.
     """
     for candidates in (_special(sources), _main(sources), _named(sources), _described(sources)):
         found = next(candidates, None)
@@ -50,7 +50,7 @@ def other_subject(sources: Sources) -> list[Node]:
 
 
 def special_subject(sources: Sources) -> Node | None:
-    """The first item at the top that is neither a part of every page nor who runs the site."""
+    """Return the first top-level item of no common type that is not the owner of the site."""
     return next(_special(sources), None)
 
 

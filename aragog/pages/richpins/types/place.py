@@ -1,4 +1,4 @@
-"""Places: restaurants, shops, hotels, sights."""
+"""Read the Rich Pin of a place: a restaurant, shop, hotel or sight."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ TYPES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """A postal address in its parts; `text` when the page gives it in one."""
+    """A postal address in its parts; `text` if the page gives it as one text."""
 
     street: str | None = None
     locality: str | None = None
@@ -65,7 +65,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Coordinates:
-    """Degrees, WGS 84."""
+    """Latitude and longitude in degrees, WGS 84."""
 
     latitude: Decimal
     longitude: Decimal
@@ -73,7 +73,7 @@ class Coordinates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where something is and how to reach it."""
+    """The location of a place and its contact details."""
 
     address: Address | None = None
     coordinates: Coordinates | None = None
@@ -88,7 +88,7 @@ class Place:
 
 
 def read(sources: Sources, nodes: list[Node]) -> Place:
-    """The place that `nodes`, or the place tags of Open Graph, describe."""
+    """Return the place that `nodes`, or the place tags of Open Graph, describe."""
     pick = sources.ledger.pick
 
     def one(name: str, *properties: str) -> str | None:
@@ -155,7 +155,7 @@ _PREFIXES = ("business:contact_data", "og", "place:contact_data", "restaurant:co
 
 
 def address(value: Any) -> Address | None:
-    """An address from a PostalAddress, a text, or the parts of Open Graph."""
+    """Return an address from a PostalAddress, a text, or the parts of Open Graph."""
     if isinstance(value, dict):
         return Address(
             street=value["street_address"],
@@ -206,7 +206,7 @@ _POSITION_TAGS = (
 
 
 def coordinates(value: Any) -> Coordinates | None:
-    """Latitude and longitude within their bounds; 0, 0 is a form left empty."""
+    """Return latitude and longitude within bounds; 0, 0 is ignored as an empty form."""
     if isinstance(value, Node):
         inner = value.first("geo")
         if isinstance(inner, Node):

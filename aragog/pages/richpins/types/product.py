@@ -1,4 +1,4 @@
-"""Products and their offers."""
+"""Read the Rich Pin of a product and its offers."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ _OFFER_TYPES = frozenset({"offer", "aggregateoffer", "demand", "offerforpurchase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
-    """A thing that is sold. Prices are in `currency`; without one they are None."""
+    """A product. Prices are in `currency`; without a currency they are None."""
 
     price: Decimal | None = None
-    """The price asked; of several offers the lowest."""
+    """The current price; the lowest if there are several offers."""
     price_high: Decimal | None = None
-    """The highest of several offers or of a declared range; None when there is one price."""
+    """The highest price of several offers or of a declared range; None if there is one price."""
     list_price: Decimal | None = None
-    """The price before a reduction, when it is told."""
+    """The price before a reduction, if the page states it."""
     currency: str | None = None
     """ISO 4217."""
     price_valid_until: date | None = None
@@ -67,7 +67,7 @@ class Product:
     seller: str | None = None
     sku: str | None = None
     gtin: str | None = None
-    """Digits of a GTIN-8, 12, 13 or 14 whose check digit is right."""
+    """Digits of a GTIN-8, 12, 13 or 14 with a valid check digit."""
     mpn: str | None = None
     color: str | None = None
     size: str | None = None
@@ -86,7 +86,7 @@ class _Price:
 
 
 def read(sources: Sources, nodes: list[Node]) -> Product:
-    """The product that `nodes` describe, else the one of the product tags of Open Graph."""
+    """Return the product that `nodes` describe, else the one in Open Graph's product tags."""
     pick = sources.ledger.pick
     offers = list(_offers(nodes))
     price = _picked_price(sources, nodes, "product.price")
@@ -162,7 +162,7 @@ def _then(*several: Iterator[Candidate]) -> Iterator[Candidate]:
 
 
 def _offers(nodes: list[Node]) -> Iterator[Node]:
-    """The offers of products, of their variants, and inside aggregate offers."""
+    """Yield the offers of products, of their variants, and inside aggregate offers."""
     left = MAX_OFFERS
     for node in nodes:
         if node.role == "itemoffered" and node.parent is not None:
@@ -201,7 +201,7 @@ def _price_candidates(sources: Sources, nodes: list[Node]) -> Iterator[Candidate
 
 
 def _bare_price_metas(sources: Sources) -> Iterator[Candidate]:
-    """Meta elements that hold a price and its currency in one text, such as `30,000원`."""
+    """Yield meta elements with a price and its currency in one text, such as `30,000원`."""
     yield from sources.meta("og:price", "product:price")
     for number in ("1", "2"):
         label = sources.metas.first(f"twitter:label{number}") or ""
@@ -213,7 +213,7 @@ _PRICE_LABELS = frozenset({"price", "preis", "prix", "precio", "prezzo", "preço
 
 
 def price_of(sources: Sources, nodes: list[Node], field: str) -> tuple[Decimal, str | None] | None:
-    """The price of anything that has offers, noted under the name `field`."""
+    """Return the price of an item with offers, recorded under the name `field`."""
     found = _picked_price(sources, nodes, field)
     return (found.amount, found.currency) if found else None
 
@@ -229,7 +229,7 @@ def _picked_price(sources: Sources, nodes: list[Node], field: str) -> _Price | N
 
 
 def shown(sources: Sources) -> Product | None:
-    """The product of a page without markup that shows a price and a way to buy."""
+    """Return the product of a page without markup that shows a price and a way to buy."""
     if shown_price(sources, country_of(sources), is_product=False) is None:
         return None
     found = read(sources, [])
@@ -245,7 +245,7 @@ def _shown_price(sources: Sources) -> _Price | None:
 
 
 def country_of(sources: Sources) -> str | None:
-    """The country that a page is for (two letters), by its locale or the end of its host."""
+    """Return the two-letter country of a page's audience, from its locale or host."""
     locale = sources.metas.first("og:locale") or sources.document.language or ""
     region = re.split(r"[-_]", locale)[-1].lower()
     if len(region) == 2 and len(locale) == 5:
@@ -255,7 +255,7 @@ def country_of(sources: Sources) -> str | None:
 
 
 _NO_COUNTRIES = frozenset({"io", "co", "me", "tv", "ai", "to", "ly", "gg", "eu", "fm", "cc", "ws"})
-"""Top-level domains of countries that sites of all countries use."""
+"""Country top-level domains that sites of all countries use."""
 
 
 def _price(raw: Any, country: str | None) -> _Price | None:
@@ -313,7 +313,7 @@ def _amount(value: Any, currency: str | None) -> Decimal | None:
 
 
 def _availability(sources: Sources, offers: list[Node], nodes: list[Node]) -> Availability | None:
-    """In stock if any offer is; else what the first offer says."""
+    """Return in stock if any offer is; otherwise the state of the first offer."""
     found = sources.scalars([*offers, *nodes], "availability")
     every = [*found, *sources.meta("product:availability", "og:availability", "availability")]
     every.sort(key=lambda c: (_rank(c), availability(c.value) != "in_stock"))
@@ -327,12 +327,12 @@ def _rank(candidate: Candidate) -> int:
 
 
 def availability(value: Any) -> Availability | None:
-    """schema.org's and Open Graph's words for it: `http://schema.org/InStock`, `in stock`."""
+    """Parse schema.org's and Open Graph's availability: `http://schema.org/InStock`, `in stock`."""
     return _AVAILABILITY.get(_word(value))
 
 
 def condition(value: Any) -> Condition | None:
-    """`https://schema.org/NewCondition`, `new`."""
+    """Parse an item condition: `https://schema.org/NewCondition`, `new`."""
     return _CONDITION.get(_word(value))
 
 
@@ -345,7 +345,7 @@ def _word(value: Any) -> str:
 
 
 def gtin(value: Any) -> str | None:
-    """A GTIN's digits, None when its check digit is wrong."""
+    """Return a GTIN's digits, or None if its check digit is wrong."""
     digits = re.sub(r"[\s\-]|^(?:gtin|ean|upc)\D*", "", str(value).lower())
     if not (digits.isascii() and digits.isdigit() and len(digits) in {8, 12, 13, 14}):
         return None

@@ -1,4 +1,4 @@
-"""Recipes."""
+"""Read the Rich Pin of a recipe."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ NUTRIENTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """What is needed and what is done. Times are whole minutes."""
+    """The ingredients, steps and times of a recipe. Times are whole minutes."""
 
     ingredients: tuple[str, ...] = ()
     ingredient_groups: tuple[Group, ...] = ()
     instructions: tuple[str, ...] = ()
-    """The steps in order, sections flattened."""
+    """The steps in order, without sections."""
     instruction_groups: tuple[Group, ...] = ()
     """The same steps by section."""
     yields: Yield | None = None
@@ -44,7 +44,7 @@ class Recipe:
     total_minutes: int | None = None
     """As declared, else the sum of the two others."""
     nutrition: dict[str, str] = field(default_factory=dict)
-    """By schema.org's names, such as `calories: 143 kcal`."""
+    """With schema.org's names, such as `calories: 143 kcal`."""
     rating: Rating | None = None
     categories: tuple[str, ...] = ()
     cuisines: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Recipe:
 
 
 def read(sources: Sources, nodes: list[Node]) -> Recipe:
-    """The recipe that `nodes` (of type Recipe, the most trusted first) describe."""
+    """Return the recipe that `nodes` (of type Recipe, most trusted first) describe."""
     pick = sources.ledger.pick
     groups = pick(
         "recipe.instructions",
@@ -117,7 +117,7 @@ def _minutes(sources: Sources, name: str, nodes: list[Node], *properties: str) -
 
 
 def _lasting(value: Any) -> int | None:
-    """Minutes; no recipe lasts seconds alone: there a page took them for minutes, or not."""
+    """Return minutes, or None for seconds alone (`PT30S`), which often stand for minutes."""
     if isinstance(value, str) and _SECONDS_ALONE.fullmatch(value.strip()):
         return None
     return durations.minutes(value)
@@ -155,7 +155,7 @@ def _ingredient(value: Any, *, alone: bool) -> list[str]:
         joined = clean(" ".join(filter(None, map(scalars.text, parts))))
         return [joined] if joined else []
     if isinstance(value, str) and ("\n" in value or "<" in value):
-        # Paragraphs inside of one of several are that one's amount, name and note.
+        # If there are several ingredients, the paragraphs of one are its amount, name and note.
         return lines(value) if alone or _ENTRIES.search(value) else [" ".join(lines(value))]
     found = scalars.text(value)
     return [found] if found else []
@@ -167,7 +167,7 @@ _UNIT_CODES = {
     "CLT": "cl", "DLT": "dl", "LTR": "l", "LBR": "lb", "ONZ": "oz", "OZA": "fl oz", "C62": None,
     "EA": None, "H87": None,
 }  # fmt: skip
-"""UN/CEFACT Recommendation 20, which schema.org takes units from; pieces need no word."""
+"""UN/CEFACT Recommendation 20, from which schema.org takes units; single items need no unit."""
 
 
 def _nutrition(raw: list[Any]) -> dict[str, str] | None:

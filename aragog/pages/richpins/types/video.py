@@ -1,4 +1,4 @@
-"""Videos."""
+"""Read the Rich Pin of a video."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Video:
     duration_minutes: int | None = None
     uploaded_at: Moment | None = None
     content_url: str | None = None
-    """The file."""
+    """The URL of the video file."""
     embed_url: str | None = None
-    """A page with a player."""
+    """The URL of a page with a player."""
     width: int | None = None
     height: int | None = None
     views: int | None = None
 
 
 def read(sources: Sources, nodes: list[Node]) -> Video:
-    """The video that `nodes`, Open Graph or a player card describe."""
+    """Return the video that `nodes`, Open Graph or a player card describe."""
     pick = sources.ledger.pick
 
     def url(name: str, properties: tuple[str, ...], tags: tuple[str, ...]) -> str | None:

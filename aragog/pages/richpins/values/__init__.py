@@ -1,1 +1,1 @@
-"""Typed values: dates, durations, numbers, titles, images. Pure."""
+"""Parse typed values: dates, durations, numbers, titles and images. No I/O."""

@@ -1,8 +1,8 @@
 """
-Dates as pages write them. The zone and the time are what the page says; neither is ever invented.
+Parse dates in the formats that pages use, without guessing a time or time zone.
 
-`2024-05-01` is a date; `2024-05-01T10:00` a time without zone; `2024-05-01T10:00+02:00` with one.
-What can be read in two ways (`03/04/2024`) is no date.
+`2024-05-01` is a date, `2024-05-01T10:00` a time without a zone, and `2024-05-01T10:00+02:00` a
+time with one. Ambiguous text (`03/04/2024`) is rejected.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class PartialDate:
-    """A year, or a month of one, where the page tells no more."""
+    """A year, or a month of a year, if the page gives no full date."""
 
     year: int
     month: int | None = None
 
     def isoformat(self) -> str:
-        """`2001` or `2001-05`."""
+        """Return `2001` or `2001-05`."""
         return f"{self.year:04}" + (f"-{self.month:02}" if self.month else "")
 
 
 Moment = date | datetime
-"""A datetime without tzinfo is a time whose zone the page does not tell."""
+"""A datetime without tzinfo is a time for which the page states no zone."""
 AnyDate = date | datetime | PartialDate
 
 _ISO = re.compile(
@@ -86,7 +86,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def moment(value: Any) -> Moment | None:
-    """A date or time as the page gives it; None for what is none or could be two."""
+    """Return a date or time as the page gives it, or None if it is invalid or ambiguous."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -108,7 +108,10 @@ def moment(value: Any) -> Moment | None:
 
 
 def moment_or_year(value: Any) -> AnyDate | None:
-    """A moment, else a year or month of one (`2001`, `2001-05`): books and films tell no more."""
+    """
+    Return a moment, else a year or month (`2001`, `2001-05`), as books and films often give no full
+    date.
+    """
     found = moment(value)
     if found is not None:
         return found
@@ -122,12 +125,12 @@ def moment_or_year(value: Any) -> AnyDate | None:
 
 
 def iso(value: AnyDate) -> str:
-    """The moment as ISO 8601, as precise as it is."""
+    """Return the value in ISO 8601 at its own precision."""
     return value.isoformat()
 
 
 def year(value: Any) -> int | None:
-    """The year of a moment, or of a text such as `2004` or `2004-05`."""
+    """Return the year of a moment, or of a text such as `2004` or `2004-05`."""
     found = moment(value)
     if found is not None:
         return found.year
@@ -213,7 +216,7 @@ def _slashed(text: str) -> Moment | None:
 
 
 def _cjk(text: str) -> Moment | None:
-    """`2019年3月4日 10時05分`."""
+    """Parse dates such as `2019年3月4日 10時05分`."""
     found = _CJK.fullmatch(text)
     if not found:
         return None
@@ -228,7 +231,7 @@ def _digits(text: str) -> Moment | None:
 
 
 def _from_epoch(value: float) -> Moment | None:
-    """Seconds or milliseconds since 1970, which are UTC by their nature."""
+    """Parse seconds or milliseconds since 1970, which are always UTC."""
     at = value / 1000 if value > 100_000_000_000 else value
     if not 100_000_000 < at < 4_102_444_800:
         return None

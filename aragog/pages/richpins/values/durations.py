@@ -1,8 +1,8 @@
 """
-How long something takes, from ISO 8601 and from what people write instead.
+Parse durations in ISO 8601 and in the informal notations that pages use.
 
-`PT1H30M`, but also `PT90`, `P0DT0H45M`, `1 h 30 min`, `1:30`, `90`, `1½ hours` and
-`{"minValue": …, "maxValue": …}` with the larger one.
+Accepted are `PT1H30M`, but also `PT90`, `P0DT0H45M`, `1 h 30 min`, `1:30`, `90`, `1½ hours` and
+`{"minValue": …, "maxValue": …}`, of which the larger value is used.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from aragog.pages.richpins.syntax.graph import Node
 
 MAX_MINUTES = 525_600
-"""A year; more is no cooking time and no film."""
+"""One year; a longer value is no cooking time and no running time of a film."""
 
 _ISO = re.compile(
     r"P\s*+(?:(?P<Y>[\d.,]*+)\s*+Y)?\s*+(?:(?P<MO>[\d.,]*+)\s*+M(?![a-z]))?\s*+"
@@ -63,7 +63,7 @@ _WORDS = {"an hour": "1 hour", "half an hour": "30 minutes", "a minute": "1 minu
 
 
 def minutes(value: Any) -> int | None:
-    """Whole minutes, rounded up from half of one; None for what is no duration, or is zero."""
+    """Return whole minutes, rounded half up, or None if it is no duration or is zero."""
     found = seconds(value, bare_unit="m")
     if found is None:
         return None
@@ -72,7 +72,7 @@ def minutes(value: Any) -> int | None:
 
 
 def seconds(value: Any, *, bare_unit: str = "s") -> Decimal | None:
-    """Seconds; a number without a unit counts as `bare_unit` (s or m)."""
+    """Return seconds; a number without a unit is in `bare_unit` (s or m)."""
     if isinstance(value, Node):
         value = value.first("maxvalue", "value", "minvalue", "name", "duration")
     if isinstance(value, bool) or value is None:
@@ -94,7 +94,7 @@ def _iso(text: str) -> Decimal | None:
         text = f"P{text}"
     found = _ISO.fullmatch(text)
     if found and found["MO"] and not any(found[name] for name in "YWDHMS"):
-        text = f"PT{found['MO']}M"  # months alone are minutes whose T was forgotten
+        text = f"PT{found['MO']}M"  # months alone are minutes with a missing T
         found = _ISO.fullmatch(text)
     if found:
         part = {name: _number(found[name]) for name in ("Y", "MO", "W", "D", "H", "M", "S")}

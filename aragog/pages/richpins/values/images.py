@@ -1,4 +1,4 @@
-"""The images that a page offers for itself, and the best of them."""
+"""Collect the images that a page offers as its own and choose the best one."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ MAX_IMAGES = 20
 MAX_SHOWN = 100
 PRESENTABLE_PIXELS = 400
 SMALL_PIXELS = 200
-"""A declared side under this is an icon, taken only when there is nothing else."""
+"""An image with a declared side below this is an icon, used only if there is no other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """One image; sizes are pixels as declared, None when they are not."""
+    """One image; sizes are the declared pixels, or None if not declared."""
 
     url: str
-    """Absolute, otherwise as written: image servers often sign or parse their addresses."""
+    """Absolute, otherwise as written: image servers often sign or parse their URLs."""
     width: int | None = None
     height: int | None = None
     alt: str | None = None
 
     @property
     def pixels(self) -> int:
-        """Declared width times height; 0 when unknown."""
+        """Return declared width times height; 0 if unknown."""
         return (self.width or 0) * (self.height or 0)
 
 
 def read(value: Any, sources: Sources) -> list[Image]:
-    """The images in a value: a URL, an ImageObject, or a list of them."""
+    """Return the images in a value: a URL, an ImageObject, or a list of them."""
     found: list[Image] = []
     for each in value if isinstance(value, list) else [value]:
         image = _image(each, sources)
@@ -76,7 +76,7 @@ def _side(value: Any) -> int | None:
 
 
 def from_open_graph(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
-    """og:image with the structured properties that follow each one."""
+    """Yield each og:image with the structured properties that follow it."""
     url: str | None = None
     facts: dict[str, str] = {}
     for name, content in [*sources.metas.order, ("og:image", "")]:
@@ -106,7 +106,7 @@ def _open_graph_image(
 
 def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     """
-    The first image of the page that is called as the page is, else the first declared to be large.
+    Yield the first image named like the page, else the first one declared to be large.
 
     For pages that offer no image in any other way.
     """
@@ -140,10 +140,10 @@ def _words(said: str | None) -> set[str]:
 
 def best(found: Iterable[Image]) -> Image | None:
     """
-    The largest by its size, as declared or as its address shows it; among those of equal or unknown
-    size a secure one, then the first, for the most trusted come first.
+    Return the largest image by its declared size or the size in its URL.
 
-    An icon or logo is taken only when there is nothing else.
+    Among images of equal or unknown size, a secure one comes first, then the first one, because the
+    most trusted come first. An icon or logo is used only if there is no other image.
     """
     ranked = [(_rank(image), -place, image) for place, image in enumerate(found)]
     return max(ranked, key=lambda entry: entry[:2])[2] if ranked else None
@@ -171,13 +171,13 @@ def _is_icon(image: Image) -> bool:
 
 
 def is_presentable(image: Image) -> bool:
-    """True unless it is an icon or declared to be too small to stand for a page."""
+    """Return True unless it is an icon or declared to be too small to represent a page."""
     sides = [side for side in (image.width, image.height) if side]
     return not _is_icon(image) and (not sides or max(sides) >= PRESENTABLE_PIXELS)
 
 
 def _sized(image: Image) -> Image:
-    """With the size that its address shows, where none is declared."""
+    """Return the image with the size that its URL shows, if none is declared."""
     if image.width and image.height:
         return image
     found = _SIZE_IN_NAME.search(image.url)

@@ -1,4 +1,4 @@
-"""The steps of a recipe: texts, lists, sections and numbers, in all the ways pages nest them."""
+"""Parse the steps of a recipe from texts, lists, sections and numbered items."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_NESTING = 6
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Steps or ingredients under one heading; None when they have none."""
+    """Steps or ingredients under one heading; the heading is None if there is none."""
 
     name: str | None
     entries: tuple[str, ...]
@@ -25,8 +25,9 @@ class Group:
 
 def once(entries: list[str]) -> list[str]:
     """
-    A list without its repetition: templates write one for the screen and one for print, or one for
-    each system of units.
+    Remove the repetition from a list.
+
+    Templates write one copy for the screen and one for print, or one for each system of units.
     """
     named = [_AMOUNT.sub("", entry) for entry in entries]
     for parts in (2, 3):
@@ -44,7 +45,7 @@ def once(entries: list[str]) -> list[str]:
 
 
 def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
-    """The steps by section, as pages nest and number them; None for none."""
+    """Return the steps by section, as pages nest and number them, or None if there are none."""
     collector = _Steps()
     collector.take(raw, None, 0)
     found = [Group(name, tuple(steps)) for name, steps in collector.groups if steps]
@@ -57,7 +58,7 @@ def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
 
 
 class _Steps:
-    """Collects steps by section; each item once, so that items naming one another end."""
+    """Collects steps by section, each item once, so that cyclic references terminate."""
 
     def __init__(self) -> None:
         self.groups: list[tuple[str | None, list[str]]] = []
@@ -65,7 +66,7 @@ class _Steps:
         self.seen: set[int] = set()
 
     def take(self, raw: list[Any], section: str | None, depth: int) -> None:
-        """The steps in `raw` under the heading `section`."""
+        """Add the steps in `raw` under the heading `section`."""
         for value in raw:
             if self.left <= 0 or depth > _MAX_NESTING:
                 return
@@ -102,7 +103,7 @@ class _Steps:
 
 
 def _listed_in(text: str) -> list[str]:
-    """The texts of a list that a template wrote as one text: of PHP, Python or JSON."""
+    """Return the texts of a list that a template wrote in PHP, Python or JSON syntax."""
     start = text[:_MAX_LIST_START].lstrip()
     if start[:2] == "a:" and _SERIALIZED.match(start):
         cut = (_PHP_TEXT.split(part, maxsplit=1) for part in text.split('";'))
@@ -125,7 +126,7 @@ _BETWEEN_QUOTES = re.compile(r"(?<=[\"']),\s?(?=[\"'])")
 
 
 def _adds_something(name: str, said: str) -> bool:
-    """True when a step's name is not its number, nor its text or the start of it."""
+    """Return True unless a step's name is its number, its text or the start of its text."""
     start = name.rstrip(".…: ").lower()
     return not (_STEP_HEADING.fullmatch(name) or said.lower().startswith(start))
 
@@ -140,9 +141,9 @@ _STEP_HEADING = re.compile(
 
 def unnumbered(steps: list[str]) -> list[str]:
     """
-    Steps without numbers that only count them, and a text that holds them all as its parts.
+    Remove sequential step numbers, and a text that contains all the other steps.
 
-    Numbers are taken off where they run 1, 2, 3 from the first step on; others mean something.
+    Numbers are removed if they run 1, 2, 3 from the first step on; other numbers have a meaning.
     """
     if len(steps) == 1:
         steps = _parts_of(steps[0])

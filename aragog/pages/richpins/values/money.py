@@ -1,8 +1,9 @@
 """
-Prices as people write them: which number is the price, and in which currency.
+Parse prices as people write them: which number is the price, and in which currency.
 
-A symbol or code counts only beside a number or alone: `after` holds no `ft`, a `TOPAZ RING` is not
-paid in `TOP`. Percentages, amounts of goods and former prices are not the price asked.
+A symbol or code counts only next to a number or alone: `after` does not contain the currency `ft`,
+and a `TOPAZ RING` is not priced in `TOP`. Percentages, quantities of goods and former prices are
+not the current price.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SYMBOLS = {
     "₡": "CRC", "₲": "PYG", "₵": "GHS", "₼": "AZN", "₾": "GEL", "lei": "RON", "rm": "MYR",
     "rp": "IDR", "kn": "HRK", "kd": "KWD", "د.ك": "KWD", "ر.س": "SAR", "د.إ": "AED",
 }  # fmt: skip
-"""Symbols and short names that stand for one currency, in lower case."""
+"""Symbols and short names of exactly one currency, in lower case."""
 _SHARED = {
     "$": {
         "us": "USD", "au": "AUD", "ca": "CAD", "nz": "NZD", "hk": "HKD", "sg": "SGD", "mx": "MXN",
@@ -38,10 +39,10 @@ _SHARED = {
     "rs": {"in": "INR", "pk": "PKR", "lk": "LKR", "np": "NPR", "mu": "MUR"},
     "元": {"cn": "CNY", "tw": "TWD"},
 }  # fmt: skip
-"""Symbols of several currencies, by the country that the page is for."""
+"""Symbols of several currencies, by the country of the page's audience."""
 _ALIASES = {"kr.": "kr", "rs.": "rs", ":-": "kr"}
 _WORDS = frozenset("ALL ANG BAM COD COP CUP GEL LAK MAD MOP PEN RON SOS TOP TRY".split())
-"""Codes that are words: in a text they count only alone with a number."""
+"""Codes that are also words: in a text they count only alone with a number."""
 
 _NUMBER = r"\d(?:[\d.,'’\u00a0\u202f]|\x20(?=\d{3}(?!\d))){0,30}+"
 _MARK = "|".join(
@@ -74,9 +75,9 @@ _WORDS_BEFORE = 20
 
 def currency_of(value: Any, country: str | None = None) -> str | None:
     """
-    The ISO 4217 code that a text is, or that it shows beside a number.
+    Return the ISO 4217 code that a text is, or that it shows next to a number.
 
-    `country` (two letters) decides what `$`, `kr` or `Rs` mean; without it they mean nothing.
+    `country` (two letters) decides what `$`, `kr` or `Rs` mean; without it they are ignored.
     """
     if not isinstance(value, str) or len(value) > MAX_CHARS:
         return None
@@ -87,10 +88,10 @@ def currency_of(value: Any, country: str | None = None) -> str | None:
 
 def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
     """
-    The price in a number of JSON or a text; None when there is none or more than one reading.
+    Return the price in a JSON number or a text, or None if there is none or it is ambiguous.
 
-    Of several numbers the one that is asked now: beside a currency before others, never a
-    percentage, an amount of goods, or a former price.
+    Of several numbers, the current price is returned: one next to a currency takes precedence, and
+    a percentage, a quantity of goods or a former price is never returned.
     """
     if not isinstance(value, str):
         return numbers.decimal(value, currency)
@@ -110,7 +111,7 @@ def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
 
 
 def count(text: str) -> int:
-    """How many numbers with a currency beside them a text has."""
+    """Return how many numbers with a currency next to them a text has."""
     return len(_amounts(_plain(text[:MAX_CHARS]), None))
 
 
@@ -126,12 +127,12 @@ def _asked(text: str, found: list[tuple[int, str]]) -> tuple[int, str]:
 
 
 def _sign(text: str, at: int, number: str) -> str:
-    """The number with the minus before it, if there is one at the start of the text."""
+    """Return the number with the minus sign before it, if there is one at the start of the text."""
     return f"-{number}" if text[:1] in "-−" and not text[1:at].strip("$€£ ") else number
 
 
 def _amounts(text: str, country: str | None) -> list[tuple[int, str, str | None]]:
-    """Where each number with a currency beside it begins, the number, and the code if known."""
+    """Return the start of each number next to a currency, the number, and the code if known."""
     found: dict[int, tuple[int, str, str | None]] = {}
     for pattern in (_BEFORE, _AFTER):
         for each in pattern.finditer(text):

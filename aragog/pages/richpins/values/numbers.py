@@ -1,8 +1,8 @@
 """
-Numbers, prices and currencies as pages write them, in many countries.
+Parse numbers, prices and currencies in the notations of many countries.
 
-Nothing is guessed: a text that can be read in two ways with different values is no number, except
-where the currency decides (euros have two decimals, so `1.299` euros are thousands).
+Values are never guessed: a text with two readings of different value is rejected, unless the
+currency decides (euros have two decimals, so `1.299` euros are thousands).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ CURRENCIES = frozenset(
     "XAG XAU XCD XDR XOF XPF YER ZAR ZMW ZWL DEM FRF ITL ESP NLG BEF ATS LTL LVL EEK SKK TRL BTC "
     "CNH GGP IMP JEP XBT ETH".split()
 )
-"""ISO 4217, with its recent past, and what shops use like it (schema.org's `priceCurrency`)."""
+"""ISO 4217 with its recent past codes, and similar codes that shops use in `priceCurrency`."""
 _THREE_DECIMALS = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
 
 
 def decimal(value: Any, currency: str | None = None) -> Decimal | None:
     """
-    A number as Decimal, None when there is none or more than one reading.
+    Return a number as Decimal, or None if there is none or it is ambiguous.
 
-    A number of JSON is taken as it is. In a text the last of two kinds of marks is the decimal one
-    (`1.299,00` and `1,299.00`), a repeated mark groups (`1.299.000`), and a single mark before
-    three digits groups unless the currency has three decimals.
+    A JSON number is used as it is. In a text, the last of two kinds of separators is the decimal
+    one (`1.299,00` and `1,299.00`), a repeated separator groups digits (`1.299.000`), and a single
+    separator before three digits groups them unless the currency has three decimals.
     """
     if isinstance(value, bool) or value is None:
         return None
@@ -48,7 +48,7 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
 
 
 def count(value: Any) -> int | None:
-    """A whole number from 0 up, such as `1,234 reviews`; None when there is none."""
+    """Return a whole number from 0 up, such as `1,234 reviews`, or None if there is none."""
     number = decimal(value)
     if number is None or number < 0 or number != number.to_integral_value():
         return None
@@ -79,8 +79,10 @@ def _groups(text: str, mark: str) -> bool:
 
 def _is_grouping(text: str, mark: str, currency: str | None) -> bool:
     """
-    `1,299` groups; `1.299` does in a currency that has two decimals; `0.299` never does, nor does
-    any in a currency with three decimals.
+    Return True if a single separator groups thousands.
+
+    `1,299` groups; `1.299` groups in a currency with two decimals; `0.299` never does, and neither
+    does any number in a currency with three decimals.
     """
     whole, _, rest = text.lstrip("+-").partition(mark)
     if len(rest) != 3 or not whole or whole == "0" or len(whole) > 3:

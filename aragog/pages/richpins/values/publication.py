@@ -1,4 +1,8 @@
-"""Who published a page and when: the candidate that others confirm, before the first one."""
+"""
+Choose the authors and publication date of a page.
+
+A candidate that other sources confirm takes precedence over the first one.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +31,9 @@ _AUTHOR_METAS = (
     "article:author", "parsely-author", "sailthru.author", "byl", "citation_author", "dc.creator",
     "dcterms.creator", "article:author_name", "og:article:author", "book:author", "author",
 )  # fmt: skip
-"""`author` last: templates fill it with the name of a publisher."""
+"""`author` is last: templates fill it with the name of a publisher."""
 _AUTHOR_ENDINGS = ("_author", "_authors", "-author", "-authors", ":author", ".author")
-"""Of meta elements that a site has named itself, such as `lrt_authors`."""
+"""Endings of meta names that a site invented, such as `lrt_authors`."""
 _PUBLISHED_METAS = (
     "article:published_time", "og:article:published_time", "article:published",
     "og:published_time",
@@ -57,10 +61,10 @@ def authors_of(
     shown: bool,
 ) -> tuple[str, ...]:
     """
-    The names of those who wrote the page; with `shown` its text may name them.
+    Return the names of the page's authors; with `shown`, its visible text may name them.
 
-    A name that several sources give comes before one that a single source gives. The name of the
-    site or its publisher counts only where no person is named, in the page's text either.
+    A name that several sources give comes before a name from a single source. The name of the site
+    or its publisher is used only if no person is named, neither in the markup nor in the text.
     """
     declared = list(_declared_authors(sources, nodes, pages))
     organizations = _organizations(sources, nodes, site_name)
@@ -90,7 +94,7 @@ def _shown_names(sources: Sources) -> Iterator[Candidate]:
 
 
 def _without_organizations(names: tuple[str, ...], organizations: set[str]) -> tuple[str, ...]:
-    """The persons of a list that also names the site or its publisher."""
+    """Return the persons in a list that also names the site or its publisher."""
     persons = tuple(name for name in names if bare(name) not in organizations)
     return persons or names
 
@@ -120,7 +124,7 @@ _LABELS = frozenset({"written by", "author", "by"})
 
 
 def _organizations(sources: Sources, nodes: list[Node], site_name: str | None) -> set[str]:
-    """The names of the site and of those who publish it, without blanks and capitals."""
+    """Return the names of the site and its publishers, without spaces and capitals."""
     found = {*filter(None, [site_name, sources.metas.first("og:site_name")]), *own_names(sources)}
     for node in nodes:
         found.update(filter(None, map(scalars.name, node.all("publisher")[:5])))
@@ -128,7 +132,7 @@ def _organizations(sources: Sources, nodes: list[Node], site_name: str | None) -
 
 
 def person_names(raw: Any) -> tuple[str, ...] | None:
-    """Names of persons, those that stand in one text apart."""
+    """Return the names of persons, split if one text has several."""
     found = scalars.names(raw)
     if found is None:
         return None
@@ -140,7 +144,7 @@ def person_names(raw: Any) -> tuple[str, ...] | None:
 
 
 _WITHOUT = re.compile(r"\s\([\w.]{1,6}\)\Z|^\([^()]{1,80}\)\Z|\s(?:기자|記者|Twitter|Facebook)\Z")
-"""Initials behind a name, credits of pictures, what a reporter is called, names of links."""
+"""Initials after a name, picture credits, titles of reporters, names of links."""
 _LETTER = re.compile(r"[^\W\d_]")
 _BETWEEN_NAMES = re.compile(r"\s?[,;/]\s|\s(?:and|und|et|y|og|och|en|e|&)\s", re.IGNORECASE)
 _PERSON = re.compile(r"[^\W\d_a-z][\w.'’-]*+(?:\s[\w.'’-]{1,30}+){1,4}")
@@ -148,7 +152,7 @@ _NO_PERSON = frozenset({"of", "for", "the", "für", "de la", "dos", "news", "tea
 
 
 def _apart(text: str) -> list[str]:
-    """The names in a text of several; the text itself unless two parts look like full names."""
+    """Split a text of several names; keep it whole unless two parts look like full names."""
     parts = [part.strip() for part in _BETWEEN_NAMES.split(text) if part.strip()]
     full = sum(
         _PERSON.fullmatch(part) is not None and not _NO_PERSON & set(part.lower().split())
@@ -162,9 +166,10 @@ def published_at(
     sources: Sources, nodes: list[Node], pages: list[Node], *, shown: bool
 ) -> AnyDate | None:
     """
-    When the page was published; with `shown` its text may say it.
+    Return when the page was published; with `shown`, its visible text may supply the date.
 
-    Where sources differ, the day that most of them and the page's URL give; else the first.
+    If sources differ, the date that most of them and the page's URL give is returned, else the
+    first.
     """
 
     def candidates() -> Iterator[Candidate]:
@@ -203,7 +208,7 @@ _IN_URL = re.compile(r"[/_-]((?:19|20)\d\d)([/_-]?)([01]\d)\2([0-3]\d)(?=[/_.-]|
 
 
 def url_day(url: str) -> date | None:
-    """The day in the path of a URL, such as `/2016/12/14/`; None when it has none."""
+    """Return the date in the path of a URL, such as `/2016/12/14/`, or None if it has none."""
     found = _IN_URL.search(url.partition("?")[0].partition("#")[0])
     try:
         return date(int(found[1]), int(found[3]), int(found[4])) if found else None
@@ -212,7 +217,7 @@ def url_day(url: str) -> date | None:
 
 
 def _loose_dates(sources: Sources) -> tuple[str, ...]:
-    """`datePublished` as the name of a meta element, unless that is a property of some item."""
+    """Return `datePublished` as a meta name, unless an item has a property of that name."""
     name = "datepublished"
     if name not in sources.metas:
         return ()
@@ -221,7 +226,7 @@ def _loose_dates(sources: Sources) -> tuple[str, ...]:
 
 
 def modified_at(sources: Sources, nodes: list[Node], pages: list[Node]) -> Moment | None:
-    """When the page was last changed."""
+    """Return when the page was last changed."""
 
     def candidates() -> Iterable[Candidate]:
         yield from sources.scalars(nodes, "datemodified")

@@ -1,4 +1,4 @@
-"""Readers of single values: each takes what a syntax gave and answers a typed value or None."""
+"""Parse single values: each reader converts a raw value to a typed one or returns None."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ MAX_NAMES = 100
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """What people think, in numbers."""
+    """A rating in numbers."""
 
     value: Decimal
     best: Decimal | None = None
-    """The top of the scale; None when the page does not tell (it is then usually 5)."""
+    """The top of the scale; None if the page does not state it (it is then usually 5)."""
     worst: Decimal | None = None
     count: int | None = None
-    """How many ratings, or reviews where only those are counted."""
+    """The number of ratings, or of reviews if only those are counted."""
     review_count: int | None = None
 
 
 def text(value: Any) -> str | None:
-    """One line of text; a node's is its name."""
+    """Return one line of text; the text of a node is its name."""
     if isinstance(value, Node):
         value = value.first("name", "text", "headline", "value", "title", "url") or value.id
     if isinstance(value, Node):
@@ -41,14 +41,14 @@ def text(value: Any) -> str | None:
 
 
 def texts(value: Any) -> tuple[str, ...] | None:
-    """Several texts, each once, in order."""
+    """Return several texts, each once, in order."""
     values = value if isinstance(value, list) else [value]
     found = dict.fromkeys(filter(None, map(text, values[: 10 * MAX_NAMES])))
     return tuple(found)[: 10 * MAX_NAMES] or None
 
 
 def words(value: Any) -> tuple[str, ...] | None:
-    """Texts that may stand in one, divided by commas or semicolons: keywords, categories."""
+    """Return texts split at commas or semicolons: keywords, categories."""
     values = value if isinstance(value, list) else [value]
     found: dict[str, None] = {}
     for each in values[:MAX_NAMES]:
@@ -64,7 +64,7 @@ _BY = re.compile(r"^(?:written\s+by|posted\s+by|by|von|par|por|di|door|av)[:\s]\
 
 
 def name(value: Any) -> str | None:
-    """The name of a person or organization; an address is none."""
+    """Return the name of a person or organization; a URL is rejected."""
     if isinstance(value, Node):
         found = value.first("name", "alternatename", "legalname")
         if found is None:
@@ -78,19 +78,19 @@ def name(value: Any) -> str | None:
 
 
 def _in_role(node: Node) -> str | None:
-    """Who plays a part: schema.org's Role repeats the property that it is the value of."""
+    """Return the name in a schema.org Role, which repeats the property that it is the value of."""
     inner = node.first(node.role) if node.role else None
     return text(inner.first("name")) if isinstance(inner, Node) else None
 
 
 def names(value: Any) -> tuple[str, ...] | None:
-    """Names, each once, in order."""
+    """Return names, each once, in order."""
     values = value if isinstance(value, list) else [value]
     return tuple(dict.fromkeys(filter(None, map(name, values[:MAX_NAMES])))) or None
 
 
 def rating(value: Any) -> Rating | None:
-    """A rating from an AggregateRating or Rating node, or a plain number."""
+    """Return a rating from an AggregateRating or Rating node, or a plain number."""
     if isinstance(value, list):
         return next(filter(None, map(rating, value)), None)
     if not isinstance(value, Node):
@@ -110,7 +110,7 @@ def rating(value: Any) -> Rating | None:
 
 
 def _rating_value(raw: Any) -> Decimal | None:
-    """`4.5`, `4,5`, `4.5/5`, `4.5 out of 5`."""
+    """Parse `4.5`, `4,5`, `4.5/5`, `4.5 out of 5`."""
     if isinstance(raw, str):
         raw = re.split(r"\s{0,3}(?:/|out of|von|sur|de)\s{0,3}", raw.strip(), maxsplit=1)[0]
         if re.fullmatch(r"\d,\d{3,}", raw):
@@ -119,7 +119,7 @@ def _rating_value(raw: Any) -> Decimal | None:
 
 
 def flag(value: Any) -> bool | None:
-    """True or false, also as text or as schema.org's True and False."""
+    """Return True or False, also from text or from schema.org's True and False."""
     if isinstance(value, bool):
         return value
     word = str(value).rpartition("/")[2].strip().lower() if isinstance(value, str | int) else ""
@@ -130,7 +130,7 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,3}")
 
 
 def language(value: Any) -> str | None:
-    """A language tag (BCP 47), as written but with hyphens; of several the first."""
+    """Return a language tag (BCP 47), as written but with hyphens; the first one of several."""
     if isinstance(value, Node):
         value = value.first("alternatename", "name")
     if not isinstance(value, str):

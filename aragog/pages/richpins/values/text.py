@@ -1,4 +1,4 @@
-"""Text as people read it: without markup, escapes and odd blanks."""
+"""Convert text from markup to plain text, without tags, escapes and unusual white space."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLOCK_TAG = re.compile(
 )
 _SPACES = re.compile(r"\s+")
 _INVISIBLE = re.compile(r"[\u00ad\u200b\u2060\ufeff]")
-"""Hints for line breaks inside words, and the byte order mark: nothing that people read."""
+"""Hints for line breaks inside words, and the byte order mark: invisible to readers."""
 _ENCODED_TWICE = "\u00c2\u00a0"
 """A no-break space read as two characters of windows-1252; no language writes `Â` before one."""
 _LINE_END = re.compile(r"[\r\n\u2028]+")
@@ -26,14 +26,14 @@ _HIDDEN = re.compile(
 )
 
 _BETWEEN = re.compile(r"(</\w+>)(<[a-z])", re.IGNORECASE)
-"""Elements side by side are words side by side: style sheets often make the gap between them."""
+"""Adjacent elements are separate words: style sheets often create the gap between them."""
 
 MAX_TEXT_CHARS = 100_000
 MAX_LINES = 2_000
 
 
 def clean(text: str) -> str:
-    """One line of plain text: no tags, no escapes (twice escaped ones neither), single blanks."""
+    """Return one line of plain text: no tags, no (double) escapes, single spaces."""
     text = _unescaped(text[:MAX_TEXT_CHARS])
     if "<" in text:
         text = _TAG.sub("", _BLOCK_TAG.sub(" ", _without_comments(text)))
@@ -41,7 +41,7 @@ def clean(text: str) -> str:
 
 
 def lines(text: str) -> list[str]:
-    """The lines of a text, where block elements and line ends both end a line."""
+    """Return the lines of a text; block elements and line ends both end a line."""
     text = _unescaped(text[:MAX_TEXT_CHARS])
     if "<" in text:
         text = _TAG.sub("", _BLOCK_TAG.sub("\n", _without_comments(text)))
@@ -50,15 +50,15 @@ def lines(text: str) -> list[str]:
 
 
 def lines_of(element: LexborNode) -> list[str]:
-    """The text of an element, a line for each block in it."""
+    """Return the text of an element, with one line for each block in it."""
     markup = _HIDDEN.sub("", (element.inner_html or "")[: 4 * MAX_TEXT_CHARS])
     if "<pre" not in markup and element.tag not in {"pre", "textarea"}:
-        markup = _LINE_END.sub(" ", markup)  # of the source, not of what is shown
+        markup = _LINE_END.sub(" ", markup)  # line ends of the source, which are not displayed
     return lines(_BETWEEN.sub(r"\1 \2", markup))
 
 
 def _without_comments(text: str) -> str:
-    """What stands outside of comments; one that nothing closes is text."""
+    """Remove comments; an unclosed comment is kept as text."""
     kept, at = [], 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
         kept.append(text[at:start])

@@ -1,9 +1,9 @@
 """
-The title of a page: the candidate that the others agree with.
+Choose the title of a page: the candidate with which the others agree.
 
-A page names itself in its markup, its meta elements, its title and its headings. Any one of them
-can be wrong: markup describes a related page, an h1 holds the site's name, a `headline` a short
-description. A name in the markup counts only if the page says it elsewhere too.
+A page names itself in its markup, its meta elements, its title and its headings. Any of them can be
+wrong: markup describes a related page, an h1 contains the site's name, a `headline` contains a
+short description. A name in the markup counts only if the page repeats it elsewhere.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _METAS = (
     "parsely-title", "sailthru.title",
 )  # fmt: skip
 _ALIKE = 0.5
-"""Share of the three-letter groups of the shorter text that both must have."""
+"""The share of the shorter text's three-letter groups that both texts must have."""
 _MAX_COMPARED_CHARS = 300
 _MAX_NAMES = 4
 _MAX_WITNESSES = 12
@@ -35,7 +35,7 @@ _MARKS = re.compile(r"(?<=\w)-(?=\w)|\s[-–—:]\s|[–—|│｜ㅣ·•»›~
 def title_of(
     sources: Sources, nodes: list[Node], properties: tuple[str, ...], site_name: str | None
 ) -> str | None:
-    """The title of a page about `nodes`, whose properties of these names come first."""
+    """Return the title of a page about `nodes`; values of these properties come first."""
     sites = {*filter(None, [site_name]), *own_names(sources)}
     shown = [each for each in _shown(sources, sites) if scalars.text(each.value)]
     witnesses = [
@@ -69,7 +69,7 @@ def _marked(nodes: list[Node], properties: tuple[str, ...]) -> Iterator[Candidat
 def _by_agreement(
     marked: Iterator[Candidate], witnesses: list[str], url: str
 ) -> list[tuple[int, Candidate]]:
-    """Names of the markup, those that the page repeats word by word before similar ones."""
+    """Return names from the markup; exact repetitions in the page come before similar names."""
     ranked = []
     for each in marked:
         text = scalars.text(each.value) or ""
@@ -78,14 +78,14 @@ def _by_agreement(
 
 
 def _is_in_url(text: str, url: str) -> bool:
-    """True when the path of a URL is made of a title: `/leek-soup-with-barley`."""
+    """Return True if the path of a URL is made of a title: `/leek-soup-with-barley`."""
     grams = _grams(bare(text[:_MAX_COMPARED_CHARS]))
     path = _grams(bare(url.partition("://")[2].partition("/")[2][:_MAX_COMPARED_CHARS]))
     return len(grams) >= _MIN_URL_GRAMS and len(grams & path) >= _ALIKE * len(grams)
 
 
 def _agree_among_themselves(shown: list[Candidate], witnesses: list[str]) -> bool:
-    """True when two of meta elements, title and heading say the same; then markup must, too."""
+    """Return True if two of meta elements, title and heading agree; markup must then agree."""
     said: dict[str, list[str]] = {}
     for each, text in zip(shown, witnesses, strict=False):
         said.setdefault(each.where if each.syntax == "html" else "meta", []).append(text)
@@ -100,9 +100,9 @@ def _agree_among_themselves(shown: list[Candidate], witnesses: list[str]) -> boo
 
 def _shown(sources: Sources, sites: set[str]) -> Iterator[Candidate]:
     """
-    What the page says of itself outside of its markup, best first.
+    Yield what the page calls itself outside its markup, best first.
 
-    A heading that resembles the title or a meta element comes before both: those are often
+    A heading that resembles the title or a meta element comes before both, because those are often
     shortened or reworded for search results and for sharing.
     """
     tag, heading = sources.document.title, _heading(sources, sites)
@@ -119,7 +119,7 @@ def _shown(sources: Sources, sites: set[str]) -> Iterator[Candidate]:
 
 
 def _heading(sources: Sources, sites: set[str]) -> Candidate | None:
-    """The h1 that the title repeats; one that is the name of the site only if there is no title."""
+    """Return the h1 that the title repeats; the site's name only if there is no title."""
     tag = sources.document.title
     headings = sources.document.headings
     if tag and len(headings) > 1:
@@ -131,7 +131,7 @@ def _heading(sources: Sources, sites: set[str]) -> Candidate | None:
 
 
 def _is_site(heading: str, tag: str, sites: set[str]) -> bool:
-    """True for the name of the site, and for the end of a title whose start says more."""
+    """Return True for the site's name, and for the end of a title whose start says more."""
     plain = bare(heading)
     if bare(tag) == plain:
         return False
@@ -142,7 +142,7 @@ def _is_site(heading: str, tag: str, sites: set[str]) -> bool:
 
 
 def agreement(text: str, others: list[str]) -> int:
-    """2 when one of `others` is or holds the same text, 1 when one is similar, else 0."""
+    """Return 2 if one of `others` is or contains the same text, 1 if one is similar, else 0."""
     plain = bare(text[:_MAX_COMPARED_CHARS])
     if not plain:
         return 0
@@ -164,7 +164,7 @@ def _grams(plain: str) -> set[str]:
 
 
 def _without_section(title: str, others: list[str], sites: set[str]) -> str:
-    """A title cut to what another source has alone: `Leek soup` of `Leek soup - Recipes`."""
+    """Return a title cut to the part in another source: `Leek soup` of `Leek soup - Recipes`."""
     if len(title) > _MAX_COMPARED_CHARS:
         return title
     alone = {plain for plain in map(bare, others) if len(plain) >= _MIN_PART_CHARS} - sites

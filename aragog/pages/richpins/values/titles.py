@@ -1,4 +1,4 @@
-"""What a page is called and where: its title without the site's name, and the site's name."""
+"""Separate a page's title from the site's name, and find the site's name."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from aragog.pages.richpins.values import scalars
 from aragog.urls.domain import registered_domain
 
 _WORKS = app.TYPES | book.TYPES | movie.TYPES
-"""Their publishers are rarely the site's."""
+"""Types whose publishers are rarely the site's publisher."""
 _SITE_TYPES = frozenset({"website"})
 TITLE_CUTS = re.compile(
     r"\s[|\-–—·•:»│›~]\s{1,9}|\s?[|│｜ㅣ]\s?|(?<=[^\x00-\x7f])_|_(?=[^\x00-\x7f])"
 )
-"""Where a title is put together; texts of scripts without blanks have none around the mark."""
+"""Separators in a title; scripts without spaces have none around the separator."""
 _NOT_LETTERS = re.compile(r"[\W_]+")
 
 
 def without_site(title: str, site_names: set[str]) -> str:
-    """A title without the site's name behind or before a dash, bar or dot."""
+    """Return a title without the site's name before or after a dash, bar or dot."""
     cuts = list(TITLE_CUTS.finditer(title))
     if cuts and site_names:
         sites = {bare(name) for name in site_names}
@@ -39,7 +39,7 @@ def without_site(title: str, site_names: set[str]) -> str:
 
 
 def own_names(sources: Sources) -> tuple[str, ...]:
-    """The host in the two ways that a site may be called after it: `example`, `example.com`."""
+    """Return the two forms of the host that may name the site: `example`, `example.com`."""
     try:
         domain = registered_domain(sources.document.url)
     except InvalidUrl:
@@ -48,12 +48,12 @@ def own_names(sources: Sources) -> tuple[str, ...]:
 
 
 def bare(text: str) -> str:
-    """A name without blanks, marks and capitals: what remains of it in a host name."""
+    """Return a name without spaces, punctuation and capitals, as it appears in a host name."""
     return _NOT_LETTERS.sub("", text.lower().replace("&", "and"))
 
 
 def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
-    """The name of the site, best as it gives it itself."""
+    """Return the name of the site, preferably as the site states it."""
 
     def candidates() -> Iterator[Candidate]:
         sites = [n for n in sources.graph.of_types(_SITE_TYPES) if n.role in {"", "ispartof"}]
@@ -65,7 +65,7 @@ def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
         yield from sources.meta("al:ios:app_name", "al:android:app_name", "twitter:app:name:iphone")
         yield from _named_like_the_host(sources)
 
-    # A site that calls itself by its address in one place often has a name in another.
+    # A site that uses its address as its name in one place often has a real name in another.
     ranked = sorted(candidates(), key=lambda each: _is_address(each.value))
     name = sources.ledger.pick(
         "page.site_name",
@@ -80,7 +80,7 @@ def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
 
 
 def _with_blanks(sources: Sources, name: str | None) -> str | None:
-    """`Headbanger's Kitchen` for `Headbangerskitchen`, if the page's tags spell it so."""
+    """Return `Headbanger's Kitchen` for `Headbangerskitchen`, if the page's tags spell it so."""
     if name and " " not in name:
         for each in sources.meta("og:site_name"):
             other = scalars.name(each.value)
@@ -95,12 +95,12 @@ _ADDRESS = re.compile(r"\s*+[\w\-]++(?:\.[\w\-]++)++\s*+")
 
 
 def _is_address(value: object) -> bool:
-    """True for an address as machines write it; with capital letters it is a name."""
+    """Return True for an address as machines write it; with capital letters it is a name."""
     return isinstance(value, str) and value.islower() and _ADDRESS.fullmatch(value) is not None
 
 
 def _named_like_the_host(sources: Sources) -> Iterator[Candidate]:
-    """The part of a title that is the host's name in other letters: `Bong Eats` of bongeats.com."""
+    """Yield the part of a title that spells the host's name: `Bong Eats` of bongeats.com."""
     own = {bare(name) for name in own_names(sources)}
     for where, text in (
         ("title", sources.document.title),
@@ -113,10 +113,10 @@ def _named_like_the_host(sources: Sources) -> Iterator[Candidate]:
 
 def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
     """
-    What the page shows alone, in a logo or a link, that has the letters of the host's name.
+    Yield the most frequent stand-alone text, in a logo or a link, that spells the host's name.
 
-    Only with a capital letter or a blank in it, the most frequent one; asked when all else is
-    silent, because the start and the end of the page are searched.
+    It must contain a capital letter or a space. This is the last resort, because it searches the
+    start and the end of the page.
     """
     letters = next(iter(own_names(sources)), "")
     if not _MIN_HOST_CHARS <= len(letters) <= _MAX_HOST_CHARS or not letters.isalnum():
@@ -140,7 +140,7 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
 
 
 def _stands_alone(body: bytes, start: int, end: int) -> bool:
-    """True for a whole text between tags, or a whole value of an attribute."""
+    """Return True for a complete text between tags, or a complete attribute value."""
     before = body[max(0, start - _MAX_BLANKS) : start].rstrip()[-1:]
     after = body[end : end + _MAX_BLANKS].lstrip()[:1]
     return before != b"" and after != b"" and before in b">\"'" and after in b"<\"'"
@@ -149,13 +149,13 @@ def _stands_alone(body: bytes, start: int, end: int) -> bool:
 _MAX_SPELLED = 500
 _MAX_BLANKS = 40
 _MAX_SEARCHED_BYTES = 32_768
-"""At the start and at the end of a page, where logos and imprints stand."""
+"""Number of bytes at the start and at the end of a page, where logos and imprints are."""
 _MIN_HOST_CHARS = 5
 _MAX_HOST_CHARS = 40
 
 
 def _without_slogan(sources: Sources, name: str) -> str:
-    """Of a sentence the part that is called as the host is, else the first."""
+    """Return the part of a sentence that is named like the host, else the first part."""
     own = {bare(each) for each in own_names(sources)}
     parts = [part.strip() for part in TITLE_CUTS.split(name) if part.strip()]
     return next((part for part in parts if bare(part) in own), parts[0] if parts else name)

@@ -1,4 +1,4 @@
-"""How much a recipe makes: a number and what of."""
+"""Parse how much a recipe makes: a number and its unit."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _UNIT = re.compile(r"[^\W\d_][^\d,;()/]{0,40}")
 
 @dataclass(frozen=True, slots=True)
 class Yield:
-    """`quantity` of `unit`; where a range is given its upper end, and its lower one beside it."""
+    """`quantity` of `unit`; for a range, its upper end, with the lower end in its own attribute."""
 
     quantity: Decimal
     unit: str = "servings"
-    """In lower case as written; every word for eaters or portions is `servings`."""
+    """In lower case as written; all words for people or portions become `servings`."""
     quantity_min: Decimal | None = None
 
     def __str__(self) -> str:
@@ -52,9 +52,10 @@ class Yield:
 
 def read_yield(value: Any) -> Yield | None:
     """
-    A yield from a number, a text or a list of both; one that names its unit is preferred.
+    Return a yield from a number, a text or a list of both; one that names its unit is preferred.
 
-    Where a bare number stands beside a range (`4`, `4-6 bowls`), the page has chosen from it.
+    If a bare number stands next to a range (`4`, `4-6 bowls`), it is the page's choice from that
+    range.
     """
     found = [read for each in _flat(value) if (read := _one(each)) is not None]
     if not found:
@@ -71,7 +72,7 @@ def _flat(value: Any) -> list[Any]:
 
 
 def _one(value: Any) -> tuple[Yield, bool] | None:
-    """The yield, and whether the text named a unit."""
+    """Return the yield, and whether the text named a unit."""
     if isinstance(value, Node):
         amount = scalars.text(value.first("value", "minvalue", "name"))
         value = f"{amount or ''} {scalars.text(value.first('unittext', 'unitcode')) or ''}"
