@@ -1,4 +1,4 @@
-"""What goes into the UrlStore and what comes out of it: frozen values, no I/O."""
+"""The values that the UrlStore takes and returns: frozen dataclasses, no I/O."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ContentWrite:
-    """A page's body, compressed already, and what is kept beside it."""
+    """A page's compressed body and its metadata."""
 
     body: bytes
     """As `compression.compress` made it."""
@@ -44,37 +44,37 @@ class ContentWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageWrite:
-    """What one fetch brought. A fetch that failed has facts alone."""
+    """The result of one fetch. A failed fetch has facts alone."""
 
     url: str
-    """The URL that was asked for, normalized."""
+    """The requested URL, normalized."""
     final_url: str
-    """The URL that gave the page, normalized; `url` when nothing redirected."""
+    """The URL that returned the page, normalized; `url` if nothing redirected."""
     canonical_url: str
     """The URL that stands for the page."""
     provisional: bool = False
     """True until `canonical_url` itself was fetched and did not contradict."""
     canonical_reasons: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
-    """Further aliases: sources of permanent redirects on the way."""
+    """Further aliases: the sources of permanent redirects on the way."""
     fetched_at_ms: int
     fields: Mapping[str, bytes] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
     """Field to the syntax it was found in, and where."""
     whole: bool = False
-    """True when the page was read to its end, so that fields it had before and has no more go."""
+    """True if the page was read to its end, so that fields that disappeared from it are deleted."""
     links: Sequence[OutLink] | None = None
-    """None leaves those of before: a 304, a failure."""
+    """None keeps the stored links: a 304, a failure."""
     content: ContentWrite | None = None
-    """None leaves that of before."""
+    """None keeps the stored content."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
     """outcome, status, content_type, etag, last_modified, latency_ms, why, attempts, …"""
     due_at_ms: int | None = None
-    """When to fetch again; None: never. `seen` decides where it is given."""
+    """When to fetch again; None: never. `seen`, if given, decides instead."""
     seen: Seen | None = None
     """For the refresh schedule, which compares it with what is stored."""
     gone: bool = False
-    """The origin says that there is no such page: aliases that trusted it are undone."""
+    """The origin reports that there is no such page: aliases that trusted it are undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +83,16 @@ class Written:
 
     url: str
     canonical_url: str
-    """Where it was written, aliases that were known followed."""
+    """The URL it was written to, after following known aliases."""
     stale: bool = False
-    """Something newer was there, or the page was removed since: nothing but gaps was filled."""
+    """Newer data was stored, or the page was removed since: only missing fields were added."""
     links_added: int = 0
     links_removed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class FieldInfo:
-    """Of one field: when its value was true, and where it came from (None: not told)."""
+    """When one field's value was true, and where it came from (None: not recorded)."""
 
     at_ms: int
     provenance: str | None = None
@@ -100,31 +100,31 @@ class FieldInfo:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What the store knows of one URL."""
+    """The stored data of one URL."""
 
     url: str
-    """As asked, normalized."""
+    """The requested URL, normalized."""
     canonical_url: str
     fields: dict[str, bytes]
     facts: dict[str, Fact]
-    """Of the last fetch that brought something about the page."""
+    """When the last fetch with evidence about the page happened."""
     version: str
     """For `put(if_version=…)`."""
     content_key: str | None = None
-    """Of the content store; None: no content."""
+    """The key in the content store; None: no content."""
     content_hash: str | None = None
     content_bytes: int | None = None
     """Before compression."""
     due_at_ms: int | None = None
     info: dict[str, FieldInfo] = field(default_factory=dict)
-    """Of each field, when it was asked for."""
+    """Of each field, if requested."""
     provisional: bool = False
     """True for an alias whose canonical URL was not fetched yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListPage(Generic[T]):
-    """Part of a list; `cursor` continues it, None: it is at its end."""
+    """A page of a list; `cursor` continues it, None: it is complete."""
 
     items: list[T]
     cursor: str | None = None
@@ -132,7 +132,7 @@ class ListPage(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A page's body as the origin sent it, decoded from its transfer, and what is beside it."""
+    """A page's body with its transfer and content encoding removed, and its metadata."""
 
     url: str
     """The canonical URL it is stored under."""
@@ -143,7 +143,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A URL whose time has come."""
+    """A URL that is due."""
 
     url: str
     due_at_ms: int

@@ -1,11 +1,11 @@
 """
-Mending what interrupted writes left behind.
+Repair of a UrlStore after interrupted writes.
 
-Reads already see through all of it: an index hit is checked at its node, content against its hash.
-First of all damaged files of the embedded store are replaced by new ones with every row that can
-be read. Then repair walks everything once and makes index, alias, content, count and due rows agree
-with the nodes, which are the truth, and Zen's counts with the edges. It may run beside the workers:
-what is younger than a grace may still be completed by its writer and is left alone.
+Readers already tolerate these inconsistencies: an index hit is checked at its node, content against
+its hash. Repair first replaces damaged files of the embedded store by new ones with every readable
+row. It then walks all tables once and makes index, alias, content, count and due rows agree with
+the nodes, which are authoritative, and Zen's counts with the edges. It may run beside the workers:
+rows younger than a grace period may still be completed by their writer and are left unchanged.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ GRACE_S = 600.0
 _TELL_EVERY = 256
 
 Progress = Callable[[str, int], None]
-"""Called with what is being walked and how many rows of it are done."""
+"""Called with the name of what is being walked and its number of rows done so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """What was found and mended."""
+    """What was found and repaired."""
 
     walked: dict[str, int] = field(default_factory=dict)
     """Rows by table, and `content` for objects."""
     mended: dict[str, int] = field(default_factory=dict)
-    """By what was wrong; empty: nothing was."""
+    """Number of repairs by problem; empty if there was none."""
     salvaged: Sequence[Salvaged] = ()
     """Damaged files that were replaced."""
 
 
 class Repair:
-    """One walk over everything; memory grows with what is wrong alone."""
+    """One walk over the whole store; memory use grows only with the number of problems."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class Repair:
             return
         at_ms = row[nodes.CONTENT_KEY].at_ms
         self._zen.nodes.delete(node_id(url), nodes.CONTENT, at_ms=at_ms)
-        # Nothing to read is better than something wrong; the next fetch brings it back.
+        # No content is better than wrong content; the next fetch restores it.
         self._due.schedule(url, self._now_ms(), self._now_ms())
         self._mended["content missing or damaged"] += 1
 
@@ -177,7 +177,7 @@ class Repair:
             self._mended["host row without its node"] += 1
 
     def _fetch_again(self, its: bytes, url: str | None) -> None:
-        """A page whose node was lost with a damaged file is due now."""
+        """Make a page whose node was lost with a damaged file due now."""
         if (
             url is None
             or self._tombstones.refuses(url)
@@ -208,7 +208,7 @@ class Repair:
             self._mended["alias edge without its pointer"] += 1
 
     def _count(self, key: bytes, direction: bytes, edge_type: int) -> None:
-        """A node's count of edges, unless some were written so lately that it may yet come."""
+        """Correct a node's edge count, unless edges are so recent that it may still come."""
         with closing(self._zen.edge_ends.of(key, direction, edge_type)) as ends:
             if any(self._young(row) for _, row in ends):
                 return
@@ -222,7 +222,7 @@ class Repair:
             if not self._points_to(key):
                 suspects.append(key)
         if suspects:
-            # Data come before their pointer: give a writer the time to set it.
+            # Data is written before its pointer: allow the writer time to set it.
             self._clock.sleep_s(self._grace_s)
         for key in suspects:
             if not self._points_to(key):
@@ -233,7 +233,7 @@ class Repair:
                 self._mended["content that nothing points to"] += 1
 
     def _points_to(self, key: str) -> bool:
-        # A content key begins with the id of its node: both are cut from one hash.
+        # A content key begins with the id of its node: both are prefixes of one hash.
         node = self._zen.nodes.get(bytes.fromhex(key)[:ID_BYTES], [nodes.CONTENT_KEY])
         return text(node, nodes.CONTENT_KEY) == key
 

@@ -1,11 +1,11 @@
 """
-Zen: nodes with properties, edges with a type, a direction and a score, indexes and counts.
+Zen, the graph store: nodes with properties, edges with type, direction and score, indexes, counts.
 
-Over cell tables, without transactions: an edge's row that faces out is written last and is the one
-that counts; an index row is written before the property that makes it true and removed after, and
-every hit is checked against the node. So a writer that dies leaves rows that no read shows, and
-running it again completes them. Edges are tall rows, so a hub splits anywhere; a list continues
-from a cursor, never from an offset.
+It works on cell tables without transactions. An edge's outgoing row is written last and is
+authoritative; an index row is written before the property that makes it valid and removed after it,
+and every hit is checked against the node. So a writer that crashes leaves only rows that no read
+returns, and running it again completes them. Each edge is a row of its own, so the edges of a hub
+can be split anywhere; a list continues from a cursor, never from an offset.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from aragog.zen.registry import Registry
 from aragog.zen.tables import Row, Salvaged, Tables, newest_ms
 
 MAX_LIMIT = 6000
-"""Edges or nodes one call gives."""
+"""Maximum number of edges or nodes that one call returns."""
 
 _CLAIM_MS = 10_000
 """How long a claimed value waits for its property to be set."""
@@ -47,12 +47,12 @@ _CLAIM_MS = 10_000
 _SENTINEL = b"m:_"
 _CANONICAL_URL = b"s:canonical_url"
 CANONICAL_URL = "canonical_url"
-"""The property of an alias that names the URL of the node which stands for it."""
+"""The property of an alias that names the URL of the node that stands for it."""
 _EDGE = b"p:_"
 _ID = b"i:id"
 
 COUNTS = b"c:"
-"""The family of counts."""
+"""The column family of counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ class Schema:
     """Which properties are indexed, and which edge types are counted."""
 
     unique: tuple[str, ...] = ()
-    """Properties of which a value belongs to one node at most."""
+    """Properties whose values belong to one node at most."""
     indexed: tuple[str, ...] = ()
-    """Properties by whose value nodes are found."""
+    """Properties by whose values nodes can be found."""
     counted: tuple[int, ...] = ()
-    """Edge types whose number is kept beside the node, in both directions."""
+    """Edge types whose number is stored with the node, in both directions."""
 
 
 class Edge(NamedTuple):
@@ -77,7 +77,7 @@ class Edge(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """Part of a list of edges; `cursor` continues it, None: it is at its end."""
+    """A page of a list of edges; `cursor` continues it, None: it is complete."""
 
     items: list[Edge]
     cursor: bytes | None
@@ -85,15 +85,15 @@ class Edges(NamedTuple):
 
 class Zen:
     """
-    A graph. Ids are 16 bytes, uniform; any number of processes may open one.
+    A graph. Ids are 16 bytes, uniformly distributed; any number of processes may open one.
 
     Attributes:
         nodes: properties of nodes with their times.
         edge_ends: edges that are listed from one end only.
-        due_times, hosts: the indexes that are kept in order.
+        due_times, hosts: the ordered indexes.
         posting_lists: inlinks in packed adjacency.
         registry: small named records.
-        log: entries in the order of time.
+        log: entries in order of time.
     """
 
     def __init__(
@@ -110,12 +110,12 @@ class Zen:
         self.registry = Registry(tables)
         self.log = TimeLog(tables)
         self.mutate = tables.write
-        """Write mutations (`aragog.zen.mutations`) in as few round trips as the engine can."""
+        """Write mutations (`aragog.zen.mutations`) in as few round trips as the engine allows."""
 
     # The engine
 
     def serves(self, first_byte: int) -> bool:
-        """Whether nodes whose ids begin with that byte can be written; see `repair`."""
+        """True if nodes whose ids begin with that byte can be written; see `repair`."""
         return self.tables.serves(first_byte)
 
     def counting(self, *edge_types: int) -> Zen:
@@ -123,15 +123,15 @@ class Zen:
         return Zen(self.tables, replace(self.schema, counted=edge_types), self.clock)
 
     def check(self) -> list[str]:
-        """Problems of the engine, one line each with the remedy; empty: there are none."""
+        """Problems of the engine, one line each with the remedy; empty if there are none."""
         return self.tables.check()
 
     def salvage(self) -> list[Salvaged]:
-        """Replace damaged files by new ones with every row that can be read."""
+        """Replace damaged files by new ones with every readable row."""
         return self.tables.salvage()
 
     def scrub(self) -> None:
-        """Remove deleted data from the disk, where the engine can; safe to repeat."""
+        """Remove deleted data from the disk, if the engine can; safe to repeat."""
         self.tables.scrub()
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ class Zen:
         self, node_id: bytes, properties: Mapping[str, bytes], *, at_ms: int | None = None
     ) -> None:
         """
-        Set properties of a node, making it if there is none; others stay. Safe to repeat.
+        Set properties of a node, creating it if missing; other properties stay. Safe to repeat.
 
         Raises:
             NotUnique: another node has the value of a unique property.
@@ -169,14 +169,14 @@ class Zen:
     def get_node(
         self, node_id: bytes, names: Sequence[str] | None = None
     ) -> dict[str, bytes] | None:
-        """Properties of a node, all or some; None when there is no such node."""
+        """All or some properties of a node; None if there is no such node."""
         return self.get_nodes([node_id], names).get(node_id)
 
     def get_nodes(
         self, node_ids: Sequence[bytes], names: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:
         """
-        The same of many; one multi-get. Nodes that are not there are left out.
+        Properties of many nodes, with one multi-get. Missing nodes are left out.
 
         An alias shows `canonical_url`: the URL of the node that stands for it.
         """
@@ -189,7 +189,7 @@ class Zen:
         }
 
     def remove_node(self, node_id: bytes) -> None:
-        """Remove a node, its edges in both directions, and what indexes say of it."""
+        """Remove a node, its edges in both directions, and its index rows."""
         row = self.tables["n"].get(node_id)
         for direction in (OUT, IN):
             prefix = edge_prefix(node_id, direction)
@@ -198,7 +198,7 @@ class Zen:
                     _, _, edge_type, score, other = read_edge_key(key)
                     ends = (node_id, other) if direction == OUT else (other, node_id)
                     self._remove_edge(ends[0], edge_type, ends[1], score)
-        # Each cell as it was read: counts carry the engine's own time, which may differ from ours.
+        # Each cell as it was read: counts have the engine's timestamps, which may differ from ours.
         mine = [
             (node_id, [column], cell.at_ms)
             for column, cell in self.tables["n"].get(node_id).items()
@@ -221,7 +221,7 @@ class Zen:
         """
         (nodes that have the value of an indexed property, cursor or None at the end).
 
-        One range scan a bucket, one multi-get a call to check what was found.
+        One range scan a bucket, and one multi-get a call that checks the hits.
         """
         found: list[bytes] = []
         last = cursor or b""
@@ -250,11 +250,11 @@ class Zen:
         at_ms: int | None = None,
     ) -> None:
         """
-        Set an edge; edges of one (source, type, target) with different scores are different.
+        Set an edge; edges of one (source, type, target) with different scores are different edges.
 
-        Safe to repeat. Counts go up when it is new; a writer that dies in between, or two that
-        write the same new edge at once, leave them wrong until
-        `recount`, or a repair of the store.
+        Safe to repeat. Counts increase if it is new. A writer that crashes in between, or two that
+        write the same new edge at once, leave the counts wrong until `recount` or a repair of the
+        store.
         """
         at_ms = self.clock.now_ms() if at_ms is None else at_ms
         cells = {_EDGE: b"1"}
@@ -272,12 +272,12 @@ class Zen:
     def get_edge(
         self, source: bytes, edge_type: int, target: bytes, *, score: int = 0
     ) -> Edge | None:
-        """The edge; None when there is none."""
+        """The edge; None if there is none."""
         row = self.tables["e"].get(edge_key(source, OUT, edge_type, score, target))
         return Edge(target, score, _properties(row, b"p:")) if _EDGE in row else None
 
     def remove_edge(self, source: bytes, edge_type: int, target: bytes, *, score: int = 0) -> None:
-        """Remove an edge; nothing happens when there is none."""
+        """Remove an edge; does nothing if there is none."""
         self._remove_edge(source, edge_type, target, score)
 
     def edges(
@@ -293,7 +293,7 @@ class Zen:
         """
         Edges of a node by score, then by the other node; `reverse`: the highest score first.
 
-        One range scan, whatever the node has. `direction` is `OUT` or `IN` of `aragog.zen.codec`.
+        One range scan, for any number of edges. `direction` is `OUT` or `IN` of `aragog.zen.codec`.
         """
         prefix = edge_prefix(node_id, direction, edge_type)
         start, stop = prefix, after(prefix)
@@ -315,7 +315,7 @@ class Zen:
 
     def count_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
-        How many there are: the kept count of a counted type, else counted by a scan.
+        The number of edges: the stored count of a counted type, otherwise counted by a scan.
 
         Raises:
             StoreUnavailable: the tables did not answer.
@@ -327,7 +327,7 @@ class Zen:
         return sum(1 for _ in self._all_edges(node_id, direction, edge_type))
 
     def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
-        """Set the kept count to what a scan finds; by how much it was wrong."""
+        """Set the stored count to the result of a scan; returns by how much it was too high."""
         true = sum(1 for _ in self._all_edges(node_id, direction, edge_type))
         kept = self.count_edges(node_id, direction, edge_type)
         if true != kept:
@@ -367,7 +367,7 @@ class Zen:
         return cell is not None and cell.value == value
 
     def _claim(self, name: str, value: bytes, node_id: bytes) -> None:
-        """Make the value this node's in the unique index, or tell whose it is."""
+        """Enter the node as the value's owner in the unique index, or report the present owner."""
         index, key = self.tables["u"], unique_key(name, value)
         for _ in range(3):
             cell = index.get(key, [_ID]).get(_ID)
@@ -379,7 +379,7 @@ class Zen:
                     return
                 if since_ms > now_ms - _CLAIM_MS or self._has(holder, name, value):
                     raise NotUnique(name, holder.hex())
-            # Free, or left by a writer that died before it set the property.
+            # Free, or left by a writer that crashed before it set the property.
             if index.check_and_put(key, _ID, held, node_id + now_ms.to_bytes(8)):
                 return
         raise NotUnique(name, "that is being written")
@@ -404,7 +404,7 @@ def _node_properties(row: Row, names: Sequence[str] | None) -> dict[str, bytes]:
 
 
 def count_column(direction: bytes, edge_type: int) -> bytes:
-    """The cell of a node that keeps how many edges of a type it has."""
+    """The cell of a node that stores its number of edges of a type."""
     return COUNTS + b"%d%s" % (edge_type, direction)
 
 

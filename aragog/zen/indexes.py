@@ -1,4 +1,4 @@
-"""Indexes that are kept in order: due times, and hosts."""
+"""The ordered indexes: due times and hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `Zen.mutate` writes in one batch. Pure."""
+"""The mutations that `Zen.mutate` writes in one batch. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a URL to the id of its node."""
+"""The node id of a URL."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Aliases: which URLs stand for another."""
+"""Aliases: URLs that stand for the same page as their canonical URL."""

@@ -1,4 +1,4 @@
-"""Aliases of URLs in any spelling: list, merge, undo."""
+"""The public API for aliases: list, merge and undo them, for URLs in any spelling."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aragog.urlstore.write_clock import WriteClock
 
 
 class Aliases:
-    """The URLs that stand for the same page; threads may share it."""
+    """The URLs that stand for the same page; threads may share an instance."""
 
     def __init__(
         self, merger: AliasMerger, urls: Nodes, takedowns: Takedowns, clock: WriteClock
@@ -31,7 +31,7 @@ class Aliases:
         return list(self._merger.of(self._nodes.resolve(normalize(url))[0]))
 
     def reasons(self, url: str) -> list[str]:
-        """Why the last fetch of `url` itself chose its canonical URL; empty: not known."""
+        """Why the last fetch of `url` itself chose its canonical URL; empty if unknown."""
         asked = normalize(url)
         cell = self._nodes.read([asked], [nodes.REASONS])[asked].get(nodes.REASONS)
         return [str(reason) for reason in orjson.loads(cell.value)] if cell else []
@@ -48,8 +48,7 @@ class Aliases:
         """
         Make one URL an alias of another, by evidence of `at_ms` (None: now).
 
-        What was stored under the alias moves, with its timestamps. Safe to run twice and in any
-        order: of contradicting evidence the latest counts.
+        Data stored under the alias moves with its timestamps. Safe to repeat and to run in any
 
         Raises:
             TakenDown: one of the two was taken down; nothing was changed.
@@ -70,7 +69,7 @@ class Aliases:
         self._clock.deleted_at(now_ms)
 
     def undo(self, alias_url: str) -> None:
-        """Make an alias stand for itself again; what its own fetch brought moves back to it."""
+        """Make an alias stand for itself again; data from its own fetch moves back to it."""
         now_ms = self._clock.now_ms()
         self._merger.undo(normalize(alias_url), now_ms)
         self._clock.deleted_at(now_ms)

@@ -1,9 +1,9 @@
 """
-Conditional writes: one at a time a node, by a lock cell that runs out.
+Conditional writes to a node, serialized by a lock cell that expires.
 
-HBase compares one cell and puts one cell, so the version is compared under a lock. A writer that
-writes without a condition meanwhile is not held up; the version that it sets is noticed up to the
-moment of the comparison.
+HBase compares one cell and puts one cell, so the version is compared under a lock. The lock does
+not delay writers without a condition; a version that they set is noticed up to the moment of the
+comparison.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LOCK_MS = 10_000
 
 
 class Conditional:
-    """Writes if the version is as expected."""
+    """Writes to a node if it has the expected version."""
 
     def __init__(self, zen: Zen, clock: Clock) -> None:
         self._zen = zen
@@ -31,10 +31,10 @@ class Conditional:
 
     def write(self, url: str, expected: str, puts: Sequence[Mutation]) -> None:
         """
-        Write `puts` if the node of `url` has the version `expected`; "" means none.
+        Write `puts` if the node of `url` has the version `expected`; "" means no version.
 
         Raises:
-            VersionConflict: it has another, or is being written; nothing changed.
+            VersionConflict: it has another version, or is being written; nothing changed.
         """
         row = node_id(url)
         token = self._lock.acquire(row)

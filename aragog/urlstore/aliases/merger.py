@@ -1,9 +1,10 @@
 """
-Aliases: which URLs stand for another, and moving what was stored under them.
+Aliases: which URLs stand for another, and moving the data that is stored under them.
 
-The pointer in the alias's node decides, and of several the one of the latest evidence; the edge at
-the home, by which aliases are listed, is checked against it. What an alias had of its own moves to
-its home cell by cell with the timestamps it has, so it may be moved twice and in any order.
+The pointer in the alias's node is authoritative; of several pointers the one with the latest
+evidence counts. The edges at the canonical URL, which list its aliases, are checked against it.
+The alias's own data moves to the canonical URL cell by cell with unchanged timestamps, so the move
+may be repeated and done in any order.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ ALIAS = 1
 """The edge type; an alias's score is always 0, so that merging twice makes one edge."""
 
 SOON_MS = 600_000
-"""An undone alias is fetched after this; not at once, for pages at odds may undo it each time."""
+"""An undone alias is fetched after this delay; conflicting pages may undo it each time."""
 
 _URL = b"p:u"
 _MOVES = (b"m:", b"s:was:", b"s:from:")
 
 
 def alias_puts(alias: str, canonical: str, now_ms: int) -> list[Mutation]:
-    """The edge from `canonical` to `alias`, and the mark in its node that it has such edges."""
+    """The edge from `canonical` to `alias`, and the flag in its node that it has such edges."""
     its, kept = node_id(canonical), {_URL: alias.encode()}
     marked = {nodes.URL: canonical.encode(), nodes.ALIASED: b"1"}
     return [
@@ -94,7 +95,7 @@ class AliasMerger:
         self.settle(alias, now_ms)
 
     def settle(self, alias: str, now_ms: int) -> None:
-        """Move to its home whatever an alias has of its own: content, links, due row, fields."""
+        """Move an alias's own data to its canonical URL: content, links, due row, fields."""
         canonical, row = self._nodes.follow([alias], None)[alias]
         own = self._properties.get(node_id(alias))
         if canonical == alias:
@@ -110,19 +111,19 @@ class AliasMerger:
             self._move(alias, own, canonical, row, now_ms)
 
     def has_own(self, alias: str, row: Row) -> bool:
-        """Is there anything for `settle` to move?"""
+        """True if there is anything for `settle` to move."""
         if nodes.SENTINEL in row or text(row, nodes.DUE):
             return True
         return bool(self._outlinks.read([alias])[alias].lines)
 
     def undo(self, alias: str, now_ms: int, *, at_ms: int | None = None) -> None:
         """
-        Let a URL stand for itself again; what its fetch had brought to its home comes back.
+        Make a URL stand for itself again; data from its own fetch moves back to it.
 
-        It is due soon then, unless nobody wants it any more: where a later page has taken the place
-        of what it had brought, only a fetch can tell what it is. Evidence older than `at_ms` (None:
-        now) does not make it an alias again. Killed in the middle and run again it goes on: the
-        node says which home it is leaving until all is done.
+        The URL is then due soon, unless nobody wants it anymore: where a later page replaced its
+        data, only a fetch can show the current page. Evidence older than `at_ms` (None: now) does
+        not make it an alias again. After a crash, a repeated call continues: the node names the
+        canonical URL that it is leaving until all is done.
         """
         own = self._properties.get(node_id(alias))
         leaving = text(own, nodes.LEAVING)
@@ -142,7 +143,7 @@ class AliasMerger:
         self._properties.put(node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
 
     def _stand_alone(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
-        """See that a URL has a record, and a next fetch if it or its former home is wanted."""
+        """Ensure that a URL has a record, and a next fetch if it or its old canonical is wanted."""
         row = self._properties.get(node_id(alias))
         shown = {nodes.URL: alias.encode(), nodes.SENTINEL: b"1"}
         if nodes.FACTS not in row:
@@ -169,7 +170,7 @@ class AliasMerger:
         self._move(canonical, part, alias, own, now_ms)
 
     def disappoint(self, urls: Sequence[str], now_ms: int) -> list[str]:
-        """Undo the aliases that trusted one of `urls` before it was fetched; which they were."""
+        """Undo the aliases that trusted one of `urls` before it was fetched; returns them."""
         undone = []
         columns = [nodes.CANONICAL, nodes.PROVISIONAL, nodes.LEAVING]
         marks = self._nodes.read(urls, [nodes.ALIASED])
@@ -183,7 +184,7 @@ class AliasMerger:
         return undone
 
     def of(self, canonical: str) -> Iterator[str]:
-        """URLs that stand for `canonical`, and those that stand for them. Constant memory."""
+        """URLs that stand for `canonical`, directly or through other aliases. Constant memory."""
         yield from self._of(canonical, {canonical}, nodes.MAX_HOPS)
 
     def _of(self, canonical: str, seen: set[str], hops: int) -> Iterator[str]:
@@ -197,13 +198,13 @@ class AliasMerger:
                 yield from self._of(alias, seen, hops - 1)
 
     def _edges_of(self, canonical: str) -> Iterator[str]:
-        """What the edges say, unchecked."""
+        """The aliases that the edges list, unchecked."""
         with closing(self._edges.of(node_id(canonical), IN, ALIAS)) as ends:
             for _, row in ends:
                 yield row[_URL].value.decode()
 
     def _move(self, source: str, own: Row, canonical: str, there: Row, now_ms: int) -> None:
-        """Cells of one node to another: first put there, then deleted here."""
+        """Move cells of one node to another: first put there, then deleted here."""
         moved = {c: cell for c, cell in own.items() if c.startswith(_MOVES) or c == nodes.FACTS}
         values: list[tuple[dict[bytes, bytes], int]] = [
             ({c: value}, at) for c, (value, at) in moved.items()
@@ -228,7 +229,7 @@ class AliasMerger:
         self._zen.mutate(puts)
         last_ms = max(cell.at_ms for cell in moved.values())
         self._properties.put(node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms)
-        # These two go last: as long as they are there, a second run finds what is left.
+        # These two are deleted last: while they exist, a second run finds what is left.
         last = {c: moved.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved}
         self._properties.delete_many(
             [(node_id(source), [c], cell.at_ms) for c, cell in moved.items()]
@@ -241,7 +242,7 @@ class AliasMerger:
     def _copy_content(
         self, own: Row, canonical: str, there: Row
     ) -> list[tuple[dict[bytes, bytes], int]]:
-        """The object under the home's key, and the pointer to it; nothing if home's is newer."""
+        """The object under the canonical URL's key and its pointer; empty if newer is stored."""
         at_ms = own[nodes.CONTENT_KEY].at_ms
         if nodes.CONTENT_KEY in there and there[nodes.CONTENT_KEY].at_ms > at_ms:
             return []
@@ -255,7 +256,7 @@ class AliasMerger:
         return [(cells, at_ms)]
 
     def _move_links(self, source: str, canonical: str, now_ms: int) -> None:
-        """Outlinks go where the page goes, unless newer ones are there."""
+        """Move outlinks with their page, unless the target has newer ones."""
         both = self._outlinks.read([source, canonical])
         lines = both[source].lines
         if lines:
@@ -269,7 +270,7 @@ def _known_facts(alias: str, row: Row) -> dict[str, Fact]:
 
 
 def _first_facts(facts: Mapping[str, Fact], own: Row, brought_ms: int) -> Cell:
-    """Facts of the fetch that brought a page, where later failures have overwritten them."""
+    """The facts of the fetch with the page, where later failures have overwritten them."""
     kept = {name: facts[name] for name in ("url", "final_url", "fetched_at_ms")}
     kept["status"] = facts_of(own, nodes.OWN).get("status")
     return Cell(orjson.dumps(kept), brought_ms)

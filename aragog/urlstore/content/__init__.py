@@ -1,12 +1,13 @@
 """
-Where page content lives: one object a canonical URL, in a folder or in S3.
+The content stores: page content as one object per canonical URL, in a folder or in S3.
 
-A key is the SHA-256 of the canonical URL in 64 hex digits, so no folder and no S3 prefix runs hot.
-A body is bytes that somebody compressed; the `meta` beside it is a small table of strings. Body and
-meta are replaced together: a reader gets both of one put, never halves of two. Every read is
-checked against the SHA-256 that was stored with it.
+A key is the SHA-256 of the canonical URL in 64 hex digits, so load spreads over folders and S3
+prefixes. A body is compressed bytes; its `meta` is a small table of strings. Body and meta are
+replaced together: a reader gets both from one put, never a mixture of two. Every read is checked
+against the SHA-256 that was stored with the object.
 
-This holds bytes; which URL an object belongs to, and whether it is the newest, the node says.
+A content store only holds bytes; the node records which URL an object belongs to, and whether it is
+the newest.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def open_content(settings: ContentSettings, data_dir: Path) -> ContentStore:
     """
     The content store that `settings` name; a folder's is `data_dir`/content.
 
-    Nothing is connected to before the first call.
+    Does not connect before the first call.
 
     Raises:
         ConfigError: the folder cannot be made, or S3 has no region or credentials' syntax is wrong.

@@ -1,13 +1,13 @@
 """
 Page content in a folder: `<folder>/<first two digits>/<key>`, one file an object.
 
-A file is written whole under `<folder>/tmp` and renamed into its place, so a reader sees the old
-object or the new one, and of two writers the later rename stays. A process killed in the middle
-leaves a file in `tmp` at most, which the next start sweeps when it is an hour old.
+A file is written completely under `<folder>/tmp` and then renamed, so a reader gets the old object
+or the new one, and of two writers the later rename wins. A process killed in the middle leaves at
+most a file in `tmp`, which the next start deletes once it is an hour old.
 
-What a power cut may take: by default nothing waits for the disk, so the last seconds of bodies may
-be lost or torn, as the last transactions of SQLite may be; the hash in the header tells, and the
-page is fetched again. With `fsync` every put waits for the disk (about 1 ms and more).
+Power loss: by default no write waits for the disk, so bodies of the last seconds may be lost or
+torn, like the last transactions of SQLite; the hash in the header reveals this, and the page is
+fetched again. With `fsync` every put waits for the disk (about 1 ms and more).
 """
 
 from __future__ import annotations

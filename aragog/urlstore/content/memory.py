@@ -1,4 +1,4 @@
-"""The content store of tests: a dict, gone with its process."""
+"""The in-memory content store for tests."""
 
 from __future__ import annotations
 

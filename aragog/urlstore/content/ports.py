@@ -1,4 +1,4 @@
-"""What the UrlStore needs from outside: a place for page content."""
+"""The port for content stores: the interface that the UrlStore needs for page content."""
 
 from __future__ import annotations
 

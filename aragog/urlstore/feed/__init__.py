@@ -1,1 +1,1 @@
-"""The change feed and its webhooks."""
+"""The change feed of a UrlStore, and its webhooks."""

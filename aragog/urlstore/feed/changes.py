@@ -1,11 +1,11 @@
 """
-The change feed: what became other on pages that were fetched again, for as long as it is kept.
+The change feed: what changed on pages that were fetched again, kept for a limited time.
 
-A batch of pages that brought any change writes one row, keyed by time, before the nodes it tells
-of; a batch without changes writes nothing. Killed between the two, the batch is written again and
-told twice; it is never not told. Rows become visible to readers a moment after they were stamped,
-so that writers whose rows come a little late are not passed by; a cursor is the key of the last
-change that was read.
+A batch of pages with any change writes one row, keyed by time, before the nodes that changed; a
+batch without changes writes nothing. After a crash between the two, the batch is written again and
+its changes are reported twice; they are never lost. Rows become visible to readers shortly after
+their timestamp, so that readers do not miss rows that are written slightly late. A cursor is the
+key of the last change that was read.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from aragog.zen.mutations import Mutation, append_log
 from aragog.zen.properties import Row
 
 SETTLE_MS = 2000
-"""How long after its stamp a row is first read."""
+"""How long after its timestamp a row becomes visible."""
 MAX_VALUE_BYTES = 4096
-"""Longer values are left out of the feed; they are in the record."""
+"""Longer values are left out of the feed; the record has them."""
 
 _COLUMN = b"l:v"
 _MOST_TRIES = 3
@@ -41,20 +41,20 @@ _CURSOR_BYTES = 20
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one fetch saw to be other than before."""
+    """What one fetch found to differ from the stored page."""
 
     url: str
-    """The canonical one."""
+    """The canonical URL."""
     at_ms: int
     """When it was fetched."""
     kind: str
-    """`new` (a held page's first fetch), `changed`, or `gone` (given up)."""
+    """`new` (a watched page's first fetch), `changed`, or `gone` (given up)."""
     fields: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
-    """Name to its values before and now, as stored; None: there was none, or it is too long."""
+    """Name to its old and new value, as stored; None: there was none, or it is too long."""
     owners: tuple[str, ...] = ()
-    """Who held the page then."""
+    """The owners that watched the page then."""
     cursor: str = ""
-    """To go on behind it."""
+    """The cursor to continue after this change."""
 
 
 def changes_put(log: TimeLog, changes: Sequence[Change], now_ms: int) -> Mutation:
@@ -68,7 +68,7 @@ def publish(zen: Zen, changes: Sequence[Change], clock: Clock) -> None:
     """
     Write the row of a batch's changes.
 
-    Where that took so long that readers may have passed its stamp, it is written once more.
+    If that took so long that readers may have passed its timestamp, the row is written again.
     """
     for _ in range(_MOST_TRIES):
         now_ms = clock.now_ms()
@@ -78,20 +78,20 @@ def publish(zen: Zen, changes: Sequence[Change], clock: Clock) -> None:
 
 
 def shown(value: bytes | None) -> str | None:
-    """A field's value for the feed."""
+    """A field's value as shown in the feed."""
     if value is None or len(value) > MAX_VALUE_BYTES:
         return None
     return value.decode("utf-8", "replace")
 
 
 class Changes:
-    """Reads the feed, in the order of its rows, and lets go of what is old."""
+    """Reads the feed in the order of its rows, and deletes old changes."""
 
     def __init__(self, zen: Zen) -> None:
         self._log = zen.log
 
     def end(self, now_ms: int) -> str:
-        """The cursor behind all that can be read now."""
+        """The cursor after all changes that can be read now."""
         return (now_ms - SETTLE_MS + 1).to_bytes(8).hex() + "00" * (_CURSOR_BYTES - 8)
 
     def page(
@@ -104,13 +104,13 @@ class Changes:
         host: str | None = None,
     ) -> ListPage[Change]:
         """
-        Up to `limit` changes behind the cursor (None: from the oldest kept), and the next cursor.
+        Up to `limit` changes after the cursor (None: from the oldest kept), and the next cursor.
 
-        That one is never None: the feed goes on. With an owner or a host 10,000 changes are looked
-        at in one call at most, so a page may be empty and still have a new cursor.
+        The next cursor is never None, because the feed continues. With an owner or a host, one call
+        examines at most 10,000 changes, so a page may be empty and still have a new cursor.
 
         Raises:
-            BadInput: the cursor is none of ours.
+            BadInput: the cursor is not one of this feed.
         """
         found: list[Change] = []
         last = cursor or "00" * _CURSOR_BYTES
@@ -148,9 +148,9 @@ class Changes:
 
     def purge(self, gone: Callable[[str], bool]) -> int:
         """
-        Forget the changes of URLs for which `gone` is true; how many.
+        Delete the changes of URLs for which `gone` is true; returns their number.
 
-        Those behind them in their row keep their cursors.
+        The other changes of their row keep their cursors.
         """
         count = 0
         for bucket in self._log.buckets:
@@ -167,7 +167,7 @@ class Changes:
         return count
 
     def sweep(self, before_ms: int) -> int:
-        """Let go of rows older than that; how many. At most 1,000 a bucket and call."""
+        """Delete rows older than that; returns their number. At most 1,000 a bucket and call."""
         gone = 0
         for bucket in self._log.buckets:
             if not self._log.serves(bucket):

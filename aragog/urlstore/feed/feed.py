@@ -1,4 +1,4 @@
-"""The change feed of a UrlStore, and the webhooks that are sent it."""
+"""The public API of the change feed: read changes and delete old ones."""
 
 from __future__ import annotations
 

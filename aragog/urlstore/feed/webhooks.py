@@ -1,8 +1,8 @@
 """
-Webhooks: who is to be told of changes, and up to where each was told.
+The webhook registry: which addresses receive changes, and how far each delivery has come.
 
-What a hook is is written once; up to where it was told is a cell of its own, moved on by
-check-and-put, so that two deliverers never both move it.
+A webhook's definition is written once. Its delivery cursor is a cell of its own that is advanced
+by check-and-put, so that of two concurrent deliverers only one advances it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aragog.errors import CorruptRow
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
 
-# Beside the pacing cells: no property of a graph has a name that begins so.
+# Beside the cells of crawl budgets: no property of a graph has a name with this prefix.
 _PREFIX = b"\0hook\0"
 _HOOK = b"i:v"
 _CURSOR = b"i:c"
@@ -25,29 +25,29 @@ _CURSOR = b"i:c"
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """One address that is told."""
+    """An address that receives changes."""
 
     name: str
-    """Made from the others; the same hook added twice is one."""
+    """Derived from the other attributes: adding a webhook twice makes one."""
     url: str
     secret: str
-    """The key of its signatures."""
+    """The key that signs its deliveries."""
     owner: str | None = None
-    """Only changes of pages that this owner holds; None: whoever's."""
+    """Only changes of pages that this owner watches; None: of all pages."""
     host: str | None = None
-    """Only changes of this host; None: of any."""
+    """Only changes of this host; None: of all hosts."""
 
     def __repr__(self) -> str:
         return f"Hook({self.name}, {self.url}, owner={self.owner}, host={self.host})"
 
 
 def hook_name(url: str, owner: str | None, host: str | None) -> str:
-    """Twelve hex digits."""
+    """The name of a webhook: twelve hex digits."""
     return hashlib.sha256(orjson.dumps([url, owner, host])).hexdigest()[:12]
 
 
 class WebhookRegistry:
-    """Adds, lists and removes hooks."""
+    """Adds, lists and removes webhooks."""
 
     def __init__(self, zen: Zen) -> None:
         self._registry = zen.registry
@@ -62,7 +62,7 @@ class WebhookRegistry:
         cursor: str,
         now_ms: int,
     ) -> Webhook:
-        """Tell this address of what is behind the cursor; added again, it keeps its place."""
+        """Deliver changes after the cursor to this address; if it exists, it keeps its cursor."""
         webhook = Webhook(hook_name(url, owner, host), url, secret, owner, host)
         row = _PREFIX + webhook.name.encode()
         self._registry.check_and_put(row, _CURSOR, None, cursor.encode())
@@ -70,7 +70,7 @@ class WebhookRegistry:
         return webhook
 
     def remove(self, name: str, now_ms: int) -> bool:
-        """Tell it no more; was there such a hook?"""
+        """Stop deliveries to a webhook; False: there is none of that name."""
         row = _PREFIX + name.encode()
         found = self._registry.get(row)
         if found:
@@ -78,18 +78,18 @@ class WebhookRegistry:
         return _HOOK in found
 
     def get(self, name: str) -> Webhook | None:
-        """The hook of that name."""
+        """The webhook of that name."""
         row = self._registry.get(_PREFIX + name.encode())
         return _hook(row) if _HOOK in row else None
 
     def all(self) -> Iterator[tuple[Webhook, str]]:
-        """Each hook and its cursor."""
+        """Each webhook and its cursor."""
         for _, row in self._registry.beginning_with(_PREFIX):
             if _HOOK in row and _CURSOR in row:
                 yield _hook(row), row[_CURSOR].value.decode()
 
     def move(self, name: str, cursor: str, to: str) -> bool:
-        """It was told up to `to`; False: somebody else moved it."""
+        """Advance the cursor to `to`; False: another process advanced it."""
         row = _PREFIX + name.encode()
         return self._registry.check_and_put(row, _CURSOR, cursor.encode(), to.encode())
 

@@ -1,9 +1,9 @@
 """
-Reading links from both ends.
+The link reader: outlinks and inlinks of pages.
 
-An inlink is a pair: the page that links, and the URL that it links, which may be an alias. So the
-inlinks of a page are its own list and those of its aliases, one after the other, and merging or
-undoing an alias moves none of them.
+An inlink is a pair: the page that links, and the linked URL, which may be an alias. So the inlinks
+of a page are its own list followed by those of its aliases, and merging or undoing an alias moves
+none of them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LinkReader:
         self._aliases = aliases
 
     def outlinks(self, url: str, limit: int, cursor: str | None) -> ListPage[LinkRecord]:
-        """In the order of the page; the cursor is a number and survives no rewriting."""
+        """In page order; the cursor is a position, invalid once the page's links change."""
         cell = self._outlinks.read([url])[url]
         start = _position(cursor) if cursor else 0
         links = list(from_lines(cell.lines))
@@ -48,8 +48,7 @@ class LinkReader:
         """
         By linked URL, `url` itself first, and of each by source; constant memory.
 
-        `aliased` is False where the node of `url` says that it has no aliases: three round trips
-        less.
+        `aliased` is False if the node of `url` has no aliases, which saves three round trips.
         """
         limit = min(limit, MAX_LIMIT)
         found: list[LinkRecord] = []
@@ -61,7 +60,7 @@ class LinkReader:
         return ListPage(found)
 
     def count_inlinks(self, url: str, *, aliased: bool) -> int:
-        """Exact, as far as the journal was folded; one read an alias."""
+        """Exact, except for changes that still await compaction; one read per alias."""
         total, batch = 0, []
         for member in self._members(url, aliased=aliased):
             batch.append(node_id(member))

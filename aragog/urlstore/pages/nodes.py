@@ -1,26 +1,26 @@
 """
 The cells of a URL's node, and reading nodes through their aliases.
 
-| cell | holds |
+| cell | contents |
 |---|---|
-| `m:<field>` | a field; `m:_` is there as long as the node has anything to show |
+| `m:<field>` | a field; `m:_` exists as long as the node has any data to show |
 | `s:url` | the URL; checked, so that two URLs of one key could not be mixed up |
 | `s:canonical_url` | the URL that stands for this one; itself, or absent: it stands for itself |
 | `s:provisional`, `s:reasons` | of that decision |
-| `s:own` | JSON of what a fetch of this very URL told, for decisions about others |
+| `s:own` | JSON of what a fetch of this very URL found, for decisions about others |
 | `s:facts` | JSON of the last fetch |
 | `s:provenance` | JSON, field to where the pipeline found it |
-| `s:from:<field>` | where the writer of one `put` had it from |
+| `s:from:<field>` | the source that the writer of a `put` gave |
 | `s:ckey`, `s:chash`, `s:clen`, `s:cenc` | content: key, hash as stored, length, encoding |
 | `s:due` | when to fetch again, ms; empty: never |
-| `s:refresh` | JSON of what is remembered between fetches: `refresh.State` |
-| `s:held` | `1`: somebody holds the URL; `0`: the last one let go; absent: nobody ever did |
+| `s:refresh` | JSON of the state between fetches: `RefreshState` |
+| `s:held` | `1`: somebody watches the URL; `0`: the last watch ended; absent: nobody ever did |
 | `s:version` | a random word, new with each write |
-| `s:removed` | `removed` or `taken down`; its timestamp says when |
+| `s:removed` | `removed` or `taken down`; its timestamp is the time of the removal |
 | `s:was:<field>` | JSON of the last values of a field that has a history |
-| `s:aliased` | `1`: URLs stand for this one, or once did; absent: its edges need no look |
-| `s:leaving` | the home that an alias is being taken from; empty: none |
-| `s:moved` | how old what was moved away from here may be; what comes back is newer |
+| `s:aliased` | `1`: URLs stand for this one, or once did; absent: it has no alias edges |
+| `s:leaving` | the canonical URL that an alias is being detached from; empty: none |
+| `s:moved` | upper bound of the time of data moved away from here; data that returns is newer |
 | `s:lock` | of a conditional write; written by check_and_put alone |
 """
 
@@ -63,7 +63,7 @@ CONTENT = (CONTENT_KEY, CONTENT_HASH, CONTENT_LENGTH, CONTENT_ENCODING)
 TAKEN_DOWN = b"taken down"
 
 MAX_HOPS = 4
-"""Aliases of aliases followed; writing flattens them, so more than one is a race's leftover."""
+"""Maximum hops of aliases; writing flattens them, so more than one is left by a race."""
 
 
 @lru_cache(maxsize=4096)
@@ -89,7 +89,7 @@ def text(row: Row, column: bytes) -> str | None:
 
 
 def is_taken_down(row: Row) -> bool:
-    """Whether the node's URL must not be stored again."""
+    """True if the node's URL must not be stored again."""
     cell = row.get(REMOVED)
     return cell is not None and cell.value == TAKEN_DOWN
 
@@ -137,11 +137,11 @@ class Nodes:
         known: dict[str, Row] | None = None,
     ) -> dict[str, tuple[str, Row]]:
         """
-        For each URL the one that stands for it, and that one's node.
+        For each URL its canonical URL, and that one's node.
 
-        Of URLs that point at each other in a circle the one of the smallest key stands for all.
-        `columns` must hold `CANONICAL`, and `URL` where the key is to be checked. `known` are nodes
-        that were read with them already.
+        If URLs point at each other in a circle, the one with the smallest key stands for all.
+        `columns` must contain `CANONICAL`, and `URL` if the key is to be checked. `known` are nodes
+        that were already read with these columns.
         """
         if known is None:
             known = self.read(dict.fromkeys(urls), columns)

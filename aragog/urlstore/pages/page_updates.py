@@ -1,7 +1,7 @@
 """
-One fetched page on its way into the store: where it goes, and what it makes other there.
+Page updates: what one fetched page changes in the store.
 
-Pure: nodes that were read come in, cells to be written go out.
+Pure functions: the input is the nodes that were read, the output is the cells to write.
 """
 
 from __future__ import annotations
@@ -24,46 +24,46 @@ from aragog.zen.properties import Row
 
 @dataclass(slots=True)
 class PageWritePlan:
-    """One page on its way: where it goes, and what is there already."""
+    """The update of one page: its target node and what is stored there already."""
 
     page: PageWrite
     canonical: str
-    """The URL whose node gets it."""
+    """The URL whose node receives the page."""
     row: Row
     """That node."""
     stale: bool
-    """Something newer is there."""
+    """Something newer is stored."""
     refused: bool
     """The node was removed after this fetch, or taken down."""
     cells: dict[bytes, bytes] = field(default_factory=dict)
-    """For the home's node, at the time of the fetch."""
+    """For the canonical URL's node, at the time of the fetch."""
     aliases: list[str] = field(default_factory=list)
-    """URLs that shall point at the home."""
+    """URLs that will point to the canonical URL."""
     changed: list[str] = field(default_factory=list)
-    """Fields whose values are other than the stored ones."""
+    """Fields whose values differ from the stored ones."""
     missing: frozenset[str] = frozenset()
-    """Names of fields that the pipeline had found before this fetch and that it did not bring."""
+    """Names of fields that the pipeline found in earlier fetches but not in this one."""
     gone: frozenset[str] = frozenset()
-    """Those of them that are stored, as the pipeline's: they go."""
+    """Those of them that are stored with a value of the pipeline; they are deleted."""
     body: ContentPut | None = None
-    """To be put before anything points to it."""
+    """Written before anything points to it."""
     due_at_ms: int | None = None
     told: Change | None = None
     """For the change feed."""
 
     @property
     def whole(self) -> bool:
-        """True when the fetch tells all fields of the home; through an alias it may not."""
+        """True if the fetch reports all fields of the page; a fetch through an alias may not."""
         return self.page.whole and self.canonical in (self.page.url, self.page.final_url)
 
 
 def is_failed_fetch(page: PageWrite) -> bool:
-    """True for a fetch that brought no page: it says nothing of identity, fields and links."""
+    """True for a fetch without a page: it has no evidence about identity, fields and links."""
     return not page.fields and page.links is None and page.content is None
 
 
 def refuted(plan: PageWritePlan) -> list[str]:
-    """URLs of the fetch that turned out to stand for no page; aliases may have trusted them."""
+    """URLs of the fetch that turned out to have no page; aliases may have trusted them."""
     page = plan.page
     if is_failed_fetch(page) and not page.gone:
         return []
@@ -74,7 +74,7 @@ def refuted(plan: PageWritePlan) -> list[str]:
 
 
 def content_cells(plan: PageWritePlan, content: ContentWrite) -> dict[bytes, bytes]:
-    """The cells that point to the body, which is to be put unless these very bytes are there."""
+    """The cells that point to the body, which is written unless the same bytes are stored."""
     key, digest = content_key(plan.canonical), content_hash(content.body)
     there = plan.row.get(nodes.CONTENT_HASH)
     if there is None or there.value != digest.encode():
@@ -89,22 +89,22 @@ def content_cells(plan: PageWritePlan, content: ContentWrite) -> dict[bytes, byt
 
 
 def urls_of(page: PageWrite) -> tuple[str, ...]:
-    """Every URL that the fetch says something of."""
+    """Every URL that the fetch has evidence about."""
     return (page.url, page.final_url, page.canonical_url, *page.also)
 
 
 def identity_of(page: PageWrite) -> tuple[str, ...]:
-    """The URLs that the fetched page itself goes by."""
+    """The URLs that identify the fetched page."""
     return (page.url, page.final_url, page.canonical_url)
 
 
 def canonicals_of(page: PageWrite, known: dict[str, Row]) -> list[str]:
-    """Where the URLs of a fetch lead by what is stored."""
+    """The stored canonical URLs of the URLs of a fetch."""
     return [end_of(url, known) for url in urls_of(page)]
 
 
 def leaving(page: PageWrite, canonical: str, known: dict[str, Row]) -> list[str]:
-    """URLs of the fetch whose home it does not name any more, where that was never fetched."""
+    """URLs of the fetch whose canonical URL it no longer names, if that was never fetched."""
     found = []
     for url in () if is_failed_fetch(page) else dict.fromkeys((page.url, page.final_url)):
         row = known.get(url, {})
@@ -119,19 +119,19 @@ def leaving(page: PageWrite, canonical: str, known: dict[str, Row]) -> list[str]
 
 
 def has_own(row: Row) -> bool:
-    """Is there anything at a new alias that must move to its home?"""
+    """True if a new alias has data that must move to its canonical URL."""
     held = nodes.text(row, nodes.HELD) == HELD.decode()
     return nodes.SENTINEL in row or held or bool(nodes.text(row, nodes.DUE))
 
 
 def targets_of(known: Mapping[str, Row]) -> list[str]:
-    """Where the pointers of these nodes lead, unless that is among them."""
+    """The targets of these nodes' pointers that are not among the nodes."""
     targets = {alias_of(row, url) for url, row in known.items()}
     return [target for target in targets if target is not None and target not in known]
 
 
 def canonical_of(page: PageWrite, known: dict[str, Row]) -> str:
-    """The URL that gets the page."""
+    """The URL that receives the page."""
     if is_failed_fetch(page):
         return end_of(page.url, known)
     canonical = page.canonical_url
@@ -144,13 +144,13 @@ def canonical_of(page: PageWrite, known: dict[str, Row]) -> str:
 
 
 def has_newer_pointer(row: Row, page: PageWrite) -> bool:
-    """Something later than this fetch has said what the URL stands for."""
+    """True if evidence later than this fetch determined the canonical URL."""
     cell = row.get(nodes.CANONICAL)
     return cell is not None and cell.at_ms > page.fetched_at_ms
 
 
 def refuses(row: Row, page: PageWrite) -> bool:
-    """The node was removed after this fetch, or taken down."""
+    """True if the node was removed after this fetch, or taken down."""
     cell = row.get(nodes.REMOVED)
     if cell is None:
         return False
@@ -158,7 +158,7 @@ def refuses(row: Row, page: PageWrite) -> bool:
 
 
 def seen_at_ms(row: Row, *, failed: bool) -> int:
-    """When what the node holds was fetched; for a failure attempts count too."""
+    """When the content of the node was fetched; for a failure, attempts count too."""
     facts = facts_of(row)
     fetched = facts.get("fetched_at_ms") or 0
     tried = facts.get("attempted_at_ms") or 0 if failed else 0
@@ -166,7 +166,7 @@ def seen_at_ms(row: Row, *, failed: bool) -> int:
 
 
 def own_cell(page: PageWrite, url: str, canonical: str) -> bytes:
-    """What this fetch told of `url` itself."""
+    """What this fetch reported about `url` itself."""
     moved = url != page.final_url
     return orjson.dumps(
         {
@@ -193,14 +193,14 @@ def pointer_cells(plan: PageWritePlan, alias: str) -> dict[bytes, bytes]:
 
 
 def provenance_cell(plan: PageWritePlan) -> bytes:
-    """Where the pipeline found its fields, those of before and those of this fetch."""
+    """Where the pipeline found its fields, in earlier fetches and in this one."""
     old = facts_of(plan.row, nodes.PROVENANCE)
     kept = {name: at for name, at in old.items() if name not in plan.missing or name in plan.gone}
     return orjson.dumps({**kept, **plan.page.provenance})
 
 
 def written(plan: PageWritePlan, links: Mapping[str, tuple[int, int]]) -> Written:
-    """The answer to the caller; `links` are (added, removed) by source."""
+    """The result for the caller; `links` are (added, removed) by source."""
     added, removed = links.get(plan.canonical, (0, 0))
     stale = plan.stale or plan.refused
     return Written(plan.page.url, plan.canonical, stale, *((0, 0) if stale else (added, removed)))

@@ -1,11 +1,11 @@
 """
-Removing what is stored of URLs.
+Removal of the data stored for URLs, hosts and domains.
 
-`remove` forgets a page: a later fetch brings it back. A takedown forgets it for good: a stub stays
-that refuses every later write, until it is lifted; a host or domain has a tombstone besides, which
-refuses URLs that were never seen. Either way the marker is written first, so that a fetch which is
-under way cannot bring back what was there; then all else goes: fields, history, content, holds, and
-what the change feed, the link journal and the inlinks of other pages tell of it. Safe to repeat.
+`remove` deletes a page: a later fetch brings it back. A takedown deletes it permanently: a stub
+refuses every later write until the takedown is lifted; a host or domain also has a tombstone, which
+refuses URLs that were never seen. In both cases the marker is written first, so that a fetch in
+progress cannot restore the data; then everything else is deleted: fields, history, content,
+watches, and entries in the change feed, the link journal and other pages' inlinks. Safe to repeat.
 """
 
 from __future__ import annotations
@@ -60,19 +60,19 @@ class Takedown:
         self._tombstones = tombstones
 
     def remove(self, canonical: str, now_ms: int) -> None:
-        """Forget a page: fields, facts, content, outlinks, due row; its aliases stay aliases."""
+        """Delete a page: fields, facts, content, outlinks, due row; its aliases stay aliases."""
         self._empty(canonical, b"removed", now_ms)
 
     def of_urls(self, urls: Iterable[str], now_ms: int) -> int:
-        """Each page with its aliases, for good; how many URLs that were."""
+        """Take down each page with its aliases; returns the number of URLs."""
         members = {each for canonical in urls for each in (canonical, *self._aliases.of(canonical))}
         return self._all(members, now_ms, members.__contains__)
 
     def of_site(self, kind: str, name: str, now_ms: int) -> int:
         """
-        All URLs of a host or domain, and from now on every other; how many there were.
+        Take down all URLs of a host or domain and refuse new ones; returns how many there were.
 
-        An alias of a page elsewhere loses only itself.
+        An alias of a page of another site is removed without that page.
         """
         self._tombstones.add(kind, name, now_ms)
         self._tombstones.current()
@@ -98,7 +98,7 @@ class Takedown:
         return len(members)
 
     def _purge_links(self, targets: Sequence[bytes]) -> None:
-        """Have the journal and the inlinks of other pages forget what these pages linked."""
+        """Delete the links of these pages from the journal and from other pages' inlinks."""
         report = self._folder.fold(_PURGED_AT_ONCE)
         while report.left and report.journal_rows:
             report = self._folder.fold(_PURGED_AT_ONCE)
@@ -111,7 +111,7 @@ class Takedown:
         self._tombstones.changed()
 
     def lift_site(self, kind: str, name: str, now_ms: int) -> bool:
-        """Accept URLs of a site again, those that it had too; False: it was not refused."""
+        """Accept URLs of a site again, also stored ones; False: it was not refused."""
         return self._tombstones.remove(kind, name, now_ms)
 
     def _take_down_one(self, url: str, now_ms: int) -> None:
@@ -128,7 +128,7 @@ class Takedown:
         self._properties.put(node_id(url), cells, at_ms=now_ms)
         gone = [column for column in row if column not in (*_STAY, nodes.HELD)]
         if gone:
-            # Fields may have been put with a time to come.
+            # Fields may have been put with a time in the future.
             at_ms = max(now_ms, *(row[column].at_ms for column in gone))
             self._properties.delete(node_id(url), gone, at_ms=at_ms)
         if alias_of(row, url) is None or marker == nodes.TAKEN_DOWN:

@@ -1,10 +1,10 @@
 """
-Hosts and domains that were taken down: nothing of them is fetched or stored again.
+Tombstones: hosts and domains that were taken down and are not fetched or stored again.
 
 Each tombstone is a row in every bucket of the table of unique values, so that a damaged file loses
-none. A counter beside them changes with each takedown, of single URLs too: a process reads the
-tombstones again only when it has changed, and a writer that finds it changed after a write looks
-again at what it wrote. So a page is gone whichever of the two came first.
+none. A counter beside them changes with each takedown, including single URLs: a process reads the
+tombstones again only if it has changed, and a writer that finds it changed after a write checks
+again what it wrote. So a page is removed regardless of whether the takedown or the write was first.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Tombstones:
         return found
 
     def changed(self) -> None:
-        """Have every process look again."""
+        """Make every process check again."""
         for bucket in self._registry.buckets():
             self._registry.incr(bytes([bucket]) + _COUNTER, _COUNT, 1)
 

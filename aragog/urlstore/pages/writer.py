@@ -1,12 +1,12 @@
 """
-The store stage: a batch of pages in a few batches.
+The store stage: writes a batch of fetched pages with a few batched requests.
 
-Order: content, then outlinks (journal first), then index rows, then nodes, then what is no longer
-true is removed. Killed between any two, the batch is written again as a whole: all of it are puts
-of the same values at the same timestamps, or checks that find their work done.
+Order: content, then outlinks (journal first), then index rows, then nodes; last, data that is no
+longer valid is removed. After a crash between two steps the whole batch is written again: every
+step either puts the same values at the same timestamps or checks whether its work is done.
 
-Pages of a batch that have a URL in common are written one after the other, so a batch leaves
-what its pages would leave if each came alone.
+Pages of a batch that share a URL are written one after the other, so a batch has the same result
+as writing its pages one by one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _COLUMNS = (
 
 
 class PageWriter:
-    """Writes pages; safe to run twice, late, and by several processes at once."""
+    """Writes pages; safe to repeat, to run late, and to run in several processes at once."""
 
     def __init__(
         self,
@@ -90,10 +90,10 @@ class PageWriter:
         self, pages: Sequence[PageWrite], now_ms: int
     ) -> tuple[dict[int, Written], list[PageWrite]]:
         """
-        Write the pages that have no URL in common with an older one among them.
+        Write the pages that share no URL with an older page of the batch.
 
-        Answers by the `id` of each page, and the pages that are left: write them next, at a later
-        `now_ms`, for what was deleted now hides what is put at the same instant.
+        Returns the results by the `id` of each page, and the remaining pages. Write those next,
+        with a later `now_ms`, because a deletion now hides a value that is put at the same instant.
 
         Raises:
             InvalidField: a field of some page cannot be stored; nothing was written.
@@ -116,10 +116,10 @@ class PageWriter:
 
     def _know(self, fields: Iterable[str]) -> None:
         """
-        Read these fields too, from now on: what is there already is not written again.
+        Also read these fields from now on, so that stored values are not written again.
 
-        A process soon knows all that pages bring, so the columns to read are nearly always the
-        same, and what the application put beside them is never read.
+        A process soon knows all fields that pages have, so the set of columns to read is nearly
+        constant, and fields that the application added are never read.
         """
         self._columns = (*self._columns, *map(nodes.field_column, set(fields) - self._fields))
         self._fields = self._fields.union(fields)
@@ -127,7 +127,7 @@ class PageWriter:
     def _plan(
         self, pages: Sequence[PageWrite], now_ms: int
     ) -> tuple[list[PageWritePlan], dict[str, Row], list[PageWrite]]:
-        """Plans, the nodes they were made from, and the pages that must wait until these are."""
+        """Plans, the nodes they were made from, and the pages that must wait for these."""
         urls = {url for page in pages for url in page_updates.urls_of(page)}
         known = self._nodes.read(urls, self._columns)
         while missing := page_updates.targets_of(known):
@@ -139,7 +139,7 @@ class PageWriter:
             canonical = page_updates.canonical_of(page, known)
             its = {canonical, *page_updates.urls_of(page), *page_updates.canonicals_of(page, known)}
             waits = not touched.isdisjoint(its)
-            touched |= its  # of one that waits, too: what has to do with it comes after it
+            touched |= its  # also for a waiting page: pages that share a URL with it come after it
             if waits or self._leave(page, canonical, known, now_ms):
                 later.append(page)
                 continue
@@ -159,10 +159,10 @@ class PageWriter:
 
     def _leave(self, page: PageWrite, canonical: str, known: dict[str, Row], now_ms: int) -> bool:
         """
-        Take the fetched URLs from homes that this fetch does not name any more; True if any were.
+        Detach fetched URLs from canonical URLs that this fetch no longer names; True if any were.
 
-        Only from a home that was never fetched itself: all it shows is what they brought there. A
-        home of its own keeps what it has until it is fetched again.
+        Only if the canonical URL was never fetched itself: its page then consists of what these
+        URLs contributed. A canonical URL that was fetched keeps its data until its next fetch.
         """
         leaving = page_updates.leaving(page, canonical, known)
         for url in leaving:
@@ -171,10 +171,10 @@ class PageWriter:
 
     def _look_for_gone(self, plans: Sequence[PageWritePlan]) -> None:
         """
-        Read what pages had and have no more, one multi-get; most pages have what they had.
+        Read the fields that disappeared from pages, with one multi-get; most pages have none.
 
-        Names stay among the pipeline's until their cells are seen to be gone, so that a batch
-        which was killed before it removed them does so the next time.
+        The pipeline remembers a field name until its cell is gone, so that a batch that was
+        killed before it removed the cell removes it when it runs again.
         """
         for plan in plans:
             if plan.whole and not plan.stale:
@@ -191,13 +191,13 @@ class PageWriter:
                 plan.gone = gone(plan.row, (), plan.missing, plan.page.fetched_at_ms)
 
     def _point(self, plan: PageWritePlan, known: Mapping[str, Row]) -> None:
-        """Which URLs become aliases of the home; known is of before this write."""
+        """Decide which URLs become aliases of the canonical URL; `known` is the state before."""
         page = plan.page
         if not is_failed_fetch(page) and not plan.refused:
             members = dict.fromkeys(page_updates.urls_of(page))
             members.pop(plan.canonical, None)
             if page.canonical_url == page.url:
-                # A temporary redirect: where it leads stands for itself.
+                # A temporary redirect: its target stands for itself.
                 members.pop(page.final_url, None)
             plan.aliases = [
                 url
@@ -225,7 +225,7 @@ class PageWriter:
             told["whole"] = int(plan.whole)
         cells[nodes.FACTS] = orjson.dumps(told)
         if plan.canonical in (page.url, page.final_url) and not failed:
-            # It was asked itself, so it stands for itself, whatever it was taken for before.
+            # The URL itself was fetched, so it stands for itself, whatever was assumed before.
             cells[nodes.CANONICAL] = plan.canonical.encode()
         if plan.canonical in (page.url, page.final_url) and (page.gone or not failed):
             cells[nodes.OWN] = page_updates.own_cell(page, plan.canonical, plan.canonical)
@@ -238,15 +238,15 @@ class PageWriter:
 
     def _fill_fields(self, plan: PageWritePlan, *, newest: bool) -> None:
         """
-        The fields that are other than the stored ones; of an older fetch, those that are missing,
-        unless the newer one told all there are.
+        The fields that differ from the stored ones; for an older fetch only the missing fields,
+        unless the newer fetch reported all fields.
 
-        Where a page was fetched through another URL all are written: should that turn out to be
-        no alias, what its fetch had brought is known by its timestamp.
+        If a page was fetched through another URL, all fields are written: should that URL turn out
+        not to be an alias, the timestamp identifies what its fetch contributed.
         """
         page, row = plan.page, plan.row
         alone = plan.canonical == page.url == page.final_url
-        # An older fetch has nothing to add to one that told all there was.
+        # An older fetch adds nothing to a newer one that reported all fields.
         fills = not (plan.stale and facts_of(row).get("whole"))
         for name, value in page.fields.items():
             there = row.get(column := nodes.field_column(name))
@@ -275,7 +275,7 @@ class PageWriter:
             self._tell(plan, following)
 
     def _tell(self, plan: PageWritePlan, following: Next) -> None:
-        """What the change feed says of the page; only holders are told of pages that are new."""
+        """The page's entry in the change feed; only watched pages are reported as new."""
         changed = [name for name in plan.changed if name not in IGNORED_FIELDS]
         held = nodes.text(plan.row, nodes.HELD) == HELD.decode()
         if following.given_up:
@@ -318,7 +318,7 @@ class PageWriter:
         return {source: (links.added, links.removed) for source, links in done.items()}
 
     def _linkable(self, links: Sequence[OutLink]) -> list[OutLink]:
-        """Links without those to taken down sites."""
+        """Links without those to taken-down sites."""
         return [link for link in links if not self._refuses(link.url)]
 
     def _write_rows(
@@ -349,10 +349,10 @@ class PageWriter:
                 rows.append(put_properties(node_id(plan.canonical), stamped, now_ms))
         told = [plan.told for plan in current.values() if plan.told]
         if told:
-            # Before the nodes: told twice, if need be, but never not told.
+            # Before the nodes: a change may be reported twice, but is never lost.
             publish(self._zen, told, self._clock)
         if edges:
-            # An alias's edge lies with its home, so it must be there before its pointer is.
+            # An alias's edge is stored with its canonical URL, so it is written before the pointer.
             self._zen.mutate(edges)
         self._zen.mutate([*indexes, *rows])
 
@@ -363,7 +363,7 @@ class PageWriter:
         known: Mapping[str, Row],
         now_ms: int,
     ) -> None:
-        """What the new state has made untrue."""
+        """Remove what the new state has made invalid."""
         outdated = []
         for canonical, plan in current.items():
             old = nodes.text(known.get(canonical, {}), nodes.DUE)

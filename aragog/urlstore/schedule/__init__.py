@@ -1,1 +1,1 @@
-"""When pages are fetched again, and for whom."""
+"""The refresh schedule: when pages are fetched again, and who watches them."""

@@ -1,6 +1,6 @@
 """
-The pace of refreshing, shared by all beats and workers: whose tick it is, and what is remembered
-of a domain whose refreshes are more than its rate allows.
+The stored state of crawl budgets, shared by all beats and workers: who runs a tick, and the
+budget of each domain that has more refreshes due than its rate allows.
 """
 
 from __future__ import annotations
@@ -25,23 +25,24 @@ class BudgetState:
 
     def _row(self, kind: bytes, name: str) -> bytes:
         """
-        A key that no property of a graph begins with.
+        A key that cannot collide with a property of a graph.
 
-        In the first file, or, while that is damaged, in the next: what is remembered begins anew.
+        It is in the first file, or, while that is damaged, in the next one; the state then starts
+        empty.
         """
         first = self._registry.open_bucket()
         return bytes([first]) + b"pace\0" + kind + b"\0" + name.encode()
 
     def take_tick(self, name: str, now_ms: int, least_s: float) -> float | None:
         """
-        Seconds since the last tick of that name was taken, for one caller; None: it is too soon.
+        Seconds since the last tick of that name, for one caller; None: it is too soon.
 
-        Of two that ask at once one gets it. The first ever gets `least_s`.
+        Of two concurrent callers one gets the tick. The very first caller gets `least_s`.
         """
         row = self._row(b"tick", name)
         cell = self._registry.get(row, [_VALUE]).get(_VALUE)
         passed_ms = now_ms - int.from_bytes(cell.value[:8]) if cell else int(least_s * 1000)
-        # A clock that went back must not stop the ticks.
+        # A clock that was set back must not stop the ticks.
         if 0 <= passed_ms < least_s * 1000:
             return None
         taken = now_ms.to_bytes(8) + os.urandom(4)
@@ -50,7 +51,7 @@ class BudgetState:
         return max(passed_ms / 1000, least_s)
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
-        """Of each domain; those that never had too much are new ones."""
+        """The budget of each domain; a new one for a domain that has none."""
         rows = {self._row(b"domain", domain): domain for domain in domains}
         found = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
         return {
@@ -59,7 +60,7 @@ class BudgetState:
         }
 
     def keep_budgets(self, budgets: Mapping[str, Budget], now_ms: int) -> None:
-        """Remember what ticks left of them; the last one to do so counts."""
+        """Store the budgets that a tick leaves; the last writer wins."""
         self._registry.put_many(
             [
                 (self._row(b"domain", domain), {_VALUE: _packed(budget)}, now_ms)
@@ -68,12 +69,12 @@ class BudgetState:
         )
 
     def bookmark(self, name: str) -> str | None:
-        """Where a walk was; None: at its beginning."""
+        """The stored position of a walk; None: it starts at the beginning."""
         cell = self._registry.get(self._row(b"walk", name), [_VALUE]).get(_VALUE)
         return cell.value.decode() if cell and cell.value else None
 
     def set_bookmark(self, name: str, cursor: str, now_ms: int) -> None:
-        """Where it is now."""
+        """Store the position of a walk."""
         row = self._row(b"walk", name)
         self._registry.put(row, {_VALUE: cursor.encode()}, at_ms=now_ms)
 
@@ -85,5 +86,5 @@ def _packed(budget: Budget) -> bytes:
 
 
 def _budget(cell: bytes) -> Budget:
-    """Of a cell that another version wrote nothing is known."""
+    """Decode a budget; a cell that another version wrote gives a new budget."""
     return Budget(*_BUDGET.unpack(cell)) if len(cell) == _BUDGET.size else Budget()

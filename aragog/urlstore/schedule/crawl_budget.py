@@ -1,21 +1,21 @@
 """
-Which refreshes of a domain go, when its rate does not allow all that are due. Pure.
+Crawl budgets: choose a domain's refreshes when its rate does not allow all that are due. Pure.
 
-Of a domain that cannot be followed each page waits its turn, and whoever serves the turns in order
-gives all pages the same interval: those that change too fast to be kept fresh get as much as those
-that could be. So fetches have a price, in seconds of freshness that one must buy. A page of rate λ
-that was compared T seconds ago buys (1 - (1+λT)exp(-λT))/λ, at most 1/λ; the price is the one at
-which as many pages ask as the domain's share of its rate allows, and then what is had is the best
-allocation of Cho and Garcia-Molina (see `refresh`), whatever the rates are.
+Serving due pages in order would give all pages of an overloaded domain the same interval: pages
+that change too fast to be kept fresh would get as many fetches as pages that could be kept fresh.
+So a fetch has a shadow price, in seconds of freshness that it must gain. Fetching a page of change
+rate λ that was last compared T seconds ago gains (1 - (1+λT)exp(-λT))/λ, at most 1/λ. The price is
+the one at which as many pages qualify as the domain's share of its rate allows; the result is the
+best allocation of Cho and Garcia-Molina (see `refresh`), for any distribution of rates.
 
-The price is found by a controller: it rises while more pages are worth it than may go, or while
-those that were put off wait too long, and falls while fewer are; by a factor e in about a quarter
-of the domain's usual interval, so that an hour's rush leaves no trace in it. What may go is never
-left unused: where few pages are worth the price the best of the others go.
+A controller finds the price. It rises while more pages qualify than the rate allows, or while
+postponed pages wait too long, and falls while fewer qualify; by a factor e in about a quarter of
+the domain's usual interval, so a peak of an hour hardly changes it. The allowed rate is always
+used: if few pages are worth the price, the best of the others are fetched too.
 
-Nobody is forgotten. A page that is not worth the price is looked at again when it is, when its age
-has doubled, or after `LONGEST_WAIT_S`; and at `HOPELESS_AGES` times the domain's usual interval it
-goes, whatever it buys.
+Every page is fetched eventually. A page that is not worth the price is considered again when it
+will be, when its age has doubled, or after `LONGEST_WAIT_S`; at `HOPELESS_AGES` times the domain's
+usual interval it is fetched regardless of its gain.
 """
 
 from __future__ import annotations
@@ -28,68 +28,68 @@ from aragog.urlstore.records import Due
 from aragog.urlstore.schedule.refresh_policy import DAY_S, RefreshState, ratio
 
 LEAST_PRICE_S = 60.0
-"""Below it a fetch is free."""
+"""Below this price a fetch is free."""
 MOST_PRICE_S = 30 * DAY_S
 HOPELESS_AGES = 6
 _HOPELESS_PRICES = 200
 LONGEST_WAIT_S = 30 * DAY_S
 
-# Those that were put off may wait this share of the domain's usual interval.
+# Postponed pages may wait this share of the domain's usual interval.
 _QUEUE_SHARE = 0.02
-# They are booked this share of it ahead at most: the price rises meanwhile, for them, too.
+# They are scheduled at most this share of it ahead: the price rises meanwhile, for them too.
 _BOOKED_SHARE = 0.1
 # The price changes by a factor e in this share of the domain's usual interval, at most.
 _PACE_SHARE = 0.25
 _LARGEST_STEP = 0.5
-# Of the usual interval each page that goes makes up this share.
+# Each fetched page has this weight in the moving mean of the usual interval.
 _AGE_WEIGHT = 0.01
-# A page that looked otherwise at each look so often is taken for one that always will.
+# A page that had changed at each of this many checks is assumed to change before every check.
 _PATIENCE_LOOKS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What is remembered of a domain's refreshes from tick to tick."""
+    """The state of a domain's refreshes that is kept from tick to tick."""
 
     booked_ms: int = 0
-    """Up to when refreshes were put off, one after another."""
+    """The time up to which refreshes were postponed, one after another."""
     free_ms: int = 0
-    """When the next one may go; only where the rate is the limit."""
+    """When the next refresh may start; only where the rate is the limit."""
     price_s: float = 0.0
-    """Seconds of freshness that a fetch must buy; 0: all that is due goes."""
+    """Seconds of freshness that a fetch must gain; 0: all due pages are fetched."""
     age_s: float = 0.0
-    """How long ago what goes was compared last: a moving mean; 0: nothing went yet."""
+    """Moving mean of the time since fetched pages were last compared; 0: none was fetched yet."""
     at_ms: int = 0
-    """When this was written."""
+    """When this state was written."""
 
     @property
     def hopeless_s(self) -> float:
-        """At this age a page goes, whatever that buys."""
+        """At this age a page is fetched regardless of its gain."""
         return min(_HOPELESS_PRICES * self.price_s, HOPELESS_AGES * self.age_s or math.inf)
 
 
 @dataclass(frozen=True, slots=True)
 class Rationed:
-    """What becomes of a domain's due URLs."""
+    """The decision about a domain's due URLs."""
 
     go: list[Due]
     """Best first."""
     later: list[tuple[Due, int]]
-    """With the instant each is put off to."""
+    """Each with the time to which it is postponed."""
     budget: Budget
-    """The same object where nothing is to be remembered."""
+    """The same object if there is nothing to store."""
 
 
 def ration(
     due: Sequence[Due], budget: Budget, *, rate_per_s: float, now_ms: int, tick_s: float
 ) -> Rationed:
     """
-    Share out what a domain may be asked until the next tick.
+    Divide a domain's refresh rate among its due URLs until the next tick.
 
     Args:
-        due: its URLs whose time has come, each with its refresh state where it has one.
+        due: its URLs that are due, each with its refresh state if it has one.
         budget: as the last tick left it.
-        rate_per_s: of refreshes, above 0.
+        rate_per_s: refreshes a second, above 0.
         now_ms: since the epoch.
         tick_s: until the next tick.
     """
@@ -97,7 +97,7 @@ def ration(
     free_ms = max(float(budget.free_ms), float(now_ms))
     most = max(math.ceil((now_ms + tick_s * 1000 - free_ms) / step_ms), 0)
     if len(due) <= most and not budget.price_s:
-        # The usual case: all of it goes, and only a rate below a fetch a tick must be remembered.
+        # The usual case: all are fetched, and only a rate below a fetch a tick must be stored.
         slow = bool(due) and step_ms > tick_s * 1000
         taken = replace(budget, free_ms=int(free_ms + len(due) * step_ms), at_ms=now_ms)
         return Rationed(list(due), [], taken if slow else budget)
@@ -129,7 +129,7 @@ def ration(
 
 
 def _from_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
-    """Where the booking goes on; it begins anew where it is so far ahead that nobody would come."""
+    """Where postponing continues; it starts anew if it is so far ahead that nobody would wait."""
     first_ms = now_ms + tick_s * 1000
     if not budget.age_s:
         return max(first_ms, float(budget.booked_ms))
@@ -139,16 +139,16 @@ def _from_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
 
 def marginal_freshness_s(state: RefreshState | None, budget: Budget, now_ms: int) -> float:
     """
-    Seconds of freshness that fetching a page now buys.
+    Seconds of freshness that fetching a page now gains.
 
-    One that was never compared, or that fails, is worth its fetch: its waits are long already.
+    A page that was never compared, or that fails, always qualifies: its waits are long already.
     """
     if state is None or not state.compared_at_ms or state.gone or state.failures:
         return 2 * budget.price_s
     age_s = _age_s(state, now_ms)
     rate = hopeful_rate(state)
     steps = rate * age_s
-    # The series where the difference would be lost in rounding.
+    # The series, where rounding would lose the difference.
     bought_s = (1 - (1 + steps) * math.exp(-steps)) / rate if steps > 1e-4 else rate * age_s**2 / 2
     if budget.price_s and age_s >= budget.hopeless_s:
         return max(bought_s, budget.price_s * age_s / budget.hopeless_s)
@@ -157,11 +157,11 @@ def marginal_freshness_s(state: RefreshState | None, budget: Budget, now_ms: int
 
 def hopeful_rate(state: RefreshState) -> float:
     """
-    Changes a second, in doubt fewer rather than more, until looks have told.
+    Changes a second; an optimistic (low) estimate while there are few observations.
 
-    A page that is taken for too fast is hardly looked at, and would never prove the contrary; so
-    what is not known well counts for the page. One that was another at each of many looks has had
-    its chances: each further look counts against it.
+    A page that is assumed to change too fast is rarely checked, so wrong estimates would never be
+    corrected; uncertainty therefore counts for the page. For a page that had changed at each of
+    many checks, each further check counts against it.
     """
     rate = state.rate_per_s * math.exp(-1 / math.sqrt(state.a)) if state.a else 1.0
     always = state.checks - state.changes < 0.5
@@ -173,7 +173,7 @@ def _age_s(state: RefreshState, now_ms: int) -> float:
 
 
 def _until_worth_s(state: RefreshState | None, budget: Budget, now_ms: int) -> float:
-    """How long to put off a page that is not worth the price now."""
+    """How long to postpone a page that is not worth the price now."""
     if state is None:
         return 0.0
     age_s, rate = _age_s(state, now_ms), hopeful_rate(state)
@@ -192,7 +192,7 @@ def _usual_age_s(age_s: float, gone: Sequence[Due], now_ms: int) -> float:
 
 
 def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> float:
-    """The price from now on, `excess` being how many too many were ready, as a share."""
+    """The new price; `excess` is the share of pages that were ready beyond the limit."""
     if not after.age_s:
         return before.price_s
     waiting_s = (after.booked_ms - after.at_ms) / 1000 - tick_s
@@ -200,7 +200,7 @@ def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> flo
         allowed_s = max(_QUEUE_SHARE * after.age_s, 2 * tick_s)
         excess = (waiting_s - allowed_s) / allowed_s
     excess = min(max(excess, -1.0), 1.0)
-    # Nothing was due between two ticks that saw the domain: then its share was not used.
+    # No page was due between two ticks that saw the domain: its share was not used.
     passed_s = tick_s
     if excess < 0 and before.at_ms:
         passed_s = max((after.at_ms - before.at_ms) / 1000, tick_s)

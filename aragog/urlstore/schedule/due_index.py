@@ -1,8 +1,8 @@
 """
-The due index: which URLs are to be fetched again, soonest first.
+The due index: the URLs to fetch again, soonest first.
 
-A row is valid when its node's `s:due` tells the same instant. A claim is a cell of the row, taken
-by check-and-put, that runs out: what was claimed and never written again becomes due once more.
+A row is valid if its node's `s:due` holds the same time. A claim is a cell of the row that is taken
+by check-and-put and expires: a URL that was claimed but never written becomes due again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def due_put(url: str, due_at_ms: int, now_ms: int) -> Mutation:
 
 
 class DueIndex:
-    """Schedules and claims."""
+    """Schedules and claims due URLs."""
 
     def __init__(self, zen: Zen) -> None:
         self._zen = zen
@@ -46,7 +46,7 @@ class DueIndex:
         self._nodes = zen.nodes
 
     def schedule(self, url: str, due_at_ms: int | None, now_ms: int) -> None:
-        """Make a canonical URL due at an instant, or never; what was planned before is dropped."""
+        """Make a canonical URL due at a time, or never; replaces the earlier schedule."""
         old = text(self._nodes.get(node_id(url), [nodes.DUE]), nodes.DUE)
         puts: list[Mutation] = [
             put_properties(node_id(url), {nodes.DUE: due_cell(due_at_ms)}, now_ms)
@@ -58,7 +58,7 @@ class DueIndex:
             self._index.delete_many([(node_id(url), int(old), now_ms)])
 
     def oldest_ms(self, now_ms: int) -> int | None:
-        """When the oldest row that is due and not claimed was due; None: there is none."""
+        """When the oldest row that is due and not claimed became due; None: there is none."""
         found = None
         for bucket in self._index.buckets:
             if not self._index.serves(bucket):
@@ -72,9 +72,9 @@ class DueIndex:
 
     def postpone(self, later: Sequence[tuple[Due, int]], now_ms: int) -> None:
         """
-        Give URLs that were claimed another instant, unless they were planned anew meanwhile.
+        Give claimed URLs another due time, unless they were rescheduled meanwhile.
 
-        Safe to repeat. Killed in the middle, the claim runs out and the URL is due as before.
+        Safe to repeat. After a crash in the middle, the claim expires and the URL is due as before.
         """
         ids = {node_id(due.url): (due, at_ms) for due, at_ms in later}
         known = self._nodes.get_many(list(ids), [nodes.DUE]) if ids else {}
@@ -96,10 +96,10 @@ class DueIndex:
         self, now_ms: int, limit: int, lease_s: float, upto_ms: int | None = None
     ) -> list[Due]:
         """
-        Up to `limit` URLs that are due at `now_ms`, each to one caller until `lease_s` has passed.
+        Up to `limit` URLs that are due at `now_ms`, each for one caller until `lease_s` has passed.
 
-        With `upto_ms` only those that were due by then. About the soonest first: each of the
-        sixteen buckets gives its share.
+        With `upto_ms` only those that were due by then. Approximately soonest first: each of the
+        sixteen buckets contributes its share.
         """
         found: list[Due] = []
         claim = (now_ms + int(lease_s * 1000)).to_bytes(8) + os.urandom(4)

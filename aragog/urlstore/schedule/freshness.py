@@ -1,7 +1,7 @@
 """
-How fresh what is served is: the age of fields by type, and what was refreshed in time.
+Freshness statistics: the age of stored pages by type, and the share refreshed in time.
 
-Asked of a sample: keys are hashes, so the pages behind a few random keys stand for all of them.
+Computed from a sample: keys are hashes, so the pages behind a few random keys represent all pages.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
 
 SAMPLE = 1000
-"""Rows looked at: a share of a half is told to within 3 %. About 15 ms on SQLite."""
+"""Rows sampled: a share of one half is accurate to within 3 %. About 15 ms on SQLite."""
 SPOTS = 16
-# A refresh is late when it is later than this share of its interval, or than a minute.
+# A refresh is late if it is overdue by more than this share of its interval, or than a minute.
 LATE_SHARE = 0.1
 _LEAST_MS = 60_000
 _COLUMNS = (
@@ -34,18 +34,18 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """Of the pages of one type in the sample."""
+    """The statistics of the sampled pages of one type."""
 
     pages: int
     age_p50_s: float
-    """Since the page was last seen to be so, by a fetch or a 304."""
+    """Since a fetch or a 304 last confirmed the page."""
     age_p95_s: float
     on_time: float
-    """The share of those refreshed at all whose refresh is not overdue; 1.0 where none is."""
+    """Of the pages that are refreshed, the share whose refresh is not overdue; 1.0 if none is."""
 
 
 def freshness(zen: Zen, now_ms: int, sample: int = SAMPLE) -> dict[str, Freshness]:
-    """By type; of a store that holds fewer rows than the sample it is exact."""
+    """By type; exact for a store with fewer rows than the sample."""
     ages: dict[str, list[float]] = defaultdict(list)
     late: dict[str, list[bool]] = defaultdict(list)
     for row in _sampled(zen, sample):
@@ -64,13 +64,13 @@ def freshness(zen: Zen, now_ms: int, sample: int = SAMPLE) -> dict[str, Freshnes
 
 
 def page_seen_at_ms(row: Row) -> int:
-    """When the page in a node was last seen to be so, by a fetch or a 304; 0: never."""
+    """When a fetch or a 304 last confirmed the page in a node; 0: never."""
     state = state_of(row)
     return max(int(facts_of(row).get("fetched_at_ms") or 0), state.compared_at_ms if state else 0)
 
 
 def _is_late(due_at_ms: int, state: RefreshState | None, now_ms: int) -> bool:
-    """By what its interval had planned: one whose domain has no time for it was put off since."""
+    """Compared with the planned interval: a crawl budget may have postponed the page since."""
     if state is None:
         return now_ms > due_at_ms + _LEAST_MS
     planned_ms = min(due_at_ms, state.due_at_ms or due_at_ms)
@@ -83,7 +83,7 @@ def _summed(ages: list[float], late: list[bool]) -> Freshness:
 
 
 def _sampled(zen: Zen, sample: int) -> Iterator[Row]:
-    """Rows from random keys on, none twice; all of them where there are few."""
+    """Rows starting at random keys, without duplicates; all rows of a small table."""
     share = -(-sample // SPOTS)
     starts = [random.randbytes(ID_BYTES) for _ in range(SPOTS)]
     seen: set[bytes] = set()

@@ -1,4 +1,4 @@
-"""The next fetch of a page that is being written: from its node and the fetch. Pure."""
+"""Compute the next fetch of a page that is being written, from its node and the fetch. Pure."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ HELD, RELEASED = b"1", b"0"
 
 
 class Next(NamedTuple):
-    """What is planned for a page."""
+    """The schedule of a page after a fetch."""
 
     cell: bytes
-    """For the node: the state."""
+    """The refresh state, for the node."""
     due_at_ms: int | None
     """When to fetch again; None: never, or nobody wants it."""
     first: bool
-    """There was nothing to compare this fetch with."""
+    """There was no earlier fetch to compare this one with."""
     given_up: bool
-    """By this very fetch."""
+    """Given up by this fetch."""
 
 
 def state_of(row: Row) -> RefreshState | None:
-    """What was remembered of the page; None: nothing, or by a version that this one cannot read."""
+    """The stored refresh state; None: there is none, or another version wrote it."""
     cell = row.get(nodes.REFRESH)
     if cell is None or not cell.value:
         return None
@@ -47,7 +47,7 @@ def state_cell(state: RefreshState) -> bytes:
 
 
 def is_wanted(row: Row, settings: RefreshSettings) -> bool:
-    """Whether anybody wants the page to be refreshed."""
+    """True if the page is to be refreshed for anybody."""
     cell = row.get(nodes.HELD)
     return settings.unwatched if cell is None or not cell.value else cell.value == HELD
 
@@ -77,9 +77,9 @@ def renewed(
     row: Row, fields: Mapping[str, bytes], before: Mapping[str, object], at_ms: int
 ) -> tuple[dict[bytes, bytes], frozenset[str], set[str]]:
     """
-    A page's fields read anew as of `at_ms`: cells to write, names to remove, names that changed.
+    Update a page's fields as of `at_ms`: cells to write, names to remove, names that changed.
 
-    `before` names what the pipeline had found.
+    `before` names the fields that the pipeline found earlier.
     """
     vanished = gone(row, fields, before, at_ms)
     cells: dict[bytes, bytes] = {}
@@ -93,7 +93,7 @@ def renewed(
 
 
 def gone(row: Row, fields: Container[str], before: Iterable[str], at_ms: int) -> frozenset[str]:
-    """Of what the pipeline had found `before`: names that a page read as of `at_ms` has no more."""
+    """Names from `before` that have disappeared from a page that was read as of `at_ms`."""
     return frozenset(
         name
         for name in before
@@ -105,6 +105,6 @@ def gone(row: Row, fields: Container[str], before: Iterable[str], at_ms: int) ->
 
 
 def _spread(its_id: bytes, at_ms: int) -> float:
-    """0 to 1, even over pages and over the fetches of one; the same when it is repeated."""
+    """0 to 1, uniform over pages and over the fetches of a page; the same when repeated."""
     mixed = (int.from_bytes(its_id[8:12]) ^ at_ms * 2_654_435_761) & 0xFFFF_FFFF
     return mixed / 2**32

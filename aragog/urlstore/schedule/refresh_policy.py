@@ -1,20 +1,19 @@
 """
-When a page is fetched again. Pure: what was seen, the state so far, and the time are arguments.
+The refresh policy: when a page is fetched again. Pure: it depends on its arguments alone.
 
-Of each page a belief about its rate of change λ is kept, as a Gamma distribution of two numbers
+For each page it keeps a belief about its rate of change λ, as a Gamma distribution of two numbers
 (shape `a`, rate `b_s` in seconds), so that checks at irregular intervals need no history. No change
-within T seconds makes it Gamma(a, b+T), which is exact; a change within T (one at least, nobody
-knows how many) has the likelihood 1 - exp(-λT), and the Gamma of the same mean and variance takes
-the place of that mixture. With equal intervals and no prior the mean of it behaves as the
-bias-reduced estimator of Cho and Garcia-Molina (Estimating Frequency of Change, 2003), which needs
-equal intervals.
+within T seconds makes it Gamma(a, b+T), which is exact; a change within T (at least one, the number
+is unknown) has the likelihood 1 - exp(-λT), and the Gamma of the same mean and variance replaces
+that mixture. With equal intervals and no prior its mean behaves like the bias-reduced estimator of
+Cho and Garcia-Molina (Estimating Frequency of Change, 2003), which needs equal intervals.
 
-The interval then is that of the same authors' best allocation (Effective Page Refresh Policies for
-Web Crawlers, 2003): fetches go where one more buys most freshness. A page of rate λ fetched every
-T = r/λ seconds gains (1 - (1+r)exp(-r))/λ seconds of freshness by one fetch more; at the optimum
-that is the same for all pages of a kind: `marginal_freshness_s`. So pages that change often are
-fetched more often, by the square root of their rate and down to the kind's shortest interval; and
-pages that change faster than any fetch can follow get four times the usual one.
+The interval follows the same authors' best allocation (Effective Page Refresh Policies for Web
+Crawlers, 2003): fetches go where one more gains most freshness. A page of rate λ fetched every
+T = r/λ seconds gains (1 - (1+r)exp(-r))/λ seconds of freshness by one more fetch; at the optimum
+that gain is the same for all pages of a kind: `marginal_freshness_s`. So pages that change often
+are fetched more often, by the square root of their rate and down to the kind's shortest interval;
+pages that change faster than any fetch can follow get four times the usual interval.
 """
 
 from __future__ import annotations
@@ -53,10 +52,10 @@ USUAL_S = {
     "video.views": 30 * DAY_S,
     "body": 7 * DAY_S,
 }
-"""By type, for each field of it, and where a field moves at a pace of its own; see docs/refresh.md.
+"""By type, for each of its fields, and for fields with their own pace; see docs/refresh.md.
 
-`body` is the page's bytes, which count for a page without a type alone: on others advertisements
-and tokens would pass for news.
+`body` is the page's bytes, which count only for a page without a type: on other pages changing
+advertisements and tokens would be mistaken for news.
 """
 
 _PACED = {
@@ -65,106 +64,106 @@ _PACED = {
 }
 
 IGNORED_FIELDS = frozenset({"page.extractor_version"})
-"""They change with our code, not with the page."""
+"""They change with the crawler's code, not with the page."""
 
 FLOOR_SHARE = 1 / 8
 """The shortest interval of a page, as a share of its usual one."""
 
 GONE_WAITS_S = (DAY_S, 3 * DAY_S, 7 * DAY_S)
-"""After the first, second, and each further 404 or 410, until it is believed."""
+"""After the first, second, and each further 404 or 410, until the page is given up."""
 GONE_SPACING_S = 0.5 * DAY_S
-"""Answers closer than this are one confirmation; or than half of `refresh.max_interval_s`."""
+"""Responses closer than this, or than half of `refresh.max_interval_s`, count once."""
 FAILED_WAIT_S = DAY_S
-"""After a fetch that brought nothing; doubled each further time, up to `LONGEST_FAILED_WAIT_S`."""
+"""After a failed fetch; doubled each further time, up to `LONGEST_FAILED_WAIT_S`."""
 LONGEST_FAILED_WAIT_S = 30 * DAY_S
 
 JITTER = 0.1
-"""Intervals are spread over ±10 %, so that what was fetched together comes back apart."""
+"""Intervals are spread over ±10 %, so that pages fetched together do not stay together."""
 
-# λ of a kind of pages: a Gamma of this shape is wide (its deviation is 1.4 times its mean).
+# Prior of λ for a kind of pages: a Gamma of this shape is wide (deviation 1.4 times its mean).
 _PRIOR_SHAPE = 0.5
-# Each change lets older evidence count that much less: about seven changes are remembered.
+# Each change reduces the weight of older evidence: about seven changes are remembered.
 _FORGET = 0.85
-# And so does each check without one, down to the prior's weight: pages grow quiet, too.
+# Each check without a change reduces it too, down to the prior's weight: pages may slow down.
 _FADE = 0.97
 # Where the interval of the best allocation is shortest: at r = 1.793, T = 3.350 worth_s.
 _SHORTEST_GAIN = 0.5351
 _SHORTEST_WORTHS = 3.350
 _HOPELESS_GAIN = 0.99
 _HOPELESS_USUALS = 4
-# A Last-Modified as young as this is the time of the answer, not of the page.
+# A Last-Modified as recent as this is the time of the response, not of the page.
 _YOUNG_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a fetch saw."""
+    """What a fetch observed."""
 
     outcome: str
-    """The class of the outcome: Fetched, NotModified, Gone, …"""
+    """The class name of the outcome: Fetched, NotModified, Gone, …"""
     fetched_at_ms: int
     page_type: str | None = None
-    """Of a Rich Pin; None: no page was read."""
+    """The type of a Rich Pin; None: no page was read."""
     body_hash: str | None = None
     """Of the body before compression."""
     fresh_s: float | None = None
-    """What Cache-Control or Expires leave of the answer's freshness; None: they say nothing."""
+    """Remaining freshness by Cache-Control or Expires; None: not given."""
     modified_at_ms: int | None = None
     """Last-Modified, or a sitemap's lastmod."""
     not_before_ms: int | None = None
-    """When asking again makes sense at the earliest: the robots rules' expiry, Retry-After."""
+    """The earliest useful time to ask again: the robots rules' expiry, Retry-After."""
 
 
 class RefreshState(NamedTuple):
-    """What is remembered of a page between its fetches. A tuple: copied at every fetch."""
+    """The state of a page between its fetches. A tuple, because it is copied at every fetch."""
 
     a: float = 0.0
     """Shape of the belief about its rate of change; 0: none yet."""
     b_s: float = 0.0
-    """Its other parameter; a / b_s is the rate expected, in changes a second."""
+    """Its other parameter; a / b_s is the expected rate, in changes a second."""
     usual_s: float = 0.0
-    """Of a page with such fields, before anything is known of its own pace."""
+    """The usual interval of a page with such fields, before anything is known of its own pace."""
     interval_s: float = 0.0
-    """Planned last, without jitter and hints."""
+    """The last planned interval, without jitter and hints."""
     checks: int = 0
-    """Fetches that could be compared with one before."""
+    """Fetches that could be compared with an earlier one."""
     changes: float = 0.0
-    """Of them, those that saw a change; a slow field's counts less than one."""
+    """Those of them that observed a change; a slow field's counts less than one."""
     checked_at_ms: int = 0
     """The last fetch of any outcome."""
     compared_at_ms: int = 0
-    """The last one that brought the page, or said that it is as before."""
+    """The last one that brought the page, or confirmed it as unchanged."""
     changed_at_ms: int = 0
-    """The last of them that saw a change; 0: none did."""
+    """The last of them that observed a change; 0: none did."""
     gone: int = 0
-    """404 and 410 in a row, spaced ones."""
+    """Consecutive 404 and 410 responses, spaced ones only."""
     gone_at_ms: int = 0
     failures: int = 0
-    """Other failures in a row."""
+    """Other consecutive failures."""
     due_at_ms: int | None = None
-    """Planned then; None: given up."""
+    """The next fetch, as planned by the last one; None: given up."""
     body_hash: str = ""
     """First 16 digits."""
     page_type: str = "page"
 
     @property
     def rate_per_s(self) -> float:
-        """Changes a second, expected."""
+        """The expected number of changes a second."""
         return self.a / self.b_s if self.b_s else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How pages of one kind are refreshed, nothing else being known of them."""
+    """How pages of one kind are refreshed until more is known about them."""
 
     usual_s: float
     floor_s: float
     marginal_freshness_s: float
-    """Seconds of freshness that a fetch must buy."""
+    """Seconds of freshness that a fetch must gain."""
     prior_rate: float
-    """Changes a second that make `usual_s` the best interval."""
+    """Changes a second for which `usual_s` is the best interval."""
     hopeless_s: float
-    """The interval of pages that no fetch could keep fresh; they are still looked after."""
+    """The interval of pages that no fetch could keep fresh; they are still refreshed."""
 
 
 def decide(
@@ -179,15 +178,15 @@ def decide(
     """
     The state after a fetch, and when to fetch next (ms since the epoch; None: given up).
 
-    Told twice of one fetch it answers as the first time, so a batch may be stored twice.
+    Idempotent: a second call for the same fetch has the same result, so a batch may be repeated.
 
     Args:
-        state: before; None: this is the first fetch.
+        state: before the fetch; None: this is the first fetch.
         seen: the fetch.
-        changed: fields whose values are other than before; of a first fetch nothing.
+        changed: fields whose values differ from the stored ones; empty for a first fetch.
         present: all fields of the page.
         settings: bounds and effort.
-        spread: 0 to 1, where within the jitter this page comes.
+        spread: 0 to 1, this page's position within the jitter.
     """
     before = state or RefreshState()
     if before.checked_at_ms >= seen.fetched_at_ms:
@@ -248,7 +247,7 @@ def _compared(
         state = _learned(state, passed_s, weight)
         state = state._replace(checks=state.checks + 1, changes=state.changes + weight)
     elif seen.modified_at_ms is not None:
-        # Nothing changed from then on; a page that is ten usual intervals old is merely slow.
+        # Nothing changed since then; a page that is ten usual intervals old is merely slow.
         still_s = (seen.fetched_at_ms - seen.modified_at_ms) / 1000
         if still_s > _YOUNG_S:
             state = state._replace(b_s=state.b_s + min(still_s, 10 * usual))
@@ -274,7 +273,7 @@ def _usual_of(present: Container[str], page_type: str, settings: RefreshSettings
 
 
 def usual_s(name: str, settings: RefreshSettings) -> float:
-    """The usual interval of a type or a field, by the settings or by the table here."""
+    """The usual interval of a type or a field, from the settings or the defaults in this module."""
     given = settings.intervals.get(name)
     if given is not None:
         return duration_s(given)
@@ -288,9 +287,9 @@ def _weight(
     page_type: str, changed: tuple[str, ...], page_s: float, settings: RefreshSettings
 ) -> float:
     """
-    How much of a change this is, 0 to 1: the field that matters most tells.
+    The weight of a change, 0 to 1: the most important field decides.
 
-    A rating that moves with each visitor is no reason to ask for prices every hour.
+    A rating that changes with each visitor is no reason to fetch prices every hour.
     """
     paces = [
         usual_s(page_type if name.startswith("page.") else name, settings)
@@ -301,7 +300,7 @@ def _weight(
 
 
 def _learned(state: RefreshState, passed_s: float, weight: float) -> RefreshState:
-    """The belief after a check `passed_s` after the last one."""
+    """Update the belief after a check `passed_s` after the last one."""
     if passed_s <= 0:
         return state
     a, b = state.a, state.b_s
@@ -322,12 +321,12 @@ def _learned(state: RefreshState, passed_s: float, weight: float) -> RefreshStat
 
 
 def interval_s(rate_per_s: float, kind: Kind) -> float:
-    """The best interval of a page that changes so often."""
+    """The best interval of a page with this rate of change."""
     gain = rate_per_s * kind.marginal_freshness_s
     if gain <= 0:
         return math.inf
     if gain >= _SHORTEST_GAIN:
-        # Faster than can be followed: the faster, the less a fetch is worth.
+        # Too fast to follow: the faster the page changes, the less a fetch is worth.
         best_s = math.inf if gain >= _HOPELESS_GAIN else ratio(gain) / rate_per_s
         return min(max(best_s, kind.floor_s), kind.hopeless_s)
     return max(ratio(gain) / rate_per_s, kind.floor_s)
@@ -335,7 +334,7 @@ def interval_s(rate_per_s: float, kind: Kind) -> float:
 
 @lru_cache(maxsize=256)
 def kind_of(usual_s: float, effort: float = 1.0) -> Kind:
-    """The kind of pages of a usual interval; more effort makes all intervals shorter."""
+    """The kind of pages with a usual interval; more effort makes all intervals shorter."""
     floor_s = usual_s * FLOOR_SHARE / effort
     marginal_freshness_s = floor_s / _SHORTEST_WORTHS
     # r of the usual interval solves 1 - (1+r)exp(-r) = r·worth/usual; small r: about 2·worth/usual.
@@ -360,7 +359,7 @@ def ratio(gain: float) -> float:
 
 
 def _hinted_s(state: RefreshState, seen: Seen) -> float:
-    """Not before the answer's own freshness ends; of that the usual interval is believed."""
+    """Wait for the response's own freshness to end, but at most for the usual interval."""
     if not seen.fresh_s:
         return state.interval_s
     return max(state.interval_s, min(seen.fresh_s, state.usual_s))

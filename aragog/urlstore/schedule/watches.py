@@ -1,9 +1,9 @@
 """
-Who holds a URL: owners that want it kept fresh.
+Watches: the owners that want a URL's page kept fresh.
 
-A hold is an edge from the page to its owner, with the time it was asked for; letting go writes over
-it, so that of a hold and a release the later asked one counts, whatever order they come in, and
-each may come twice. The node's `s:held` sums up: `1` somebody holds it, `0` the last one let go.
+A watch is an edge from the page to its owner, with the time of the request; an unwatch overwrites
+it. Of a watch and an unwatch the one requested later counts, in any order of arrival, and each may
+arrive twice. The node's `s:held` is the sum: `1` somebody watches it, `0` the last watch ended.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 
 HOLD = 2
-"""The edge type; a hold's score is always 0, so that holding twice makes one edge."""
+"""The edge type; a watch's score is always 0, so that watching twice makes one edge."""
 
 MAX_OWNER_BYTES = 200
 
@@ -32,17 +32,17 @@ _ACTIVE = b"p:h"
 
 
 class Watch(NamedTuple):
-    """One owner's hold, or what is left of it."""
+    """One owner's watch, or its record after an unwatch."""
 
     owner: str
     held_as: str
-    """The URL it was asked for, normalized; an alias, perhaps."""
+    """The URL of the request, normalized; it may be an alias."""
     active: bool
     at_ms: int
 
 
 class Watches:
-    """Watches and releases pages; each step is safe to repeat."""
+    """Watches and unwatches pages; each step is safe to repeat."""
 
     def __init__(self, zen: Zen) -> None:
         self._zen = zen
@@ -51,11 +51,11 @@ class Watches:
 
     def write(self, canonical: str, watch: Watch, now_ms: int) -> bool | None:
         """
-        Hold `canonical`, or let it go; is it held by anybody after that? None: nobody ever held it.
+        Write a watch or an unwatch; returns whether the page is watched then. None: it never was.
 
-        Two that let go at once may each see the other; so the sum is made after the edge, and made
-        once more when it is 0. A release alone makes no page a released one; should the hold that
-        was asked for before it come after it, that one does.
+        Two concurrent unwatches may each see the other's watch, so the sum is computed after the
+        edge is written, and computed again if it is 0. An unwatch alone does not mark a page as
+        unwatched; if an earlier-requested watch arrives after it, that watch does.
         """
         self._zen.mutate([_edge(canonical, watch)])
         if not watch.active and not text(
@@ -66,19 +66,19 @@ class Watches:
         return held or self._sum_up(canonical, now_ms)
 
     def owners(self, canonical: str) -> list[str]:
-        """Who holds the page, in order."""
+        """The owners that watch the page, sorted."""
         return sorted(watch.owner for watch in self.all(canonical) if watch.active)
 
     def all(self, canonical: str) -> list[Watch]:
-        """Every hold, also those that are over."""
+        """Every watch, including those that ended."""
         with closing(self._edges.of(node_id(canonical), IN, HOLD)) as ends:
             return [_hold(row) for _, row in ends if _ACTIVE in row]
 
     def move(self, source: str, canonical: str, now_ms: int, *, held_as: str | None = None) -> bool:
         """
-        Bring the holds of a page to another; those of `held_as` alone where it is given.
+        Move the watches of a page to another; only those of the URL `held_as` if it is given.
 
-        True when there were any. Safe to repeat: first put there, then let go here.
+        True if there were any. Safe to repeat: first put there, then ended here.
         """
         mine = [
             watch
@@ -86,7 +86,7 @@ class Watches:
             if watch.active and (held_as is None or watch.held_as == held_as)
         ]
         if mine:
-            # Two later here than it is let go there, so that it may come back the same way.
+            # The new watch gets a later time than the end of the old one, so that it can move back.
             self._zen.mutate([_edge(canonical, h._replace(at_ms=h.at_ms + 2)) for h in mine])
             self._sum_up(canonical, now_ms)
             gone = [watch._replace(active=False, at_ms=watch.at_ms + 1) for watch in mine]
@@ -95,7 +95,7 @@ class Watches:
         return bool(mine)
 
     def purge(self, canonical: str, now_ms: int) -> None:
-        """Forget everybody who held the page, and who let it go."""
+        """Delete every watch of the page, including those that ended."""
         self._edges.purge(node_id(canonical), IN, HOLD, at_ms=now_ms)
 
     def _sum_up(self, canonical: str, now_ms: int) -> bool:

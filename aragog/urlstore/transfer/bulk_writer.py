@@ -1,9 +1,9 @@
 """
-Writing what a file says of many URLs: a batch is one multi-get and a few batched writes.
+The bulk writer of imports: writes a batch of records with one multi-get and a few batched writes.
 
-Each record does what `UrlStore.put` does: its fields go to the URL that stands for it, with their
-own times, so that importing twice, or again after a stop, changes nothing. Records that are
-aliases, or have links, take further calls, one record at a time.
+Each record has the same effect as `UrlStore.put`: its fields go to its canonical URL with their own
+timestamps, so importing twice, or again after an interruption, changes nothing. Records that are
+aliases or have links need further calls, one record at a time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Numbered = tuple[int, UrlRecord]
 
 
 class BulkWriter:
-    """Writes batches of records; safe to repeat, and beside any other writer."""
+    """Writes batches of records; safe to repeat, and safe beside other writers."""
 
     def __init__(
         self, store: UrlStore, zen: Zen, settings: StoreSettings, clock: Clock | None = None
@@ -50,10 +50,10 @@ class BulkWriter:
 
     def write(self, records: Sequence[Numbered], on_problem: OnProblem) -> int:
         """
-        Write what can be written, tell the others by number; how many were written.
+        Write all valid records, report the others by number; returns the number written.
 
         Raises:
-            StoreUnavailable: part of it may be written; write it again.
+            StoreUnavailable: part of the batch may be written; write it again.
         """
         now_ms = self._clock.now_ms()
         before = self._store.takedowns.count()
@@ -70,7 +70,7 @@ class BulkWriter:
         return written
 
     def _checked(self, number: int, record: UrlRecord, on_problem: OnProblem) -> str | None:
-        """The normalized URL; None for a record that was told as a problem."""
+        """The normalized URL; None for a record that was reported as a problem."""
         try:
             self._rules.check(record.fields)
             for link in record.links or ():
@@ -106,7 +106,7 @@ class BulkWriter:
                     overtaken.append((node_id(canonical), int(old), now_ms))
                 index.append(due_put(canonical, record.due_at_ms, now_ms))
             written += 1
-        # Index rows before the nodes that make them true, what is no longer true at the end.
+        # Index rows before the nodes that make them valid; removals of invalid rows at the end.
         self._zen.mutate(index)
         self._zen.mutate(puts)
         if overtaken:
@@ -135,7 +135,7 @@ class BulkWriter:
     def _remembered(
         self, canonical: str, rows: dict[str, Row], name: str, value: bytes, at_ms: int
     ) -> dict[bytes, bytes]:
-        """The history cell of a field that has one; a home may come twice in a batch."""
+        """The history cell of a field that has one; a URL may occur twice in a batch."""
         if name not in self._histories:
             return {}
         past = history.begun(rows[canonical], name)
@@ -146,7 +146,7 @@ class BulkWriter:
         return {history_column(name): new}
 
     def _write_rest(self, number: int, asked: str, record: UrlRecord, on_problem: OnProblem) -> int:
-        """Aliases and links; 1 for an alias, which nothing has counted so far."""
+        """Write aliases and links; returns 1 for an alias, which is not counted yet."""
         try:
             if record.links:
                 self._store.links.add(asked, record.links)

@@ -1,9 +1,9 @@
 """
-A whole UrlStore from one engine to another: from SQLite and a folder to HBase and S3, or back.
+Copy a whole UrlStore to another engine: from SQLite and a folder to HBase and S3, or back.
 
-Cells are copied as they are, with their timestamps, and objects as they are, so copying again
-changes nothing and may go on from where it stopped. Nothing should write to the source meanwhile;
-what does is copied or not.
+Cells are copied with their timestamps and objects unchanged, so copying again changes nothing, and
+an interrupted copy can be resumed. Nothing should write to the source meanwhile: such writes may or
+may not be copied.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BATCH_BYTES = 1 << 20
 BATCH_ROWS = 1000
 
 OnCopied = Callable[[str, str, int], None]
-"""Called after each batch with the table's name, the last key in hex, and how many rows so far."""
+"""Called after each batch with the table's name, the last key in hex, and the rows so far."""
 
 
 def copy_tables(
@@ -29,12 +29,12 @@ def copy_tables(
     after: tuple[str, str] | None = None,
 ) -> int:
     """
-    Put every row of every table of `source` into `target`, whose tables are there; how many.
+    Put every row of every table of `source` into the existing tables of `target`; returns how many.
 
-    `after` is the (table, key) that `on_progress` told last, to go on there.
+    `after` is the (table, key) that `on_progress` reported last, to resume there.
 
     Raises:
-        StoreUnavailable: what was told is copied.
+        StoreUnavailable: everything that was reported is copied.
     """
     names = list(TABLES)
     copied = 0
@@ -56,12 +56,12 @@ def copy_content(
     after: str = "",
 ) -> int:
     """
-    Put every object of `source` into `target`; how many.
+    Put every object of `source` into `target`; returns how many.
 
-    `after` is the key that `on_progress` told last.
+    `after` is the key that `on_progress` reported last.
 
     Raises:
-        ContentUnavailable: what was told is copied.
+        ContentUnavailable: everything that was reported is copied.
         CorruptContent: an object of the source is damaged.
     """
     copied = 0

@@ -1,10 +1,10 @@
 """
-The UrlStore into a file and back, in constant memory: JSON Lines and Parquet.
+Import and export a UrlStore as records in a file, in constant memory: JSON Lines and Parquet.
 
-An import tells bad lines by number and goes on; it may be stopped anywhere and begun again, from
-the start or from the line it told last, since what is older never replaces what is newer. An
-export goes through the nodes in key order and gives a cursor to go on from. For page content see
-`transfer_warc`, for moving to another engine `transfer_copy`.
+An import reports bad lines by number and continues. It may be interrupted anywhere and restarted,
+from the start or from the line that it reported last, because older values never replace newer
+ones. An export walks the nodes in key order and returns a cursor to continue from. For page content
+see `transfer_warc`, for copying to another engine `transfer_copy`.
 """
 
 from __future__ import annotations
@@ -42,37 +42,37 @@ from aragog.zen.properties import Row
 MAX_LINE_BYTES = 64 << 20
 BATCH = 500
 BATCH_BYTES = 4 << 20
-"""Of field values; a batch of large ones ends sooner."""
+"""Size of field values; a batch of large ones ends sooner."""
 MAX_LINKS = 6000
 
 OnProgress = Callable[[int], None]
 """Called after each batch with the number of the last line or row that is done."""
 
 Read = tuple[int, UrlRecord | BadRecord]
-"""The number of a line or row, from 1, and what it says."""
+"""The number of a line or row, from 1, and its content."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What an import did."""
+    """The result of an import."""
 
     last_number: int
-    """Of the last line or row that was read; going on begins after it."""
+    """The last line or row that was read; a restart continues after it."""
     written: int
     problems: int
 
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """What an export did."""
+    """The result of an export."""
 
     records: int
     cursor: str | None
-    """Where to go on; None: it came to the end."""
+    """Where to continue; None: the export is complete."""
 
 
 class Sink(Protocol):
-    """Where an export goes."""
+    """The destination of an export."""
 
     def write(self, records: Sequence[UrlRecord]) -> None:
         """Add records, in order."""
@@ -90,10 +90,10 @@ def import_urls(
     batch: int = BATCH,
 ) -> ImportReport:
     """
-    Write what `source` gives (`read_json_lines`, `read_parquet`); bad records are told and left.
+    Write the records of `source` (`read_json_lines`, `read_parquet`); bad ones are only reported.
 
     Raises:
-        StoreUnavailable: the last number that `on_progress` got is done; go on after it.
+        StoreUnavailable: the last number that `on_progress` got is done; continue after it.
     """
     last = written = problems = 0
     for some in _batches(source, batch):
@@ -123,16 +123,16 @@ def export_urls(
     on_progress: OnProgress = lambda _: None,
 ) -> ExportReport:
     """
-    Give every URL that has something to show to `sink`, aliases too; `sink` is left open.
+    Write every URL that has data to `sink`, including aliases; `sink` stays open.
 
-    No snapshot: what is written meanwhile may be in it or not.
+    Not a snapshot: what is written meanwhile may or may not be included.
 
-    `urls` (normalized) asks for those alone, such as those of a host, and knows no cursor; `fields`
-    names those to give, None means all; `links_of` is the store to read outlinks from, at most
-    6,000 a page; `limit` bounds the records.
+    `urls` (normalized) selects URLs, such as those of a host, and excludes a cursor; `fields` names
+    the fields to export, None means all; `links_of` is the store to read outlinks from, at most
+    6,000 a page; `limit` bounds the number of records.
 
     Raises:
-        StoreUnavailable: the sink has whole batches.
+        StoreUnavailable: the sink contains complete batches only.
     """
     found = nodes_of(zen, urls, cursor)
     count, last = 0, cursor
@@ -180,9 +180,9 @@ def nodes_of(
 
 def read_json_lines(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
     """
-    Each line of a stream that is not empty, but for the first `after`; the last needs no newline.
+    The non-empty lines of a stream after the first `after` lines; the last needs no newline.
 
-    A line over 64 MiB is a bad one and does not stay in memory.
+    A line over 64 MiB is reported as bad and not kept in memory.
     """
     for number in itertools.count(1):
         line = stream.readline(MAX_LINE_BYTES)
@@ -204,7 +204,7 @@ def read_json_lines(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
 
 
 class JsonLinesSink:
-    """A line of JSON a record, into a stream."""
+    """Writes each record as a line of JSON to a stream."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -218,7 +218,7 @@ class JsonLinesSink:
 
 def open_to_read(path: Path) -> BinaryIO:
     """
-    A file to read; `.gz` and `.zst` are unpacked on the way.
+    Open a file to read; `.gz` and `.zst` files are decompressed.
 
     Raises:
         ConfigError: it cannot be opened.
@@ -237,7 +237,7 @@ def open_to_read(path: Path) -> BinaryIO:
 
 def open_to_write(path: Path, *, append: bool = False) -> BinaryIO:
     """
-    A file to write, packed when it ends in `.gz` or `.zst`; `append` goes on where it ends.
+    Open a file to write, compressed if it ends in `.gz` or `.zst`; `append` adds to its end.
 
     Raises:
         ConfigError: it cannot be opened.
@@ -254,7 +254,7 @@ def open_to_write(path: Path, *, append: bool = False) -> BinaryIO:
 
 
 class _Packed:
-    """A GzipFile leaves the file under it open; this closes both."""
+    """A GzipFile leaves its underlying file open; this closes both."""
 
     def __init__(self, packed: gzip.GzipFile, file: BinaryIO) -> None:
         self._packed = packed

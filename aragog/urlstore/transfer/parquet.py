@@ -1,9 +1,9 @@
 """
-Records as Parquet, by pyarrow (the `parquet` extra).
+Import and export records as Parquet files, with pyarrow (the `parquet` extra).
 
-An export has maps (`fields`: name to bytes). An import takes those, or plain columns: whatever is
-no column of an export is then a field of that name, text as UTF-8, numbers and truth as JSON would
-write them, null as nothing.
+An export has maps (`fields`: name to bytes). An import accepts those, or plain columns: each column
+that an export does not have is a field of that name, with text as UTF-8, numbers and booleans as in
+JSON, and null as no value.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def _arrow() -> Any:
 
 def read_parquet(path: Path, *, after: int = 0) -> Iterator[Read]:
     """
-    Each row of a file but the first `after`.
+    The rows of a file after the first `after` rows.
 
     Raises:
-        ConfigError: pyarrow is missing, or the file is no Parquet file or has no column `url`.
+        ConfigError: pyarrow is missing, the file is not Parquet, or it has no column `url`.
     """
     arrow = _arrow()
     try:
@@ -99,7 +99,7 @@ def _field(name: str, value: object) -> bytes | str:
 
 class ParquetSink:
     """
-    Writes records into a Parquet file, zstd, 5,000 rows a group; it is whole once closed.
+    Writes records to a Parquet file, zstd, 5,000 rows a group; it is complete once closed.
 
     Raises:
         ConfigError: pyarrow is missing, or the file cannot be written.

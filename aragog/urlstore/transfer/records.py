@@ -1,19 +1,19 @@
 """
-One URL as it travels between a UrlStore and a file, and its line of JSON. Pure.
+The file format of one URL record, and its line of JSON. Pure.
 
     {"url": "https://a.example/", "fields": {"title": "A page"}, "at_ms": {"title": 1700000000000}}
 
-| key | holds |
+| key | contents |
 |---|---|
-| `url` | any spelling; the only key that must be there |
+| `url` | any spelling; the only required key |
 | `fields` | name to text |
-| `fields_base64` | name to bytes that are no UTF-8, in base64 |
-| `at_ms` | when the values were true: one number for all, or name to number; without: now |
+| `fields_base64` | name to bytes that are not UTF-8, in base64 |
+| `at_ms` | when the values were true: one number for all, or name to number; default: now |
 | `provenance` | name to where it was found |
 | `canonical_url` | this URL is an alias of that one; with `canonical_at_ms` and `provisional` |
 | `due_at_ms` | when to fetch it again |
 | `links` | list of [url, text, rel] |
-| `facts`, `content_key`, `content_hash`, `content_bytes` | given by an export, left by an import |
+| `facts`, `content_key`, `content_hash`, `content_bytes` | written by an export, not imported |
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ import orjson
 from aragog.urlstore.records import Fact, OutLink
 
 MAX_AT_MS = 253_402_300_800_000
-"""The year 10,000: more is seconds or microseconds taken for milliseconds."""
+"""The year 10,000: a larger number is seconds or microseconds mistaken for milliseconds."""
 
 _TEXTS = ("canonical_url", "content_key", "content_hash")
 _NUMBERS = ("canonical_at_ms", "due_at_ms", "content_bytes")
 
 
 class BadRecord(ValueError):
-    """A line that cannot be taken, and why; never leaves the transfer."""
+    """A line that cannot be imported, and why; never raised to callers of the transfer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlRecord:
-    """What a file says of one URL."""
+    """The data of one URL in a file."""
 
     url: str
     fields: Mapping[str, bytes] = field(default_factory=dict)
     at_ms: Mapping[str, int] = field(default_factory=dict)
-    """Of each field; one that is not there has the time of the import."""
+    """Of each field; a field that is missing here has the time of the import."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     canonical_url: str | None = None
-    """Another URL, of which this one is an alias; None: it stands for itself."""
+    """The URL of which this one is an alias; None: it stands for itself."""
     canonical_at_ms: int | None = None
     provisional: bool = False
     due_at_ms: int | None = None
@@ -61,7 +61,7 @@ class UrlRecord:
 
     @property
     def weight_bytes(self) -> int:
-        """About what it takes in memory."""
+        """Approximate size in memory."""
         return 500 + sum(map(len, self.fields.values())) + 200 * len(self.links or ())
 
 
@@ -93,10 +93,10 @@ def to_json(record: UrlRecord) -> bytes:
 
 def from_json(line: bytes) -> UrlRecord:
     """
-    The record of a line; whatever `to_json` wrote, and less.
+    Parse the record of a line; keys that `to_json` writes may be missing.
 
     Raises:
-        BadRecord: no JSON object, an unknown key, a value of a wrong type.
+        BadRecord: not a JSON object, an unknown key, a value of a wrong type.
     """
     try:
         told = orjson.loads(line)
@@ -108,7 +108,7 @@ def from_json(line: bytes) -> UrlRecord:
 
 
 def from_mapping(told: dict[str, Any]) -> UrlRecord:
-    """The record of a table of plain values; see `from_json`."""
+    """The record of a dict of plain values; see `from_json`."""
     unknown = told.keys() - _KEYS
     if unknown:
         raise BadRecord(f"{', '.join(sorted(map(repr, unknown)))}: no such key")

@@ -1,11 +1,11 @@
 """
-Page content as WARC files (ISO 28500:2017, WARC 1.1), by warcio.
+Export page content as WARC files (ISO 28500:2017, WARC 1.1), with warcio.
 
-A page is a `response` record with its status line and headers. The body in store is decoded, so
-what described the encoding moves to `X-Crawler-…` headers and Content-Length is that of the
-record, as public crawls do it. A body whose headers nobody kept is a `resource` record. A body that
-came before in the same export is a `revisit` with headers alone (identical-payload-digest), and so
-is the last check of a page that had not changed since (server-not-modified).
+A page is a `response` record with its status line and headers. The stored body is decoded, so the
+headers that described its encoding move to `X-Crawler-…` headers and Content-Length is that of the
+record, as in public crawls. A body whose headers were not kept is a `resource` record. A body that
+occurred earlier in the same export is a `revisit` with headers alone (identical-payload-digest), as
+is the last check of an unchanged page (server-not-modified).
 
 Each record is a gzip member of its own. Memory is bounded by the largest page and by 65,536
 remembered digests.
@@ -56,7 +56,7 @@ class _First(NamedTuple):
 
 
 class _Page(NamedTuple):
-    """What all records of a page tell."""
+    """What all records of a page have in common."""
 
     target: str
     date: str
@@ -66,13 +66,13 @@ class _Page(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WarcReport:
-    """What an export did."""
+    """The result of an export."""
 
     records: int
     files: tuple[Path, ...]
     problems: int
     cursor: str | None
-    """Where to go on; None: it came to the end."""
+    """Where to continue; None: the export is complete."""
 
 
 def export_warc(
@@ -89,14 +89,14 @@ def export_warc(
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> WarcReport:
     """
-    Write the content of all pages (or of `urls`) to `stem-00000.warc.gz` and on.
+    Write the content of all pages (or of `urls`) to `stem-00000.warc.gz` and following files.
 
-    A page whose content is damaged or gone is told with its URL, and left. To go on after a stop,
-    give the report's `cursor`, and as `first_file` a number that no file has yet.
+    A page whose content is damaged or missing is reported with its URL and skipped. To resume, pass
+    the report's `cursor`, and as `first_file` a number that no file has yet.
 
     Raises:
         ConfigError: a file cannot be written.
-        StoreUnavailable, ContentUnavailable: the files have whole records.
+        StoreUnavailable, ContentUnavailable: the files contain complete records only.
     """
     pages = problems = 0
     last = cursor
@@ -136,7 +136,7 @@ def _content(store: ContentStore, row: Row) -> tuple[bytes, dict[str, str]]:
 
 
 class _Files:
-    """WARC files of bounded size, a `warcinfo` at the head of each."""
+    """WARC files of bounded size, each starting with a `warcinfo` record."""
 
     def __init__(self, stem: Path, first: int, max_file_bytes: int) -> None:
         self._stem = stem
@@ -208,7 +208,7 @@ class _Files:
 
 def _page(url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) -> _Page:
     fetched_at_ms = _number(meta.get("fetched_at_ms")) or 0
-    # The record is of the URL that gave the page; the last fetch tells it, if it was this one.
+    # The record's URL is the one that returned the page; facts of the last fetch apply if it did.
     same = _number(facts.get("fetched_at_ms")) == fetched_at_ms
     target = str(facts.get("final_url") or url) if same else url
     digester = Digester("sha1")
@@ -235,7 +235,7 @@ def _whole(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
 
 
 def _revisit(writer: Any, page: _Page, first: _First, head: StatusAndHeaders) -> Any:
-    """Headers alone, and where the body is; warcio's profile is identical-payload-digest."""
+    """Headers alone, and the location of the body; warcio's profile: identical-payload-digest."""
     return writer.create_revisit_record(
         page.target,
         page.digest,

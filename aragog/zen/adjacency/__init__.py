@@ -1,7 +1,7 @@
 """
-Packed adjacency: the edges of page links, many to a cell.
+Packed adjacency: page links as edges, stored many to a cell.
 
-Zen's second representation of edges, for lists that are replaced as a whole and are far too many
-for a row each: the outlinks of a node in one cell, its inlinks in posting lists that are compacted
-from a journal of changes. Nodes are named by their URLs; a node's key is its URL's hash.
+Zen's second representation of edges, for lists that are replaced as a whole and that are far too
+large for a row per edge: the outlinks of a node in one cell, its inlinks in posting lists that are
+compacted from a journal of changes. URLs name the nodes; a node's key is the hash of its URL.
 """

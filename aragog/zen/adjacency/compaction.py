@@ -1,16 +1,16 @@
 """
-Folding the link journal into the inlinks' posting lists.
+Compaction of the link journal into the posting lists of inlinks.
 
-One fold at a time: a lock that runs out. A fold writes down which journal rows it takes before it
-touches a list (its plan, with a number); then it writes a piece named by that number to each
-target, then deletes the journal rows, then the plan. Killed anywhere and run again, by this
-process or another, it finds the plan and writes the same pieces again; where a journal row of the
-plan is gone already, all pieces were written. So each change is folded once and only once, and
-the pieces' nets add up to the exact count.
+One compaction runs at a time, under a lock that expires. It first stores its plan: a number and the
+journal rows that it takes. Then it writes a delta named by that number to each target, deletes the
+journal rows, and deletes the plan. After a crash at any point, the next run, in this process or
+another, finds the plan and writes the same deltas again; if a journal row of the plan is already
+deleted, all deltas were written. So each change is compacted exactly once, and the net counts of
+the deltas add up to the exact number of links.
 
 | row of `l` | cells |
 |---|---|
-| target | `l:p<number>` a piece a fold; `l:h` the head: what of the list lies elsewhere |
+| target | `l:p<number>` a delta per compaction; `l:h` the list header |
 | target, 1, number, source | `l:v` a chunk of a segment: sorted lines from that source on |
 """
 
@@ -36,11 +36,11 @@ from aragog.zen.node_ids import id_of, node_id
 from aragog.zen.tables import Tables, newest_ms
 
 GRACE_MS = 600_000
-"""How long an entry may wait for its page's cell to be written; then its writer is dead."""
+"""How long an entry may wait for its page's cell; after that its writer is assumed dead."""
 LOCK_MS = 300_000
-"""Longer than any fold takes; a killed one's lock is taken over after this."""
+"""Longer than any compaction takes; then the lock of a killed one is taken over."""
 _CHECK_EVERY = 8
-"""A target's pieces are looked at, and merged where many, every so many folds."""
+"""After this many compactions a target's deltas are examined, and merged if there are many."""
 
 _STATE = b"\xfffold"
 _LOCK = b"l:lock"
@@ -49,16 +49,16 @@ _PUT_ROWS = 4096
 
 
 class _Candidate(NamedTuple):
-    """A journal row that may be folded."""
+    """A journal row that may be compacted."""
 
     key: bytes
     sources: set[str]
     dead: list[bytes] | None
-    """Names of its changes that never came true; None: one of them may still."""
+    """Names of its changes that never took effect; None: one of them still may."""
 
 
 class Compactor:
-    """Folds; any number of processes may hold one."""
+    """Runs compactions; any number of processes may have one."""
 
     def __init__(self, tables: Tables, clock: Clock) -> None:
         self._journal = tables["j"]
@@ -70,9 +70,9 @@ class Compactor:
 
     def fold(self, limit: int) -> CompactionReport:
         """
-        Fold journal rows of about `limit` pages, oldest first in each bucket.
+        Compact journal rows of about `limit` pages, oldest first in each bucket.
 
-        Memory is about 30 KB a page. Returns an empty report when another process is folding.
+        Memory is about 30 KB a page. Returns an empty report if another process is compacting.
 
         Raises:
             StoreUnavailable: run it again; nothing is lost or counted twice.
@@ -92,16 +92,16 @@ class Compactor:
             self._lock.release(_STATE, lock)
 
     def acquire(self) -> bytes | None:
-        """Keep other processes from compacting until the lock expires; None: one does already."""
+        """Keep other processes from compacting until the lock expires; None: another one has it."""
         return self._lock.acquire(_STATE)
 
     def lag_ms(self) -> int:
-        """Age of the oldest journal row; 0 when there is none. One short scan a bucket."""
+        """Age of the oldest journal row; 0 if there is none. One short scan a bucket."""
         oldest_ms = oldest_row_ms(self._journal)
         return 0 if oldest_ms is None else max(0, self._clock.now_ms() - oldest_ms)
 
     def mend_lists(self, step: Callable[[], None]) -> Iterator[str]:
-        """Walk all posting lists, make counts and rows agree; tell each thing that was wrong."""
+        """Walk all posting lists and correct counts and rows; yields each problem found."""
         for target in self._segments.targets(step):
             problem = self._segments.problem(target)
             lock = self.acquire() if problem else None
@@ -109,7 +109,7 @@ class Compactor:
                 try:
                     plan = self._plan()
                     if plan.rows:
-                        # Its pieces must all be there before a list can say that it holds them.
+                        # All of its deltas must be present before a list header may include them.
                         self._execute(plan)
                     self._segments.rebuild(target, plan.number, self._clock.now_ms())
                 finally:
@@ -118,9 +118,9 @@ class Compactor:
 
     def purge(self, targets: Iterable[bytes]) -> None:
         """
-        Write the posting lists of these targets anew, without a trace of links that went.
+        Rewrite the posting lists of these targets, without a trace of removed links.
 
-        Fold before. Lists that another process is folding are left to their next merge.
+        Compact first. Lists that another process is compacting wait for their next merge.
         """
         lock = self.acquire()
         if lock is None:
@@ -142,11 +142,11 @@ class Compactor:
 
     def _make_plan(self, last: CompactionPlan, limit: int) -> CompactionPlan:
         """
-        Which journal rows come next, and which of their entries never came true.
+        Which journal rows come next, and which of their entries never took effect.
 
-        Changes of one page are folded in the order in which they were made: a list forgets that a
-        link went once it is merged, so an older addition must not arrive after that. A row that
-        must wait holds back all later rows that share a page with it.
+        Changes of one page are compacted in their order: a list forgets a removed link once it is
+        merged, so an older addition must not arrive after that. A row that must wait delays all
+        later rows that share a page with it.
         """
         candidates, left = self._oldest_rows(limit)
         rows = []
@@ -163,10 +163,10 @@ class Compactor:
 
     def _oldest_rows(self, limit: int) -> tuple[list[_Candidate], bool]:
         """
-        Rows of about `limit` pages, oldest first over all buckets; True when there are more.
+        Rows of about `limit` pages, oldest first over all buckets; True if there are more.
 
-        No row is returned that is as new as one that was left unread. Only where all rows are of
-        the same millisecond are they returned in any order, so that there is progress.
+        Every returned row is older than every row that was left unread. Only if all rows are of
+        the same millisecond are they returned in any order, to guarantee progress.
         """
         found: list[_Candidate] = []
         unread_ms = []
@@ -192,7 +192,7 @@ class Compactor:
         return found, bool(unread_ms)
 
     def _dead(self, entries: Sequence[Entry], written_at_ms: int) -> list[bytes] | None:
-        """Names of the entries that never came true; None while one may still come true."""
+        """Names of the entries that never took effect; None while one still may."""
         pages = self._outlinks.get_many([node_id(e.source) for e in entries], [CELL])
         dead = []
         for entry in entries:
@@ -246,11 +246,11 @@ def _written_at_ms(key: bytes) -> int:
 
 
 def by_target(entries: Sequence[Entry]) -> tuple[dict[bytes, list[bytes]], dict[bytes, int]]:
-    """Posting lines and their net by target. The hot loop: 0.3 µs a link."""
+    """Posting lines and their net count by target. The hot loop: 0.3 µs a link."""
     deltas: dict[bytes, list[bytes]] = defaultdict(list)
     others: dict[bytes, int] = defaultdict(int)
     for entry in entries:
-        # Additions are nearly all there is: they are counted at the end, by the lines' number.
+        # Nearly all lines are additions: they are counted at the end, by the number of lines.
         start = b"%s\t%013d\t" % (entry.source.encode(), entry.at_ms)
         came = start + CAME + b"\t"
         for line in lines_of(entry.added):

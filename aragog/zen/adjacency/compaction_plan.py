@@ -13,22 +13,22 @@ class PlannedRow:
 
     key: bytes
     dead: tuple[bytes, ...] = ()
-    """Names of the changes in it that never came true."""
+    """Names of its changes that never took effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """What a compaction does; written down before it touches a posting list."""
+    """The work of a compaction; stored before it touches a posting list."""
 
     number: int = 0
-    """Counts compactions; the deltas that this one writes are named by it."""
+    """Counts compactions; it names the deltas that this one writes."""
     rows: tuple[PlannedRow, ...] = ()
     """Oldest first; empty once the compaction is complete."""
     left: bool = False
     """True when there are journal rows that the plan does not take."""
 
     def done(self) -> CompactionPlan:
-        """The plan that replaces this one when all of it was carried out."""
+        """The plan that replaces this one after it was carried out."""
         return CompactionPlan(self.number)
 
     def pack(self) -> bytes:

@@ -1,9 +1,9 @@
 """
-Rows of the link journal: what the pages of one batch changed. Pure.
+Rows of the link journal: the link changes of the pages of one batch. Pure.
 
 A row is a line of JSON, a list of [source, at_ms, change, added, changed, removed] with the lengths
-of three compressed blobs of lines each, then those blobs. A new page's blob of added lines is the
-very blob in its outlinks cell, so it is compressed once.
+of three compressed blobs of lines each, then those blobs. A new page's blob of added lines is
+identical to the blob in its outlinks cell, so it is compressed only once.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ COLUMN = b"l:v"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one page changed."""
+    """The link changes of one page."""
 
     source: str
     at_ms: int
     change: bytes
-    """The name that its outlinks cell gets if the change comes true."""
+    """The name that its outlinks cell gets if the change takes effect."""
     added: bytes = b""
-    """Lines, compressed; empty for none. Likewise the others."""
+    """Compressed lines; empty for none. The other blobs likewise."""
     changed: bytes = b""
     removed: bytes = b""
     """Targets only."""

@@ -1,9 +1,10 @@
 """
-Writing outlinks: the cell of the page, and the journal row that tells what changed.
+The outlink writer: writes a page's outlinks cell and the journal row with its changes.
 
-The journal comes first, then the cell, by check-and-put against the cell that the difference was
-taken from: so the changes of a page form one chain, whoever writes. An entry whose check failed,
-or whose writer was killed, never gets its name into the cell, and the fold drops it.
+The journal row is written first, then the cell, by check-and-put against the cell from which the
+difference was computed; so the changes of a page form one chain, for any number of writers. An
+entry whose check failed, or whose writer was killed, never gets its name into the cell, and the
+compaction drops it.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ from aragog.zen.tables import CellTable, Tables, open_bucket
 CELL = b"l:v"
 _ATTEMPTS = 30
 _PAUSE_S = 0.02
-"""At most, before the next attempt; at random, so that two do not meet again."""
+"""Maximum random wait before the next attempt, so that two writers do not collide again."""
 
 Lines = Callable[[bytes], bytes]
-"""From the lines that a page has to those that it shall have."""
+"""A function from a page's present lines to its new lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +53,12 @@ class LinksWrite:
     source: str
     at_ms: int
     lines: bytes | Lines
-    """The lines, or a function of the old ones, which is called again when another came between."""
+    """The lines, or a function of the old ones, which is called again after a concurrent write."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinksWritten:
-    """How many links came and went; nothing for a write that something newer had overtaken."""
+    """Numbers of added and removed links; zero for a write that was older than the stored one."""
 
     added: int = 0
     removed: int = 0
@@ -77,7 +78,7 @@ class OutlinkWriter:
         self._keep = inlinks
 
     def read(self, urls: Sequence[str]) -> dict[str, Outlinks]:
-        """The outlinks of pages; empty ones for a page that has none."""
+        """The outlinks of pages; empty for a page without any."""
         rows = self._outlinks.get_many([node_id(url) for url in urls], [CELL])
         empty = Outlinks()
         return {
@@ -87,13 +88,13 @@ class OutlinkWriter:
 
     def write(self, writes: Sequence[LinksWrite], now_ms: int) -> dict[str, LinksWritten]:
         """
-        Write each page's links, all sources different; two round trips when nobody interferes.
+        Write the links of pages, all sources different; two round trips without concurrent writes.
 
-        Safe to run twice: a page that has these links already is left alone. Links of an older
-        fetch never replace those of a newer one.
+        Safe to repeat: a page that has these links already is not written. Links of an older fetch
+        never replace those of a newer one.
 
         Raises:
-            StoreUnavailable: others changed the same pages again and again meanwhile.
+            StoreUnavailable: other writers changed the same pages repeatedly in the meantime.
         """
         done: dict[str, LinksWritten] = {}
         left = list(writes)
@@ -124,7 +125,7 @@ class OutlinkWriter:
             if write.at_ms <= old.at_ms and not edits:
                 done[write.source] = LinksWritten(stale=True)
                 continue
-            # An edit is later than what it edits, whatever the clocks say.
+            # An edit is later than what it edits, even if the clocks disagree.
             at_ms = max(write.at_ms, old.at_ms + 1)
             change, body = change_name(now_ms, os.urandom(6)), compress_links(after)
             differs = difference(before, after)
@@ -147,18 +148,18 @@ class OutlinkWriter:
         return [w for (w, _), ok in zip(pending, came_true, strict=True) if not ok]
 
     def _take_back(self, key: bytes, left: Sequence[Entry], now_ms: int) -> None:
-        """Leave in a journal row what came true; else the fold would wait for the rest."""
+        """Leave only effective changes in a journal row; compaction would wait for the rest."""
         if left:
             self._journal.put(key, {journal.COLUMN: journal.pack(left)}, at_ms=now_ms)
         else:
             self._journal.delete(key, at_ms=now_ms)
 
     def _pruned(self, source: str, links: Outlinks) -> Outlinks:
-        """Without the names that no journal row has any more; sixteen short scans, seldom."""
+        """Without the names that no journal row has anymore; sixteen short scans, rarely needed."""
         if len(links.changes) < MANY_CHANGES:
             return links
         kept = links
-        with suppress(StoreDamaged):  # a row of a damaged file may yet ask for any of the names
+        with suppress(StoreDamaged):  # a row of a damaged file may still need any of the names
             oldest_ms = oldest_row_ms(self._journal)
             kept = replace(links, changes=()) if oldest_ms is None else links.since(oldest_ms)
         if len(kept.changes) >= MAX_CHANGES:
@@ -171,7 +172,7 @@ class OutlinkWriter:
     def _entry(
         self, source: str, at_ms: int, change: bytes, differs: Difference, whole: bytes | None
     ) -> Entry | None:
-        """The journal's entry; `whole` is the compressed list where all of it is new."""
+        """The journal's entry; `whole` is the compressed list if all of it is new."""
         if self._keep == "none" or not differs:
             return None
         if self._keep == "external":
@@ -187,7 +188,7 @@ class OutlinkWriter:
 
 
 def oldest_row_ms(table: CellTable) -> int | None:
-    """When the oldest row of the journal was written; None when it is empty."""
+    """When the oldest row of the journal was written; None if it is empty."""
     oldest = []
     for bucket in range(BUCKETS):
         with closing(table.scan(bytes([bucket]), bytes([bucket + 1]), limit=1)) as rows:
@@ -205,7 +206,7 @@ def _external(source: str, differs: Difference) -> Difference:
 
 
 def without(targets: Mapping[str, object] | set[str]) -> Lines:
-    """Lines without links to `targets`."""
+    """An edit that removes the links to `targets`."""
     gone = {target.encode() for target in targets}
 
     def edit(lines: bytes) -> bytes:
@@ -216,7 +217,7 @@ def without(targets: Mapping[str, object] | set[str]) -> Lines:
 
 
 def with_links(more: bytes) -> Lines:
-    """Lines with those of `more`, which replace links to the same targets."""
+    """An edit that adds the lines of `more`, which replace links to the same targets."""
     fresh = {target_of(line): line for line in more.split(b"\n") if line}
 
     def edit(lines: bytes) -> bytes:

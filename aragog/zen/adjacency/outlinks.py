@@ -1,15 +1,15 @@
 r"""
-The outlinks of a page in one cell, and what changed between two of them. Pure.
+The format of a page's outlinks cell, and the difference between two such cells. Pure.
 
     1 byte    form, 1
-    2 bytes   how many changes are named
+    2 bytes   number of named changes
     8 bytes   fetched_at_ms of the page that held these links
     12 bytes  a name for each of the last changes, oldest first
-    rest      zstd of lines `target \t rel \t text`, in the order of the page
+    rest      zstd of lines `target \t rel \t text`, in page order
 
-A change is named so that the fold can tell which journal entries came true: an entry whose name
-stands in its page's cell did; one that was overtaken, or whose writer died, did not. A name begins
-with the time of its journal row, and goes when all rows of that time have been folded.
+The names tell the compaction which journal entries took effect: an entry did if its name is in its
+page's cell; an entry that was overtaken, or whose writer crashed, did not. A name begins with the
+time of its journal row, and is removed when all rows of that time have been compacted.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from aragog.zen.adjacency.records import OutLink
 
 MAX_TEXT_CHARS = 200
 MANY_CHANGES = 16
-"""Names from which on it is worth to look which may go."""
+"""From this number on, names are checked for whether they can be removed."""
 MAX_CHANGES = 4096
-"""More changes of one page than this cannot wait for a fold."""
+"""Maximum number of changes of one page that can wait for a compaction."""
 CHANGE_BYTES = 12
 _TIME_BYTES = 6
 
@@ -34,16 +34,16 @@ _HEAD_BYTES = 11
 
 
 _LEVEL = 1
-"""15 KB in 35 µs; links of one page are alike, so higher levels gain little."""
+"""15 KB in 35 µs; links of one page are similar, so higher levels gain little."""
 
 
 def compress_links(lines: bytes) -> bytes:
-    """Lines compressed."""
+    """Compress lines."""
     return zstd.compress(lines, _LEVEL)
 
 
 def decompress_links(data: bytes) -> bytes:
-    """What `compress_links` was given."""
+    """Decompress the result of `compress_links`."""
     try:
         return zstd.decompress(data)
     except zstd.ZstdError as error:
@@ -71,7 +71,7 @@ class Outlinks:
         return Outlinks(at_ms, (*self.changes, change), squeezed)
 
     def since(self, oldest_ms: int) -> Outlinks:
-        """The same without the names of changes before the oldest journal row there is."""
+        """The same without the names of changes before the oldest existing journal row."""
         start = change_name(oldest_ms, b"")
         return replace(self, changes=tuple(c for c in self.changes if c >= start))
 
@@ -103,14 +103,14 @@ def unpack(data: bytes) -> Outlinks:
 
 
 def to_lines(links: Sequence[tuple[str, str, str]]) -> bytes:
-    """(target, text, rel) each, joined; the first of several links to one target stays."""
+    """(target, text, rel) each, joined; the first of several links to one target is kept."""
     seen: dict[str, str] = {}
     for url, text, rel in links:
         if url not in seen:
             seen[url] = f"{url}\t{rel}\t{text[:MAX_TEXT_CHARS]}"
     joined = "\n".join(seen.values())
     if joined.count("\t") != 2 * len(seen) or joined.count("\n") != max(0, len(seen) - 1):
-        # Somebody's text holds a separator: clean each, which costs ten times more.
+        # Some text contains a separator: clean each one, which takes ten times longer.
         clean = (
             (url, _clean(text), _clean(rel))
             for url, text, rel in links
@@ -134,7 +134,7 @@ def from_lines(lines: bytes) -> Iterator[OutLink]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Lines of links that came, and that stayed with another text or rel; targets that went."""
+    """Added lines, lines with a changed text or rel, and removed targets."""
 
     added: Sequence[bytes]
     changed: Sequence[bytes]
@@ -145,7 +145,7 @@ class Difference:
 
 
 def difference(old: bytes, new: bytes) -> Difference:
-    """What leads from the lines `old` to the lines `new`; their order does not count."""
+    """The changes from the lines `old` to the lines `new`; their order does not matter."""
     if old == new:
         return Difference((), (), ())
     before = set(old.split(b"\n")) if old else set()

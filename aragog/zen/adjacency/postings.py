@@ -1,14 +1,14 @@
 r"""
-Posting lists: who links to a target, packed. Pure.
+Posting lists: the packed inlinks of a target. Pure.
 
-A posting is a line `source \t at_ms \t kind \t rel \t text`. Lists are sorted by source, and of one
-source the line with the largest at_ms counts. Kinds: `+` a link that came, `~` one that stayed with
-another text, `-` one that went. A piece of a list is
+A posting is a line `source \t at_ms \t kind \t rel \t text`. Lists are sorted by source, and of the
+lines of one source the one with the largest at_ms counts. Kinds: `+` a new link, `~` a link whose
+text changed, `-` a removed link. A delta of a list is
 
-    4 bytes   its net: links that came less those that went, signed
-    rest      the lines, plain when it begins with a line, else zstd (its magic is no URL)
+    4 bytes   its net count: added links minus removed links, signed
+    rest      the lines, plain if it begins with a line, else zstd (its magic is no URL)
 
-Nets add up to the exact count because every change of a page is folded once and only once.
+Net counts add up to the exact number, because each change of a page is compacted exactly once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from aragog.zen.adjacency.outlinks import compress_links, decompress_links
 from aragog.zen.adjacency.records import LinkRecord
 
 _SQUEEZE_PAST_BYTES = 800
-"""Below, zstd's own cost is more than what it saves."""
+"""Below this size, zstd's own overhead exceeds what it saves."""
 
 CAME, STAYED, WENT = b"+", b"~", b"-"
 
@@ -35,7 +35,7 @@ class Delta(NamedTuple):
 
 
 def pack(net: int, lines: list[bytes]) -> bytes:
-    """A piece as one value; the lines need not be sorted."""
+    """A delta as one value; the lines need not be sorted."""
     data = b"\n".join(lines)
     if len(data) > _SQUEEZE_PAST_BYTES:
         data = compress_links(data)
@@ -43,7 +43,7 @@ def pack(net: int, lines: list[bytes]) -> bytes:
 
 
 def net_of(value: bytes) -> int:
-    """The net of a packed piece."""
+    """The net count of a packed delta."""
     return int.from_bytes(value[:4], signed=True)
 
 
@@ -62,10 +62,10 @@ def source_of(line: bytes) -> bytes:
 
 def newest(runs: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
     """
-    One line a source, the one that counts, out of sorted runs; constant memory.
+    The line that counts for each source, from sorted runs; constant memory.
 
-    A line sorts by source and then by at_ms (13 digits until the year 2286), since a tab sorts
-    before everything that a URL may hold.
+    A line sorts by source and then by at_ms (13 digits until the year 2286), because a tab sorts
+    before every character that a URL may contain.
     """
     last, source = b"", None
     for line in merge(*runs):
@@ -87,12 +87,12 @@ def folded(deltas: Iterable[list[bytes]]) -> list[bytes]:
 
 
 def is_there(line: bytes) -> bool:
-    """False for a link that went."""
+    """False for a removed link."""
     return line.split(b"\t", 3)[2] != WENT
 
 
 def record(line: bytes, target: str) -> LinkRecord:
-    """The inlink that a line tells."""
+    """The inlink in a line."""
     source, at_ms, _, rel, text = line.decode().split("\t")
     return LinkRecord(source, text, rel, int(at_ms), target)
 
@@ -100,8 +100,8 @@ def record(line: bytes, target: str) -> LinkRecord:
 def spill(sizes: list[int], incoming: int) -> int:
     """
     How many of the newest segments (`sizes`, oldest first) a run of `incoming` lines is merged
-    with: all that are not twice as large as what has come together so far. So a list of n lines
-    has log2(n / 256) segments at most, and each line is rewritten about that often.
+    with: all that are not twice as large as the merged lines so far. So a list of n lines has at
+    most log2(n / 256) segments, and each line is rewritten about that often.
     """
     count = 0
     for size in reversed(sizes):

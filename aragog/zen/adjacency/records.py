@@ -1,4 +1,4 @@
-"""What packed adjacency takes and returns: frozen values, no I/O."""
+"""The values that packed adjacency takes and returns: frozen, no I/O."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ class CompactionReport:
     merged: int = 0
     """Targets whose deltas were merged into their header or a segment."""
     lag_ms: int = 0
-    """Age of the oldest row that is left; 0: none is left."""
+    """Age of the oldest remaining row; 0: none remains."""
     left: bool = False
-    """True when the limit ended it."""
+    """True if the limit ended it."""

@@ -1,13 +1,13 @@
 """
-The posting list of one target: its head row, the pieces that folds left there, and its segments.
+The posting list of one target: its header row, the deltas of compactions, and its segments.
 
-A short list lies in its head row alone. When its pieces are many they are merged into the head;
-when that grows past 256 lines it becomes a segment, sorted, in chunks of 512 lines a row, merged
-with the segments before it that are not much larger. So a hub of a million inlinks has a dozen
-segments at most, and is read, counted and merged in constant memory.
+A short list is stored in its header row alone. Many deltas are merged into the header; when it
+grows past 256 lines it becomes a segment, sorted, in chunks of 512 lines a row, merged with the
+earlier segments that are not much larger. So a hub of a million inlinks has at most a dozen
+segments, and is read, counted and merged in constant memory.
 
-The head says up to which fold it holds everything: pieces of those folds are left-overs and count
-for nothing. A segment is named at random and entered in the head when all of its rows are there.
+The header names the last compaction that it includes: deltas of earlier ones are leftovers and are
+ignored. A segment has a random name and is entered in the header when all of its rows are written.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from aragog.zen.tables import Row, Tables, newest_ms
 INLINE_LINES = 256
 CHUNK_LINES = 512
 LARGE_LINES = 128
-"""A piece of so many lines has its target merged at once."""
+"""A delta with this many lines causes its target to be merged at once."""
 _MANY_PIECES = 8
 _MANY_BYTES = 16_384
 
@@ -47,7 +47,7 @@ _SEGMENT = b"\x01"
 
 
 def delta_column(number: int) -> bytes:
-    """The cell of what fold `number` brought."""
+    """The cell of the delta of compaction `number`."""
     return b"%s%016x" % (_PIECE, number)
 
 
@@ -62,16 +62,16 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class ListHeader:
-    """What the head row says."""
+    """The content of a header row."""
 
     upto: int = 0
-    """The number of the last fold whose piece is in here."""
+    """The number of the last compaction whose delta is included."""
     segments: tuple[Segment, ...] = ()
     """Oldest first."""
     inline: bytes = b""
-    """The newest part, as a packed piece; empty for none."""
+    """The newest part, as a packed delta; empty for none."""
     writing: bytes = b""
-    """Name of a segment that was being written; its rows are waste when it is not in `segments`."""
+    """Name of a segment that was being written; its rows are garbage if not in `segments`."""
 
     @property
     def net(self) -> int:
@@ -87,7 +87,7 @@ class ListHeader:
 
     @staticmethod
     def of(row: Row) -> ListHeader:
-        """The head in a row; an empty one when there is none."""
+        """The header in a row; an empty one if there is none."""
         cell = row.get(_HEAD)
         if cell is None:
             return ListHeader()
@@ -112,7 +112,7 @@ class Segments:
         return total
 
     def lines(self, target: bytes, beyond: bytes = b"") -> Iterator[bytes]:
-        """The postings that count, sorted by source, of sources beyond one; constant memory."""
+        """The valid postings of sources after `beyond`, sorted by source; constant memory."""
         row = self._table.get(target)
         head = ListHeader.of(row)
         recent = _recent(row, head).lines
@@ -124,9 +124,10 @@ class Segments:
 
     def tidy(self, targets: Sequence[bytes], number: int, now_ms: int) -> int:
         """
-        Merge the pieces of those targets that have many, up to fold `number`; how many had.
+        Merge the deltas of those targets that have many, up to compaction `number`; returns their
+        number.
 
-        Killed anywhere and run again it leaves the same lists.
+        After a crash, a repeated call produces the same lists.
         """
         merged = 0
         for target, row in self._table.get_many(targets).items():
@@ -148,7 +149,7 @@ class Segments:
                     yield last
 
     def problem(self, target: bytes) -> str | None:
-        """What is wrong with a list; None when nothing is. Reads all of it."""
+        """The problem of a list; None if there is none. Reads all of it."""
         head = ListHeader.of(self._table.get(target))
         names = {segment.name for segment in head.segments}
         start = target + _SEGMENT
@@ -160,7 +161,7 @@ class Segments:
         return None
 
     def rebuild(self, target: bytes, number: int, now_ms: int) -> None:
-        """Write a list anew as one segment with its true count; drop what belongs to nothing."""
+        """Rewrite a list as one segment with its true count; delete rows that belong to nothing."""
         head = ListHeader.of(self._table.get(target))
         name = os.urandom(8)
         self._table.put(target, {_HEAD: replace(head, writing=name).pack()}, at_ms=now_ms)
@@ -192,7 +193,7 @@ class Segments:
     def _spill(
         self, target: bytes, head: ListHeader, delta: Delta, number: int, now_ms: int
     ) -> None:
-        """Make `delta` a segment, together with the newest ones that are not much larger."""
+        """Make `delta` a segment, merged with the newest ones that are not much larger."""
         if head.writing:
             self._drop(target, head.writing)
         name = os.urandom(8)
@@ -202,7 +203,7 @@ class Segments:
         old = head.segments[len(head.segments) - count :]
         lines = newest([*(self._segment(target, s) for s in old), delta.lines])
         if not kept:
-            # The oldest part is among them, so a link that went need not be remembered.
+            # The oldest part is included, so removed links need not be remembered.
             lines = filter(is_there, lines)
         written = self._write(target, name, lines, now_ms)
         net = delta.net + sum(s.net for s in old) if kept else written
@@ -230,7 +231,7 @@ class Segments:
         return written + len(chunk)
 
     def _segment(self, target: bytes, segment: Segment, beyond: bytes = b"") -> Iterator[bytes]:
-        """A segment's lines, from the chunk on that holds `beyond`."""
+        """A segment's lines, starting with the chunk that contains `beyond`."""
         start, stop = _chunk_key(target, segment.name), after(_chunk_key(target, segment.name))
         if beyond:
             seek = _chunk_key(target, segment.name, beyond) + b"\0"
@@ -253,7 +254,7 @@ class Segments:
 
 
 def _pieces(row: Row, head: ListHeader) -> list[tuple[bytes, bytes]]:
-    """(column, value) of the pieces that are not in the head yet."""
+    """(column, value) of the deltas that are not in the header yet."""
     last = delta_column(head.upto)
     return [
         (column, cell.value)
@@ -263,7 +264,7 @@ def _pieces(row: Row, head: ListHeader) -> list[tuple[bytes, bytes]]:
 
 
 def _recent(row: Row, head: ListHeader) -> Delta:
-    """The inline part and the pieces as one, unsorted."""
+    """The inline part and the deltas as one, unsorted."""
     parts = [unpack(value) for _, value in _pieces(row, head)]
     if head.inline:
         parts.append(unpack(head.inline))

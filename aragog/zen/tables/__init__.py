@@ -2,13 +2,13 @@
 `CellTable`: the port under Zen, shaped like HBase. Adapters: memory, sqlite, hbase.
 
 Rows are bytes; a row holds cells `b"family:qualifier"` to bytes, each with a timestamp in
-milliseconds. The last write wins: of two puts the one with the larger timestamp stays, whatever
-order they come in, and of equal ones the later call. A delete at a timestamp removes cells up to
-and including it. A row without cells does not exist. Nothing is transactional across rows.
+milliseconds. The last write wins: of two puts the one with the larger timestamp stays, in any order
+of arrival, and of equal timestamps the later call. A delete at a timestamp removes cells up to and
+including it. A row without cells does not exist. No operation is transactional across rows.
 
 A put that is not newer than an earlier delete of its cell may be lost (HBase masks it until a major
-compaction), so nobody may depend on it: what is written again after a delete carries a later
-timestamp. `check_and_put` and `incr` stamp with the engine's own clock; a cell that they touch is
+compaction), so callers must not depend on it: a value that is written again after a delete has a
+later timestamp. `check_and_put` and `incr` use the engine's own clock; a cell that they write is
 never written by `put`.
 """
 
@@ -32,14 +32,14 @@ Row = dict[bytes, Cell]
 
 def newest_ms(row: Row) -> int:
     """
-    The timestamp that a delete of what was read needs.
+    The timestamp for a delete of a row that was read.
 
-    Not the time: rows may be stamped by another machine, whose clock is ahead of this one.
+    Not the present time: another machine whose clock is ahead may have written the row.
     """
     return max(cell.at_ms for cell in row.values())
 
 
-# Every table, and the families it has.
+# Every table and its column families.
 TABLES: Mapping[str, tuple[str, ...]] = {
     "n": ("m", "s", "c"),  # nodes: fields, system, counts
     "e": ("p",),  # edges with properties
@@ -55,15 +55,15 @@ TABLES: Mapping[str, tuple[str, ...]] = {
 
 
 class CellTable(Protocol):
-    """One table. Every method raises `StoreUnavailable` when the engine does not answer."""
+    """One table. Every method raises `StoreUnavailable` if the engine does not answer."""
 
     def get(self, row: bytes, columns: Sequence[bytes] | None = None) -> Row:
-        """The row's cells, or those of `columns`; empty when there is none."""
+        """The row's cells, or those of `columns`; empty if there are none."""
 
     def get_many(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
     ) -> dict[bytes, Row]:
-        """Rows that exist and hold one of `columns` at least; one round trip where it can be."""
+        """Existing rows with at least one of `columns`; one round trip if possible."""
 
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         """Write cells of one row, atomically."""
@@ -72,7 +72,7 @@ class CellTable(Protocol):
         """Write (row, cells, at_ms) each; a row is atomic, the batch is not; safe to repeat."""
 
     def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
-        """Remove cells not newer than `at_ms`; all of the row's when `columns` is None."""
+        """Remove cells not newer than `at_ms`; all of the row's cells if `columns` is None."""
 
     def delete_many(self, items: Sequence[tuple[bytes, Sequence[bytes] | None, int]]) -> None:
         """Remove (row, columns, at_ms) each; the batch is not atomic; safe to repeat."""
@@ -89,19 +89,20 @@ class CellTable(Protocol):
         """
         Rows from `start` (inclusive) to `stop` (exclusive; None: the end), in key order.
 
-        `reverse` gives the same range from its end. No snapshot is promised. Close it if you
-        leave it early: `with closing(table.scan(…)) as rows`.
+        `reverse` returns the same range from its end. Not a snapshot. If you do not read it to its
+        end, close it: `with closing(table.scan(…)) as rows`.
         """
 
     def check_and_put(
         self, row: bytes, column: bytes, expected: bytes | None, value: bytes
     ) -> bool:
         """
-        Put `value` if the cell holds `expected` (None: if it is absent). Atomic. True: done.
+        Put `value` if the cell holds `expected` (None: if it is absent). Atomic. True: written.
 
-        Neither may be empty, which HBase cannot tell from absent (BadInput). A cell written here
-        is deleted at its own `at_ms`, not at the clock's: seen on HBase, a delete at "now" hid the
-        next check_and_put of the same millisecond, 23 times of 200, though it answered True.
+        Neither may be empty, which HBase cannot tell from absent (BadInput). Delete a cell that was
+        written here at its own `at_ms`, not at the present time: observed on HBase, a delete at
+        "now" hid the next check_and_put of the same millisecond, 23 times of 200, although that
+        returned True.
         """
 
     def check_and_put_many(
@@ -115,13 +116,13 @@ class CellTable(Protocol):
 
 
 def refuse_empty(column: bytes, expected: bytes | None, value: bytes) -> None:
-    """BadInput for a `check_and_put` of empty values."""
+    """Raise BadInput for a `check_and_put` of empty values."""
     if expected == b"" or value == b"":
         raise BadInput(f"check_and_put of {column!r}: an empty value cannot be told from none")
 
 
 def open_bucket(tables: Tables, wanted: int, buckets: int) -> int:
-    """The first bucket from `wanted` on that can be written; `wanted` itself when none can."""
+    """The first writable bucket from `wanted` on; `wanted` itself if none is writable."""
     ring = ((wanted + step) % buckets for step in range(buckets))
     return next((bucket for bucket in ring if tables.serves(bucket)), wanted % buckets)
 
@@ -131,23 +132,23 @@ Put = tuple[str, bytes, Mapping[bytes, bytes], int]
 
 
 class Salvaged(NamedTuple):
-    """What a repair saved of one damaged file."""
+    """The result of the repair of one damaged file."""
 
     old: str
-    """The damaged file, which is kept as it is."""
+    """The damaged file, which is kept unchanged."""
     new: str
     saved: int
     """Nodes, and cells of other tables, in the new file."""
     unreadable: int
     """Rows that were found but could not be decoded."""
     gaps: int
-    """Ranges of keys that could not be read; each lost at least a page of the file."""
+    """Ranges of keys that could not be read; each lost at least one page of the file."""
     first_bytes: frozenset[int]
-    """Keys beginning with one of these lie in the file."""
+    """Keys that begin with one of these are in the file."""
 
 
 class Tables(Protocol):
-    """All tables of one engine. Methods with a body are for adapters to inherit."""
+    """All tables of one engine. Adapters inherit the methods that have a body."""
 
     def __getitem__(self, name: str) -> CellTable:
         """The table of that name, one of `TABLES`."""
@@ -166,31 +167,31 @@ class Tables(Protocol):
             self[name].put_many(items)
 
     def create(self) -> None:
-        """Make what is missing; never drops anything."""
+        """Create missing tables; never drops anything."""
 
     def identity(self) -> str:
-        """A random word that these data have and no others, made when missing; "" for none."""
+        """A random word that identifies these data, created if missing; "" if not supported."""
         return ""
 
     def serves(self, first_byte: int) -> bool:  # noqa: ARG002 - the port's signature
         """
-        Whether rows whose keys begin with that byte can be written.
+        True if rows whose keys begin with that byte can be written.
 
         False while the file that holds them is damaged: writing them raises `StoreDamaged`.
         """
         return True
 
     def check(self) -> list[str]:
-        """What is wrong with the tables, a line each with the remedy; empty: nothing is."""
+        """Problems of the tables, one line each with the remedy; empty if there are none."""
         return []
 
     def salvage(self) -> list[Salvaged]:
-        """Replace damaged files by new ones with all rows that can be read; what was done."""
+        """Replace damaged files by new ones with all readable rows; returns the results."""
         return []
 
     def scrub(self) -> None:
-        """Let nothing of what was deleted stay on disk, where the engine can; safe to repeat."""
+        """Erase deleted data from the disk, if the engine can; safe to repeat."""
         return
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""

@@ -1,17 +1,17 @@
 """
 The cell tables on HBase, through its Thrift 1 gateways.
 
-What HBase and its gateway do, and what this adapter makes of it (seen on HBase 2.6):
+Behavior of HBase and its gateway, and how this adapter handles it (observed on HBase 2.6):
 
-- A batch is carried out puts first, then deletes, whatever its order: a batch here is one or the
-  other. A batch has one timestamp: rows are grouped by theirs.
-- Writes carry the caller's timestamps, so the last one wins in any order of arrival.
-  Check-and-put and increment are stamped by the region server, never before what they replace.
-- `rows` leaves out rows that hold none of the columns, which is what the port asks for.
-- A scan is read in pages, each with a scanner of its own that is closed before its rows are
-  handed out: no connection and no scanner is held while the caller thinks, and a page that failed
-  is read again.
-- An absent cell and an empty one are the same to check-and-put, so it takes no empty values.
+- A batch executes its puts first, then its deletes, in any order given: a batch here has only one
+  of them. A batch has one timestamp: rows are grouped by theirs.
+- Writes carry the caller's timestamps, so the last one wins in any order of arrival. The region
+  server assigns the timestamps of check-and-put and increment, never before what they replace.
+- `rows` omits rows that have none of the columns, as the port requires.
+- A scan is read in pages, each with its own scanner that is closed before its rows are returned:
+  no connection and no scanner is in use while the caller works, and a page that failed is read
+  again.
+- Check-and-put cannot tell an absent cell from an empty one, so it accepts no empty values.
 - A put whose column has no colon is acknowledged and lost, so it is refused here.
 """
 
@@ -33,20 +33,20 @@ from aragog.zen.tables.hbase_schema import families, problems, table_name
 
 MAX_BATCH_ROWS = 500
 MAX_BATCH_BYTES = 4 << 20
-# Answers are small, so a gateway never waits for us to read them while we wait for it.
+# Responses are small, so gateway and client never block each other with unread data.
 MAX_CALLS_ON_THE_WAY = 100
 FIRST_PAGE_ROWS = 64
 MAX_PAGE_ROWS = 1024
 MAX_PAGE_BYTES = 1 << 20
 
-# Making a table takes HBase 0.6 s when idle, and much longer on a busy cluster.
+# Creating a table takes HBase 0.6 s when idle, and much longer on a busy cluster.
 CREATE_TIMEOUT_S = 120.0
 
 Cells = Mapping[bytes, bytes]
 
 
 class HBaseTable(CellTable):
-    """One table; about 1 ms a call on one machine, of which 0.1 ms is this side's."""
+    """One table; about 1 ms a call on one machine, of which this adapter takes 0.1 ms."""
 
     def __init__(self, pool: HBasePool, name: str, full_name: bytes) -> None:
         self._pool = pool
@@ -81,7 +81,7 @@ class HBaseTable(CellTable):
             self._pool.call("mutateRowTs", self._name, row, _puts(cells), at_ms, {})
 
     def put_many(self, items: Sequence[tuple[bytes, Cells, int]]) -> None:
-        # Of two puts of one cell at one time the later counts; one dict a row keeps that order,
+        # Of two puts of one cell with equal times the later wins; one dict a row keeps that order,
         # which a batch on the wire would not.
         by_time: dict[int, dict[bytes, dict[bytes, bytes]]] = {}
         for row, cells, at_ms in items:
@@ -183,7 +183,7 @@ class HBaseTable(CellTable):
     def _send(
         self, groups: Iterable[tuple[int, Mapping[bytes, list[thrift_api.Mutation]]]]
     ) -> None:
-        """All puts or all deletes; a call for each time, and no call too large."""
+        """Send all puts or all deletes: a call for each timestamp, and no call too large."""
         calls: list[dict[str, Any]] = []
         size = 0
         for at_ms, rows in groups:
@@ -201,7 +201,7 @@ class HBaseTable(CellTable):
             self._pool.run(partial(call_many, method="mutateRowsTs", calls=calls))
 
     def _deletes(self, columns: Sequence[bytes] | None) -> list[thrift_api.Mutation]:
-        # A family without a colon stands for all of its cells.
+        # A family without a colon means all of its cells.
         names = self._families if columns is None else columns
         return [thrift_api.Mutation(isDelete=True, column=name) for name in names]
 
@@ -220,8 +220,8 @@ class HBaseTable(CellTable):
         """
         Up to `want` rows from the end of the range, and whether there may be more.
 
-        HBase goes back from a first row, inclusive, to a last one, exclusive: the other way round
-        than the port, so one more row is read at each end and left out here.
+        A reverse scan of HBase goes from an inclusive first row to an exclusive last one, unlike
+        the port, so one more row is read at each end and left out here.
         """
         page = self._read(
             client, want + 1, startRow=stop, stopRow=_before(start), columns=columns, reversed=True
@@ -237,17 +237,17 @@ class HBaseTable(CellTable):
         )
         scanner = client.scannerOpenWithScan(self._name, asked, {})
         found: list[Any] = client.scannerGetList(scanner, rows)
-        # Not in a `finally`: after an error the connection is closed, and the gateway gives the
-        # scanner up after a minute.
+        # Not in a `finally`: after an error the connection is closed, and the gateway closes the
+        # scanner after a minute.
         client.scannerClose(scanner)
         return found
 
 
 class HBaseTables(Tables):
     """
-    All tables on one HBase. Threads may share it, and forks: each process has its own connections.
+    All tables on one HBase. Safe for threads and forks: each process has its own connections.
 
-    Nothing is connected to before the first call.
+    Does not connect before the first call.
     """
 
     def __init__(self, settings: StoreSettings) -> None:
@@ -263,11 +263,11 @@ class HBaseTables(Tables):
 
     def create(self) -> None:
         """
-        Make what is missing, one region each (see `hbase_schema.shell_commands`); drops nothing.
+        Create missing tables, one region each (see `hbase_schema.shell_commands`); drops nothing.
 
         Raises:
-            ConfigError: HBase has not that compression.
-            StoreUnavailable: HBase did not answer; some tables may have been made.
+            ConfigError: HBase does not support that compression.
+            StoreUnavailable: HBase did not answer; some tables may have been created.
         """
         pool = self._new_pool(CREATE_TIMEOUT_S)
         try:
@@ -285,7 +285,7 @@ class HBaseTables(Tables):
         return table.get(row, [column])[column].value.decode()
 
     def check(self) -> list[str]:
-        """What is wrong with the tables, a line each with its remedy; empty when all is well."""
+        """Problems of the tables, one line each with the remedy; empty if there are none."""
         prefix, found = self._settings.hbase_prefix, []
         missing = self._missing(self._pool)
         for name in TABLES:
@@ -331,7 +331,7 @@ class HBaseTables(Tables):
             raise
 
     def _wait_until_enabled(self, pool: HBasePool, full: bytes) -> None:
-        """Somebody else is making it at this moment; a second or so."""
+        """Another process is creating it at this moment; takes about a second."""
         until_s = time.monotonic() + CREATE_TIMEOUT_S
         while not pool.call("isTableEnabled", full):
             if time.monotonic() > until_s:
@@ -370,7 +370,7 @@ def _cells(row: Any) -> Row:
 
 
 def _before(key: bytes) -> bytes | None:
-    """A key just below `key`, with nothing or next to nothing between; None: there is no key."""
+    """A key just below `key`, with almost no keys in between; None: there is no such key."""
     if not key:
         return None
     if key[-1] == 0:
@@ -379,7 +379,7 @@ def _before(key: bytes) -> bytes | None:
 
 
 def _next_size(size: int, page: Sequence[Any]) -> int:
-    """Rows of the next page: four times as many, unless these were large."""
+    """Number of rows of the next page: four times as many, unless these were large."""
     held = sum(len(cell.value) for row in page for cell in row.columns.values())
     if held > MAX_PAGE_BYTES:
         return max(1, size // 2)

@@ -1,15 +1,15 @@
 """
-One connection to an HBase Thrift 1 gateway: happybase's, made safe.
+One connection to an HBase Thrift 1 gateway: happybase's connection with its hazards removed.
 
-What is added, and why (each seen with HBase 2.6, happybase 1.3 and thriftpy2 0.7):
+Additions and their reasons (each observed with HBase 2.6, happybase 1.3 and thriftpy2 0.7):
 
-- After a timeout the same connection hands the next call the late answer: another row's data.
-  thriftpy2 numbers every call 0 and compares nothing. `NumberedProtocol` numbers them and refuses
-  an answer to another call. (The pool closes such a connection anyway; this is the second lock.)
-- thriftpy2's timeout is for one read, so a gateway that drips never times out. `DeadlineSocket`
-  has one deadline for a whole call.
-- `happybase.Connection` shuts its socket down when it is collected; in a forked child that would
-  end the parent's connection. `disown` lets go of the file descriptor and does no more.
+- After a timeout the same connection returns the late response to the next call: another row's
+  data. thriftpy2 numbers every call 0 and compares nothing. `NumberedProtocol` numbers the calls
+  and refuses a response to another call. (The pool also closes such a connection.)
+- thriftpy2's timeout is for one read, so a gateway that sends a few bytes at a time never times
+  out. `DeadlineSocket` has one deadline for a whole call.
+- `happybase.Connection` shuts its socket down on garbage collection; in a forked child that would
+  end the parent's connection. `disown` only closes the file descriptor.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_NUMBER = 0x7FFF_FFFF
 
 
 class DeadlineSocket(TSocket):
-    """A TSocket on which everything that one call reads and writes has `timeout_s` together."""
+    """A TSocket with one deadline of `timeout_s` for all reads and writes of a call."""
 
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
         super().__init__(host=host, port=port, socket_timeout=timeout_s * 1000)  # type: ignore[no-untyped-call]
@@ -40,7 +40,7 @@ class DeadlineSocket(TSocket):
         self.deadline_s = 0.0
 
     def start_call(self) -> None:
-        """Begin the time of one call."""
+        """Start the deadline of one call."""
         self.deadline_s = time.monotonic() + self.timeout_s
 
     def read(self, size: int) -> bytes:
@@ -63,7 +63,7 @@ class NumberedProtocol(TCyBinaryProtocol):  # type: ignore[misc]
     """
     The binary protocol with numbered calls; starts the socket's deadline with each.
 
-    With `several`, calls are sent before the first answer is read; a gateway answers in order.
+    With `several`, calls are sent before the first response is read; a gateway answers in order.
     """
 
     def __init__(self, transport: Any, socket: DeadlineSocket) -> None:
@@ -76,7 +76,7 @@ class NumberedProtocol(TCyBinaryProtocol):  # type: ignore[misc]
     def write_message_begin(self, name: str, kind: int, _: int) -> None:
         self.number = self.number % MAX_NUMBER + 1
         if not self.several:
-            # What was sent before and not answered, an error ended: its answer is nobody's.
+            # An error ended the earlier calls without a response: nobody waits for those responses.
             self.unanswered.clear()
         self.unanswered.append(self.number)
         self.socket.start_call()
@@ -94,7 +94,7 @@ class NumberedProtocol(TCyBinaryProtocol):  # type: ignore[misc]
 
 
 def call_many(client: Any, method: str, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Send all calls of one method, then read all answers; for what Thrift 1 has no batch of."""
+    """Send all calls of one method, then read all responses; Thrift 1 has no batch for some."""
     protocol = client._iprot  # noqa: SLF001 - neither it nor half a call has a public name
     protocol.several = True
     try:
@@ -109,8 +109,8 @@ class GatewayConnection(happybase.Connection):  # type: ignore[misc]
     """
     A connection to `gateway` (`host:port`), opened by the constructor.
 
-    One call at a time, by whoever took it from the pool. Buffered transport and binary protocol:
-    the defaults of the gateway, and the pair for which thriftpy2 has compiled code.
+    Runs one call at a time, for the thread that took it from the pool. Buffered transport and
+    binary protocol: the defaults of the gateway, and thriftpy2 has compiled code for both.
     """
 
     def __init__(self, gateway: str, *, timeout_s: float) -> None:
@@ -123,22 +123,22 @@ class GatewayConnection(happybase.Connection):  # type: ignore[misc]
         self._watch.register(self.socket.sock, select.POLLIN)
 
     def _refresh_thrift_client(self) -> None:
-        """The seam happybase has for this: build socket, transport, protocol and client."""
+        """Happybase's hook for building socket, transport, protocol and client."""
         self.socket = DeadlineSocket(self.host, self.port, self._timeout_s)
         self.transport = TCyBufferedTransport(self.socket)
         self.client = TClient(thrift_api.Hbase, NumberedProtocol(self.transport, self.socket))
 
     def is_quiet(self) -> bool:
         """
-        True while there is nothing to read, as there should be between two calls.
+        True while there is nothing to read, the normal state between two calls.
 
-        Something to read is the end (the gateway went or dropped an idle connection) or an answer
-        nobody waits for. About 1 µs; nothing is sent.
+        Readable data is the end of the connection (the gateway stopped or dropped an idle
+        connection) or a response that nobody waits for. About 1 µs; nothing is sent.
         """
         return not self._watch.poll(0)
 
     def disown(self) -> None:
-        """Close this process' copy of the socket; in a fork the parent's connection goes on."""
+        """Close this process's copy of the socket; in a fork the parent's connection stays open."""
         if self.socket.sock is not None:
             self.socket.sock.close()
             self.socket.sock = None

@@ -1,17 +1,18 @@
 """
-Connections to one or several HBase Thrift gateways, and calls over them.
+A connection pool for one or several HBase Thrift gateways.
 
 The rules, each of which has a test:
 
-- A connection serves one call at a time; whatever ends a call but a plain answer (an error, a
-  timeout, a signal in the middle) closes it.
-- An idle connection is not used when it has been idle for 45 s (the gateway drops it after 60) or
-  when there is something to read on it.
-- Gateways take turns. One that cannot be reached or does not answer is left out for half a second,
-  then twice as long each time up to 30 s; when all are out, the one whose turn is next is asked.
-- A call that may be repeated is, once, on a connection opened for it, on another gateway if there
-  is one. Others (check-and-put, increment) are repeated only while nothing has been sent.
-- A fork opens connections of its own.
+- A connection serves one call at a time; any end of a call other than a normal response (an error,
+  a timeout, a signal in the middle) closes it.
+- An idle connection is not used if it has been idle for 45 s (the gateway drops it after 60) or if
+  there is something to read on it.
+- Gateways are used in round-robin order. One that cannot be reached or does not answer is skipped
+  for half a second, then twice as long each time up to 30 s; if all are skipped, the one that is
+  back soonest is asked.
+- A repeatable call is repeated once, on a connection opened for it, on another gateway if there
+  is one. Others (check-and-put, increment) are repeated only if nothing has been sent.
+- A fork opens its own connections.
 
 Times are seconds of a monotonic clock.
 """
@@ -38,10 +39,10 @@ MAX_IDLE_S = 45.0
 FIRST_EJECTION_S = 0.5
 MAX_EJECTION_S = 30.0
 
-# What HBase answers, as against what goes wrong on the way: trying again at once does not help.
+# HBase's own responses, unlike transport errors: an immediate retry does not help.
 ANSWERS = (thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists)
-# TException is the root of Thrift's own; the compiled protocol has one outside it. Bytes that are
-# no Thrift at all make it ask for a negative size (SystemError) or an enormous one.
+# TException is the base of Thrift's own errors; the compiled protocol has one outside it. Bytes
+# that are not Thrift make it request a negative size (SystemError) or an enormous one.
 FOREIGN = (TException, ProtocolError, OSError, EOFError, MemoryError, OverflowError, SystemError)
 
 REMEDIES = {
@@ -57,10 +58,10 @@ REMEDIES = {
 @contextmanager
 def our_errors(where: str) -> Iterator[None]:
     """
-    Everything happybase and thriftpy2 raise, as ours.
+    Translate all exceptions of happybase and thriftpy2.
 
     Raises:
-        StoreUnavailable: no answer, a broken one, or HBase's own trouble, with a remedy if known.
+        StoreUnavailable: no response, a broken one, or an HBase error, with a remedy if known.
         BadInput: HBase refuses the arguments, such as a cell over 10 MiB.
     """
     try:
@@ -76,7 +77,7 @@ def our_errors(where: str) -> Iterator[None]:
 
 
 def _first_line(error: BaseException) -> str:
-    """What an error says, without the Java stack that HBase puts behind it."""
+    """The message of an error, without the Java stack trace that HBase appends."""
     text = getattr(error, "message", None) or str(error) or type(error).__name__
     if isinstance(text, bytes):
         text = text.decode(errors="replace")
@@ -85,29 +86,29 @@ def _first_line(error: BaseException) -> str:
 
 @dataclass(slots=True)
 class Gateway:
-    """What the pool knows of one gateway."""
+    """The state of one gateway."""
 
     address: str
     idle: list[GatewayConnection] = field(default_factory=list)
     failures: int = 0
-    """In a row."""
+    """Consecutive failures."""
     out_until_s: float = 0.0
 
     def failed(self, now_s: float) -> None:
-        """Leave it out for a while."""
+        """Skip it for a while."""
         self.failures += 1
         wait_s = FIRST_EJECTION_S * 2 ** min(self.failures - 1, 10)
         self.out_until_s = now_s + min(wait_s, MAX_EJECTION_S)
 
     def answered(self) -> None:
-        """Take it back."""
+        """Use it again."""
         self.failures = 0
         self.out_until_s = 0.0
 
 
 class HBasePool:
     """
-    At most `size` connections over all `gateways` (`host:port`). Threads may share it, forks too.
+    At most `size` connections over all `gateways` (`host:port`). Safe for threads and forks.
 
     Args:
         timeout_s: for one call, and for the wait for a free connection.
@@ -138,16 +139,16 @@ class HBasePool:
 
     def call(self, method: str, *arguments: Any, repeatable: bool = True) -> Any:
         """
-        One call of the Thrift interface and its answer.
+        One call of the Thrift interface; returns its result.
 
         Raises:
-            StoreUnavailable: no answer. What `repeatable` is False for may have been done or not.
+            StoreUnavailable: no response. A call that is not `repeatable` may or may not be done.
             BadInput: refused by HBase.
         """
         return self.run(lambda client: getattr(client, method)(*arguments), repeatable=repeatable)
 
     def run(self, use: Callable[[Any], T], *, repeatable: bool = True) -> T:
-        """`use` of a Thrift client that is nobody else's meanwhile; errors as of `call`."""
+        """Call `use` with a Thrift client reserved for it; raises the errors of `call`."""
         with our_errors(self._where):
             try:
                 return self._once(use, fresh=False)
@@ -159,7 +160,7 @@ class HBasePool:
             return self._once(use, fresh=True)
 
     def close(self) -> None:
-        """Close what is idle. Those in use are closed by their users' next error or by the end."""
+        """Close idle connections. The others are closed on their next error or at process exit."""
         with self._changed:
             for gateway in self._gateways:
                 self._drop_idle(gateway)
@@ -169,7 +170,7 @@ class HBasePool:
         try:
             answer = use(connection.client)
         except BaseException as error:
-            # Also for KeyboardInterrupt or a soft time limit: the answer is still on its way.
+            # Also for KeyboardInterrupt or a soft time limit: the response may still arrive.
             failed = isinstance(error, FOREIGN) and not isinstance(error, ANSWERS)
             self._discard(gateway, connection, failed=failed)
             raise
@@ -177,7 +178,7 @@ class HBasePool:
         return answer
 
     def _take(self, *, fresh: bool) -> tuple[Gateway, GatewayConnection]:
-        """An idle connection, or a new one; every gateway is tried before this fails."""
+        """An idle connection, or a new one; fails only after trying every gateway."""
         if os.getpid() != self._pid:
             self._disown()
         tried: set[str] = set()
@@ -193,7 +194,7 @@ class HBasePool:
                     raise
 
     def _reserve(self, tried: set[str], *, fresh: bool) -> tuple[Gateway, GatewayConnection | None]:
-        """A gateway and an idle connection of it; or None and the right to open one."""
+        """A gateway and an idle connection to it; or None and the right to open one."""
         until_s = self._now_s() + self.timeout_s
         with self._changed:
             while True:
@@ -215,7 +216,7 @@ class HBasePool:
                     )
 
     def _next_gateway(self, tried: set[str]) -> Gateway:
-        """The next in turn that is not left out; else the one that is back soonest."""
+        """The next gateway that is not skipped; otherwise the one that is back soonest."""
         self._turn += 1
         count = len(self._gateways)
         order = [self._gateways[(self._turn + n) % count] for n in range(count)]
@@ -236,7 +237,7 @@ class HBasePool:
         return None
 
     def _drop_one_idle(self) -> None:
-        """Make room: the connection that was idle longest, of whatever gateway."""
+        """Close the connection that was idle longest, of any gateway, to make room."""
         with_idle = [gateway for gateway in self._gateways if gateway.idle]
         if with_idle:
             oldest = min(with_idle, key=lambda gateway: gateway.idle[0].used_at_s)
@@ -286,7 +287,7 @@ class HBasePool:
             connection.close()
 
     def _disown(self) -> None:
-        """After a fork: what the parent opened stays the parent's."""
+        """After a fork: the parent keeps the connections that it opened."""
         inherited = self._all
         self._start()
         for gateway in self._gateways:

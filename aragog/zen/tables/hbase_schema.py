@@ -1,5 +1,5 @@
 """
-How the tables are made on HBase, and what may be wrong with those that are there. Pure.
+HBase table definitions: how tables are created, and problems of existing ones. Pure.
 
 HBase's own defaults for Thrift are poor for point reads: no bloom filter, no block cache, three
 versions, no compression. Thrift 1 can neither pre-split a table nor choose a block encoding nor
@@ -14,8 +14,8 @@ from typing import Any
 from aragog.zen.tables import TABLES
 from aragog.zen.tables.hbase_connection import thrift_api
 
-# Tables whose keys begin with a hash, and with a bucket (0 to 15); those of `u` begin with the name
-# of a property, so it is left to HBase to split.
+# Tables whose keys begin with a hash, and with a bucket (0 to 15); keys of `u` begin with the
+# name of a property, so HBase splits it.
 HASHED = ("n", "e", "o", "l")
 BUCKETED = ("j", "i", "d", "h", "f")
 
@@ -26,7 +26,7 @@ def table_name(prefix: str, name: str) -> bytes:
 
 
 def families(name: str, compression: str) -> list[thrift_api.ColumnDescriptor]:
-    """The families of table `name`, as Thrift makes them."""
+    """The families of table `name`, as Thrift creates them."""
     return [
         thrift_api.ColumnDescriptor(
             name=f"{family}:".encode(),
@@ -40,7 +40,7 @@ def families(name: str, compression: str) -> list[thrift_api.ColumnDescriptor]:
 
 
 def problems(table: str, name: str, found: Mapping[bytes, Any], compression: str) -> Iterator[str]:
-    """What is wrong with a table of those column descriptors, a line each with its remedy."""
+    """Problems of a table with those column descriptors, one line each with the remedy."""
     by_name = {key.rstrip(b":").decode(): value for key, value in found.items()}
     for family in TABLES[name]:
         have = by_name.get(family)
@@ -68,9 +68,9 @@ def _text(value: bytes | str) -> str:
 
 def shell_commands(prefix: str, compression: str, regions: int = 16) -> str:
     """
-    Commands for the hbase shell that make all tables, split into `regions` from the start.
+    Commands for the hbase shell that create all tables, split into `regions` from the start.
 
-    Keys that are hashes are split evenly; those that begin with a bucket, a region a bucket.
+    Keys that are hashes are split evenly; keys that begin with a bucket have a region per bucket.
     """
     lines = []
     for name in TABLES:

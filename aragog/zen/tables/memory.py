@@ -1,5 +1,5 @@
 """
-The cell tables of tests, in dicts, gone with their process: the twin the real engines are held to.
+The in-memory cell tables for tests: the reference for the behavior of the real engines.
 
 With `masking` a delete hides later puts that are not newer, as HBase does until it compacts.
 """

@@ -1,11 +1,12 @@
 """
-Cell tables on SQLite, the default engine: nothing to install, no server, safe against power loss
-but for the last moments (WAL, synchronous=NORMAL), written by any number of processes of one
-machine. The folder must be on a local file system.
+Cell tables on SQLite, the default engine, which requires no server.
 
-Rows are spread over files by their first key byte, so that writers of different rows seldom meet:
-one file stalled writers up to 1.2 s, sixteen 0.14 s. A file holds its rows of all tables, so what
-is written together of one node is one transaction.
+A power loss can lose only the last moments (WAL, synchronous=NORMAL). Any number of processes of
+one machine may write. The folder must be on a local file system.
+
+Rows are spread over files by their first key byte, so that writers of different rows rarely
+collide: one file stalled writers up to 1.2 s, sixteen 0.14 s. A file holds its rows of all tables,
+so rows of one node that are written together are one transaction.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from aragog.zen.tables.sqlite_salvage import salvage_damaged
 _COUNTER_BYTES = 8
 _FIRST_ROWS = 8
 _SCAN_ROWS = 256
-"""Rows read at once: few at first, for a reader that wants a few; more as it goes on."""
+"""Rows read at once: few at first, for a reader that needs only a few; then more."""
 
 T = TypeVar("T")
 RowItem = tuple[bytes, Mapping[bytes, bytes], int]
@@ -43,7 +44,7 @@ class SqliteTable(CellTable):
         self._clock = clock
 
     def get(self, row: bytes, columns: Sequence[bytes] | None = None) -> Row:
-        # The hot path: no context manager, it would cost as much as the rest of this method.
+        # The hot path: no context manager, which would cost as much as the rest of this method.
         try:
             return self._layout.get(self._shards.connection(row[0]), row, columns)
         except sqlite3.Error as error:
@@ -90,7 +91,7 @@ class SqliteTable(CellTable):
         given, page = 0, _FIRST_ROWS
         for first, low, high in _by_first_byte(start, stop, reverse=reverse):
             while limit is None or given < limit:
-                # Rows without the asked columns count for nothing, so a page may come up short.
+                # Rows without the requested columns are left out, so a page may be short.
                 want = page if limit is None else min(page, limit - given)
                 page = min(4 * page, _SCAN_ROWS)
                 with self._shards.reading(first) as db:
@@ -135,7 +136,7 @@ class SqliteTable(CellTable):
         return count
 
     def _stamp(self, old: Cell | None) -> int:
-        """Now, but never before what it replaces: a clock set back must not lose a write."""
+        """Now, but never before the replaced cell: a clock set back must not lose a write."""
         return max(self._clock.now_ms(), old.at_ms if old else 0)
 
     def _grouped(
@@ -154,16 +155,15 @@ class SqliteTable(CellTable):
 
 class SqliteTables(Tables):
     """
-    All tables in `folder`, made when missing.
+    All tables in `folder`, which is created if missing.
 
     Args:
         folder: on a local file system.
-        shards: files the rows are spread over; a power of two, 256 at most, fixed once there are
-            data.
-        clock: stamps what `check_and_put` and `incr` write.
+        shards: number of files; a power of two, at most 256, fixed once there are data.
+        clock: gives the timestamps of `check_and_put` and `incr`.
 
     Raises:
-        ConfigError: the folder cannot be made or written, or was made with another `shards`.
+        ConfigError: the folder cannot be created or written, or has another number of `shards`.
     """
 
     def __init__(self, folder: Path, *, shards: int = 16, clock: Clock | None = None) -> None:
@@ -177,7 +177,7 @@ class SqliteTables(Tables):
         return self._tables[name]
 
     def write(self, puts: Sequence[Put]) -> None:
-        """As the port says; one transaction a file, so rows of one node are all there or none."""
+        """See `Tables.write`; one transaction a file, so writes to one node are atomic."""
         shard_of = lambda put: self._shards.number(put[1][0])  # noqa: E731
         for _, group in groupby(sorted(puts, key=shard_of), key=shard_of):
             some = list(group)
@@ -186,7 +186,7 @@ class SqliteTables(Tables):
                     LAYOUTS[name].put(db, items)
 
     def create(self) -> None:
-        """Make every file now rather than when it is first used."""
+        """Create every file now rather than at its first use."""
         self._shards.create()
 
     def identity(self) -> str:
@@ -219,7 +219,7 @@ def _by_table(puts: Iterable[Put]) -> Iterator[tuple[str, list[RowItem]]]:
 def _by_first_byte(
     start: bytes, stop: bytes | None, *, reverse: bool
 ) -> Iterator[tuple[int, bytes, bytes | None]]:
-    """The range cut where the first byte changes, so that each piece lies in one file."""
+    """The range split where the first byte changes, so that each part is in one file."""
     first = start[0] if start else 0
     last = 255 if stop is None else stop[0] if stop else -1
     for byte in range(last, first - 1, -1) if reverse else range(first, last + 1):
@@ -234,5 +234,5 @@ def _by_first_byte(
 def _beyond(
     row: bytes, low: bytes, high: bytes | None, *, reverse: bool
 ) -> tuple[bytes, bytes | None]:
-    """What is left of a range after `row` was read."""
+    """The rest of a range after `row` was read."""
     return (low, row) if reverse else (row + b"\0", high)

@@ -1,10 +1,10 @@
 """
 The SQLite files under the cell tables: connections, transactions, checkpoints, errors.
 
-A connection belongs to one thread of one process: it is opened when first needed and never carried
-over a fork, where it would break SQLite's locks. Checkpoints run in one background thread a
-process, so that no writer pays for one; where the write-ahead log grows past 256 MB all the same,
-writers wait for a checkpoint that empties it, which slows them to what the disk can take.
+A connection belongs to one thread of one process: it is opened when first needed and never used
+after a fork, where it would break SQLite's locks. Checkpoints run in one background thread a
+process, so that writers do not wait for them; if the write-ahead log still grows past 256 MB,
+writers wait for a checkpoint that empties it, which slows them to the speed of the disk.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _GENERATIONS = 256
 _REOPEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 _MARKER = "shards"
-"""The file that tells how many there are; also the lock under which they are opened."""
+"""The file that stores the number of files; also the lock under which they are opened."""
 
 
 class Shards:
@@ -51,12 +51,12 @@ class Shards:
             self.health = Health(folder, count)
 
     def number(self, first_byte: int) -> int:
-        """Which file holds rows whose key begins with `first_byte`."""
+        """The file that holds rows whose key begins with `first_byte`."""
         return first_byte % self.count
 
     @contextmanager
     def reading(self, first_byte: int) -> Iterator[sqlite3.Connection]:
-        """A connection to the file of `first_byte`; each statement sees what is committed."""
+        """A connection to the file of `first_byte`; each statement sees committed data."""
         try:
             yield self.connection(first_byte)
         except sqlite3.Error as error:
@@ -64,12 +64,12 @@ class Shards:
 
     @contextmanager
     def writing(self, first_byte: int) -> Iterator[sqlite3.Connection]:
-        """The same inside one transaction: committed at the end, undone when the block raises."""
+        """The same inside one transaction: committed at the end, rolled back on an exception."""
         number = first_byte % self.count
         self._refuse_damaged(number)
         try:
             db = self.connection(number)
-            # IMMEDIATE: a plain BEGIN that writes later fails at once when another has written.
+            # IMMEDIATE: a plain BEGIN that writes later fails at once if another one has written.
             db.execute("BEGIN IMMEDIATE")
             try:
                 self._refuse_damaged(number)  # again: a repair copies what it finds from now on
@@ -91,13 +91,13 @@ class Shards:
         return StoreDamaged(str(self.health.path(number)), f"is damaged ({why}); {REMEDY}")
 
     def create(self) -> None:
-        """Make every file; one that is damaged is set aside, and the others go on."""
+        """Create every file; a damaged one is set aside, and the others stay in use."""
         for number in range(self.count):
             with suppress(StoreDamaged), self.reading(number):
                 pass
 
     def identity(self) -> str:
-        """The word in the file `identity`, which is made when missing."""
+        """The word in the file `identity`, which is created if missing."""
         path = self._folder / "identity"
         try:
             if not path.exists():
@@ -112,10 +112,10 @@ class Shards:
 
     def scrub(self) -> None:
         """
-        Empty the logs, which hold old versions of rows, as far as no reader holds them open.
+        Empty the logs, which hold old versions of rows, unless a reader keeps them open.
 
         Raises:
-            StoreUnavailable: a reader did for `BUSY_TIMEOUT_S`.
+            StoreUnavailable: a reader kept one open for `BUSY_TIMEOUT_S`.
         """
         for number in range(self.count):
             if self.health.generation(number) & 1:
@@ -148,7 +148,7 @@ class Shards:
         return found[0]
 
     def _opening(self, number: int) -> int:
-        """What a connection must have been opened at to be used: round and generation."""
+        """The round and generation at which a usable connection was opened."""
         return self._round * _GENERATIONS + self.health.generation(number)
 
     def _forget(self, number: int) -> None:
@@ -171,11 +171,11 @@ class Shards:
 
     def translated(self, error: sqlite3.Error, first_byte: int) -> StoreUnavailable:
         """
-        The error that tells who must act.
+        Translate an SQLite error into one that names the remedy.
 
-        A damaged file is set aside. After a write to a read-only file or an error of the disk, all
-        connections of this process are opened anew when they are next used: SQLite opens a file
-        that cannot be written as read-only for as long as the connection lives.
+        A damaged file is set aside. After a write to a read-only file or a disk error, all
+        connections of this process are reopened at their next use: SQLite keeps a file that it
+        opened as read-only read-only for the lifetime of the connection.
         """
         number = first_byte % self.count
         code = getattr(error, "sqlite_errorcode", 0)
@@ -223,7 +223,7 @@ class _Connections(threading.local):
     def of_this_process(self) -> dict[int, tuple[sqlite3.Connection, int]]:
         pid = os.getpid()
         if self.pid != pid:
-            # Kept, not closed: closing a connection inherited over a fork drops the parent's locks.
+            # Kept, not closed: closing a connection inherited by a fork drops the parent's locks.
             self.abandoned.append(self.open)
             self.pid, self.open = pid, {}
         return self.open
@@ -267,7 +267,7 @@ class _Checkpoints:
                 db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
                 db.close()
         except (sqlite3.Error, OSError):
-            # Another process checkpoints, or the disk is full: writers will say so.
+            # Another process checkpoints, or the disk is full: writers will report that.
             self.written[number] = True
 
 
@@ -276,8 +276,8 @@ def _alone(marker: Path) -> Iterator[None]:
     """
     Let one thread of one process at a time open files of a folder; about 20 µs.
 
-    Making a file, and its switch to a write-ahead log, fails at once with "database is locked"
-    when two do it together: SQLite does not wait there, whatever the busy timeout.
+    Creating a file and switching it to a write-ahead log fail at once with "database is locked" if
+    two processes do it together: SQLite does not wait there, for any busy timeout.
     """
     try:
         lock = marker.open("rb")
@@ -288,16 +288,16 @@ def _alone(marker: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            # Not left to closing: a process forked meanwhile has the same open file.
+            # Unlocked explicitly: a process forked meanwhile has the same open file.
             fcntl.flock(lock, fcntl.LOCK_UN)
 
 
 def _share_mode(path: Path) -> None:
     """
-    Give the log and its index the mode of their file again.
+    Reset the mode of the log and its index to the mode of their file.
 
-    SQLite makes them with the mode that the file has then; made while it was read-only, they would
-    keep it read-only for good.
+    SQLite creates them with the file's current mode; if it was read-only then, they would keep it
+    read-only permanently.
     """
     for side in (Path(f"{path}-wal"), Path(f"{path}-shm")):
         with suppress(OSError):
@@ -306,7 +306,7 @@ def _share_mode(path: Path) -> None:
 
 
 def open_file(path: Path) -> sqlite3.Connection:
-    """A connection to a file, made with its tables when it is missing."""
+    """A connection to a file, which is created with its tables if missing."""
     with suppress(OSError):  # SQLite says what is wrong; its other files take the mode of this one
         os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
     db = sqlite3.connect(

@@ -1,10 +1,10 @@
 """
-Which SQLite files of a folder are damaged, shared by all processes at the price of a memory read.
+The health of a folder's SQLite files: which are damaged, shared by all processes in memory.
 
 Each file has a generation, one byte of the memory-mapped file `generations`. An even generation is
 in use; an odd one is set aside: its damage is known, nothing is written to it, and its rows are
-read where SQLite still can. A repair writes what can be saved into a new file and makes the
-generation even again, so every process opens that file at its next call. File names carry the
+read where SQLite still can. A repair writes the readable rows into a new file and makes the
+generation even again, so every process opens that file at its next call. File names contain the
 generation (`05.db`, then `05.2.db`), so no two databases ever share a write-ahead log.
 """
 
@@ -47,7 +47,7 @@ class Health:
         return self._state[number]
 
     def path(self, number: int, generation: int | None = None) -> Path:
-        """Where the rows of a generation are (None: of the one at hand)."""
+        """The file of a generation (None: of the current one)."""
         its = (self._state[number] if generation is None else generation) & ~1
         return self._folder / (f"{number:02x}.{its}.db" if its else f"{number:02x}.db")
 
@@ -57,9 +57,9 @@ class Health:
 
     def set_aside(self, number: int, generation: int, why: str) -> None:
         """
-        Stop writing to a file, in every process; logs one line, whoever finds it first.
+        Stop writing to a file, in every process; only the first process to find it logs a line.
 
-        Nothing happens when a repair has replaced that generation meanwhile.
+        Does nothing if a repair has replaced that generation meanwhile.
         """
         with self._lock:
             if self._state[number] != generation or generation & 1:
@@ -84,7 +84,7 @@ class Health:
 
 
 def _mapped(folder: Path) -> mmap.mmap | bytearray:
-    """The shared state; where the folder is read-only, a copy of it for this process alone."""
+    """The shared state; if the folder is read-only, a private copy of this process."""
     path = folder / _STATE
     try:
         if not path.exists():
@@ -101,7 +101,7 @@ def _mapped(folder: Path) -> mmap.mmap | bytearray:
 
 
 def _found(folder: Path) -> bytes:
-    """The generations that the names of the files tell."""
+    """The generations, read from the names of the files."""
     state = bytearray(_STATE_BYTES)
     for name in (path.name for path in folder.glob("*.db")):
         if match := _NAME.fullmatch(name):
@@ -111,12 +111,12 @@ def _found(folder: Path) -> bytes:
 
 
 def first_files(folder: Path) -> int:
-    """How many files the folder was made with."""
+    """The number of files the folder was created with."""
     return sum(1 for path in folder.glob("*.db") if _FIRST.fullmatch(path.name))
 
 
 def old_files(folder: Path) -> list[Path]:
-    """Damaged files that a repair has replaced and kept, and what lies beside them."""
+    """Damaged files that a repair has replaced and kept, and their logs."""
     state = _mapped(folder)
     kept = []
     for path in sorted(folder.glob("*.db*")):

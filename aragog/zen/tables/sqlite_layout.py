@@ -1,9 +1,9 @@
 """
-How rows lie in an SQLite file, one of two ways.
+The two layouts of rows in an SQLite file.
 
-`Packed` keeps a row in one value: right for nodes, whose twenty-odd cells are read and written
+`Packed` stores a row in one value: right for nodes, whose twenty-odd cells are read and written
 together (measured, 25 cells: 6 µs instead of 15 to read, 20 instead of 60 to write).
-`Single` keeps a row a cell: right for everything else, which has one to three cells, is written
+`Single` stores a row per cell: right for everything else, which has one to three cells, is written
 without being read before, and has its timestamps compared by the engine.
 """
 
@@ -21,7 +21,7 @@ DeleteItem = tuple[bytes, Sequence[bytes] | None, int]
 
 
 class Layout(Protocol):
-    """Statements of one table, on a connection that the caller has begun a transaction on."""
+    """Statements of one table, on a connection whose transaction the caller has begun."""
 
     schema: str
 
@@ -29,7 +29,7 @@ class Layout(Protocol):
         """The row's cells, or those of `columns`."""
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:
-        """Put each (row, cells, at_ms); a row may come several times."""
+        """Put each (row, cells, at_ms); a row may occur several times."""
 
     def delete(self, db: sqlite3.Connection, items: Sequence[DeleteItem]) -> None:
         """Remove each (row, columns, at_ms)."""
@@ -41,10 +41,10 @@ class Layout(Protocol):
 
 
 class Packed(Layout):
-    """A row of the table a row of the file."""
+    """Stores a row of the table as one row of the file."""
 
     def __init__(self, name: str) -> None:
-        # Not WITHOUT ROWID: such tables keep values over 1 KB out of line, one more page a read.
+        # Not WITHOUT ROWID: such tables store values over 1 KB out of line, one more page a read.
         self.schema = f"CREATE TABLE IF NOT EXISTS {name} (row BLOB PRIMARY KEY, data BLOB)"
         self._get = f"SELECT data FROM {name} WHERE row=?"  # noqa: S608
         self._put = (
@@ -82,7 +82,7 @@ class Packed(Layout):
 
 
 class Single(Layout):
-    """A cell of the table a row of the file."""
+    """Stores a cell of the table as one row of the file."""
 
     def __init__(self, name: str) -> None:
         self.schema = (

@@ -1,10 +1,10 @@
 """
-Saving the rows of damaged SQLite files into new ones.
+Salvage: copies the readable rows of damaged SQLite files into new ones.
 
-The damaged file is copied with its write-ahead log, the copy is read row by row from both ends of
-each table, and what lies between two unreadable places is found by bisecting the keys. A file whose
-first page is lost gets that of an empty file: all files are made with the same tables in the same
-order, so the roots of their trees are the same pages. The damaged file is kept.
+The damaged file is copied with its write-ahead log. The copy is read row by row from both ends of
+each table, and rows between two unreadable places are found by bisecting the keys. A file whose
+first page is lost gets that of an empty file: all files are created with the same tables in the
+same order, so the roots of their trees are the same pages. The damaged file is kept.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from aragog.zen.tables.sqlite_layout import LAYOUTS, Packed
 log = logging.getLogger(__name__)
 
 PROBES = 20_000
-"""Places looked at between unreadable ones, a table: seconds at most."""
+"""Places tried between unreadable ones, a table: seconds at most."""
 BARREN = 10
 """Halvings without a single row after which a range is given up."""
 _ROWS = 1000
@@ -40,9 +40,9 @@ SqlRow = tuple[object, ...]
 
 def salvage_damaged(shards: Shards) -> list[Salvaged]:
     """
-    Check every file, and replace those that are damaged; each takes the room of its copy twice.
+    Check every file, and replace the damaged ones; each needs disk space for two copies.
 
-    Safe to kill and to repeat: a new file counts only when all of it is there.
+    Safe to kill and to repeat: a new file is used only once it is complete.
 
     Raises:
         StoreUnavailable: the disk is full, or cannot be written.
@@ -75,7 +75,7 @@ def _salvage_file(shards: Shards, number: int) -> Salvaged:
         _remove(copy)
         _remove(new)
         with _writers_gone(old):
-            # The log first: what is moved from it into the file meanwhile is then in both.
+            # The log first: what a checkpoint moves into the file meanwhile is then in both.
             for suffix in ("-wal", ""):
                 with suppress(FileNotFoundError):
                     shutil.copyfile(f"{old}{suffix}", f"{copy}{suffix}")
@@ -93,13 +93,13 @@ def _salvage_file(shards: Shards, number: int) -> Salvaged:
 
 
 class _writers_gone:  # noqa: N801 - used as a function
-    """Hold the write lock of a damaged file, so that what was begun before is in the copy."""
+    """Hold the write lock of a damaged file, so that the copy includes writes that began before."""
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)
 
     def __enter__(self) -> None:
-        # A file that is no database any more has no writers either.
+        # A file that is no longer a database has no writers.
         with suppress(sqlite3.DatabaseError):
             self._db.execute("BEGIN IMMEDIATE")
 
@@ -148,11 +148,11 @@ def _opened(copy: Path) -> sqlite3.Connection:
         db.close()
         if not attempt:
             _give_first_page(copy)
-    return sqlite3.connect(":memory:")  # nothing of it can be read
+    return sqlite3.connect(":memory:")  # none of it can be read
 
 
 def _give_first_page(copy: Path) -> None:
-    """The first page of an empty file, and the length that the copy has."""
+    """Write the first page of an empty file, adapted to the length of the copy."""
     empty = copy.with_name(f"{copy.name}.empty")
     try:
         open_file(empty).close()  # the last connection moves the log into the file
@@ -168,7 +168,7 @@ def _give_first_page(copy: Path) -> None:
 
 
 def _is_good(name: str, row: SqlRow, *, packed: bool) -> bool:
-    """Whether a row has the form that it was written in."""
+    """True if a row has the format that it was written in."""
     families = tuple(f"{family}:".encode() for family in TABLES[name])
     try:
         if packed:
@@ -188,7 +188,7 @@ def _is_good(name: str, row: SqlRow, *, packed: bool) -> bool:
 
 
 class _Walk:
-    """All rows of a table that can be read; some come twice."""
+    """All readable rows of a table; some occur twice."""
 
     def __init__(self, db: sqlite3.Connection, name: str) -> None:
         self.packed = isinstance(LAYOUTS[name], Packed)
@@ -202,7 +202,7 @@ class _Walk:
 
     @property
     def gaps(self) -> int:
-        """How many ranges of keys could not be read."""
+        """Number of ranges of keys that could not be read."""
         count, end = 0, None
         for low, high in sorted(self._lost):
             count += end is None or low > end + 1
@@ -210,7 +210,7 @@ class _Walk:
         return count
 
     def rows(self) -> Iterator[SqlRow]:
-        """Breadth first, so that every gap is looked into before one is searched to its bottom."""
+        """Breadth first, so that every gap is sampled before one is searched completely."""
         low, high = (-(2**63), 2**63 - 1) if self.packed else (0, 256**_KEY_BYTES - 1)
         left = deque([(low, high, 0)])
         probes = 0
@@ -237,7 +237,7 @@ class _Walk:
             left.append((middle + 1, down, barren))
 
     def _read(self, low: int, high: int, order: str) -> Generator[SqlRow, None, int | None]:
-        """Rows from one end; returns None when all were read, else the last place that was."""
+        """Rows from one end; returns None if all were read, else the last place that was."""
         last = high if order else low
         try:
             for row in self._db.execute(self._sql + order, (self._key(low), self._key(high))):
