@@ -1,5 +1,5 @@
 """
-`queue`: what an operator does to queues, as a click group to be mounted into a program's own.
+`queue`: a click command group for queue administration, which a program adds to its own CLI.
 
 The program puts an object with `broker_url` and `shards` into click's context (`QueueLocation`).
 Every command prints a table, or JSON with `--json`, and ends with a message and code 1 on an error.
@@ -40,7 +40,7 @@ class QueueLocation(Protocol):
     def queues(self) -> Sequence[str]:
         """Queues that exist although nothing was ever in them; may be empty."""
 
-    # It may also have `before_delete`, as `Admin` takes it.
+    # The object may also have `before_delete`, an argument of `Admin`.
 
 
 def _known(context: click.Context, _param: click.Parameter, name: str) -> str:
