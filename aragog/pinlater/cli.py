@@ -26,7 +26,7 @@ from aragog.terminal import SafeConsole, echo, echo_json, print_table
 
 
 class QueueLocation(Protocol):
-    """Where the queues are; the context object of the program that mounts this group."""
+    """The location of the queues: click's context object in a program that adds this group."""
 
     @property
     def broker_url(self) -> str:
@@ -38,13 +38,13 @@ class QueueLocation(Protocol):
 
     @property
     def queues(self) -> Sequence[str]:
-        """Queues that exist although nothing was ever in them; may be empty."""
+        """Queues that exist even before their first job; may be empty."""
 
     # The object may also have `before_delete`, an argument of `Admin`.
 
 
 def _known(context: click.Context, _param: click.Parameter, name: str) -> str:
-    """The queue's name; BadParameter for one that neither a server nor the program knows."""
+    """Check a queue's name; BadParameter if neither a server nor the program knows it."""
     declared = set(getattr(context.obj, "queues", ()))
     if name in declared:
         return name

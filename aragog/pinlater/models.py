@@ -66,7 +66,7 @@ class Claimed:
 
     job_id: str
     token: int
-    """Proof of this claim; ack, nack and extend work with the current one only."""
+    """Identifies this claim; ack, nack and extend work only with the current token."""
     attempt: int
     """1 for the first delivery."""
     record: bytes
