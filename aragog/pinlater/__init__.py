@@ -1,8 +1,8 @@
 """
-Jobs that wait on the server until they are due, as a kombu transport.
+A kombu transport that keeps jobs on the Redis server until they are due.
 
 Importing this package registers `pinlater://`: kombu refuses module paths in broker URLs, so the
-alias must be there before the first connection is made.
+alias must exist before the first connection is opened.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """
-Broker URLs of the job layer, to the Redis URLs of its servers. Pure.
+Conversion of `pinlater://` broker URLs to the Redis URLs of the servers. Pure.
 
     pinlater://[user:password@]host[:port][,host[:port]…][/db]   one server or several
     pinlaters://…                                                the same over TLS
     pinlater+socket:///path/to/redis.sock[?virtual_host=db]      one server on a unix socket
 
-The first server also carries what is no job: broadcasts, events, replies.
+The first server also carries the messages that are not jobs: broadcasts, events, replies.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ DEFAULT_PORT = 6379
 
 def redis_urls(broker_url: str) -> tuple[str, ...]:
     """
-    The servers of a broker URL as redis-py takes them, the first one first.
+    Return the Redis URLs of a broker URL's servers, in the order given, as redis-py accepts them.
 
     Raises:
-        ConfigError: no URL of this transport.
+        ConfigError: the URL does not belong to this transport.
     """
     scheme, _, rest = broker_url.partition("://")
     if scheme in ("pinlater+socket", "socket"):
@@ -44,23 +44,24 @@ def redis_urls(broker_url: str) -> tuple[str, ...]:
 
 
 class ServerAddress(NamedTuple):
-    """The parts of a URL of one server, by kombu's names."""
+    """The parts of a single-server URL, with kombu's names."""
 
     hostname: str
     port: int
     userid: str | None
     password: str | None
     virtual_host: str
-    """Its database; `/` is 0."""
+    """The Redis database; `/` means 0."""
 
 
 def single(broker_url: str) -> ServerAddress | None:
     """
-    The parts of a broker URL, unquoted; None where it is none, names several servers or a socket,
-    or has options.
+    Return the unquoted parts of a broker URL.
+
+    Returns None for other URLs, several servers, a unix socket or a URL with options.
 
     Raises:
-        ConfigError: a port that is no number.
+        ConfigError: the port is not a number.
     """
     scheme, sep, rest = broker_url.partition("://")
     if not sep or scheme not in ("pinlater", "pinlaters") or "," in rest or "?" in rest:
@@ -75,7 +76,7 @@ def single(broker_url: str) -> ServerAddress | None:
 
 
 def broker_url(scheme: str, server: ServerAddress) -> str:
-    """The broker URL of one server."""
+    """Return the broker URL of one server."""
     user = quote(server.userid or "", safe="")
     if server.password:
         user += f":{quote(server.password, safe='')}"
@@ -85,11 +86,11 @@ def broker_url(scheme: str, server: ServerAddress) -> str:
 
 
 def _host(host: str) -> str:
-    """`host:port`, the port made explicit so that one server has one spelling."""
+    """Return `host:port` with an explicit port, so that each server has a single spelling."""
     try:
         has_port = bool(urlsplit(f"//{host}").port)
     except ValueError as error:
-        # A password that holds / or # unescaped would be part of it.
+        # An unescaped / or # in the password would become part of the host.
         raise ConfigError("broker.url: its host is not host:port (it is not shown here)") from error
     if has_port and not host.startswith(":"):
         return host
@@ -110,7 +111,7 @@ def _socket_url(rest: str) -> str:
 
 
 def masked(url: str, mask: str = "**") -> str:
-    """The URL without its password, which may hold unescaped `/` and `@`."""
+    """Return the URL without its password, which may contain unescaped `/` and `@`."""
     scheme, sep, rest = url.partition("://")
     user, at, place = rest.rpartition("@")
     if not at or ":" not in user:
@@ -119,5 +120,5 @@ def masked(url: str, mask: str = "**") -> str:
 
 
 def of_socket(path: str, db: int = 0) -> str:
-    """The broker URL of a redis-server on a unix socket."""
+    """Return the broker URL of a redis-server on a unix socket."""
     return f"pinlater+socket://{path}?virtual_host={db}"

@@ -1,8 +1,8 @@
 """
-What an operator does to queues: look, pause, limit, purge, retry, delete. All of it is live.
+Queue administration: inspect, pause, limit, purge, retry and delete, without a restart.
 
-Everything is asked of all shards that answer; which ones did not is part of the answer. Long work
-goes in steps of 200 jobs a shard and reports each.
+Every operation runs on all shards that answer, and the result names those that did not. Long
+operations run in steps of 200 jobs per shard and report progress after each step.
 """
 
 from __future__ import annotations
@@ -28,24 +28,25 @@ SETTINGS: Mapping[str, str] = {
     "keep_failed_max": "how many failed jobs a shard keeps; default 1,000,000",
     **{field.name: f"retry policy; default {field.default:g}" for field in fields(RetryPolicy)},
 }
-"""What `configure` takes, each with its meaning."""
+"""The settings that `configure` accepts, with their descriptions."""
 
 BeforeDelete = Callable[[str, Sequence[JobInfo]], None]
-"""Told of jobs, and their queue, that are about to be deleted; one of them may yet begin to run."""
+"""Receives jobs and their queue before they are deleted; one of them may still start to run."""
 Progress = Callable[[int], None]
-"""Told after each step how many jobs it was for."""
+"""Receives the number of jobs processed in each step, after that step."""
 T = TypeVar("T")
 
 
 def _quiet(_count: int) -> None:
-    """Report to nobody."""
+    """Ignore progress."""
 
 
 class Admin:
     """
-    The queues of one job layer.
+    Administers the queues of one pinlater cluster.
 
-    Methods raise `BrokerUnavailable` when no shard answers, or when a change did not reach all.
+    Methods raise `BrokerUnavailable` when no shard answers, or when a change did not reach all
+    shards.
     """
 
     def __init__(self, cluster: Cluster, before_delete: BeforeDelete | None = None) -> None:
@@ -62,22 +63,22 @@ class Admin:
         before_delete: BeforeDelete | None = None,
     ) -> Admin:
         """
-        The queues behind a broker URL; nothing is sent yet.
+        Create an `Admin` for a broker URL; sends nothing yet.
 
         Args:
-            broker_url: of `pinlater://`, in any of its forms.
+            broker_url: a `pinlater://` URL in any of its forms.
             shards: further Redis URLs, as in `broker.shards`.
             prefix: `global_keyprefix` of the transport.
-            before_delete: where an application keeps its own books on jobs.
+            before_delete: called with jobs before they are deleted.
 
         Raises:
-            ConfigError: the URL is of another broker.
+            ConfigError: the URL belongs to another broker.
         """
         cluster = Cluster(connect_shards((*redis_urls(broker_url), *shards), prefix=prefix))
         return cls(cluster, before_delete)
 
     def _ask(self, what: Callable[[Shard], T]) -> tuple[dict[str, T], tuple[str, ...]]:
-        """Answers by shard name, and the shards that gave none."""
+        """Return the results by shard name, and the names of the shards that did not answer."""
         answers: dict[str, T] = {}
         missing: list[str] = []
         problem: BrokerUnavailable | None = None
@@ -100,12 +101,12 @@ class Admin:
             )
 
     def queues(self) -> list[str]:
-        """Names of all queues, in order."""
+        """Return the names of all queues, sorted."""
         names, _ = self._ask(lambda shard: shard.queues())
         return sorted(set().union(*names.values()))
 
     def status(self, queue: str) -> QueueStatus:
-        """One queue; sizes and counters are sums over the shards."""
+        """Return the status of a queue; sizes and counters are summed over the shards."""
         answers, missing = self._ask(
             lambda s: (s.sizes(queue), s.settings(queue), s.stats(queue)),
         )
@@ -118,25 +119,25 @@ class Admin:
         return QueueStatus(queue, sizes, settings, stats, missing)
 
     def statuses(self) -> list[QueueStatus]:
-        """Every queue."""
+        """Return the status of every queue."""
         return [self.status(queue) for queue in self.queues()]
 
     def pause(self, queue: str) -> None:
-        """Hand out nothing until `resume`; what is enqueued waits, what runs goes on."""
+        """Deliver no jobs until `resume`; new jobs wait, and running jobs continue."""
         self._tell(lambda shard: shard.configure(queue, {"paused": 1}))
 
     def resume(self, queue: str) -> None:
-        """Hand out jobs again, at once."""
+        """Deliver jobs again, immediately."""
         self._tell(lambda shard: shard.configure(queue, {"paused": None}))
 
     def limit(self, queue: str, rate_per_s: float | None, burst: float | None = None) -> None:
-        """At most so many jobs a second over all workers; None: as fast as they can."""
+        """Limit the jobs per second over all workers; None removes the limit."""
         if rate_per_s is not None and rate_per_s <= 0:
             raise BadInput("rate: must be above 0; pause the queue to stop it")
         self._tell(lambda shard: shard.configure(queue, {"rate": rate_per_s, "burst": burst}))
 
     def configure(self, queue: str, **changes: float | None) -> None:
-        """Set, or with None unset, any of `SETTINGS`."""
+        """Change any of `SETTINGS`; None restores the default."""
         unknown = changes.keys() - SETTINGS.keys()
         if unknown:
             known = ", ".join(SETTINGS)
@@ -146,7 +147,7 @@ class Admin:
         self._tell(lambda shard: shard.configure(queue, changes))
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
-        """Up to `limit` jobs of a state; the soonest, or of ended ones the latest, first."""
+        """Return up to `limit` jobs in a state: soonest first, ended jobs latest first."""
         pages, _ = self._ask(lambda shard: shard.jobs(queue, state, limit=limit))
         found = [
             replace(job, job_id=f"{name}-{job.job_id}")
@@ -159,8 +160,9 @@ class Admin:
 
     def find(self, queue: str, key: str, *, look_at: int = 10_000) -> JobInfo | None:
         """
-        The job with this id, or with this key (a task's id), looked for among `look_at` of each
-        state; a search reads them all, so it is for people, not for programs.
+        Return the job with this id or this key (a task's id); None when there is none.
+
+        The key search reads up to `look_at` jobs of each state, so it is too slow for programs.
         """
         for state in JobState:
             for job in self.jobs(queue, state, limit=look_at):
@@ -169,11 +171,11 @@ class Admin:
         return None
 
     def purge(self, queue: str, *, progress: Progress = _quiet) -> int:
-        """Delete all PENDING jobs; how many."""
+        """Delete all PENDING jobs; returns their number."""
         return self.delete(queue, JobState.PENDING, progress=progress)
 
     def retry(self, queue: str, ids: Sequence[str] = (), *, progress: Progress = _quiet) -> int:
-        """FAILED jobs run again: those named, or all that are FAILED now. How many."""
+        """Run the named FAILED jobs again, or all that are FAILED now; returns their number."""
         if ids:
             return self._of_shards(ids, lambda shard, own: shard.retry(queue, ids=own))
         return self._in_steps(
@@ -183,7 +185,7 @@ class Admin:
     def delete(
         self, queue: str, state: JobState, ids: Sequence[str] = (), *, progress: Progress = _quiet
     ) -> int:
-        """Forget jobs of a state: those named, or all. RUNNING ones are their workers'."""
+        """Delete the named jobs in a state, or all of them; RUNNING jobs cannot be deleted."""
         if state is JobState.RUNNING:
             raise BadInput("state: a RUNNING job cannot be deleted; revoke its task instead")
         if ids:
@@ -206,12 +208,14 @@ class Admin:
 
     def release(self, worker: str) -> int:
         """
-        Give back at once what a dead worker held, in all queues; the attempts count. How many jobs.
+        Return a dead worker's jobs to their queues immediately; returns their number.
 
-        Only for a process that has ended: what a living one is at work on would run twice.
+        The attempts count. Use this only for a process that has ended: the jobs of a live process
+        would run twice.
 
         Args:
-            worker: how its name begins, as `jobs` shows it: `host:pid:` (`claims.worker_name`).
+            worker: the prefix of the worker's name, as `jobs` shows it: `host:pid:` (see
+                `worker_name`).
         """
         if worker.count(":") < 2:
             raise BadInput(f"worker: {worker!r} is not host:pid:…, as RUNNING jobs show it")
@@ -252,7 +256,7 @@ class Admin:
 
         def work(shard: Shard) -> None:
             nonlocal total
-            # Only what is there now: a job that fails again meanwhile is not chased in a circle.
+            # Only jobs that are there now: a job that fails again meanwhile would cause a loop.
             left = count_of(shard.sizes(queue), state)
             while left > 0 and (done := act(shard, min(left, MAX_BATCH))):
                 left -= done
@@ -263,7 +267,7 @@ class Admin:
         return total
 
     def messages(self, queues: Sequence[str]) -> list[dict[str, str | int]]:
-        """Queues as Flower lists them: name and messages, ready and unacknowledged."""
+        """Return queues as Flower lists them: name, and ready and unacknowledged messages."""
         found: list[dict[str, str | int]] = []
         for queue in queues:
             sizes = self.status(queue).sizes
@@ -279,7 +283,7 @@ class Admin:
 
 
 def count_of(sizes: Sizes, state: JobState) -> int:
-    """The number of jobs in a state."""
+    """Return the number of jobs in a state."""
     return {
         JobState.PENDING: sizes.pending,
         JobState.RUNNING: sizes.running,

@@ -1,8 +1,8 @@
 """
-Which settings Celery needs on each kind of broker, and what each cannot do. Pure.
+Celery settings and known limitations for each kind of broker. Pure.
 
-Tasks are the same everywhere: late acks, rejection when a worker is lost, no prefetch beyond what
-a worker starts soon.
+Task settings are the same on every broker: late acks, rejection when a worker is lost, and no
+prefetch beyond the tasks that a worker starts soon.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ NO_PRIORITIES = (
 
 def kind_of(broker_url: str) -> Kind:
     """
-    Which broker a URL is for.
+    Return the kind of broker that a URL belongs to.
 
     Raises:
-        ConfigError: none that is known.
+        ConfigError: the scheme is unknown.
     """
     scheme = broker_url.partition("://")[0]
     try:
@@ -62,15 +62,15 @@ def celery_settings(
     broker_url: str, shards: Sequence[str] = (), claim_timeout_s: float = 60.0
 ) -> dict[str, Any]:
     """
-    Celery's settings for a broker, by Celery's own names.
+    Return Celery's settings for a broker, under Celery's own names.
 
     Args:
         broker_url: as in `broker.url`.
         shards: further Redis servers for jobs (`redis://…`, `unix://…`); pinlater only.
-        claim_timeout_s: after which a killed worker's jobs run again; pinlater only.
+        claim_timeout_s: seconds until a killed worker's jobs run again; pinlater only.
 
     Raises:
-        ConfigError: an unknown scheme, or shards on a broker that has none.
+        ConfigError: the scheme is unknown, or the broker does not support shards.
     """
     kind = kind_of(broker_url)
     if shards and kind != "pinlater":
@@ -81,7 +81,7 @@ def celery_settings(
         "task_acks_late": True,
         "task_reject_on_worker_lost": True,
         "broker_connection_retry_on_startup": True,
-        # Their acks survive a reconnect on pinlater, and elsewhere tasks may run twice anyway.
+        # Acks survive a reconnect on pinlater; on other brokers tasks may run twice anyway.
         "worker_cancel_long_running_tasks_on_connection_loss": False,
     }
     return common | _OF_KIND[kind](tuple(shards), claim_timeout_s)
@@ -98,7 +98,7 @@ def _redis(_shards: tuple[str, ...], _claim_timeout_s: float) -> dict[str, Any]:
 def _rabbitmq(_shards: tuple[str, ...], _claim_timeout_s: float) -> dict[str, Any]:
     return {
         "task_default_queue_type": "quorum",
-        # Native delayed delivery routes by topic; it has no direct exchanges.
+        # Native delayed delivery routes by topic and does not support direct exchanges.
         "task_default_exchange_type": "topic",
         "broker_native_delayed_delivery_queue_type": "quorum",
         "worker_detect_quorum_queues": True,
@@ -114,7 +114,7 @@ _OF_KIND = {"pinlater": _pinlater, "redis": _redis, "rabbitmq": _rabbitmq, "memo
 
 
 def limitations(broker_url: str) -> list[str]:
-    """What this broker cannot do, a sentence each; empty for pinlater."""
+    """Return what this broker cannot do, one sentence each; empty for pinlater."""
     kind = kind_of(broker_url)
     shared = [f"{broker_url.partition('://')[0]}:// {lack}" for lack in (
         NO_STATES, NO_QUEUE_SETTINGS, NO_UNIQUE,

@@ -1,5 +1,5 @@
 """
-`queue`: what an operator does to queues, as a click group to be mounted into a program's own.
+`queue`: a click command group for queue administration, which a program adds to its own CLI.
 
 The program puts an object with `broker_url` and `shards` into click's context (`QueueLocation`).
 Every command prints a table, or JSON with `--json`, and ends with a message and code 1 on an error.
@@ -26,7 +26,7 @@ from aragog.terminal import SafeConsole, echo, echo_json, print_table
 
 
 class QueueLocation(Protocol):
-    """Where the queues are; the context object of the program that mounts this group."""
+    """The location of the queues: click's context object in a program that adds this group."""
 
     @property
     def broker_url(self) -> str:
@@ -38,13 +38,13 @@ class QueueLocation(Protocol):
 
     @property
     def queues(self) -> Sequence[str]:
-        """Queues that exist although nothing was ever in them; may be empty."""
+        """Queues that exist even before their first job; may be empty."""
 
-    # It may also have `before_delete`, as `Admin` takes it.
+    # The object may also have `before_delete`, an argument of `Admin`.
 
 
 def _known(context: click.Context, _param: click.Parameter, name: str) -> str:
-    """The queue's name; BadParameter for one that neither a server nor the program knows."""
+    """Check a queue's name; BadParameter if neither a server nor the program knows it."""
     declared = set(getattr(context.obj, "queues", ()))
     if name in declared:
         return name

@@ -1,9 +1,9 @@
 """
-`Cluster`: several shards as one. Jobs go to a healthy shard at random; questions go to all.
+`Cluster`: several shards that act as one. Jobs go to a random healthy shard; queries go to all.
 
-A job lives and ends on the shard that took it: adding one moves nothing, and the jobs of a lost
-shard wait for it. Its id outside is `<shard>-<id>`. Jobs with a unique key go to the shard that
-the key picks among the healthy ones (rendezvous hashing), so that both enqueues meet.
+A job stays on the shard that accepted it: adding a shard moves no jobs, and the jobs of a lost
+shard wait until it returns. Its public id is `<shard>-<id>`. Rendezvous hashing over the healthy
+shards assigns jobs with the same unique key to the same shard, so that duplicates are detected.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ SETTINGS_FRESH_S = 2.0
 
 class Cluster:
     """
-    The shards of a job layer.
+    The shards of a pinlater broker, used as one.
 
     Args:
-        shards: in the order that names them; appending one is safe at any time.
+        shards: in a fixed order, which names them; appending one is safe at any time.
         clock: only its stopwatch is used.
         rng: picks a shard for each job.
     """
@@ -53,7 +53,7 @@ class Cluster:
 
     @contextmanager
     def watched(self, shard: Shard) -> Iterator[None]:
-        """Let what happens inside count for, or against, the shard's health."""
+        """Record the duration and errors of the block in the shard's circuit breaker."""
         started_s = self._clock.monotonic_s()
         breaker = self.breakers[shard.name]
         try:
@@ -66,7 +66,7 @@ class Cluster:
         breaker.answered(now_s - started_s, now_s)
 
     def usable(self, shard: Shard) -> bool:
-        """In rotation; one that is out is asked for a sign of life when its rest is over."""
+        """Return whether the shard is in rotation; probes one that is out after its rest time."""
         breaker = self.breakers[shard.name]
         if breaker.worth_asking(self._clock.monotonic_s()):
             try:
@@ -78,31 +78,31 @@ class Cluster:
 
     def require(self, shard: Shard) -> None:
         """
-        Return when the shard may be called now; the first one always may.
+        Check that the shard may be called now; the first one always may.
 
         Raises:
-            BrokerUnavailable: it is out of rotation.
+            BrokerUnavailable: the shard is out of rotation.
         """
         if shard is not self.shards[0] and not self.usable(shard):
             raise BrokerUnavailable(f"shard {shard.name}", "is out of rotation")
 
     def healthy(self) -> list[Shard]:
-        """The shards in rotation; all of them when none is, for nothing is lost by trying."""
+        """Return the shards in rotation, or all shards when none is."""
         return [s for s in self.shards if self.usable(s)] or list(self.shards)
 
     @property
     def share(self) -> float:
-        """The part of a queue's rate that one shard may hand out: jobs are spread evenly."""
+        """Return the fraction of a queue's rate for each shard; jobs are distributed evenly."""
         return 1 / max(1, sum(b.healthy for b in self.breakers.values()))
 
     def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """
-        Take new jobs; answers are in the order given. One round trip a shard.
+        Enqueue new jobs, in one round trip per shard; returns receipts in the order given.
 
-        A shard that fails is taken out and its part given to the others.
+        A shard that fails leaves the rotation, and its jobs go to the others.
 
         Raises:
-            BrokerUnavailable: no shard took (some of) them.
+            BrokerUnavailable: no shard accepted some or all of them.
         """
         answers: list[Enqueued | None] = [None] * len(jobs)
         left = list(range(len(jobs)))
@@ -137,7 +137,7 @@ class Cluster:
         return dealt
 
     def settings(self, queue: str) -> Mapping[str, float]:
-        """A queue's settings, at most two seconds old; empty when no shard answers."""
+        """Return a queue's settings, at most two seconds old; empty when no shard answers."""
         now_s = self._clock.monotonic_s()
         known = self._settings.get(queue)
         if known and now_s - known[0] < SETTINGS_FRESH_S:
@@ -154,12 +154,12 @@ class Cluster:
         return found
 
     def find(self, name: str) -> Shard | None:
-        """The shard of that name."""
+        """Return the shard with this name, or None."""
         return next((s for s in self.shards if s.name == name), None)
 
 
 def _pick(shards: Sequence[Shard], key: str) -> Shard:
-    """Rendezvous hashing: losing a shard moves only the keys that it had."""
+    """Rendezvous hashing: losing a shard moves only the keys of that shard."""
     return max(
         shards,
         key=lambda s: hashlib.blake2b(f"{s.name}\0{key}".encode(), digest_size=8).digest(),
@@ -169,7 +169,7 @@ def _pick(shards: Sequence[Shard], key: str) -> Shard:
 def connect_shards(
     urls: Sequence[str], *, prefix: str = "", socket_timeout_s: float = SOCKET_TIMEOUT_S
 ) -> list[RedisShard]:
-    """A shard for each Redis URL, named by its place; nothing is sent yet."""
+    """Return a shard for each Redis URL, named by its position; sends nothing yet."""
     return [
         RedisShard(_client(url, socket_timeout_s), name=str(place), prefix=prefix)
         for place, url in enumerate(urls)
@@ -177,7 +177,7 @@ def connect_shards(
 
 
 def _client(url: str, socket_timeout_s: float) -> redis.Redis:
-    """A client that retries a broken connection once, and a slow server not at all."""
+    """Return a client that retries a broken connection once and never retries a timeout."""
     return connect(
         url,
         setting="broker.url",

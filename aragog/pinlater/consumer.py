@@ -1,10 +1,10 @@
 """
-`JobConsumer`: brings the due jobs of one channel's queues, from all shards, into the worker.
+`JobConsumer`: claims the due jobs of one channel's queues from all shards for a worker.
 
-It claims as many jobs as the consumer has room for, several in one round trip, when there is a
-reason to: a wake token was read, the next due time has come, or a second has passed. Waiting
-costs one blocking pop a shard. Redis' own timeouts are good to 100 ms only, so due times are kept
-by the caller's timer (`next_look_s`).
+It claims up to the consumer's free capacity, several jobs per round trip, in three cases: a wake
+token was read, the next due time has come, or a second has passed. Waiting costs one blocking pop
+per shard. Redis's own timeouts have a resolution of only 100 ms, so the caller's timer handles due
+times (`next_look_s`).
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from aragog.pinlater.shard import MAX_BATCH, RedisShard
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 1.0
-"""A queue is looked into this often at least; a lost wake token costs no more."""
+"""Maximum interval between two checks of a queue; bounds the delay after a lost wake token."""
 GATED_LOOK_EVERY_S = 0.25
-"""A gate that is closed is asked this often: nobody wakes the worker when it opens."""
+"""Interval between two checks of a closed gate; no event reports that it opened."""
 WAIT_S = 1
-"""Of one blocking pop."""
+"""Timeout of one blocking pop."""
 OVERDUE_S = 5.0
-"""A blocking pop unanswered for so long has a dead connection."""
+"""After this time without an answer, the connection of a blocking pop is considered dead."""
 
 Deliver = Callable[[RedisShard, str, Claimed], None]
 
 
 class BlockingPoller:
-    """A blocking pop on one shard's wake lists, on a connection of its own."""
+    """A blocking pop on one shard's wake lists, on a dedicated connection."""
 
     def __init__(self, shard: RedisShard) -> None:
         self.shard = shard
         self.connection: Connection | None = None
         self.sent_s: float | None = None
-        """When the pop was sent; None: none is under way."""
+        """When the pop was sent; None when no pop is in progress."""
 
     @property
     def fileno(self) -> int | None:
@@ -57,13 +57,13 @@ class BlockingPoller:
         """Wait for a token of any of the queues."""
         if self.connection is None:
             pool: Any = self.shard.client.connection_pool
-            # Outside the pool: it is never given back, and a pop must outlive its read timeout.
+            # Outside the pool: it is never returned, and a pop must outlast the read timeout.
             self.connection = pool.connection_class(**pool.connection_kwargs)
         self.connection.send_command("BRPOP", *map(self.shard.wake_key, queues), WAIT_S)
         self.sent_s = now_s
 
     def read(self) -> str | None:
-        """The key a token was read from; None when the wait was in vain."""
+        """Return the key that a token was read from; None after a timeout."""
         self.sent_s = None
         answer: Any = self.connection and self.connection.read_response()
         return answer[0].decode() if answer else None
@@ -77,11 +77,11 @@ class BlockingPoller:
 
 class JobConsumer:
     """
-    The jobs of some queues, over all shards of a cluster.
+    Claims the jobs of some queues from all shards of a cluster.
 
     Args:
-        claims: where claims are kept.
-        deliver: is given each job, once.
+        claims: the registry that stores the claims.
+        deliver: called once with each job.
     """
 
     def __init__(self, claims: ClaimRegistry, deliver: Deliver, clock: Clock | None = None) -> None:
@@ -96,7 +96,7 @@ class JobConsumer:
         self._look_s: dict[tuple[str, str], float] = {}
 
     def consume(self, queues: Sequence[str]) -> None:
-        """Take jobs of these queues from now on."""
+        """Consume these queues from now on."""
         if tuple(queues) == self.queues:
             return
         self.queues = tuple(queues)
@@ -108,13 +108,13 @@ class JobConsumer:
         for waiter, queue in self._turn:
             place = waiter.shard.name, queue
             self._look_s[place] = known.get(place, 0.0)
-        # A wait for the old queues must not be answered for the new ones.
+        # The result of a pop on the old queues must not be used for the new ones.
         for waiter in self.waiters:
             waiter.drop()
 
     @property
     def next_look_s(self) -> float:
-        """When `take` has something to do, by the stopwatch."""
+        """Return the stopwatch time at which `take` must be called next."""
         return min(self._look_s.values(), default=float("inf"))
 
     def take(self, room: int) -> int:
@@ -122,7 +122,7 @@ class JobConsumer:
         Claim and deliver up to `room` due jobs, in round-robin order of shards and queues.
 
         Raises:
-            BrokerUnavailable: the first shard is away. (Others are left out until they answer.)
+            BrokerUnavailable: the first shard is unavailable; others are skipped until they answer.
         """
         taken = 0
         for _ in range(len(self._turn)):
@@ -138,7 +138,7 @@ class JobConsumer:
         now_s = self._clock.monotonic_s()
         place = shard.name, queue
         cluster = self.claims.cluster
-        # Whatever happens below, this queue is looked into again.
+        # Schedule the next check of this queue even if the claim fails.
         self._look_s[place] = now_s + LOOK_EVERY_S
         lowest = gates.lowest(queue)
         if lowest < gates.EVERYTHING:
@@ -169,7 +169,7 @@ class JobConsumer:
         return len(answer.claims)
 
     def wait(self) -> None:
-        """Have a blocking pop under way on each shard that can be reached."""
+        """Ensure that a blocking pop is in progress on each reachable shard."""
         if not self.queues:
             return
         now_s = self._clock.monotonic_s()
@@ -198,7 +198,7 @@ class JobConsumer:
                     self._pass_on(waiter.shard, queue)
 
     def _pass_on(self, shard: RedisShard, queue: str) -> None:
-        """Somebody else may have room for what this token stands for."""
+        """Return the token, so that a worker with free capacity can claim the job."""
         try:
             shard.wake(queue)
         except BrokerUnavailable:
@@ -213,6 +213,6 @@ class JobConsumer:
         logger.warning("shard %s is away (%s); its jobs wait for it", shard.name, error)
 
     def close(self) -> None:
-        """Wait for nothing any more."""
+        """Close the blocking pops."""
         for waiter in self.waiters:
             waiter.drop()

@@ -1,11 +1,11 @@
 """
-Gates: what a process claims of a queue just now, as its application decides.
+Gates: an application's control over which jobs its process claims from a queue.
 
     gates.put("fetch", lambda: 9 if there_is_room() else gates.NOTHING)
 
-A queue without a gate is claimed from in any case. A closed gate is asked four times a second; jobs
-wait on the server meanwhile, for whoever may claim them. Other processes are not concerned: to stop
-a queue everywhere, pause it.
+A process always claims from a queue without a gate. It calls a closed gate four times a second, and
+the jobs meanwhile wait on the server, where other processes may claim them. A gate affects only its
+own process: to stop a queue everywhere, pause it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _gates: dict[str, Callable[[], int]] = {}
 
 def put(queue: str, gate: Callable[[], int] | None) -> None:
     """
-    Ask `gate` before every claim from the queue; None takes the gate away.
+    Call `gate` before every claim from the queue; None removes the gate.
 
-    It answers with the least urgent priority (0 to 9) that may be claimed, or `NOTHING`. It is
-    called in the worker's event loop: it must answer within milliseconds and raise nothing.
+    It returns the least urgent priority (0 to 9) that may be claimed, or `NOTHING`. It runs in
+    the worker's event loop: it must return within milliseconds and never raise.
     """
     if gate is None:
         _gates.pop(queue, None)
@@ -34,6 +34,6 @@ def put(queue: str, gate: Callable[[], int] | None) -> None:
 
 
 def lowest(queue: str) -> int:
-    """The least urgent priority that may be claimed now."""
+    """Return the least urgent priority that may be claimed now."""
     gate = _gates.get(queue)
     return EVERYTHING if gate is None else gate()

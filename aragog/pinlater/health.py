@@ -1,7 +1,7 @@
 """
-Is a shard to be used? A circuit breaker per shard and process, and when to reap. Pure.
+Circuit breakers for shards, and a guard that delays reaping after an outage. Pure.
 
-Time is a stopwatch in seconds, given by the caller.
+The caller passes the time, as a stopwatch in seconds.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ class Breaker:
     """
     Takes a shard out of rotation after errors or slow answers, and brings it back.
 
-    Out after `errors` in a row (a timeout or a slow answer weighs as many), then asked for a sign
-    of life after `rest_s`, twice as long each time it gives none, up to `rest_cap_s`.
+    A shard leaves the rotation after `errors` in a row; a single timeout or slow answer is enough.
+    It is probed after `rest_s`; the interval doubles after each failed probe, up to `rest_cap_s`.
     """
 
     errors: int = 3
@@ -28,22 +28,22 @@ class Breaker:
 
     @property
     def healthy(self) -> bool:
-        """In rotation."""
+        """Return whether the shard is in rotation."""
         return self.out_until_s is None
 
     def worth_asking(self, now_s: float) -> bool:
-        """Out of rotation for long enough that a sign of life may be asked for."""
+        """Return whether the shard has been out of rotation long enough for a probe."""
         return self.out_until_s is not None and now_s >= self.out_until_s
 
     def answered(self, took_s: float, now_s: float) -> None:
-        """A call succeeded."""
+        """Record a successful call."""
         if took_s > self.slow_s:
             self.failed(now_s, at_once=True)
             return
         self.in_a_row, self.out_until_s, self.resting_s = 0, None, 0.0
 
     def failed(self, now_s: float, *, at_once: bool = False) -> None:
-        """A call failed; `at_once` when it cost a timeout, or when nobody listens."""
+        """Record a failed call; `at_once` after a timeout or a refused connection."""
         self.in_a_row += self.errors if at_once else 1
         if self.in_a_row >= self.errors:
             self.resting_s = min(self.resting_s * 2 or self.rest_s, self.rest_cap_s)
@@ -53,11 +53,11 @@ class Breaker:
 @dataclass(slots=True)
 class ReapGuard:
     """
-    Up to when claims that ran out may be given to others.
+    Bounds the deadline before which expired claims may be reaped.
 
-    Claims age while their server is away or its clock leaps, and live workers could not extend
-    them. So nothing is reaped for one claim timeout after a server came up, after this process
-    lost it, or after its clock left the stopwatch's pace by more than `slack_ms`.
+    Claims age while their server is unavailable or its clock jumps, and live workers cannot
+    extend them. So nothing is reaped for one claim timeout after a server started, after this
+    process lost it, or after its clock ran ahead of the stopwatch by more than `slack_ms`.
     """
 
     claim_timeout_ms: int
@@ -68,28 +68,28 @@ class ReapGuard:
     lost_before: bool = False
 
     def connected(self, server_ms: int, uptime_ms: int, at_ms: float) -> None:
-        """The server answers, (again) after `lost` or for the first time."""
+        """Record that the server answers, for the first time or again after `lost`."""
         wait = self.claim_timeout_ms - (0 if self.lost_before else uptime_ms)
         self.hold_until_ms = at_ms + max(0, wait)
         self.seen_server_ms, self.seen_at_ms = server_ms, at_ms
 
     def lost(self) -> None:
-        """The server does not answer."""
+        """Record that the server does not answer."""
         self.seen_server_ms, self.lost_before = None, True
 
     @property
     def needs_connecting(self) -> bool:
-        """`connected` must be called before anything is reaped."""
+        """Return whether `connected` must be called before reaping."""
         return self.seen_server_ms is None
 
     def reap_before_ms(self, at_ms: float) -> int:
-        """Claims with an older deadline, by the server's clock, may be given back. 0: none."""
+        """Return the deadline (server's clock) before which claims may be reaped; 0: none."""
         if self.seen_server_ms is None or at_ms < self.hold_until_ms:
             return 0
         return int(self.seen_server_ms + (at_ms - self.seen_at_ms)) + self.slack_ms
 
     def observe_clock(self, server_ms: int, at_ms: float) -> None:
-        """The server reported its time."""
+        """Record the server's time."""
         if self.seen_server_ms is not None:
             expected = self.seen_server_ms + (at_ms - self.seen_at_ms)
             if server_ms > expected + self.slack_ms:

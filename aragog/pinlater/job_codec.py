@@ -1,8 +1,8 @@
 """
-How a job is written down: `version|priority|attempts allowed|created|due|unique|name|key|body`.
+The stored format of a job: `version|priority|attempts allowed|created|due|unique|name|key|body`.
 
-A finished job is its header with `attempts|claimed at|ended at|worker|error` in place of the
-body. Scripts read the same format (lua/prelude.lua). Pure.
+The record of a finished job has `attempts|claimed at|ended at|worker|error` instead of the body.
+The Lua scripts read the same format (lua/prelude.lua). Pure.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from aragog.pinlater.models import JobInfo, JobState, NewJob
 
 VERSION = 1
 MAX_PROBLEM = 1000
-"""Characters kept of an error."""
+"""Maximum characters of a stored error."""
 
 HEADER = re.compile(rb"1\|(\d)\|(\d+)\|(\d+)\|(\d+)\|([^|]*)\|([^|]*)\|([^|]*)\|", re.DOTALL)
 _ESCAPED = re.compile("%(25|7C)")
 
 
 class JobRecord(NamedTuple):
-    """A record's parts."""
+    """The fields of a record."""
 
     priority: int
     max_attempts: int
@@ -35,17 +35,17 @@ class JobRecord(NamedTuple):
 
 
 def escape(text: str) -> str:
-    """`text` without a `|`."""
+    """Return `text` with `|` escaped."""
     return text.replace("%", "%25").replace("|", "%7C") if "%" in text or "|" in text else text
 
 
 def unescape(text: bytes) -> str:
-    """What `escape` was given."""
+    """Reverse `escape`."""
     return _ESCAPED.sub(lambda m: "%" if m[1] == "25" else "|", text.decode("utf-8", "replace"))
 
 
 def encode(job: NewJob, now_ms: int) -> bytes:
-    """The record of a new job, as the enqueue script writes it."""
+    """Return the record of a new job, as the enqueue script writes it."""
     due_at_ms = now_ms + job.delay_ms
     texts = "|".join(map(escape, (job.unique_key, job.name, job.key)))
     head = f"{VERSION}|{job.priority}|{job.max_attempts}|{now_ms}|{due_at_ms}|{texts}|"
@@ -54,10 +54,10 @@ def encode(job: NewJob, now_ms: int) -> bytes:
 
 def decode(record: bytes) -> JobRecord:
     """
-    A record's parts.
+    Return the fields of a record.
 
     Raises:
-        InvalidMessage: another version, or none at all.
+        InvalidMessage: the record has another version or none.
     """
     match = HEADER.match(record)
     if not match:
@@ -70,12 +70,12 @@ def decode(record: bytes) -> JobRecord:
 
 
 def cut(problem: str) -> str:
-    """An error short enough to keep, on one line."""
+    """Return an error on one line, cut to `MAX_PROBLEM` characters."""
     return " ".join(problem.split())[:MAX_PROBLEM]
 
 
 class JobPosition(NamedTuple):
-    """Where a job was found."""
+    """The position of a job."""
 
     queue: str
     job_id: str
@@ -84,13 +84,13 @@ class JobPosition(NamedTuple):
 
 
 def waiting(place: JobPosition, record: bytes, claim: bytes | None) -> JobInfo:
-    """A PENDING or RUNNING job; `claim` is `token|attempts|claimed at|worker|error`."""
+    """Return a PENDING or RUNNING job; `claim` is `token|attempts|claimed at|worker|error`."""
     _, attempts, _, worker, problem = (claim or b"0|0|0||").split(b"|", 4)
     return _info(place, record, int(attempts), worker, problem)
 
 
 def ended(place: JobPosition, entry: bytes, body: bytes | None) -> JobInfo:
-    """A SUCCEEDED or FAILED job; `entry` is its line among the ended ones."""
+    """Return a SUCCEEDED or FAILED job; `entry` is its record in the `ended` hash."""
     match = HEADER.match(entry)
     head = entry[: match.end()] if match else b""
     attempts, _, _, worker, problem = entry[len(head) :].split(b"|", 4)

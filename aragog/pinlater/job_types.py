@@ -1,15 +1,15 @@
 """
-A new kind of job is a function and a few lines of configuration.
+Job types defined by a function and a section of a TOML file.
 
     [thumbnail]                  jobs = JobTypes.from_toml(app, Path("jobs.toml"))
     queue = "images"
     max_attempts = 5             @jobs.job
     rate_per_s = 20              def thumbnail(path: str) -> None: ...
 
-The function becomes a Celery task of its name. When it raises, its job runs again as the queue's
-retry policy says, and is FAILED when the attempts are used up. Rate and policy are the queue's:
-a worker writes them there when it starts, and `aragog queue` changes them live until the next
-start. It may run more than once: it must be safe to repeat.
+The function becomes a Celery task of the same name. When it raises, its job runs again according to
+the queue's retry policy, and is FAILED after the last attempt. The rate and the policy belong to
+the queue: a worker writes them when it starts, and `aragog queue` changes them live until the next
+start. A job may run more than once, so the function must be safe to repeat.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from aragog.pinlater.transport.worker import follow
 
 @dataclass(frozen=True, slots=True)
 class JobType:
-    """One section of the configuration. None: what the queue says already, or the default."""
+    """One section of the configuration. None keeps the queue's current setting, or the default."""
 
     queue: str
     max_attempts: int | None = None
@@ -54,11 +54,11 @@ class JobType:
 
 class JobTypes:
     """
-    The kinds of jobs of one Celery app.
+    The job types of one Celery app.
 
     Args:
-        app: its workers will follow their jobs (`aragog.pinlater.transport.worker`).
-        types: by the name of the function.
+        app: its workers will record how jobs end (`aragog.pinlater.transport.worker`).
+        types: the job types by function name.
     """
 
     def __init__(self, app: Celery, types: Mapping[str, JobType]) -> None:
@@ -70,10 +70,10 @@ class JobTypes:
     @classmethod
     def from_toml(cls, app: Celery, path: Path) -> JobTypes:
         """
-        The kinds of jobs that a file describes, a section each.
+        Read job types from a file with one section per type.
 
         Raises:
-            ConfigError: the file, a key or a value cannot be used; all problems at once.
+            ConfigError: the file, a key or a value is invalid; lists all problems at once.
         """
         try:
             sections = tomllib.loads(path.read_text("utf-8"))
@@ -86,10 +86,10 @@ class JobTypes:
 
     def job(self, function: Callable[..., None]) -> Any:
         """
-        The function as a Celery task; `task.delay(…)`, `task.apply_async(…)` enqueue a job.
+        Make a function a Celery task; `task.delay(…)`, `task.apply_async(…)` enqueue a job.
 
         Raises:
-            ConfigError: the configuration has no section of its name.
+            ConfigError: the configuration has no section with the function's name.
         """
         name = str(getattr(function, "__name__", function))
         kind = self.types.get(name)

@@ -1,7 +1,7 @@
 """
-`MemoryShard`: the twin of `RedisShard`, for tests and for reading what a verb means.
+`MemoryShard`: an in-memory `RedisShard` for tests, and a reference for each operation.
 
-It lives in one process and one thread; its time is the clock's.
+It works in one process and one thread, and takes its time from the given clock.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ DEFAULTS = {
     "keep_failed_ms": 604_800_000.0,
     "keep_failed_max": 1_000_000.0,
 }
-"""What a setting is where a queue does not say; the scripts carry the same figures."""
+"""The default of each queue setting; the Lua scripts contain the same values."""
 
 
 @dataclass(slots=True)
 class _Job:
-    """A job and where it is; `at_ms` orders it among those of its state."""
+    """A job and its state; `at_ms` orders the jobs of a state."""
 
     job_id: str
     job: NewJob
@@ -63,7 +63,7 @@ class _Queue:
     filled_at_ms: int = 0
 
     def of(self, state: JobState) -> list[_Job]:
-        """Jobs of a state, soonest first."""
+        """Return the jobs of a state, soonest first."""
         found = [j for j in self.jobs.values() if j.state is state]
         priority = state is JobState.PENDING
         return sorted(found, key=lambda j: (j.job.priority * priority, j.at_ms, j.job_id))
@@ -73,7 +73,7 @@ class _Queue:
 
 
 class _Queues(defaultdict[str, _Queue]):
-    """Queues by name; one that was dropped goes on counting where it was."""
+    """Queues by name; a dropped queue continues its id counter when it is created again."""
 
     def __init__(self, last: Mapping[str, int]) -> None:
         super().__init__(_Queue)
@@ -85,13 +85,13 @@ class _Queues(defaultdict[str, _Queue]):
 
 
 class MemoryShard:
-    """A shard in this process' memory."""
+    """A shard in the memory of this process."""
 
     def __init__(self, clock: Clock | None = None, *, name: str = "0") -> None:
         self.name = name
         self._clock = clock or SystemClock()
         self._last: dict[str, int] = {}
-        """Of queues that were dropped."""
+        """The last id of each dropped queue."""
         self._queues = _Queues(self._last)
 
     def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
@@ -110,7 +110,7 @@ class MemoryShard:
 
     @staticmethod
     def _holder(q: _Queue, unique_key: str) -> _Job | None:
-        """The job that waits or runs under this key."""
+        """Return the waiting or running job with this unique key."""
         alive = (j for j in q.jobs.values() if j.state in (JobState.PENDING, JobState.RUNNING))
         return next((j for j in alive if unique_key and j.job.unique_key == unique_key), None)
 
@@ -149,7 +149,7 @@ class MemoryShard:
         return ClaimAnswer(now_ms, next_due_ms, more, claims)
 
     def _fill(self, q: _Queue, rate: float, share: float, now_ms: int) -> float:
-        """The tokens in the bucket now."""
+        """Return the current number of tokens in the bucket."""
         burst = max(1.0, q.settings["burst"] * share if "burst" in q.settings else rate / 4)
         before = burst if q.tokens is None else q.tokens
         passed_ms = max(0, now_ms - q.filled_at_ms)

@@ -1,7 +1,7 @@
 """
-The values of the job layer: what is enqueued, what a claim hands out, what is known about a job.
+Data types of the job queue: new jobs, claims, job details and queue status.
 
-Instants are milliseconds since the epoch by the shard's own clock; durations carry their unit.
+Instants are milliseconds since the epoch by the shard's clock; duration names contain the unit.
 """
 
 from __future__ import annotations
@@ -15,58 +15,58 @@ PRIORITIES = range(10)
 """0 is the most urgent, as with Celery on Redis."""
 
 Step = Literal["again", "release", "fail"]
-"""How a claim is given back: the attempt counts, it does not, or the job is FAILED at once."""
+"""How a claim ends: the attempt counts, it does not count, or the job is FAILED at once."""
 
 
 class JobState(StrEnum):
-    """Where a job is in its life."""
+    """The state of a job."""
 
     PENDING = "PENDING"
-    """Waits, due or not."""
+    """The job waits; it may be due or not."""
     RUNNING = "RUNNING"
-    """Claimed by a worker."""
+    """A worker has claimed the job."""
     SUCCEEDED = "SUCCEEDED"
-    """Acknowledged; its body is gone."""
+    """The job was acknowledged; its body is deleted."""
     FAILED = "FAILED"
-    """Given up; its body is kept, so that it can be retried by hand."""
+    """The job has no attempts left or was rejected; its body stays for a manual retry."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """What a producer hands over."""
+    """A job as a producer enqueues it."""
 
     body: bytes
     priority: int = 0
-    """0 to 9, 0 first."""
+    """0 to 9; 0 is the most urgent."""
     delay_ms: int = 0
-    """Not before so many milliseconds from now, by the server's clock: skew does not matter."""
+    """Milliseconds until the job is due, by the server's clock: clock skew does not matter."""
     max_attempts: int = 0
-    """Deliveries before it is FAILED; 0: as the queue says."""
+    """Deliveries before the job is FAILED; 0: the queue's setting."""
     unique_key: str = ""
-    """While a job with this key waits or runs, another one is not taken."""
+    """While a job with this key waits or runs, another one is not accepted."""
     name: str = ""
-    """What kind of job it is, for people: a task's name."""
+    """The task's name, for display."""
     key: str = ""
-    """The application's own id, for people: a task's id."""
+    """The application's own id, such as the task's id, for display."""
     even_when_full: bool = False
-    """Taken although the server's memory is full: what it leads to gives memory back."""
+    """Accepted even when the server's memory is full, because the job will free memory."""
 
 
 class Enqueued(NamedTuple):
-    """The answer to one new job."""
+    """The receipt for one new job."""
 
     job_id: str
     already_there: bool
-    """Its unique key was taken: the id is the other job's, and nothing changed."""
+    """Its unique key was in use: the id belongs to the other job, and nothing changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A job in a worker's hands."""
+    """A job that a worker has claimed."""
 
     job_id: str
     token: int
-    """Proof of this claim; ack, nack and extend work with the current one only."""
+    """Identifies this claim; ack, nack and extend work only with the current token."""
     attempt: int
     """1 for the first delivery."""
     record: bytes
@@ -75,31 +75,31 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class ClaimAnswer:
-    """What one claim came to."""
+    """The result of one claim."""
 
     now_ms: int
     next_due_ms: int | None
-    """When to ask again; None: nothing is known to come (or the queue is paused)."""
+    """When to claim again; None: no job is scheduled, or the queue is paused."""
     more: bool
-    """Due jobs remain that this claim's limit left behind."""
+    """Due jobs remain, because the claim reached its limit."""
     claims: tuple[Claimed, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Nack:
-    """A claim to give back."""
+    """A claim to return to the queue."""
 
     job_id: str
     token: int
     step: Step = "again"
     delay_ms: int = 0
     problem: str = ""
-    """Why, for people; kept with the job, cut to `records.MAX_PROBLEM` characters."""
+    """The reason, for display; stored with the job and cut to `records.MAX_PROBLEM` characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What one sweep did."""
+    """The result of one sweep."""
 
     now_ms: int
     given_back: int
@@ -109,22 +109,22 @@ class Swept:
 
 @dataclass(frozen=True, slots=True)
 class JobInfo:
-    """What is known of one job."""
+    """The details of one job."""
 
     queue: str
     job_id: str
     state: JobState
     at_ms: int
-    """PENDING: when it is due; RUNNING: when its claim runs out; else when it ended."""
+    """PENDING: when it is due; RUNNING: when its claim expires; otherwise: when it ended."""
     name: str
     key: str
     priority: int
     created_at_ms: int
     due_at_ms: int
-    """As first asked for; a retried job's next time is `at_ms`."""
+    """The due time originally requested; `at_ms` is the next time of a retried job."""
     attempts: int
     max_attempts: int
-    """0: as the queue says."""
+    """0: the queue's setting."""
     unique_key: str
     worker: str
     problem: str
@@ -133,19 +133,19 @@ class JobInfo:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Jobs of one queue."""
+    """Numbers of jobs in one queue."""
 
     due: int = 0
-    """PENDING, and their time has come."""
+    """PENDING jobs that are due."""
     later: int = 0
-    """PENDING, not yet due."""
+    """PENDING jobs that are not yet due."""
     running: int = 0
     succeeded: int = 0
     failed: int = 0
     by_priority: tuple[int, ...] = (0,) * len(PRIORITIES)
-    """PENDING, of each priority."""
+    """PENDING jobs of each priority."""
     oldest_due_ms: int = 0
-    """For how long the oldest due job has been due; 0 when none is."""
+    """Milliseconds since the oldest due job became due; 0 when no job is due."""
 
     @property
     def pending(self) -> int:
@@ -165,14 +165,14 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
-    """One queue, over all shards that answered."""
+    """The status of one queue, summed over all shards that answered."""
 
     queue: str
     sizes: Sizes
     settings: Mapping[str, float]
     stats: Mapping[str, int] = field(default_factory=dict)
     missing_shards: tuple[str, ...] = ()
-    """Shards that did not answer: the figures are without them."""
+    """Names of shards that did not answer; the sums do not include them."""
 
     @property
     def paused(self) -> bool:
@@ -180,5 +180,5 @@ class QueueStatus:
 
     @property
     def rate_per_s(self) -> float | None:
-        """Dequeues a second, over all workers; None: as fast as they can."""
+        """Maximum jobs per second over all workers; None: no limit."""
         return self.settings.get("rate")

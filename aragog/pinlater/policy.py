@@ -1,9 +1,8 @@
 """
-When a job that failed runs again. Pure.
+Retry delays of failed jobs. Pure.
 
-The first attempts wait ever longer by the same step (they bridge a hiccup), the later ones by a
-factor (they wait for a repair); both bear jitter, so that what failed together does not come back
-together.
+The delay first grows by a fixed step, which covers short outages, and later doubles, which covers
+long ones. All delays have jitter, so that jobs that failed together do not run again together.
 """
 
 from __future__ import annotations
@@ -14,36 +13,36 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """A queue's retries. Settings of a queue carry the same names."""
+    """The retry policy of a queue. The queue settings have the same names."""
 
     max_attempts: int = 10
-    """Deliveries in all before a job is FAILED."""
+    """Total deliveries before a job is FAILED."""
     linear_attempts: int = 5
-    """So many failures wait `retry_step_ms` longer each; further ones double."""
+    """Number of failures whose delay grows by `retry_step_ms`; later delays double."""
     retry_step_ms: int = 10_000
-    """Before the second attempt."""
+    """Delay before the second attempt."""
     retry_cap_ms: int = 3_600_000
-    """Never longer, jitter aside."""
+    """Maximum delay, before jitter."""
     retry_jitter: float = 0.1
-    """Share of the delay by which it varies either way, 0 to 1."""
+    """Maximum jitter in either direction, as a fraction of the delay, 0 to 1."""
 
     def delay_ms(self, attempt: int, chance: float = 0.5) -> int:
         """
-        How long to wait before the next attempt.
+        Return the delay before the next attempt.
 
         Args:
-            attempt: the one that failed, from 1.
-            chance: 0 to 1, evenly spread; 0.5 means no jitter.
+            attempt: the number of the failed attempt, from 1.
+            chance: a uniform random number, 0 to 1; 0.5 means no jitter.
         """
         linear = min(attempt, self.linear_attempts) * self.retry_step_ms
-        # 2**40 is past any cap: a large attempt number must not build a huge integer.
+        # 2**40 exceeds any cap; the bound avoids huge integers for large attempt numbers.
         doubled = linear << min(40, max(0, attempt - self.linear_attempts))
         capped = min(max(doubled, self.retry_step_ms), self.retry_cap_ms)
         return max(0, round(capped * (1 + self.retry_jitter * (2 * chance - 1))))
 
     @classmethod
     def of(cls, settings: Mapping[str, float]) -> RetryPolicy:
-        """The policy that a queue's settings ask for."""
+        """Build the policy from a queue's settings."""
         default = cls()
         return cls(
             max_attempts=int(settings.get("max_attempts", default.max_attempts)),

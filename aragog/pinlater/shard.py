@@ -1,9 +1,9 @@
 """
-`Shard`: one Redis server's queues, a method a verb. The port and its Redis adapter.
+`Shard`: the interface to the queues of one server, and its Redis implementation.
 
-Every verb is one Lua script (lua/) and one round trip for a batch of up to `MAX_BATCH`; the time
-is the server's. Keys of a queue start with `<prefix>pl1:{<queue>}:` and share a hash tag; the
-number is the version of the layout. The twin for tests is `aragog.pinlater.memory`.
+Every operation is one Lua script (lua/) and one round trip for a batch of up to `MAX_BATCH`, and
+uses the server's clock. Keys of a queue start with `<prefix>pl1:{<queue>}:` and share a hash tag;
+the number is the version of the layout. `aragog.pinlater.memory` is the implementation for tests.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from aragog.redis_kit.scripts import LuaScript, load_script
 
 LAYOUT = "pl1"
 MAX_BATCH = 200
-"""Jobs that one script call handles: Redis runs nothing else meanwhile (200 take about 3 ms)."""
+"""Maximum jobs per script call, during which Redis serves no one else (about 3 ms for 200)."""
 PARTS = ("seq", "run", "body", "claim", "ok", "bad", "end", "uniq", "cfg", "stat", "wake")
 """The keys of a queue, in the order of lua/prelude.lua; `p0` to `p9` follow."""
 
 Hold = tuple[str, int]
-"""A job's id and the token of the claim on it."""
+"""A job's id and the token of its claim."""
 T = TypeVar("T")
 
 
 class Shard(Protocol):
     """
-    The queues of one server. A queue exists once something was put into it or configured.
+    The queues of one server. A queue exists after its first job or setting.
 
-    Every method raises `BrokerUnavailable` when the server does not answer or refuses; what was
-    asked may then have happened or not, and asking again is safe but for `enqueue`, which may
-    take a job twice (a `unique_key` prevents that).
+    Every method raises `BrokerUnavailable` when the server does not answer or refuses. The
+    operation may then have happened or not. Repeating it is safe, except that `enqueue` may add a
+    job twice (a `unique_key` prevents this).
     """
 
     name: str
 
     def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        """Take new jobs, in order; one round trip however many."""
+        """Enqueue new jobs, in order, in one round trip for any number."""
 
     def claim(
         self,
@@ -65,65 +65,65 @@ class Shard(Protocol):
         lowest: int = PRIORITIES[-1],
     ) -> ClaimAnswer:
         """
-        Up to `limit` (1 to 200) due jobs, most urgent first, then by due time; atomic.
+        Claim up to `limit` (1 to 200) due jobs, by priority, then by due time; atomic.
 
-        Jobs less urgent than `lowest` are passed over.
+        Skips jobs less urgent than `lowest`.
         """
 
     def ack(self, queue: str, held: Sequence[Hold]) -> list[bool]:
         """
-        SUCCEEDED; False where the claim was no longer the caller's.
+        Mark jobs SUCCEEDED; False where the caller no longer owned the claim.
 
-        False as well where the claim is older than the server's start: what its worker sent
-        meanwhile may be lost, so the job is PENDING again, the attempt uncounted.
+        Also False where the claim is older than the server's start: writes of its worker may be
+        lost, so the job is PENDING again, and the attempt does not count.
         """
 
     def nack(self, queue: str, nacks: Sequence[Nack]) -> list[JobState | None]:
-        """Give back; the new state, None where the claim was no longer the caller's."""
+        """End claims; returns new states, None where the caller no longer owned the claim."""
 
     def extend(self, queue: str, held: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
-        """Claims last until now + `timeout_ms`; False where one was no longer the caller's."""
+        """Extend claims to now + `timeout_ms`; False where the caller no longer owned one."""
 
     def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> Swept:
-        """Give back claims that ran out before `reap_before_ms` and now; forget old jobs."""
+        """Reap claims that expired before both `reap_before_ms` and now; delete old jobs."""
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
-        """Give back those of these jobs that workers hold whose names begin so. How many."""
+        """End the claims on these jobs by workers with this name prefix; returns their number."""
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
-        """FAILED jobs run again: those named, or the `limit` oldest. How many."""
+        """Run the named FAILED jobs again, or the `limit` oldest; returns their number."""
 
     def delete(
         self, queue: str, state: JobState, *, ids: Sequence[str] = (), limit: int = 0
     ) -> int:
-        """Forget jobs of a state other than RUNNING: those named, or the `limit` oldest."""
+        """Delete named jobs, or the `limit` oldest, in a state other than RUNNING."""
 
     def sizes(self, queue: str) -> Sizes:
-        """How many jobs in each state."""
+        """Return the number of jobs in each state."""
 
     def jobs(self, queue: str, state: JobState, *, limit: int, offset: int = 0) -> list[JobInfo]:
-        """Jobs of a state: PENDING by priority and due time, RUNNING by deadline, else latest."""
+        """List PENDING by priority and due time, RUNNING by deadline, others latest first."""
 
     def named(self, queue: str, state: JobState, ids: Sequence[str]) -> list[JobInfo]:
-        """Those of the jobs with these ids that may be in this state; `at_ms` is 0."""
+        """Return jobs with these ids that may be in this state; `at_ms` is 0."""
 
     def later(self, queue: str, *, limit: int) -> list[JobInfo]:
-        """PENDING jobs whose time has not come, the soonest first, whatever their priority."""
+        """Return PENDING jobs that are not yet due, the soonest first, in any priority."""
 
     def settings(self, queue: str) -> dict[str, float]:
-        """The queue's own settings; what is absent has its default."""
+        """Return the queue's own settings; absent settings have their defaults."""
 
     def configure(self, queue: str, changes: Mapping[str, float | None]) -> None:
-        """Set, or with None unset, settings of a queue; in force at the next claim."""
+        """Change settings of a queue, None unsets; takes effect at the next claim."""
 
     def stats(self, queue: str) -> dict[str, int]:
-        """Counters since the queue began."""
+        """Return the counters since the queue was created."""
 
     def queues(self) -> set[str]:
-        """Names of the queues that exist here."""
+        """Return the names of the queues on this shard."""
 
     def drop(self, queue: str) -> None:
-        """Remove a queue with all its jobs; ids and tokens are not given out again."""
+        """Delete a queue with all its jobs; ids and tokens are not reused."""
 
 
 class QueueKeys(NamedTuple):
@@ -153,11 +153,11 @@ class QueueKeys(NamedTuple):
 
     @property
     def priorities(self) -> tuple[str, ...]:
-        """Sorted sets of PENDING jobs, the most urgent first."""
+        """Return the sorted sets of PENDING jobs, the most urgent first."""
         return self[-len(PRIORITIES) :]
 
     def of(self, state: JobState) -> tuple[str, ...]:
-        """Sorted sets of the jobs in a state."""
+        """Return the sorted sets of the jobs in a state."""
         match state:
             case JobState.PENDING:
                 return self.priorities
@@ -170,7 +170,7 @@ class QueueKeys(NamedTuple):
 
 
 def queue_keys(prefix: str, queue: str) -> QueueKeys:
-    """The keys of a queue; `{queue}` makes them share a hash slot."""
+    """Return the keys of a queue; `{queue}` makes them share a hash slot."""
     stem = f"{prefix}{LAYOUT}:{{{queue}}}:"
     return QueueKeys(*(stem + part for part in PARTS), *(f"{stem}p{p}" for p in PRIORITIES))
 
@@ -184,9 +184,9 @@ class RedisShard:
     A shard on a Redis server 6.2 or newer, with `maxmemory-policy noeviction`.
 
     Args:
-        client: answers bytes; may be shared by threads, not by processes.
-        name: for people and job ids; must be unique and stable among the shards.
-        prefix: put before every key.
+        client: returns bytes; may be shared by threads, not by processes.
+        name: used in job ids and for display; must be unique and stable among the shards.
+        prefix: prepended to every key.
     """
 
     def __init__(self, client: redis.Redis, *, name: str = "0", prefix: str = "") -> None:
@@ -197,14 +197,14 @@ class RedisShard:
         self._known: set[str] = set()
 
     def keys(self, queue: str) -> QueueKeys:
-        """The Redis keys of a queue."""
+        """Return the Redis keys of a queue."""
         keys = self._keys.get(queue)
         if keys is None:
             keys = self._keys[queue] = queue_keys(self.prefix, queue)
         return keys
 
     def wake_key(self, queue: str) -> str:
-        """The list that workers wait at; see lua/prelude.lua."""
+        """Return the key of the list that workers wait on; see lua/prelude.lua."""
         return self.keys(queue).wake
 
     @property
@@ -236,11 +236,11 @@ class RedisShard:
         ]
 
     def _pipeline(self, verb: str, queue: str, calls: Sequence[Sequence[object]]) -> list[Any]:
-        """Several calls of a verb in one round trip."""
+        """Run several calls of a script in one round trip."""
         script, keys = _script(verb), self.keys(queue)
         pipe = self.client.pipeline(transaction=False)
         with redis_errors(f"shard {self.name}"), pipe:
-            # Loaded first: a pipeline cannot react to a missing script.
+            # Load it first, because a pipeline cannot react to a missing script.
             pipe.script_load(script.script)
             for args in calls:
                 pipe.evalsha(script.sha, len(keys), *keys, *args)  # type: ignore[arg-type]
@@ -313,7 +313,7 @@ class RedisShard:
         for key in keys.of(state):
             room = 0 if ids else min(limit - deleted, MAX_BATCH)
             if ids or room > 0:
-                # The script takes the number of the key, from 1.
+                # The script takes the number of the key, counted from 1.
                 deleted += int(self._run("delete", queue, keys.index(key) + 1, room, *ids))
         return deleted
 
@@ -374,7 +374,7 @@ class RedisShard:
     def _infos(
         self, queue: str, state: JobState, rows: Sequence[tuple[bytes, float]]
     ) -> list[JobInfo]:
-        """Jobs by their ids and the times at which they stand."""
+        """Return the jobs for pairs of id and score."""
         if not rows:
             return []
         keys = self.keys(queue)
@@ -385,7 +385,7 @@ class RedisShard:
         found: list[JobInfo] = []
         for (job_id, at_ms), body, line in zip(rows, bodies, lines, strict=True):
             place = job_codec.JobPosition(queue, job_id.decode(), state, int(at_ms))
-            # One that is gone between the reads has moved on.
+            # A job that is missing here changed its state between the reads.
             if last and line is not None:
                 found.append(job_codec.ended(place, line, body))
             elif not last and body is not None:
@@ -415,7 +415,7 @@ class RedisShard:
                 pipe.hset(key, mapping=kept)
             if "rate" in changes or "burst" in changes:
                 pipe.hdel(key, "tokens", "filled_at")
-            # At most one token too many: it wakes a worker for nothing, once.
+            # At worst, one extra token wakes a worker once without need.
             pipe.lpush(self.wake_key(queue), "1")
             pipe.execute()
 
@@ -430,24 +430,24 @@ class RedisShard:
         return {name.decode() for name in names}
 
     def wake(self, queue: str) -> None:
-        """Let one waiting worker look into the queue."""
+        """Wake one waiting worker to check the queue."""
         with redis_errors(f"shard {self.name}"):
             self.client.lpush(self.wake_key(queue), "1")
 
     def _now_ms(self) -> int:
-        """The server's time."""
+        """Return the server's time."""
         seconds, micros = self.client.time()
         return int(seconds * 1000 + micros // 1000)
 
     def age_ms(self) -> tuple[int, int]:
-        """The server's time, and for how long it has been up (to the second)."""
+        """Return the server's time and its uptime (resolution 1 s)."""
         with redis_errors(f"shard {self.name}"):
             now_ms = self._now_ms()
             uptime: Any = self.client.info("server")
         return now_ms, int(uptime["uptime_in_seconds"]) * 1000
 
     def remarks(self) -> list[str]:
-        """What is wrong with the server's configuration, and what to do; empty when nothing."""
+        """Return problems in the server's configuration, with remedies; empty when it has none."""
         with redis_errors(f"shard {self.name}"):
             memory: Any = self.client.info("memory")
         policy = memory.get("maxmemory_policy", "noeviction")
@@ -458,7 +458,7 @@ class RedisShard:
 
     def drop(self, queue: str) -> None:
         self._known.discard(queue)
-        # The counter stays: a claim of the old queue must not fit a job of a new one.
+        # Keep the counter: a claim of the old queue must not match a job of a new one.
         gone = self.keys(queue)[1:]
         with redis_errors(f"shard {self.name}"), self.client.pipeline() as pipe:
             pipe.srem(self._index, queue)
@@ -467,7 +467,7 @@ class RedisShard:
 
 
 def slices(items: Sequence[T]) -> list[Sequence[T]]:
-    """`items` in batches that one script call may handle."""
+    """Split `items` into batches for one script call each."""
     return [items[at : at + MAX_BATCH] for at in range(0, len(items), MAX_BATCH)]
 
 

@@ -1,4 +1,4 @@
-"""How workers are named in claims."""
+"""The name of a worker process in claims."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import socket
 
 def worker_name(pid: int) -> str:
     """
-    `host:pid:`, with which the name of a worker process on this host begins.
+    Return `host:pid:`, the prefix of the names of a worker process on this host.
 
-    `Admin.release` takes it to give back what the process held.
+    `Admin.release` accepts it to return the jobs that the process had claimed.
     """
     return f"{socket.gethostname()}:{pid}:"

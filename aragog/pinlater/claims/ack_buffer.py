@@ -1,4 +1,4 @@
-"""Acks and nacks on their way to the shards: sent in batches, kept while a shard is away."""
+"""A buffer that sends acks and nacks in batches and keeps them while a shard is unavailable."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from aragog.pinlater.shard import Shard
 logger = logging.getLogger(__name__)
 
 RETRY_AFTER_S = 0.25
-"""After a shard did not take its acks; not at every turn of an event loop."""
+"""Seconds before the next attempt after a shard did not accept its acks."""
 _STEPS: dict[str, Step] = {"policy": "again", "wait": "release"}
 
 
 @dataclass(frozen=True, slots=True)
 class _PendingAck:
-    """An ack (no nack) or a nack that a shard has not taken yet."""
+    """An ack (without a `nack`) or a nack that a shard has not accepted yet."""
 
     claim: Claim
     nack: Nack | None
@@ -37,22 +37,22 @@ class AckBuffer:
     Reports to the shards how jobs ended. Thread-safe.
 
     Args:
-        cluster: its settings give the retry policies.
+        cluster: the shards; queue settings there define the retry policies.
         clock: only its stopwatch is used.
     """
 
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self.deferred = False
-        """`add` leaves the sending to `flush`, which an event loop promises to call soon."""
+        """True: `add` does not send; the event loop calls `flush` soon."""
         self._cluster = cluster
         self._clock = clock
-        # Not the module's generator: the program may have seeded that one.
+        # Not the global generator: the program may have seeded it.
         self._rng = random.Random()
         self._pending: deque[_PendingAck] = deque()
         self._lock = threading.Lock()
         self._retry_at_s = 0.0
         self._silent: set[str] = set()
-        """Shards that acks wait for."""
+        """Names of unavailable shards with pending acks."""
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -74,7 +74,7 @@ class AckBuffer:
 
     def flush(self) -> None:
         """
-        Send what is pending; what a shard cannot take now is kept.
+        Send pending acks and nacks; keep those that a shard cannot accept now.
 
         Safe to call from any thread; a second caller returns at once.
         """
@@ -114,7 +114,7 @@ class AckBuffer:
                 )  # fmt: skip
 
     def _keep(self, shard: Shard, group: list[_PendingAck], error: BrokerUnavailable) -> None:
-        """Try again later; the outage is logged once, not several times a second."""
+        """Keep a group for a later attempt; log the outage once, not several times a second."""
         level = logging.DEBUG if shard.name in self._silent else logging.WARNING
         self._silent.add(shard.name)
         logger.log(level, "%d acks wait for their shard: %s", len(group), error)

@@ -1,4 +1,4 @@
-"""A claim that this process holds, and what its end means for the job."""
+"""The claim of this process on a job, and the job's disposition when the claim ends."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from aragog.pinlater.shard import Shard
 @dataclass(frozen=True, slots=True)
 class Disposition:
     """
-    What becomes of a job when its delivery ends.
+    How a job continues when its delivery ends.
 
-    `policy`: it runs again when the queue's retry policy says. `wait`: the same, and the attempt
-    does not count.
+    `policy`: it runs again after the delay of the queue's retry policy. `wait`: the same, but the
+    attempt does not count.
     """
 
     step: Step | Literal["policy", "wait"]
@@ -33,8 +33,8 @@ class Claim:
     job: Claimed
     claimed_s: float
     orphan: bool = False
-    """Its channel is closed. It is renewed while the job runs, and one claim timeout longer."""
+    """The channel is closed; the claim is renewed while the job runs plus one claim timeout."""
     ended_s: float | None = None
-    """When the job of an orphan was first seen not to run; None: it runs."""
+    """When an orphan's job was first found not running; None while it runs."""
     on_ack: Disposition | None = None
     on_reject: Disposition | None = None

@@ -1,4 +1,4 @@
-"""The thread that sends acks, renews claims and reaps, however busy the event loop is."""
+"""A thread that sends acks, renews claims and reaps, even while the event loop is busy."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ class ClaimMaintenance:
             now_s = self._clock.monotonic_s()
             try:
                 self._acks.flush()
-                # A server that is back must see our claims renewed before others reap them.
+                # After a server returns, renew our claims before other workers reap them.
                 if self._renewer.behind or now_s - renewed_s >= self._renew_every_s:
                     renewed_s = now_s
                     self._renewer.renew()
                 if now_s - reaped_s >= REAP_EVERY_S:
-                    # Apart from the rounds of other workers.
+                    # Jitter separates the rounds of different workers.
                     reaped_s = now_s + self._rng.uniform(-0.1, 0.1)
                     self._reaper.reap()
             except Exception:
                 logger.exception("claim maintenance goes on after an unexpected error")
 
     def stop(self) -> None:
-        """Send what is pending and end the thread; claims still held will expire."""
+        """Send pending acks and stop the thread; remaining claims will expire."""
         self._acks.flush()
         self._stopped.set()
         atexit.unregister(self._acks.flush)

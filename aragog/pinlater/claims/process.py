@@ -15,7 +15,7 @@ _registries: dict[tuple[object, ...], ClaimRegistry] = {}
 def claims_for(
     urls: Sequence[str], *, prefix: str, claim_timeout_s: float, max_claim_s: float
 ) -> ClaimRegistry:
-    """The registry of this process for these shards; a forked child gets one of its own."""
+    """Return this process's registry for these shards; a forked child gets a separate one."""
     key = (os.getpid(), tuple(urls), prefix)
     if key not in _registries:
         _registries[key] = ClaimRegistry(
@@ -34,9 +34,9 @@ def stop_claims() -> None:
 
 
 def celery_runs(tag: str) -> bool:
-    """Whether a Celery worker in this process is at work on this delivery."""
+    """Return whether a Celery worker in this process is running this delivery."""
     state = sys.modules.get("celery.worker.state")
-    # By delivery: several deliveries may share a task id.
+    # Compare delivery tags, because several deliveries may share a task id.
     return state is not None and any(
         r.message.delivery_tag == tag for r in list(state.active_requests)
     )

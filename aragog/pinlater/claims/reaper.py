@@ -1,4 +1,4 @@
-"""Gives back the expired claims of dead workers, and forgets old jobs."""
+"""A reaper that returns the expired claims of dead workers to the queue and deletes old jobs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from aragog.pinlater.shard import RedisShard, Shard
 logger = logging.getLogger(__name__)
 
 SWEEP_SIZE = 100
-"""Claims that one call gives back; the server serves others between two calls."""
+"""Claims per call; the server handles other clients between two calls."""
 SWEEPS = 50
-"""Calls a round at most: the claims of a dead host go back in one."""
+"""Maximum calls per round; enough to return all claims of a dead host in one round."""
 
 
 class Reaper:
@@ -27,7 +27,7 @@ class Reaper:
         cluster: all its shards are reaped.
         guards: by shard name; shared with the renewer.
         clock: only its stopwatch is used.
-        renew: extends the claims of this process; called when a shard is back.
+        renew: extends the claims of this process; called when a shard is available again.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Reaper:
         self._queues.add(queue)
 
     def reap(self) -> None:
-        """One round over all shards and watched queues; a shard that is away is left out."""
+        """Run one round over all shards and watched queues; skips unavailable shards."""
         for shard in self._cluster.shards:
             try:
                 self._cluster.require(shard)

@@ -1,8 +1,8 @@
 """
-The claims that this process holds.
+The registry of the claims that this process holds.
 
-They belong to the process, not to a connection: a channel may die and be closed twice while its
-jobs run on, and their acks must still reach the server under the same claim token.
+Claims belong to the process, not to a connection. A channel may fail and be closed twice while its
+jobs continue to run, and their acks must still reach the server with the same claim token.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from aragog.pinlater.worker_name import worker_name
 logger = logging.getLogger(__name__)
 
 TAG = "pinlater:"
-"""The prefix of the tags of jobs, whether or not their channel still exists."""
+"""The prefix of job delivery tags, whether or not their channel still exists."""
 
 
 class ClaimRegistry:
@@ -39,8 +39,8 @@ class ClaimRegistry:
         claim_timeout_ms: how long a claim lasts without a renewal.
         max_claim_ms: no claim is renewed beyond this age, so a job that hangs runs elsewhere.
         clock: only its stopwatch is used.
-        still_running: whether the delivery with this tag is at work; for claims whose channel is
-            closed.
+        still_running: returns whether the delivery with this tag is running; used for claims whose
+            channel is closed.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class ClaimRegistry:
 
     def add(self, shard: Shard, queue: str, job: Claimed) -> str:
         """
-        Keep a claim; its tag, which names it from now on.
+        Store a claim and return its tag, which identifies it from now on.
 
-        Ids and tokens count per queue and shard, so the tag contains both.
+        Ids and tokens are unique only per queue and shard, so the tag contains both.
         """
         tag = f"{TAG}{shard.name}-{job.job_id}-{job.token}-{queue}"
         self._claims[tag] = Claim(tag, shard, queue, job, self._clock.monotonic_s())
@@ -101,31 +101,31 @@ class ClaimRegistry:
     def set_dispositions(
         self, tag: str, *, on_ack: Disposition | None, on_reject: Disposition | None
     ) -> None:
-        """Decide beforehand what an ack and a reject of `tag` mean; None: their usual meaning."""
+        """Set in advance how an ack and a reject of `tag` end the job; None: as usual."""
         claim = self._claims.get(tag)
         if claim is not None:
             claim.on_ack, claim.on_reject = on_ack, on_reject
 
     def ack(self, tag: str) -> None:
-        """The job has SUCCEEDED, unless `set_dispositions` says otherwise."""
+        """Mark the job SUCCEEDED, unless `set_dispositions` chose another outcome."""
         claim = self._claims.pop(tag, None)
         self._end(tag, claim, claim.on_ack if claim else None)
 
     def fail(self, tag: str, problem: str) -> None:
-        """The job has FAILED, attempts left or not."""
+        """Mark the job FAILED, even if attempts are left."""
         self._end(tag, self._claims.pop(tag, None), Disposition("fail", 0, problem))
 
     def reject(self, tag: str, *, requeue: bool, problem: str = "rejected") -> None:
-        """Run the job again at once (the attempt counts), or it has FAILED."""
+        """Run the job again immediately (the attempt counts), or mark it FAILED."""
         claim = self._claims.pop(tag, None)
         usual = Disposition("again") if requeue else Disposition("fail", 0, problem)
         self._end(tag, claim, (claim.on_reject if claim else None) or usual)
 
     def channel_closed(self, tags: Iterable[str]) -> None:
         """
-        Keep the claims of jobs that run, which may be acknowledged later.
+        Keep the claims of running jobs, which may be acknowledged later.
 
-        The other jobs were never started and go back; the attempt does not count.
+        The other jobs were never started: they return to the queue, and the attempt does not count.
         """
         for tag in tags:
             claim = self._claims.get(tag)
@@ -143,5 +143,5 @@ class ClaimRegistry:
         self.acks.add(claim, disposition)
 
     def stop(self) -> None:
-        """Send what is pending and end the thread; claims still held will expire."""
+        """Send pending acks and stop the thread; remaining claims will expire."""
         self._maintenance.stop()

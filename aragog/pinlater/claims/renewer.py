@@ -1,4 +1,4 @@
-"""Extends the claims of jobs that still run, so that nobody else is given them."""
+"""A renewer that extends the claims of running jobs, so that no other worker receives them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ logger = logging.getLogger(__name__)
 
 class ClaimRenewer:
     """
-    Extends claims, and forgets those that were lost or are too old.
+    Extends claims and drops those that were lost or are too old.
 
     Args:
-        cluster: of the claims.
+        cluster: the shards of the claims.
         claims: by tag; shared with the registry.
         guards: by shard name; shared with the reaper, which must not reap after an outage until
             all workers had time to renew.
@@ -29,7 +29,7 @@ class ClaimRenewer:
         max_claim_ms: a claim is not extended beyond this age, so that a job that hangs runs
             elsewhere.
         clock: only its stopwatch is used.
-        still_running: whether the delivery with this tag is at work; for orphans.
+        still_running: returns whether the delivery with this tag is running; used for orphans.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ClaimRenewer:
         still_running: Callable[[str], bool],
     ) -> None:
         self.behind = False
-        """A shard did not answer: call `renew` again soon."""
+        """True: a shard did not answer, so `renew` must be called again soon."""
         self._cluster = cluster
         self._claims = claims
         self._guards = guards
@@ -54,7 +54,7 @@ class ClaimRenewer:
         self._still_running = still_running
 
     def renew(self) -> None:
-        """Extend all claims; one round trip a shard and queue."""
+        """Extend all claims, in one round trip per shard and queue."""
         self.behind = False
         groups: dict[tuple[Shard, str], list[Claim]] = defaultdict(list)
         now_s = self._clock.monotonic_s()
@@ -80,7 +80,7 @@ class ClaimRenewer:
             self.behind = True
             return
         for claim, kept in zip(current, extended, strict=True):
-            # One that was acknowledged in the meantime is not lost.
+            # A claim that was acknowledged in the meantime is not lost.
             if not kept and self._claims.pop(claim.tag, None) is not None:
                 logger.warning("the claim on job %s of %s was lost", claim.job.job_id, queue)
             elif claim.orphan:
@@ -88,7 +88,7 @@ class ClaimRenewer:
 
     def _forget_if_ended(self, orphan: Claim) -> None:
         """
-        Forget an orphan whose job ended a claim timeout ago.
+        Drop an orphan whose job ended a claim timeout ago.
 
         Its ack may have to wait until the worker's event loop runs again, on a new connection.
         """

@@ -1,4 +1,4 @@
--- ack: finish jobs that the caller still holds, as SUCCEEDED.
+-- ack: mark jobs SUCCEEDED whose claims the caller still owns.
 --
 -- ARGV, two a job: id, token
 -- Returns for each 1; 0 when the claim is no longer the caller's (nothing changed); 2 when it is older
@@ -25,7 +25,7 @@ for at = 1, #ARGV, 2 do
 end
 count('restarted', restarted)
 count('succeeded', done)
--- Twice as many as came in at most, so a burst of acks stays short whatever there is to forget.
+-- At most twice the number of acks, so that a burst of acks stays short with many jobs to delete.
 count('swept', forget(OK, NOW - setting('keep_succeeded_ms', 86400000),
   setting('keep_succeeded_max', 100000), done * 2 + 1))
 return answer

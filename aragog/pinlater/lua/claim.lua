@@ -1,4 +1,4 @@
--- claim: take the most urgent due jobs, within the queue's rate.
+-- claim: claim the most urgent due jobs, within the queue's rate.
 --
 -- ARGV[1]  limit, 1 to 200   ARGV[2]  claim timeout (ms)   ARGV[3]  worker's name (no '|')
 -- ARGV[4]  this shard's share of the queue's rate, above 0 to 1
@@ -16,7 +16,7 @@ if tonumber(config[1] or 0) ~= 0 then return {NOW, -1, 0} end
 local rate, tokens = config[2] and tonumber(config[2]) * tonumber(ARGV[4]), 0
 if rate then
   local burst = math.max(1, config[3] and tonumber(config[3]) * tonumber(ARGV[4]) or rate / 4)
-  -- A clock set back refills nothing, and takes nothing away.
+  -- A clock that is set back neither adds nor removes tokens.
   local passed_ms = math.max(0, NOW - tonumber(config[5] or 0))
   tokens = math.min(burst, tonumber(config[4] or burst) + passed_ms * rate / 1000)
   limit = math.min(limit, math.floor(tokens))

@@ -1,4 +1,4 @@
--- delete: forget jobs that are not RUNNING.
+-- delete: delete jobs that are not RUNNING.
 --
 -- ARGV[1]  KEYS index of their set (ok, bad, or a priority's)
 -- ARGV[2]  limit, 1 to 200, of the oldest; or 0: the ids that follow

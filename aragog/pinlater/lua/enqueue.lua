@@ -1,4 +1,4 @@
--- enqueue: put jobs to wait until run_after = now + delay, by this server's clock.
+-- enqueue: store jobs that wait until run_after = now + delay, by this server's clock.
 --
 -- ARGV[1]  1: take them although the server's memory is full
 -- ARGV[2..], seven a job: priority, delay_ms, attempts allowed (0: the queue's), unique key or '',

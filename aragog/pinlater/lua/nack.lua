@@ -1,4 +1,4 @@
--- nack: give claimed jobs back, if the caller still holds them.
+-- nack: end claims that the caller still owns; the jobs run again or are FAILED.
 --
 -- ARGV, five a job: id, token, how, delay_ms, error (no newline needed; kept as it is)
 --   how 'again': this attempt counts; 'release': it does not; 'fail': FAILED at once

@@ -1,4 +1,4 @@
--- prelude: what every verb shares. Put before each script; all keys of a queue come in this order.
+-- prelude: code prepended to every script. All scripts take the keys of a queue in this order.
 --
 -- KEYS[1]   seq      int    last job id and last claim token, one counter
 -- KEYS[2]   running  zset   job id -> deadline of its claim (ms)
@@ -23,9 +23,9 @@ local SOON_MS = 1000
 local clock = redis.call('TIME')
 local NOW = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
 
--- On a server whose memory is full a script fails at its first command that might need some, unless
--- it has written before. What gives memory back in the end must go on there, so it begins with a
--- write that changes nothing. Only `retry`, and `enqueue` of ordinary jobs, wait for room.
+-- On a server with full memory, a script fails at its first command that may need memory, unless it
+-- has already written. Scripts that eventually free memory must still run, so they start with a
+-- write that changes nothing. Only `retry`, and `enqueue` of ordinary jobs, wait for free memory.
 local function even_when_full()
   redis.call('HDEL', CLAIMS, '')
 end
@@ -50,8 +50,8 @@ local function wake()
   if redis.call('LLEN', WAKE) == 0 then redis.call('LPUSH', WAKE, '1') end
 end
 
--- The parts of a record that scripts decide by. One that this version cannot read is all body,
--- and allows no second attempt: it ends up FAILED, where a person or a newer version finds it.
+-- The record fields that scripts use. A record that this version cannot read counts as all body and
+-- allows no second attempt: it becomes FAILED, where a person or a newer version can find it.
 local function header(record)
   local priority, allowed, unique, body_at =
     record:match('^1|(%d)|(%d+)|%d+|%d+|([^|]*)|[^|]*|[^|]*|()')
@@ -68,7 +68,7 @@ local function claim_of(id)
           problem = problem}
 end
 
--- The claim, if `token` is the current one; else nil, and the attempt to use it is counted.
+-- Return the claim if `token` is the current one; otherwise count the stale use and return nil.
 local function held(id, token)
   local claim = claim_of(id)
   if claim and token ~= '0' and claim.token == token then return claim end
@@ -82,9 +82,9 @@ local function unlock(id, unique)
   end
 end
 
--- The last token from before the server's start: what a worker sent while it held such a claim may
--- have been lost with the tail of the append-only file. The counter leaps ahead, so that no id or
--- token that was lost is given out again. INFO costs as much as an empty claim: once a batch.
+-- The last token from before the server's start: writes of a worker with such a claim may have been
+-- lost with the tail of the append-only file. The counter jumps ahead, so that no lost id or token
+-- is reused. INFO costs as much as an empty claim, so it runs once per batch.
 local LEAP = 1000000
 local function last_before_start()
   local run = redis.call('INFO', 'server'):match('run_id:(%x+)')
@@ -95,7 +95,7 @@ local function last_before_start()
   return last
 end
 
--- RUNNING to `set` (OK or BAD). The body stays only where the job may be retried by hand.
+-- Move a RUNNING job to `set` (OK or BAD). Only a job that can be retried manually keeps its body.
 local function finish(id, set, record, head, claim, problem)
   redis.call('ZREM', RUNNING, id)
   redis.call('HDEL', CLAIMS, id)
@@ -106,7 +106,7 @@ local function finish(id, set, record, head, claim, problem)
   unlock(id, head.unique)
 end
 
--- A claim given up: PENDING again after `delay_ms`, or FAILED when no attempt is left.
+-- End a claim: PENDING again after `delay_ms`, or FAILED when no attempt is left.
 -- Returns the new state.
 local function again(id, claim, delay_ms, attempts, problem)
   local record = redis.call('HGET', BODIES, id)
@@ -131,7 +131,7 @@ local function again(id, claim, delay_ms, attempts, problem)
   return 'PENDING'
 end
 
--- Forget the oldest finished jobs of a set: those that ended before `before`, or beyond `most`.
+-- Delete the oldest finished jobs of a set: those that ended before `before`, or beyond `most`.
 local function forget(set, before, most, limit)
   local ids = redis.call('ZRANGEBYSCORE', set, '-inf', '(' .. text(before), 'LIMIT', 0, limit)
   local over = redis.call('ZCARD', set) - most

@@ -1,4 +1,4 @@
--- release: give back claims of a worker that is known to be dead. The attempts count.
+-- release: end the claims of a worker that is known to be dead. The attempts count.
 --
 -- ARGV[1]  how its name begins (no '|'); then the ids of jobs that it may hold, 1 to 200
 -- Returns claims given back (PENDING), claims FAILED. Others' claims stay as they are.

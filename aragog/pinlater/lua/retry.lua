@@ -1,5 +1,5 @@
--- retry: FAILED jobs become PENDING again, due now, their attempts counted anew; but not one
--- whose unique key has been taken by another job since.
+-- retry: make FAILED jobs PENDING again, due now, with attempts counted from zero. Skips a job whose
+-- unique key now belongs to another job.
 --
 -- ARGV[1]  limit, 1 to 200, of the oldest; or 0: the ids that follow
 -- Returns how many.
@@ -14,7 +14,7 @@ local done = 0
 for _, id in ipairs(ids) do
   local record = redis.call('HGET', BODIES, id)
   local head = record and redis.call('ZSCORE', BAD, id) and header(record)
-  -- A key that a newer job holds by now stays with it.
+  -- A newer job that owns the unique key keeps it.
   if head and head.unique ~= '' and redis.call('HSETNX', UNIQUE, head.unique, id) == 0 then
     head = nil
   end

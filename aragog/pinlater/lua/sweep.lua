@@ -1,4 +1,4 @@
--- sweep: give back claims that ran out, and forget finished jobs whose time is over.
+-- sweep: end expired claims, and delete finished jobs after their retention time.
 --
 -- ARGV[1]  claims with a deadline up to here (ms) may be given back; the clock bounds it as well
 -- ARGV[2]  limit of each step, 1 to 200

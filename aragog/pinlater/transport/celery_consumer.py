@@ -1,8 +1,8 @@
 """
-Celery's consumer, which keeps what it cannot make a task of.
+A Celery consumer that keeps messages that it cannot turn into tasks.
 
-Celery acknowledges or rejects such a message and logs it; then it is gone. Here its job is FAILED
-with the reason, or on other brokers it becomes a dead letter.
+Plain Celery acknowledges or rejects such a message and logs it, so the message is lost. Here its
+job is FAILED with the reason. On other brokers it becomes a dead letter.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from aragog.pinlater.transport import dead_letters
 
 
 class KeepingConsumer(Consumer):  # type: ignore[misc]
-    """In force with `aragog.pinlater.transport.worker.follow`."""
+    """Installed by `aragog.pinlater.transport.worker.follow`."""
 
     def on_decode_error(self, message: Any, exc: BaseException) -> None:
         self._keep(message, f"cannot be decoded: {type(exc).__name__}: {exc}")

@@ -1,8 +1,8 @@
 """
-A channel of `pinlater://`: Celery's tasks as jobs, everything else as kombu's Redis does it.
+The channel of `pinlater://`: task messages become jobs; other messages use kombu's Redis lists.
 
-Broadcasts, events, replies and messages that are no tasks use kombu's own lists and pub/sub on
-the first server; queues are read from both, so a backlog of `redis://` is worked off as well.
+Broadcasts, events, replies and messages that are not tasks use kombu's own lists and pub/sub on the
+first server. Queues are read from both, so a backlog of `redis://` is processed as well.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from aragog.redis_kit.errors import redis_errors
 logger = logging.getLogger(__name__)
 
 PUT_OFF_S = 0.02
-"""A claim waits no longer than this for more room."""
+"""Maximum time that a claim waits for more room."""
 
 _clock = SystemClock()
 
@@ -46,7 +46,7 @@ def _is_job(tag: str) -> bool:
 
 
 class QoS(stock.QoS):
-    """What a channel delivered and has not acknowledged; jobs are in the claim registry as well."""
+    """Unacknowledged deliveries of a channel; jobs are in the claim registry as well."""
 
     def append(self, message: Any, delivery_tag: str) -> None:
         if _is_job(delivery_tag):
@@ -71,7 +71,7 @@ class QoS(stock.QoS):
             super().reject(delivery_tag, requeue=requeue)
 
     def restore_unacked(self, client: Any = None) -> list[Any]:
-        """The channel closes, perhaps because its server is gone: nothing here may raise."""
+        """Return unacknowledged messages; never raises, as the server may be gone."""
         self._flush()
         tags = list(self._delivered)
         jobs = [tag for tag in tags if _is_job(tag)]
@@ -87,11 +87,11 @@ class QoS(stock.QoS):
         return []
 
     def room(self, *, at_most: int) -> int:
-        """How many more messages the consumer would take."""
+        """Return how many more messages the consumer can accept."""
         if not self.can_consume():
             return 0
         if "can_consume" in vars(self):
-            # Celery's `worker_disable_prefetch`: asked anew after every message.
+            # Celery's `worker_disable_prefetch`: check again after every message.
             return 1
         estimate = self.can_consume_max_estimate()
         return at_most if estimate is None else min(estimate, at_most)
@@ -99,9 +99,9 @@ class QoS(stock.QoS):
     @property
     def worth_claiming(self) -> int:
         """
-        Room below which a claim is put off for `PUT_OFF_S`.
+        Return the minimum room for a claim; with less room, it waits up to `PUT_OFF_S`.
 
-        With prefork room comes back one by one; without anything unacknowledged none will.
+        A prefork pool frees room one job at a time; with nothing unacknowledged, none is freed.
         """
         unacknowledged = len(self._delivered) - len(self._dirty)
         return max(1, min(8, self.prefetch_count // 4)) if unacknowledged else 1
@@ -124,13 +124,13 @@ class Channel(stock.Channel):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._unacknowledged: set[str] = set()
-        # The tag just being delivered: Celery rejects at once what it has no task for.
+        # The tag being delivered: Celery immediately rejects messages of unknown tasks.
         self.refusing = ""
         self._consumer: JobConsumer | None = None
         self._put_off_s: float | None = None
-        """Since when a claim has been put off."""
+        """When the current claim was first postponed; None: it is not postponed."""
         super().__init__(*args, **kwargs)
-        # The first server has just answered a PING: whatever was held against it is over.
+        # The first server has just answered a PING, so reset its circuit breaker.
         self.claims.cluster.breakers[self.claims.cluster.shards[0].name].answered(0, 0)
 
     @property
@@ -155,7 +155,7 @@ class Channel(stock.Channel):
         return self.claims.cluster
 
     def _each_shard(self) -> Iterator[RedisShard]:
-        """The shards that can be asked now; a lost one must not stop a declaration."""
+        """Yield the available shards; a lost shard must not stop a declaration."""
         for shard in self.cluster.shards:
             if isinstance(shard, RedisShard) and (
                 len(self.cluster.shards) == 1 or self.cluster.usable(shard)
@@ -183,7 +183,7 @@ class Channel(stock.Channel):
 
     @property
     def job_queues(self) -> list[str]:
-        """Queues consumed that may hold jobs; those of replies pass away, unacknowledged."""
+        """Return consumed queues that may contain jobs; excludes temporary reply queues."""
         passing = self._unacknowledged & (self.auto_delete_queues | self._expires.keys())
         return [queue for queue in self.active_queues if queue not in passing]
 
@@ -195,14 +195,14 @@ class Channel(stock.Channel):
 
     @property
     def waiters(self) -> list[BlockingPoller]:
-        """The blocking pops of this channel."""
+        """Return the blocking pops of this channel."""
         return self._consumer.waiters if self._consumer else []
 
     def basic_consume(self, queue: str, no_ack: bool, *args: Any, **kwargs: Any) -> Any:
         if no_ack:
             self._unacknowledged.add(queue)
         if "celery.worker.control" in sys.modules:
-            # Of no use to publishers, nor to users of kombu alone.
+            # Publishers and users of kombu alone do not need this.
             import_module("aragog.pinlater.transport.inspection")
         return super().basic_consume(queue, no_ack, *args, **kwargs)
 
@@ -226,7 +226,7 @@ class Channel(stock.Channel):
         return found[0] if found else super()._get(queue)
 
     def _brpop_read(self, **options: Any) -> Any:
-        # A server that becomes a replica answers who waits with an error, which ended workers.
+        # A server that becomes a replica fails blocked pops with an error, which ended workers.
         with redis_errors("broker, waiting for messages"):
             return super()._brpop_read(**options)
 
@@ -239,8 +239,8 @@ class Channel(stock.Channel):
             self.connection._deliver(payload, queue)
         except self.connection_errors:
             raise
-        # A message that kombu or Celery cannot take in must not end the worker, and every worker
-        # after it.
+        # A message that kombu or Celery cannot process must not end this worker, and then every
+        # worker that receives it.
         except Exception as error:
             logger.exception("job %s of %s cannot be delivered", job.job_id, queue)
             self.claims.fail(tag, f"cannot be delivered: {type(error).__name__}: {error}")
@@ -251,7 +251,7 @@ class Channel(stock.Channel):
             self.claims.ack(tag)
 
     def _open(self, shard: RedisShard, queue: str, job: Claimed) -> dict[str, Any] | None:
-        """The message of a claimed job; one that is none is FAILED, with the reason."""
+        """Return the message of a claimed job; a malformed job is FAILED with the reason."""
         tag = self.claims.add(shard, queue, job)
         try:
             record = job_codec.decode(job.record)
@@ -263,9 +263,9 @@ class Channel(stock.Channel):
 
     def work(self, *, at_most: int) -> int:
         """
-        Say what is to be said, take what is due, and wait for more. How many were delivered.
+        Send pending acks, deliver due jobs and wait for more; returns the number delivered.
 
-        Called once a turn of the event loop.
+        Called once per iteration of the event loop.
         """
         self.claims.acks.flush()
         self.consumer.consume(self.job_queues)
@@ -279,7 +279,7 @@ class Channel(stock.Channel):
         return taken
 
     def _puts_off(self, room: int) -> bool:
-        """Wait for more room? Not for long: what is taken already may run for hours."""
+        """Return whether to wait for more room; only briefly, as running jobs may take hours."""
         now_s = _clock.monotonic_s()
         if room >= self.qos.worth_claiming:
             self._put_off_s = None
@@ -291,7 +291,7 @@ class Channel(stock.Channel):
 
     @property
     def wants_turn_at_s(self) -> float:
-        """When `work` should be called next, whatever happens."""
+        """Return when `work` must be called next at the latest."""
         if not self._consumer or not self._consumer.queues or not self.qos.can_consume():
             return float("inf")
         soon = self._consumer.next_look_s
@@ -310,7 +310,7 @@ class Channel(stock.Channel):
         return sizes.pending + self._listed(queue)
 
     def _listed(self, queue: str) -> int:
-        """Messages in kombu's lists. No transaction: a server that is full refuses even reads."""
+        """Count messages in kombu's lists, outside a transaction, which a full server refuses."""
         with self.conn_or_acquire() as client, client.pipeline(transaction=False) as pipe:
             for step in self.priority_steps:
                 pipe.llen(self._q_for_pri(queue, step))
@@ -321,7 +321,7 @@ class Channel(stock.Channel):
             try:
                 super()._queue_bind(exchange, *args)
             except (OutOfMemoryError, ExecAbortError):
-                # Every new connection binds anew. A server that is full refuses it, known or not.
+                # Every connection binds again, and a full server refuses even known bindings.
                 if not self._is_bound(exchange, *args):
                     raise
 
@@ -351,7 +351,7 @@ class Channel(stock.Channel):
         try:
             super().queue_delete(queue, *args, **kwargs)
         except self.connection_errors as error:
-            # A channel also closes because its server is gone, and must get to the end of it.
+            # A channel also closes because its server is gone, and closing must still complete.
             if not self._closing:
                 raise
             logger.debug("queue %s stays behind: %s", queue, error)
@@ -397,7 +397,7 @@ class Channel(stock.Channel):
 
 
 def _reporting(channel: Channel, base: type) -> type:
-    """A connection class that reports its end to the poller of the channel."""
+    """Return a connection class that reports its disconnection to the channel's poller."""
 
     class Connection(base):
         def disconnect(self, *args: Any, **kwargs: Any) -> None:

@@ -1,9 +1,9 @@
 """
-The queue of dead letters: messages that failed for good, on brokers that keep no FAILED jobs.
+A dead-letter queue for permanently failed messages, on brokers without FAILED jobs.
 
-Each is kept as it came, with two headers more: the queue it came from and why it failed. Nobody
-consumes the queue; a worker started with `-Q dead_letters` runs its messages again. Pinlater does
-not need it: `aragog queue jobs QUEUE --state failed`.
+Each message is stored unchanged, with two more headers: its original queue and the reason of its
+failure. No worker consumes the queue by default; a worker started with `-Q dead_letters` runs its
+messages again. Pinlater does not need it: `aragog queue jobs QUEUE --state failed`.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ QUEUE = "dead_letters"
 REASON = "x-death-reason"
 CAME_FROM = "x-death-queue"
 MOST = 10_000
-"""Messages kept on Redis, the newest; RabbitMQ keeps all until a policy says otherwise."""
+"""Number of newest messages kept on Redis; RabbitMQ keeps all unless a policy limits them."""
 MOST_SHOWN = 2000
-"""Characters of a message in the log."""
+"""Maximum characters of a message in the log."""
 _PROPERTIES = ("correlation_id", "reply_to", "priority")
 
 
 def keep(app: Any, message: Any, problem: str) -> bool:
     """
-    Put a message into the queue of dead letters, and log it; False when the broker did not take it.
+    Log a message and put it into the dead-letter queue; False when the broker did not accept it.
 
     Args:
-        app: the Celery app, for its broker.
-        message: kombu's, as it was delivered.
-        problem: why it failed.
+        app: the Celery app whose broker stores the message.
+        message: the kombu message as delivered.
+        problem: the reason of the failure.
     """
     info = message.delivery_info or {}
     came_from = str(info.get("routing_key") or info.get("exchange") or "")
     shown = str(message.body)[:MOST_SHOWN]
     try:
         _publish(app, message, {REASON: cut(problem), CAME_FROM: came_from})
-    # Whatever the transport raises: the message must not be lost for it.
+    # Catch any error of the transport, so that the message is not lost.
     except Exception as error:  # noqa: BLE001
         logger.error(  # noqa: TRY400
             "a message of %s failed (%s), is not kept in %s (%s), stays in its queue: %s",
@@ -74,7 +74,7 @@ def _publish(app: Any, message: Any, why: dict[str, str]) -> None:
 
 
 def _trim(channel: Any) -> None:
-    """On Redis a queue is a list with the newest message first."""
+    """Delete the oldest messages on Redis, where a queue is a list with the newest first."""
     if hasattr(channel, "conn_or_acquire") and hasattr(channel, "_q_for_pri"):
         with channel.conn_or_acquire() as client:
             for step in channel.priority_steps:

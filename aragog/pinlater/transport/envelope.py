@@ -1,8 +1,8 @@
 """
-A task message as a job, and back.
+Conversion of task messages to jobs and back.
 
-A message with the headers `task` and `id` is a job. Its `eta` becomes the job's due time and is
-taken out of the message (`x_eta` keeps it), so an unmodified worker never holds it back itself.
+A message with the headers `task` and `id` is a job. Its `eta` becomes the job's due time and moves
+to the header `x_eta`, so an unmodified worker never delays the task itself.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from aragog.pinlater.models import NewJob
 _json: Any = json
 
 TAGGED = "pinlater"
-"""The property that marks a delivered message as a job; its value is the attempt."""
+"""The property that marks a delivered message as a job; its value is the attempt number."""
 
 
 def is_job(message: Mapping[str, Any]) -> bool:
-    """Task messages of protocol 2; the older one hides its eta in the body."""
+    """Return whether this is a task message of protocol 2; protocol 1 has its eta in the body."""
     headers = message.get("headers") or {}
     return bool(headers.get("task") and headers.get("id"))
 
 
 def to_job(message: dict[str, Any], *, priority: int, now: datetime) -> NewJob:
     """
-    The job that a task message stands for.
+    Convert a task message to a job.
 
     Args:
-        message: as kombu hands it to a transport. It stays as it is: when publishing fails, kombu
-            tries the same headers and properties again.
+        message: as kombu passes it to a transport. It is not modified: when publishing fails, kombu
+            retries with the same headers and properties.
         priority: 0 to 9.
-        now: the publisher's time, aware; an eta is measured against the clock that made it, so
-            that its skew cancels out.
+        now: the publisher's time, timezone-aware; the eta comes from the same clock, so clock skew
+            cancels out.
 
     Raises:
-        InvalidMessage: an eta that is no ISO 8601 time.
+        InvalidMessage: the eta is not an ISO 8601 time.
     """
     headers, properties = dict(message["headers"]), dict(message["properties"])
     delay_ms = _delay_ms(headers, now)
-    # Taken out: `self.retry()` sends the headers that came, while this job still has the key.
+    # Remove it: `self.retry()` sends the received headers while this job still owns the key.
     in_headers = headers.pop("unique_key", None)
     unique_key = properties.pop("unique_key", None) or in_headers or ""
     attempts = properties.pop("max_attempts", None) or headers.get("max_attempts") or 0
@@ -78,10 +78,10 @@ def _delay_ms(headers: dict[str, Any], now: datetime) -> int:
 
 def arguments(body: bytes) -> list[Any]:
     """
-    The positional arguments of the task in a job's body, as JSON has them.
+    Return the positional arguments of the task in a job's body, as decoded from JSON.
 
     Raises:
-        InvalidMessage: the body is no task message in plain JSON.
+        InvalidMessage: the body is not a task message in plain JSON.
     """
     try:
         message: dict[str, Any] = _json.loads(body)
@@ -95,10 +95,10 @@ def arguments(body: bytes) -> list[Any]:
 
 def from_job(body: bytes, *, tag: str, attempt: int) -> dict[str, Any]:
     """
-    The message of a claimed job, under a delivery tag of its own.
+    Return the message of a claimed job with its delivery tag.
 
     Raises:
-        InvalidMessage: the body is no message.
+        InvalidMessage: the body is not a message.
     """
     try:
         message: dict[str, Any] = _json.loads(body)

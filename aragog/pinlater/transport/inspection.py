@@ -1,9 +1,9 @@
 """
 `inspect scheduled` and `inspect query_task` for tasks that wait on the server.
 
-Celery's workers answer with what they hold in memory, and here they hold nothing that is not due.
-Importing this module has the worker look into its queues as well, when it is asked. Every worker
-lists what it might be given, so a task is in the answer of each worker that reads its queue.
+Celery's workers answer from memory, but with pinlater their memory contains only due tasks. After
+this module is imported, a worker also reads its queues to answer. Every worker lists the tasks that
+it may receive, so each worker that consumes a queue lists the same tasks.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from aragog.pinlater.transport import envelope
 logger = logging.getLogger(__name__)
 
 MOST = 1000
-"""Waiting tasks in one answer, the soonest ones; reading them takes about 0.1 s of the worker."""
+"""Maximum waiting tasks in one answer, the soonest first; the worker reads them in about 0.1 s."""
 ETA_PRIORITY = 6
-"""What Celery's timer gives to tasks with an ETA, and shows."""
+"""The priority that Celery's timer gives to tasks with an ETA and displays."""
 
 _held_scheduled = Panel.data["scheduled"]
 _held_task = Panel.data["query_task"]
@@ -59,7 +59,7 @@ def _entry(request: Request) -> dict[str, Any]:
 
 
 def waiting(consumer: Any) -> Iterator[Request]:
-    """The `MOST` next tasks that wait for their time in the queues of a worker's consumer."""
+    """Yield the next `MOST` tasks that are not yet due in the queues of a worker's consumer."""
     tasks = consumer.task_consumer
     cluster = getattr(getattr(tasks, "channel", None), "cluster", None)
     if cluster is None:
@@ -68,7 +68,7 @@ def waiting(consumer: Any) -> Iterator[Request]:
     for job in jobs[:MOST]:
         try:
             yield _request(consumer, job)
-        # What its body may be is up to who sent it; this one cannot be shown, others can.
+        # A sender may put anything into the body; skip this job and show the others.
         except Exception as error:  # noqa: BLE001
             logger.debug("waiting job %s cannot be shown: %s", job.job_id, error)
 
@@ -88,7 +88,7 @@ def _request(consumer: Any, job: JobInfo) -> Request:
     payload = envelope.from_job(job.body, tag=job.job_id, attempt=job.attempts + 1)
     headers = payload["headers"]
     asked_for = None if job.attempts else headers.get("x_eta")
-    # A retried job has a time of its own.
+    # A retried job has a different due time.
     headers["eta"] = asked_for or datetime.fromtimestamp(job.at_ms / 1000, UTC).isoformat()
     message = tasks.channel.message_to_python(payload)
     message.accept = tasks.accept

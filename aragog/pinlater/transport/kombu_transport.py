@@ -1,9 +1,9 @@
 """
 The kombu transport `pinlater://`.
 
-A Celery user changes the broker URL; see `aragog.pinlater.address` for its forms. The modules
-`channel`, `poller` and this one are the only ones that touch kombu below its public surface,
-which is why kombu is pinned to one minor version.
+To use it with Celery, change the broker URL; see `aragog.pinlater.address` for its forms. Only this
+module, `channel` and `poller` use kombu's internal API, which is why kombu is pinned to one minor
+version.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from aragog.pinlater.transport.poller import Poller
 
 
 class Transport(stock.Transport):
-    """`pinlater://`; see `aragog.pinlater.address` for its URLs."""
+    """The transport `pinlater://`; see `aragog.pinlater.address` for its URLs."""
 
     Channel = Channel
     can_parse_url = True
     supports_batch_publish = True
-    # A refusal that passes ends no worker: a server that is full, or a replica for the moment.
+    # A temporary refusal (a full server, or a replica during a failover) must not end a worker.
     connection_errors = (
         *stock.Transport.connection_errors,
         exceptions.OutOfMemoryError,
@@ -39,7 +39,7 @@ class Transport(stock.Transport):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.cycle = Poller()
-        # A URL of several servers stays whole; one server is shown by its parts, as `Connection`
+        # Keep a URL of several servers whole; split a single server into its parts, as `Connection`
         # does for other transports.
         server = address.single(self.client.hostname or "")
         if server is not None:
@@ -48,12 +48,12 @@ class Transport(stock.Transport):
 
     @property
     def redis_urls(self) -> tuple[str, ...]:
-        """The servers named in the broker URL."""
+        """Return the Redis URLs of the servers in the broker URL."""
         hostname = self.client.hostname or ""
         return address.redis_urls(hostname if "://" in hostname else self._url())
 
     def _url(self) -> str:
-        """The broker URL of the connection's parts."""
+        """Return the broker URL for the connection's parts."""
         c = self.client
         scheme = "pinlaters" if c.transport_cls == "pinlaters" else "pinlater"
         password = c.password() if callable(c.password) else c.password
@@ -67,7 +67,7 @@ class Transport(stock.Transport):
         if "://" not in uri:
             uri = self._url()
         elif uri.startswith("socket"):
-            # kombu has taken the first half of `pinlater+socket` off.
+            # kombu has removed the first half of `pinlater+socket`.
             uri = f"pinlater+{uri}"
         return uri if include_password else address.masked(uri, mask)
 

@@ -1,8 +1,8 @@
 """
-One line when messages cannot be sent, and one when they can again, instead of one a task.
+Log filter that reports a broker outage with one line at its start and one at its end.
 
-While a broker is full every task that wants to be sent again is given back, with a traceback each
-in Celery's log: 10 MB a minute, seen.
+While a broker is full, every task that must be sent again returns to its queue, and Celery logs a
+traceback for each: 10 MB a minute were observed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Outage:
         self._given_back = 0
 
     def met(self, why: str) -> None:
-        """A job was given back because of it."""
+        """Record that a job returned to its queue because of the outage."""
         with self._lock:
             self._given_back += 1
             first = self._given_back == 1
@@ -31,7 +31,7 @@ class Outage:
             logger.warning("messages cannot be sent, jobs are given back and wait: %s", why)
 
     def over(self, **_: Any) -> None:
-        """A message was sent."""
+        """Record that a message was sent."""
         if self._given_back:
             with self._lock:
                 count, self._given_back = self._given_back, 0
@@ -41,11 +41,11 @@ class Outage:
 
 class OneLine(logging.Filter):
     """
-    Drops Celery's records of jobs that were given back because of an outage, and counts them.
+    Drops and counts Celery's log records of jobs that were returned because of an outage.
 
     Args:
-        outage: counts them.
-        is_outage: whether a task that ended with this exception was given back for one.
+        outage: counts the jobs.
+        is_outage: returns whether a task with this exception was returned because of an outage.
     """
 
     def __init__(self, outage: Outage, is_outage: Callable[[object], bool]) -> None:

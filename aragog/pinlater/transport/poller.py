@@ -1,9 +1,9 @@
 """
-Turns of the event loop: kombu's own reads, and jobs.
+The poller of the transport, which runs kombu's reads and job delivery in the event loop.
 
-In Celery's event loop due times are its timers. A timer made while callbacks of a turn run comes
-too late for the wait that follows, whose length is fixed already; a byte in our own socket pair
-ends that wait.
+In Celery's event loop, due times are timers. A timer created in a callback does not shorten the
+next wait, whose length is already fixed. A byte written to the poller's own socket pair ends that
+wait.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _clock = SystemClock()
 
 
 class Poller(stock.MultiChannelPoller):
-    """The turns of all channels of one transport."""
+    """Polls all channels of one transport."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Poller(stock.MultiChannelPoller):
         self._nudge: tuple[socket.socket, socket.socket] | None = None
 
     def attach(self, hub: Any) -> None:
-        """Work in Celery's event loop from now on."""
+        """Run in Celery's event loop from now on."""
         self.hub = hub
         self._nudge = socket.socketpair()
         for end in self._nudge:
@@ -49,10 +49,10 @@ class Poller(stock.MultiChannelPoller):
 
     def turn(self) -> None:
         """
-        One turn of the event loop.
+        Run one iteration for all channels.
 
-        A prefork pool hands on what it was given when its own turn comes, and the turns come in any
-        order: where its was before ours, a job would lie there until the next event, up to 1 s.
+        A prefork pool passes jobs to its processes in its own callback, and callbacks run in any
+        order. After an earlier pool callback, a job would wait for the next event, up to 1 s.
         """
         taken = 0
         for channel in list(self._channels):
@@ -89,20 +89,20 @@ class Poller(stock.MultiChannelPoller):
                 self.poller.unregister(fd)
 
     def forget(self, consumer: JobConsumer) -> None:
-        """Its channel closes."""
+        """Drop a consumer whose channel closes."""
         for fd, (_, waiter) in list(self._waiters.items()):
             if waiter in consumer.waiters:
                 del self._waiters[fd]
                 self._unwatch(fd)
 
     def on_waiter(self, fd: int) -> None:
-        """A waiter's socket is readable."""
+        """Handle a readable socket of a waiter."""
         channel, waiter = self._waiters.get(fd, (None, None))
         if channel is not None and waiter is not None and waiter.sent_s is not None:
             channel.consumer.woken(waiter, room=channel.qos.room(at_most=MAX_BATCH))
 
     def _arm(self) -> None:
-        """Have the next turn come in time."""
+        """Set a timer for the next iteration."""
         now_s = _clock.monotonic_s()
         at_s = min((c.wants_turn_at_s for c in self._channels), default=float("inf"))
         if self._timer is not None and not now_s < self._timer_at_s <= at_s:
@@ -114,7 +114,7 @@ class Poller(stock.MultiChannelPoller):
             self.nudge()
 
     def _ring(self) -> None:
-        """The turn that was wanted is about to happen, for this timer runs in the loop."""
+        """Clear the timer; it runs in the loop, so the iteration follows anyway."""
         self._timer = None
 
     def nudge(self) -> None:
@@ -140,7 +140,7 @@ class Poller(stock.MultiChannelPoller):
         return super().handle_event(fileno, event)
 
     def detach(self) -> None:
-        """The transport closes."""
+        """Detach from the event loop when the transport closes."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

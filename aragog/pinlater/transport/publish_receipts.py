@@ -1,5 +1,5 @@
 """
-What became of jobs published through Celery, whose `apply_async` does not return it.
+Receipts of jobs published through Celery, which `apply_async` does not return.
 
     with publish_receipts.collect_receipts() as receipts:
         task.apply_async(unique_key="page 7")
@@ -19,7 +19,7 @@ _receipts: ContextVar[list[Enqueued] | None] = ContextVar("pinlater_receipts", d
 
 @contextmanager
 def collect_receipts() -> Iterator[list[Enqueued]]:
-    """Receipts of the jobs published inside, in order, in this thread or task."""
+    """Collect the receipts of jobs published in the block, in order, in this thread or task."""
     receipts: list[Enqueued] = []
     token = _receipts.set(receipts)
     try:
@@ -29,7 +29,7 @@ def collect_receipts() -> Iterator[list[Enqueued]]:
 
 
 def note(receipt: Enqueued) -> None:
-    """Add a receipt to those that the caller collects, if it does."""
+    """Add a receipt if the caller collects receipts."""
     receipts = _receipts.get()
     if receipts is not None:
         receipts.append(receipt)

@@ -1,4 +1,4 @@
-"""`Producer.batch()` of kombu for jobs: one round trip a shard and queue for all of a batch."""
+"""Job support for kombu's `Producer.batch()`, with one round trip per shard and queue."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _clock = SystemClock()
 
 class JobBatch(stock.PublishBatch):
     """
-    Jobs gathered until the batch ends or is full; other messages go the stock way beside them.
+    Collects jobs until the batch ends or is full; other messages use kombu's own batch.
 
-    What was not flushed is dropped when the batch ends with an error; after a failed flush it is
-    not known what arrived.
+    When the batch ends with an error, unsent jobs are dropped. After a failed flush, it is unknown
+    which jobs arrived.
     """
 
     def __init__(self, channel: Any, max_size: int) -> None:
@@ -31,7 +31,7 @@ class JobBatch(stock.PublishBatch):
         self._count = 0
 
     def put(self, queue: str, job: NewJob) -> None:
-        """Keep a job for the flush."""
+        """Add a job to the batch."""
         self._jobs[queue].append((job, _clock.monotonic_s()))
         self._count += 1
 
@@ -47,7 +47,7 @@ class JobBatch(stock.PublishBatch):
         now_s = _clock.monotonic_s()
         try:
             for queue, gathered in jobs.items():
-                # The time in the batch is part of the delay.
+                # Subtract the time that the job spent in the batch from its delay.
                 due = [
                     replace(job, delay_ms=max(0, job.delay_ms - round((now_s - at_s) * 1000)))
                     for job, at_s in gathered

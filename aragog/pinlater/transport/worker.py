@@ -1,13 +1,13 @@
 """
-What a Celery worker knows and its broker does not: how a task ended.
+Celery worker integration that records in each job how its task ended.
 
-Without this a job whose task raised is SUCCEEDED, for Celery acknowledges it. `follow(app)` lets
-the job be FAILED with the error, and lets tasks with `broker_retries = True` run again as their
-queue's retry policy says. That is for tasks whose results nobody waits for: Celery stores a
-failure, and fires chords, at the first attempt.
+Without it, a job whose task raised is SUCCEEDED, because Celery acknowledges it. After
+`follow(app)`, the job is FAILED with the error, and tasks with `broker_retries = True` run again
+according to their queue's retry policy. Use that option only for tasks whose results nobody waits
+for: Celery stores a failure, and fires chords, at the first attempt.
 
-Other brokers have no FAILED jobs: there a message that Celery rejects for good would vanish, and is
-kept in a queue of dead letters instead (`aragog.pinlater.transport.dead_letters`).
+Other brokers have no FAILED jobs. There, a message that Celery rejects permanently goes to a
+dead-letter queue (`aragog.pinlater.transport.dead_letters`) instead of being lost.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from aragog.pinlater.transport import dead_letters, envelope
 from aragog.pinlater.transport.outages import OneLine, Outage
 
 UNSENT = (OperationalError, RedisError, BrokerUnavailable)
-"""With one of these as its reason, a `Reject` is Celery's word for a retry that was not sent."""
+"""A `Reject` with one of these reasons means that Celery could not send a retry."""
 
 
 class RunLater(Reject):
     """
-    Raised in a task: give the job back, to run again after a delay.
+    Raised in a task to return its job to the queue and run it again after a delay.
 
-    On another broker than pinlater it runs again at once.
+    On brokers other than pinlater, it runs again immediately.
 
     Args:
-        reason: kept with the job.
-        delay_s: None means as the queue's retry policy says.
-        counts: False: the attempt does not count, since the job is not to blame.
+        reason: stored with the job.
+        delay_s: seconds; None uses the delay of the queue's retry policy.
+        counts: False: the attempt does not count, because the job did not cause the failure.
     """
 
     def __init__(self, reason: str = "", delay_s: float | None = None, counts: bool = True) -> None:
@@ -55,7 +55,7 @@ class RunLater(Reject):
 
 
 class JobRequest(Request):
-    """A request that tells its job how the task ended, before it is acknowledged."""
+    """A request that records in its job how the task ended, before the acknowledgement."""
 
     _problem = "rejected"
 
@@ -96,9 +96,9 @@ def dispositions(
     error: BaseException, *, retries: bool
 ) -> tuple[Disposition | None, Disposition | None]:
     """
-    What an ack, and what a reject, means for a job whose task ended with `error`.
+    Return the dispositions for an ack and a reject of a job whose task ended with `error`.
 
-    None: what it means anyway (SUCCEEDED; run again at once, or FAILED). Pure.
+    None keeps the default (ack: SUCCEEDED; reject: run again at once, or FAILED). Pure.
     """
     problem = f"{type(error).__name__}: {error}"
     if isinstance(error, RunLater):
@@ -107,8 +107,8 @@ def dispositions(
         step: Step = "again" if error.counts else "release"
         return None, Disposition(step, round(error.delay_s * 1000), str(error.reason))
     if isinstance(error, Reject) and isinstance(error.reason, UNSENT):
-        # `self.retry()` could not publish, to a full broker say: the message at hand is the only
-        # one, and not to blame.
+        # `self.retry()` could not publish, for example to a full broker: this message is the only
+        # copy and did not cause the failure.
         return None, Disposition("wait", 0, f"could not be sent again: {error.reason}")
     if isinstance(error, Reject):
         return None, Disposition(
@@ -117,7 +117,7 @@ def dispositions(
     if isinstance(error, Ignore):
         return None, None
     if isinstance(error, WorkerLostError):
-        # An ack means that the result had been stored before the worker was lost.
+        # An ack here means that the result was stored before the worker was lost.
         return None, Disposition("policy", 0, problem)
     readable = not isinstance(error, InvalidMessage | ContentDisallowed | DecodeError)
     end = Disposition("policy" if retries and readable else "fail", 0, problem)
@@ -125,7 +125,7 @@ def dispositions(
 
 
 def follow(app: Celery) -> None:
-    """Have `app`'s workers tell jobs how their tasks ended, and keep what would vanish."""
+    """Make `app`'s workers record how tasks ended and keep messages that would be lost."""
     app.Task.Request = f"{__name__}:JobRequest"
     app.conf.worker_consumer = "aragog.pinlater.transport.celery_consumer:KeepingConsumer"
     log = logging.getLogger("celery.app.trace")
