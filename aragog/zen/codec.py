@@ -1,10 +1,11 @@
 """
-Row keys of every table. Pure.
+The row keys of every table. Pure.
 
-An id is 16 bytes, uniform (`aragog.urls.keys.url_key`). Integers are big-endian, so that keys sort
-as numbers do. Tables that would grow at one end only (due, journal, hosts) begin with a bucket:
-the low four bits of a hash, so that writes spread over regions and files; a node's due and host
-rows share the file of its node, because a file is chosen by the low bits of the first byte.
+An id is 16 bytes, uniformly distributed (`aragog.urls.keys.url_key`). Integers are big-endian, so
+that keys sort like numbers. Keys of tables that would otherwise grow only at their end (due,
+journal, hosts) begin with a bucket: the low four bits of a hash, so that writes spread over regions
+and files; a node's due and host rows share the file of its node, because the low bits of the first
+byte select the file.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ BUCKETS = 16
 
 OUT, IN = b"o", b"i"
 
-# A score is signed; shifted so that bytes sort as numbers do.
+# A score is signed; shifted so that bytes sort like numbers.
 _SCORE_SHIFT = 1 << 63
 
 
@@ -29,7 +30,7 @@ def bucket_of(node_id: bytes) -> int:
 
 
 def edge_prefix(node_id: bytes, direction: bytes, edge_type: int | None = None) -> bytes:
-    """What the keys of all such edges of a node begin with; 17 or 19 bytes."""
+    """The prefix of the keys of all such edges of a node; 17 or 19 bytes."""
     return node_id + direction + (b"" if edge_type is None else edge_type.to_bytes(2))
 
 
@@ -82,7 +83,7 @@ def unique_key(name: str, value: bytes) -> bytes:
 
 
 def index_prefix(bucket: int, name: str, value: bytes) -> bytes:
-    """What the index rows of a value in one bucket begin with; the length keeps values apart."""
+    """The prefix of a value's index rows in one bucket; its length keeps values apart."""
     return bytes([bucket]) + name.encode() + b"\0" + len(value).to_bytes(4) + value
 
 
@@ -92,6 +93,6 @@ def index_key(node_id: bytes, name: str, value: bytes) -> bytes:
 
 
 def after(prefix: bytes) -> bytes | None:
-    """The smallest key beyond all that begin with `prefix`; None when there is none."""
+    """The smallest key after all keys that begin with `prefix`; None if there is none."""
     trimmed = prefix.rstrip(b"\xff")
     return trimmed[:-1] + bytes([trimmed[-1] + 1]) if trimmed else None

@@ -22,7 +22,7 @@ class DueEntry(NamedTuple):
 
 
 class DueTimes:
-    """Nodes ordered by an instant, in buckets that one writer each can be kept busy by."""
+    """Nodes ordered by due time, in buckets that can be written in parallel."""
 
     buckets = range(BUCKETS)
 
@@ -35,7 +35,7 @@ class DueTimes:
         return self._tables.serves(bucket)
 
     def has(self, of: bytes, due_at_ms: int) -> bool:
-        """Whether the node has an entry at that instant."""
+        """True if the node has an entry at that time."""
         return bool(self._table.get(due_key(of, due_at_ms)))
 
     def until(self, bucket: int, until_ms: int) -> Generator[DueEntry, None, None]:
@@ -59,7 +59,7 @@ class DueTimes:
     def check_and_put_many(
         self, items: Sequence[tuple[DueEntry, bytes, bytes | None, bytes]]
     ) -> list[bool]:
-        """Compare-and-set what is kept of (entry, name, expected, value) each."""
+        """Compare-and-set values stored with entries: (entry, name, expected, value) each."""
         checks = [
             (due_key(entry.node_id, entry.due_at_ms), name, expected, value)
             for entry, name, expected, value in items
@@ -68,13 +68,13 @@ class DueTimes:
 
 
 class HostIndex:
-    """The nodes of a host's URLs; hosts of one domain stand together."""
+    """The nodes of a host's URLs; hosts of one domain are adjacent."""
 
     def __init__(self, tables: Tables) -> None:
         self._table = tables["h"]
 
     def has(self, url: str) -> bool:
-        """Whether the node of a normalized URL has an entry."""
+        """True if the node of a normalized URL has an entry."""
         return bool(self._table.get(host_key(node_id(url), host(url))))
 
     def delete(self, url: str, *, at_ms: int) -> None:
@@ -86,14 +86,14 @@ class HostIndex:
         self._table.delete(position, at_ms=at_ms)
 
     def walk(self) -> Generator[tuple[bytes, Row], None, None]:
-        """(position, what is kept) of every entry."""
+        """(position, stored values) of every entry."""
         return self._table.scan(b"", None)
 
     def rows(
         self, prefixes: Sequence[bytes], beyond: bytes
     ) -> Generator[tuple[bytes, Row], None, None]:
         """
-        (position, what is kept) of entries whose reversed host begins so, after a position.
+        (position, stored values) of entries whose reversed host has a prefix, after a position.
 
         A position is opaque and continues the list; it ends with the node's id.
         """

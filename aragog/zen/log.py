@@ -1,4 +1,4 @@
-"""A log of entries in the order of time, spread over buckets."""
+"""The time log: entries in order of time, spread over buckets."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from aragog.zen.tables import Tables
 
 
 class NodeStore:
-    """Reads and writes nodes; every method raises `StoreUnavailable` when the engine does."""
+    """Reads and writes nodes; every method may raise `StoreUnavailable`."""
 
     def __init__(self, tables: Tables) -> None:
         self._table = tables["n"]

@@ -1,8 +1,8 @@
 """
 Property values with the times at which they were true.
 
-A property's name carries its family: `m:` for what applications set, `s:` for system properties,
-`p:` for those of edges, `i:` for what an index keeps beside an entry.
+A property's name includes its family: `m:` for properties set by applications, `s:` for system
+properties, `p:` for those of edges, `i:` for values stored with an index entry.
 """
 
 from __future__ import annotations

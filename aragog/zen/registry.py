@@ -11,7 +11,7 @@ from aragog.zen.tables import Tables, open_bucket
 
 
 class Registry:
-    """Records by name, in the table of unique values; no property's name begins as theirs do."""
+    """Records by name, in the table of unique values; no property name has their prefix."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -34,7 +34,7 @@ class Registry:
         self._table.delete(name, at_ms=at_ms)
 
     def beginning_with(self, prefix: bytes) -> list[tuple[bytes, Row]]:
-        """All records whose names begin so, in order."""
+        """All records whose names begin with a prefix, in order."""
         with closing(self._table.scan(prefix, after(prefix))) as rows:
             return list(rows)
 
@@ -43,5 +43,5 @@ class Registry:
         return [bucket for bucket in range(BUCKETS) if self._tables.serves(bucket)]
 
     def open_bucket(self) -> int:
-        """The first of them."""
+        """The first of these bytes."""
         return open_bucket(self._tables, 0, BUCKETS)

@@ -1,4 +1,4 @@
-"""Which fields the store takes. Pure."""
+"""The rules for field names and values that the store accepts. Pure."""
 
 from __future__ import annotations
 

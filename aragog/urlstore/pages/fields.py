@@ -114,8 +114,8 @@ class Fields:
         """
         Replace the pipeline's fields of a page, extracted again from its content of `at_ms`.
 
-        Fields that the pipeline had found before and finds no more are deleted; what is newer, or
-        was put by others, stays. Returns the names of the fields that changed. Safe to repeat.
+        Fields that the pipeline found earlier but no longer finds are deleted; newer fields, and
+        fields of other writers, stay. Returns the names of the changed fields. Safe to repeat.
 
         Raises:
             InvalidField, TakenDown: nothing was written.

@@ -1,4 +1,4 @@
-"""The last values of a field, in one cell. Pure."""
+"""Field history: the last values of a field, in one cell. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def extended(cell: Cell | None, value: bytes, at_ms: int, length: int) -> bytes 
 
 
 def begun(row: Row, name: str) -> Cell | None:
-    """A field's history; where there is none yet, the value that is there begins it."""
+    """A field's history; if there is none yet, it begins with the present value."""
     past, now = row.get(history_column(name)), row.get(field_column(name))
     if past is None and now is not None:
         return Cell(orjson.dumps([(now.at_ms, now.value.decode("latin-1"))]), now.at_ms)

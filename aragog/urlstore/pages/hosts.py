@@ -27,7 +27,7 @@ class Hosts:
         self._nodes = zen.nodes
 
     def page(self, site: str, cursor: str | None, limit: int) -> ListPage[str]:
-        """Up to `limit` URLs of one host; in no order that means anything."""
+        """Up to `limit` URLs of one host, in no particular order."""
         label = reversed_host(site.lower().rstrip(".")).encode()
         found: list[str] = []
         last = b""

@@ -1,4 +1,4 @@
-"""From a node's cells to a record. Pure."""
+"""Read a record from a node's cells. Pure."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def record_of(
     info: bool,
     alias: Row | None = None,
 ) -> Record | None:
-    """The record in a node; None when the node has nothing to show."""
+    """The record in a node; None if the node has no data to show."""
     if nodes.SENTINEL not in row:
         return None
     nodes.check_url(row, canonical)

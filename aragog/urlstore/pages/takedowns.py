@@ -1,4 +1,4 @@
-"""Taking down URLs, hosts and domains, and refusing writes to those that were taken down."""
+"""Takedowns of URLs, hosts and domains, which later writes cannot undo."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aragog.zen.properties import Row
 
 
 class Takedowns:
-    """Removes pages for good, and guards every write against what was removed."""
+    """Removes pages permanently, and refuses writes that would restore them."""
 
     def __init__(
         self,
@@ -73,10 +73,10 @@ class Takedowns:
         self, url: str | None = None, *, host: str | None = None, domain: str | None = None
     ) -> bool:
         """
-        Let a URL, or those of a host or domain, be stored again; what was there does not come back.
+        Let a URL, or those of a host or domain, be stored again; deleted data is not restored.
 
-        URLs of a site that were stored when it was taken down stay refused one by one. Returns
-        False when the site was not refused.
+        URLs of a site that were stored when it was taken down stay refused individually. Returns
+        False if the site was not refused.
 
         Raises:
             BadInput: not exactly one argument, or not a valid host or domain.
@@ -99,7 +99,7 @@ class Takedowns:
 
     def refused(self, urls: Iterable[str]) -> set[str]:
         """
-        Those of the normalized URLs that were taken down, by themselves or with their site.
+        The normalized URLs that were taken down, individually or with their site.
 
         One small read and one multi-get. For a URL in a damaged file only its site is checked.
         """
@@ -114,11 +114,11 @@ class Takedowns:
         return self._tombstones.current()
 
     def site_refused(self, *urls: str) -> bool:
-        """Whether the site of one of the normalized URLs was taken down, as of the last `count`."""
+        """True if the site of one of the normalized URLs was taken down, as of the last `count`."""
         return any(map(self._tombstones.refuses, urls))
 
     def recheck(self, urls: Iterable[str], before: int) -> None:
-        """Remove what was written of normalized URLs that were taken down since `before`."""
+        """Remove data written for normalized URLs that were taken down since `before`."""
         if self._tombstones.count() != before and (late := self.refused(urls)):
             now_ms = self._clock.now_ms()
             self._takedown.of_urls(late, now_ms)
@@ -129,7 +129,7 @@ class Takedowns:
         """
         Refuse to write URLs whose site was taken down; check again after the write.
 
-        Whichever of a takedown and a write comes first, nothing stays.
+        The result does not depend on whether a takedown or a write comes first: nothing stays.
 
         Raises:
             TakenDown: one of them is refused; nothing was written.
