@@ -25,7 +25,8 @@ GROWTH = 2.9
 _QUICK_SHARE = 4
 _HARMLESS_QUARTER_S = HARMLESS_S / _QUICK_SHARE**2
 """A quarter of an attack that takes less cannot take HARMLESS_S as a whole if it is quadratic."""
-_GIVE_UP_S = 0.12
+_GIVE_UP_S = 0.6
+"""Four times what the slowest linear pattern takes for the longest attack on a busy machine."""
 _MOST_ROUNDS = 6
 _ENDS = ("", "\x00", "!", "<", "\n")
 _ALPHABET = "a0 <>-.,:;/\"'&=%\n\t()[]{}*"

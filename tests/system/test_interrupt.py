@@ -71,7 +71,7 @@ def test_ctrl_c_in_the_middle_of_a_crawl_and_up_again_goes_on(origin, environ, t
     (tmp_path / "urls").write_text("\n".join(URLS))
 
     process = start(environ, "run", str(tmp_path / "urls"))
-    wait_until(lambda: len(origin.seen) > 80 and in_flight(settings))
+    wait_until(lambda: len(origin.seen) > 80 and 0 < in_flight(settings) < len(URLS))
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
 
