@@ -14,7 +14,7 @@ MASK = "***"
 
 
 class Secret(str):
-    """A password, a token, a header's value: nothing of it is shown."""
+    """A password, a token or a header value, which is never shown."""
 
     __slots__ = ()
 

@@ -50,9 +50,9 @@ def watch(url: tuple[str, ...], owner: str) -> None:
 
 @click.command()
 @click.argument("url", nargs=-1, required=True)
-@click.option("--owner", required=True, help="Whoever held it.")
+@click.option("--owner", required=True, help="The owner that watches it.")
 def unwatch(url: tuple[str, ...], owner: str) -> None:
-    """Let go of each URL; what nobody holds any more is not refreshed."""
+    """Stop watching each URL; a URL without watchers is not refreshed."""
     with Aragog() as client:
         client.unwatch(url, owner)
     echo(f"{len(url)} released by {owner}")
@@ -96,7 +96,7 @@ def _tell(change: Change, read: Reader, *, as_json: bool) -> None:
 
 @click.group()
 def webhooks() -> None:
-    """Who is told of changes."""
+    """Receivers of changes."""
 
 
 @webhooks.command("add")

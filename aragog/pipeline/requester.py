@@ -103,7 +103,7 @@ class Requester:
         except AragogError:
             raise
         except Exception as error:
-            # A defect of ours that one hostile response shows must not end the batch each time.
+            # A defect that one hostile response triggers must not fail its batch each time.
             log.exception("a fetch failed within aragog: %s", job.next_url)
             return Unreachable(
                 url=job.url,

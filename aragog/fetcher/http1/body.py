@@ -1,7 +1,7 @@
 """
 Response bodies: collect and decode the received pieces, within size limits.
 
-An incomplete body is kept and marked as truncated, unless nothing of it arrived.
+An incomplete body is kept and marked as truncated, unless it is empty.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """
 URLs that are due are fetched again: behind the new ones, inside each domain's rate, spread evenly.
 
-A tick takes what has come due since the one before. After an outage the oldest is taken first, at
-a pace that grows with how late it is, so that all is caught up with in some `refresh.smooth_s` and
-nothing comes in one go. Of one domain a tick takes `refresh.domain_share` of what its rate allows
-until the next, and a tenth of that while its slots are given away to others; which URLs those are,
-and when the others come again, is `aragog.urlstore.schedule.crawl_budget`'s to say. What is put off
-waits in the due index itself.
+A tick takes the URLs that have come due since the previous tick. After an outage it takes the
+oldest first, at a rate that grows with the delay, so that the backlog is spread over
+`refresh.smooth_s`. Of one domain a tick takes `refresh.domain_share` of what its rate allows until
+the next tick, and a tenth of that while others have reserved its slots.
+`aragog.urlstore.schedule.crawl_budget` chooses these URLs and the time of the others. Postponed
+URLs stay in the due index.
 
 Safe to run twice and by several beats at once: a tick is taken by check-and-put, a due row is
 claimed before it is enqueued, and a URL that waits already is not enqueued again. A run that is

@@ -47,7 +47,7 @@ class Override:
     crawl_delay_cap_s: float | None = None
     """The longest Crawl-delay that is applied, in seconds; 0: ignore Crawl-delay."""
     blocked: bool = False
-    """True: nothing of it is fetched."""
+    """True: its URLs are not fetched."""
 
 
 class Overrides:
