@@ -23,21 +23,21 @@ from aragog.pages import sitemaps
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import celery_settings, kind_of
-from aragog.pipeline.access import Access
-from aragog.pipeline.admission import Admission
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.faults.outages import OutageBoard
 from aragog.pipeline.faults.store_claim import StoreClaim, StoreIdentity, conflict
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.pages.run_marks import RunMarks
+from aragog.pipeline.permission.access import Access
+from aragog.pipeline.permission.admission import Admission
+from aragog.pipeline.permission.polite_gate import GateRules
+from aragog.pipeline.permission.site_blocks import SiteBlocks
+from aragog.pipeline.permission.site_rules import take_up_site_rules
 from aragog.pipeline.pipeline import Pipeline
-from aragog.pipeline.polite_gate import GateRules
 from aragog.pipeline.requester import Requester
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import CelerySender, Sender
 from aragog.pipeline.selection import JobSelection
-from aragog.pipeline.site_blocks import SiteBlocks
-from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.pipeline.spool.reclaim import WaitingJobs
 from aragog.pipeline.spool.room import SpoolRoom, claim_limit
 from aragog.pipeline.spool.spool import Spool

@@ -23,13 +23,13 @@ from aragog.clock import SystemClock
 from aragog.errors import ConfigError, SlowDown
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.brokers import celery_settings, kind_of
-from aragog.pipeline.admission import Admission
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import PRIORITY_DEFAULT
+from aragog.pipeline.permission.admission import Admission
+from aragog.pipeline.permission.site_blocks import SiteBlocks
+from aragog.pipeline.permission.site_rules import take_up_site_rules
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
-from aragog.pipeline.site_blocks import SiteBlocks
-from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.pipeline.spool.spool import Spool
 from aragog.pipeline.stages.enqueue import EnqueueOptions, Enqueuer, EnqueueResult
 from aragog.pipeline.stages.watches import WatchBatch

@@ -59,26 +59,26 @@ class BadInput(AragogError):
 class InvalidUrl(BadInput, ValueError):
     """The string is not an http(s) URL. The message shows at most 200 characters of it."""
 
-    def __init__(self, url: str, why: str) -> None:
-        super().__init__(url, why)
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(url, reason)
         self.url = url
-        self.why = why
+        self.reason = reason
 
     def __str__(self) -> str:
         shown = self.url if len(self.url) <= 200 else f"{self.url[:200]}…"
-        return f"{self.why}: {shown!r}"
+        return f"{self.reason}: {shown!r}"
 
 
 class InvalidField(BadInput):
-    """The store rejects the name or value of a field; `why` includes the remedy."""
+    """The store rejects the name or value of a field; `reason` includes the remedy."""
 
-    def __init__(self, field: str, why: str) -> None:
-        super().__init__(field, why)
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(field, reason)
         self.field = field
-        self.why = why
+        self.reason = reason
 
     def __str__(self) -> str:
-        return f"field {self.field[:200]!r}: {self.why}"
+        return f"field {self.field[:200]!r}: {self.reason}"
 
 
 class NotUnique(BadInput):
@@ -107,13 +107,13 @@ class TakenDown(BadInput):
 class InvalidMessage(BadInput):
     """A task message is invalid; `where` is the path of the invalid value."""
 
-    def __init__(self, where: str, why: str) -> None:
-        super().__init__(where, why)
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(where, reason)
         self.where = where
-        self.why = why
+        self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.why}"
+        return f"{self.where}: {self.reason}"
 
 
 class VersionConflict(AragogError):
@@ -132,13 +132,13 @@ class VersionConflict(AragogError):
 class TransientError(AragogError):
     """A part of our own infrastructure is unavailable; the same call may work later."""
 
-    def __init__(self, where: str, why: str) -> None:
-        super().__init__(where, why)
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(where, reason)
         self.where = where
-        self.why = why
+        self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.why}"
+        return f"{self.where}: {self.reason}"
 
 
 class StoreUnavailable(TransientError):
@@ -180,9 +180,9 @@ class BrokerFull(BrokerUnavailable):
 class SlowDown(TransientError):
     """New URLs were refused because the server is nearly full; retry after `retry_after_s`."""
 
-    def __init__(self, where: str, why: str, retry_after_s: float) -> None:
-        super().__init__(where, why)
-        self.args = (where, why, retry_after_s)
+    def __init__(self, where: str, reason: str, retry_after_s: float) -> None:
+        super().__init__(where, reason)
+        self.args = (where, reason, retry_after_s)
         self.retry_after_s = retry_after_s
 
 
@@ -193,23 +193,23 @@ class PermanentError(AragogError):
 class CorruptRow(PermanentError):
     """A stored row cannot be decoded."""
 
-    def __init__(self, table: str, row: str, why: str) -> None:
-        super().__init__(table, row, why)
+    def __init__(self, table: str, row: str, reason: str) -> None:
+        super().__init__(table, row, reason)
         self.table = table
         self.row = row
-        self.why = why
+        self.reason = reason
 
     def __str__(self) -> str:
-        return f"table {self.table}, row {self.row}: {self.why}"
+        return f"table {self.table}, row {self.row}: {self.reason}"
 
 
 class CorruptContent(PermanentError):
     """Stored content does not match the hash in its pointer."""
 
-    def __init__(self, key: str, why: str) -> None:
-        super().__init__(key, why)
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(key, reason)
         self.key = key
-        self.why = why
+        self.reason = reason
 
     def __str__(self) -> str:
-        return f"content {self.key}: {self.why}"
+        return f"content {self.key}: {self.reason}"

@@ -21,8 +21,8 @@ from aragog.pinlater import gates
 from aragog.pinlater.transport.worker import follow
 from aragog.pipeline.faults.beat_log import BeatErrors
 from aragog.pipeline.pages.limits import make_expendable
+from aragog.pipeline.permission.site_rules import take_up_site_rules
 from aragog.pipeline.routing import Destination, Queue
-from aragog.pipeline.site_rules import take_up_site_rules
 from aragog.settings import load_settings
 
 

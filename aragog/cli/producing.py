@@ -133,7 +133,7 @@ class Where(NamedTuple):
     source: str
     number: int
     """From 1; 0 for a URL that was an argument."""
-    why: str | None = None
+    reason: str | None = None
     """What is wrong with it before anything reads it as a URL."""
 
     def __str__(self) -> str:
@@ -143,7 +143,7 @@ class Where(NamedTuple):
 def told(result: EnqueueResult, where: Where) -> str:
     """What is wrong with an invalid line, in a line."""
     shown = repr(result.input.removeprefix(NO_URL)[:SHOWN_CHARS])[:SHOWN_CHARS]
-    return f"{where}{where.why or result.reason}: {shown}"
+    return f"{where}{where.reason or result.reason}: {shown}"
 
 
 def _tell(progress: Progress, result: EnqueueResult, where: Where) -> None:
@@ -213,8 +213,8 @@ class LineReader:
                 unshown = 0
             line = raw.removeprefix(BOM_UTF8).strip() if number == 1 else raw.strip()
             if line and not line.startswith(b"#"):
-                text, why = _text(line)
-                self._places.append(Where(name, number, why))
+                text, reason = _text(line)
+                self._places.append(Where(name, number, reason))
                 yield text
         self._progress.advance(task, unshown)
 

@@ -22,7 +22,7 @@ from aragog.errors import (
     SpoolUnavailable,
 )
 from aragog.pipeline.faults.store_claim import StoreClaim
-from aragog.pipeline.site_blocks import SiteBlocks
+from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.settings import Settings, load_settings
 from aragog.terminal import SafeConsole, echo, one_line
 from aragog.urls.normalize import normalize
@@ -185,7 +185,9 @@ def import_(file: Path, after: int) -> None:
         report = json_lines.import_urls(
             source,
             BulkWriter(opened, opened.zen, settings.store),
-            on_problem=lambda number, why: echo(one_line(f"{file}:{number}: {why}"), err=True),
+            on_problem=lambda number, reason: echo(
+                one_line(f"{file}:{number}: {reason}"), err=True
+            ),
             on_progress=told,
         )
     echo(f"{report.written:,} written, {report.problems:,} bad, up to {report.last_number:,}")
@@ -350,8 +352,8 @@ def _kind(file: Path) -> str:
     raise ConfigError(f"{file}: name it .jsonl (.gz, .zst), .parquet or .warc, or give --format")
 
 
-def _tell_url(url: str, why: str) -> None:
-    echo(one_line(f"{url}: {why}"), err=True)
+def _tell_url(url: str, reason: str) -> None:
+    echo(one_line(f"{url}: {reason}"), err=True)
 
 
 COMMANDS = (store,)

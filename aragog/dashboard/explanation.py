@@ -22,7 +22,7 @@ from aragog.urlstore.records import Record
 MOST_ALIASES = 20
 MOST_OUTLINKS = 6000
 # Facts that are shown first; the others follow by name.
-FIRST = ("outcome", "status", "why", "fetched_at_ms", "redirects", "final_url", "attempts")
+FIRST = ("outcome", "status", "reason", "fetched_at_ms", "redirects", "final_url", "attempts")
 # Facts that are times; shown with their distance from now.
 _INSTANTS = "_at_ms"
 

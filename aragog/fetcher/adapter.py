@@ -84,9 +84,9 @@ class PinnedAdapter(BaseAdapter):
             requests.RequestException: the request failed or its target is not allowed.
         """
         with faults_as_requests_errors(request):
-            why = self._ssrf_filter.vet_url(request.url or "")
-            if why is not None:
-                raise TargetBlocked(why)
+            reason = self._ssrf_filter.vet_url(request.url or "")
+            if reason is not None:
+                raise TargetBlocked(reason)
             polite = request if isinstance(request, PoliteRequest) else self._polite(request)
             response = self.exchange(polite).as_response(request, self._bounds)
             if not stream:
@@ -125,7 +125,7 @@ class PinnedAdapter(BaseAdapter):
         POST always uses a new connection, because it must not be sent twice.
 
         Raises:
-            Fault: the request failed; its class and `why` state the reason.
+            Fault: the request failed; its class and `reason` state the reason.
         """
         target = Target(request.url or "")
         peer = Peer(target.scheme, target.host, target.port, self._settings.proxy)
@@ -153,7 +153,7 @@ class PinnedAdapter(BaseAdapter):
             sent_s = deadline.now_s()
             deadline.extend(sent_s - waiting_since_s)
             if later is not None:
-                raise Deferred(later.retry_at_ms, later.why)
+                raise Deferred(later.retry_at_ms, later.reason)
             connection.send(self._bytes(request, target))
             request.release_permit()
             head = connection.reader.head(self._settings.max_header_bytes)
@@ -238,9 +238,9 @@ def vetted_addresses(ssrf_filter: AddressPolicy, host: str, port: int) -> Sequen
     match resolution:
         case Vetted(addresses=addresses):
             return addresses
-        case Denied(why=why):
-            raise TargetBlocked(why)
-        case Unresolved(why=why):
-            raise TransportError("dns", why)
+        case Denied(reason=reason):
+            raise TargetBlocked(reason)
+        case Unresolved(reason=reason):
+            raise TransportError("dns", reason)
         case _:
             assert_never(resolution)

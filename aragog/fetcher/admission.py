@@ -3,7 +3,8 @@ The port through which a fetch asks for admission of redirect targets and for se
 
 The caller of a fetch has admitted its first URL. The fetch asks the gate for each redirect target
 and for a permit before each request, and reports 429 and 503 responses to it. The fetcher knows
-only this port; `aragog.pipeline.polite_gate` implements it with robots rules and the rate limiter.
+only this port; `aragog.pipeline.permission.polite_gate` implements it with robots rules and the
+rate limiter.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Go:
 class Deny:
     """The target must not be requested: the fetch ends as Refused."""
 
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Later:
 
     retry_at_ms: int | None
     """The slot reserved for it; None when it waits for something else, such as robots.txt."""
-    why: str
+    reason: str
 
 
 Admission = Go | Deny | Later

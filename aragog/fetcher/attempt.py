@@ -83,8 +83,8 @@ class FetchAttempt:
         """Send requests and follow redirects until there is an outcome."""
         try:
             while True:
-                if why := self._defaults.ssrf_filter.vet_url(self._spelling):
-                    raise TargetBlocked(why)
+                if reason := self._defaults.ssrf_filter.vet_url(self._spelling):
+                    raise TargetBlocked(reason)
                 response = self._send()
                 location = location_of(response.head)
                 if location is None:
@@ -96,17 +96,21 @@ class FetchAttempt:
             # A 200 whose body never arrived must not look like an empty page or an empty
             # robots.txt.
             status: dict[str, Any] = {} if fault.kind == "redirect" else {"status": None}
-            return self._outcome(Unreachable, kind=fault.kind, why=fault.why, **status)
+            return self._outcome(Unreachable, kind=fault.kind, reason=fault.reason, **status)
         except LimitExceeded as fault:
-            return self._outcome(TooLarge, why=fault.why)
+            return self._outcome(TooLarge, reason=fault.reason)
         except UnsupportedContent as fault:
-            return self._outcome(Unreadable, why=fault.why)
+            return self._outcome(Unreadable, reason=fault.reason)
         except TargetBlocked as fault:
-            return self._outcome(Blocked, why=fault.why)
+            return self._outcome(Blocked, reason=fault.reason)
         except Deferred as fault:
             at_ms = fault.retry_at_ms
             return self._outcome(
-                Redirected, target=self._url, given=self._given, retry_at_ms=at_ms, why=fault.why
+                Redirected,
+                target=self._url,
+                given=self._given,
+                retry_at_ms=at_ms,
+                reason=fault.reason,
             )
         finally:
             if self._response is not None:
@@ -150,9 +154,9 @@ class FetchAttempt:
             raise TransportError("redirect", f"more than {len(self._hops)} redirects")
         self._hops = (*self._hops, hop)
         spelling = self._spelling_of(target, location)
-        if why := self._defaults.ssrf_filter.vet_url(spelling):
+        if reason := self._defaults.ssrf_filter.vet_url(spelling):
             self._url = target
-            raise TargetBlocked(why)
+            raise TargetBlocked(reason)
         waiting_since_s = self._deadline.now_s()
         given = as_sent(location, self._spelling)
         admission = self._gate.admit(target, given)
@@ -161,12 +165,12 @@ class FetchAttempt:
             case Go():
                 self._url, self._spelling, self._given = target, spelling, given
                 return None
-            case Deny(why=reason):
+            case Deny(reason=reason):
                 self._url = target
-                return self._outcome(Refused, why=reason)
-            case Later(retry_at_ms=at_ms, why=reason):
+                return self._outcome(Refused, reason=reason)
+            case Later(retry_at_ms=at_ms, reason=reason):
                 return self._outcome(
-                    Redirected, target=target, given=given, retry_at_ms=at_ms, why=reason
+                    Redirected, target=target, given=given, retry_at_ms=at_ms, reason=reason
                 )
             case _:
                 assert_never(admission)
@@ -200,13 +204,13 @@ class FetchAttempt:
             # Reported before the body is read: other workers are about to request this domain.
             self._gate.busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
             response.discard()
-            return self._outcome(Busy, retry_at_ms=at_ms, why=status_line)
+            return self._outcome(Busy, retry_at_ms=at_ms, reason=status_line)
         if 400 <= status < 500 and status not in TEMPORARY:
             response.discard()
-            return self._outcome(Gone, why=status_line)
+            return self._outcome(Gone, reason=status_line)
         if status >= 400:
             response.discard()
-            return self._outcome(Unreachable, kind="status", why=status_line)
+            return self._outcome(Unreachable, kind="status", reason=status_line)
         return self._read(response)
 
     def _read(self, response: HttpResponse) -> Outcome:
@@ -215,16 +219,16 @@ class FetchAttempt:
         content_type = content_type_of(head.values("content-type"))
         framing = response.framing
         empty = framing.kind == "none" or (framing.kind == "length" and framing.length == 0)
-        if not empty and (why := refused_by_type(content_type, settings.content_types)):
-            raise UnsupportedContent(why)
+        if not empty and (reason := refused_by_type(content_type, settings.content_types)):
+            raise UnsupportedContent(reason)
         if framing.kind == "length" and framing.length > settings.max_wire_bytes:
             raise LimitExceeded(
                 f"Content-Length {framing.length} exceeds {settings.max_wire_bytes} bytes"
             )
 
         def sniff(first: bytes) -> None:
-            if why := refused_by_content(first, content_type, settings.content_types):
-                raise UnsupportedContent(why)
+            if reason := refused_by_content(first, content_type, settings.content_types):
+                raise UnsupportedContent(reason)
 
         body = response.read_body(self._defaults.bounds, sniff)
         return self._outcome(

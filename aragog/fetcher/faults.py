@@ -9,18 +9,18 @@ from __future__ import annotations
 
 
 class Fault(Exception):
-    """The base class; `why` is one line that states the reason."""
+    """The base class; `reason` is one line that states the reason."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class TransportError(Fault):
     """There is no usable response. `kind` is one of the kinds of `outcome.Unreachable`."""
 
-    def __init__(self, kind: str, why: str) -> None:
-        super().__init__(why)
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
         self.kind = kind
 
 
@@ -39,6 +39,6 @@ class TargetBlocked(Fault):
 class Deferred(Fault):
     """The gate deferred the request after the connection was opened."""
 
-    def __init__(self, retry_at_ms: int | None, why: str) -> None:
-        super().__init__(why)
+    def __init__(self, retry_at_ms: int | None, reason: str) -> None:
+        super().__init__(reason)
         self.retry_at_ms = retry_at_ms

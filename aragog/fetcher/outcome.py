@@ -119,28 +119,28 @@ class Redirected(BaseOutcome):
     """The absolute target as the origin spelled it."""
     retry_at_ms: int | None = None
     """The slot reserved for the target; None when it waits for something else."""
-    why: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused(BaseOutcome):
     """robots.txt disallows the URL."""
 
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocked(BaseOutcome):
     """The SSRF filter denies the URL or its address."""
 
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone(BaseOutcome):
     """The origin states that there is no such page."""
 
-    why: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +149,7 @@ class Busy(BaseOutcome):
 
     retry_at_ms: int | None = None
     """From Retry-After, in either form; None without a usable value."""
-    why: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,21 +161,21 @@ class Unreachable(BaseOutcome):
     """
 
     kind: str
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TooLarge(BaseOutcome):
     """A size limit was exceeded: headers, Content-Length, or a decompression bomb."""
 
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable(BaseOutcome):
     """The response is no page: its content type or encoding is not supported."""
 
-    why: str
+    reason: str
 
 
 Outcome = (

@@ -22,7 +22,7 @@ def faults_as_requests_errors(request: requests.PreparedRequest | None) -> Itera
     try:
         yield
     except Fault as fault:
-        raise _requests_error(fault)(fault.why, request=request) from fault
+        raise _requests_error(fault)(fault.reason, request=request) from fault
 
 
 def _requests_error(fault: Fault) -> type[requests.RequestException]:

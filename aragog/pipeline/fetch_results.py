@@ -27,7 +27,7 @@ def result_of(job: UrlJob, outcome: Outcome, token: str | None = None) -> FetchR
         fetched_at_ms=outcome.fetched_at_ms,
         total_ms=round(outcome.timing.total_ms, 1),
         address=outcome.address,
-        why=getattr(outcome, "why", None),
+        reason=getattr(outcome, "reason", None),
     )
     if not isinstance(outcome, Fetched):
         return result
@@ -41,7 +41,7 @@ def result_of(job: UrlJob, outcome: Outcome, token: str | None = None) -> FetchR
     )
 
 
-def without_fetch(job: UrlJob, outcome: OutcomeKind, why: str, now_ms: int) -> FetchResult:
+def without_fetch(job: UrlJob, outcome: OutcomeKind, reason: str, now_ms: int) -> FetchResult:
     """The result of a URL that was not requested at all."""
     return FetchResult(
         job=job,
@@ -49,5 +49,5 @@ def without_fetch(job: UrlJob, outcome: OutcomeKind, why: str, now_ms: int) -> F
         final_url=job.next_url,
         hops=job.hops,
         fetched_at_ms=now_ms,
-        why=why,
+        reason=reason,
     )

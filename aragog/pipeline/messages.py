@@ -169,7 +169,7 @@ class FetchResult:
     total_ms: float = 0.0
     address: str | None = None
     content_type: str | None = None
-    why: str | None = None
+    reason: str | None = None
     truncated: bool = False
     token: str | None = None
     """Of the compressed body in the spool."""

@@ -20,9 +20,9 @@ from aragog.fetcher.outcome import (
     Refused,
     Unreachable,
 )
-from aragog.pipeline.access import HEAD_START_MS, Access
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.polite_gate import PoliteGate
+from aragog.pipeline.permission.access import HEAD_START_MS, Access
+from aragog.pipeline.permission.polite_gate import PoliteGate
 from aragog.pipeline.selection import StoredValidators
 from aragog.politeness.ratelimit.slots import Slot
 
@@ -110,7 +110,7 @@ class Requester:
                 final_url=job.next_url,
                 fetched_at_ms=self.clock.now_ms(),
                 kind="internal",
-                why=f"{type(error).__name__}: {error}",
+                reason=f"{type(error).__name__}: {error}",
             )
 
 
@@ -120,5 +120,5 @@ def _without_target(job: UrlJob, outcome: Outcome) -> Outcome:
         url=job.url,
         final_url=job.url,
         fetched_at_ms=outcome.fetched_at_ms,
-        why="it redirects to a URL that was taken down",
+        reason="it redirects to a URL that was taken down",
     )

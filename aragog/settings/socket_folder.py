@@ -35,14 +35,14 @@ def claim(folder: Path) -> None:
         ) from error
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):
-        why = "is not a folder"
+        reason = "is not a folder"
     elif status.st_uid != os.getuid():
-        why = f"belongs to user {status.st_uid}, not to {os.getuid()}"
+        reason = f"belongs to user {status.st_uid}, not to {os.getuid()}"
     elif status.st_mode & 0o077:
-        why = f"has mode {stat.S_IMODE(status.st_mode):04o}, but needs 0700"
+        reason = f"has mode {stat.S_IMODE(status.st_mode):04o}, but needs 0700"
     else:
         return
     raise ConfigError(
-        f"data_dir: {folder}, where the private redis-server listens, {why}; "
+        f"data_dir: {folder}, where the private redis-server listens, {reason}; "
         f"remove it, or {_REMEDY}"
     )

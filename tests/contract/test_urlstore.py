@@ -147,7 +147,9 @@ def test_a_failure_leaves_what_was_there_and_tells_why(a_stand):
         ]
     )
 
-    a_stand.store.write_pages([page(A, NOW_MS + 5, facts={"outcome": "Unreachable", "why": "dns"})])
+    a_stand.store.write_pages(
+        [page(A, NOW_MS + 5, facts={"outcome": "Unreachable", "reason": "dns"})]
+    )
 
     record = a_stand.store.get(A)
     assert record.fields == {"t": b"1"}
@@ -158,11 +160,11 @@ def test_a_failure_leaves_what_was_there_and_tells_why(a_stand):
 
 
 def test_a_failed_first_fetch_is_a_record_too(a_stand):
-    a_stand.store.write_pages([page(A, facts={"outcome": "Unreachable", "why": "dns"})])
+    a_stand.store.write_pages([page(A, facts={"outcome": "Unreachable", "reason": "dns"})])
 
     record = a_stand.store.get(A)
 
-    assert record.facts["why"] == "dns"
+    assert record.facts["reason"] == "dns"
     assert record.content_key is None
     assert a_stand.store.content(A) is None
 

@@ -77,7 +77,7 @@ def hostile(tmp_path, redis_url, redis_server, monkeypatch):
                     at_ms,
                     seen=seen,
                     fields={name: orjson.dumps(text) for name in ("product.price", "page.title")},
-                    facts={"page_type": "product", "why": text, "server": text},
+                    facts={"page_type": "product", "reason": text, "server": text},
                     content=ContentWrite(compress(BODY), length_bytes=len(BODY), meta={}),
                 )
             ]

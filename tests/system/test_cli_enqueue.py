@@ -63,7 +63,7 @@ def test_an_invalid_line_is_told_with_file_and_number_and_stops_nothing(enqueue,
 
 
 @pytest.mark.parametrize(
-    ("content", "accepted", "invalid", "why"),
+    ("content", "accepted", "invalid", "reason"),
     [
         (b"", 0, 0, ""),
         (b"\n\n\n", 0, 0, ""),
@@ -77,12 +77,12 @@ def test_an_invalid_line_is_told_with_file_and_number_and_stops_nothing(enqueue,
     ],
     ids=["empty", "blank", "bom-crlf", "no-end", "nul", "latin-1", "utf-16", "long", "long-end"],
 )
-def test_odd_files(enqueue, content, accepted, invalid, why):
+def test_odd_files(enqueue, content, accepted, invalid, reason):
     told = enqueue(content)
 
     assert told.stdout == f"{accepted} accepted, 0 already waiting, {invalid} invalid\n"
     assert told.exit_code == (3 if invalid else 0)
-    assert why in told.stderr
+    assert reason in told.stderr
     assert len(told.stderr) < 1000
 
 

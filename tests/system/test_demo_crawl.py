@@ -60,7 +60,7 @@ def test_what_robots_txt_closes_is_refused_and_says_which_line(crawled):
     facts = show(crawled, "http://private.test/members/list")["facts"]
 
     assert facts["outcome"] == "Refused"
-    assert "Disallow: /members/" in facts["why"]
+    assert "Disallow: /members/" in facts["reason"]
     assert show(crawled, "http://private.test/members/join")["facts"]["outcome"] == "Fetched"
 
 
@@ -86,7 +86,7 @@ def test_what_brings_no_page_has_an_outcome_in_the_store(crawled, url, outcome):
     facts = show(crawled, url)["facts"]
 
     assert facts["outcome"] == outcome
-    assert facts["why"]
+    assert facts["reason"]
 
 
 def test_nothing_is_fetched_without_a_contact_and_it_says_so(demo_web):
@@ -97,7 +97,7 @@ def test_nothing_is_fetched_without_a_contact_and_it_says_so(demo_web):
         facts = show(system, "http://example.com/")["facts"]
 
     assert facts["outcome"] == "Blocked"
-    assert "fetch.user_agent" in facts["why"]
+    assert "fetch.user_agent" in facts["reason"]
 
 
 def test_a_half_sent_page_is_stored_and_marked(crawled):

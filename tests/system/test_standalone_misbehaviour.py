@@ -102,7 +102,7 @@ def test_the_outcome_says_what_happened(crawl, name, outcome):
     facts = crawl[0][name].facts
 
     assert facts["outcome"] == outcome
-    assert outcome == "Fetched" or facts["why"]
+    assert outcome == "Fetched" or facts["reason"]
 
 
 @pytest.mark.parametrize("name", ["endless", "endless-chunks"])

@@ -76,23 +76,23 @@ class _Collector:
         self._wire = 0
 
     def collect(self, pieces: Iterable[bytes]) -> Body:
-        why: str | None = None
+        reason: str | None = None
         drained = False
         try:
             for piece in pieces:
-                if why := self._take(piece):
+                if reason := self._take(piece):
                     break
             else:
                 drained = True
         except TransportError as error:
             if error.kind == "timeout" or not self._wire:
                 raise
-            why = error.why
+            reason = error.reason
         self._peek(final=True)
-        if why is None:
-            why = next((m for d in reversed(self._decoders) if (m := d.missing())), None)
+        if reason is None:
+            reason = next((m for d in reversed(self._decoders) if (m := d.missing())), None)
         data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
-        return Body(data, why, self._wire, drained)
+        return Body(data, reason, self._wire, drained)
 
     def _take(self, piece: bytes) -> str | None:
         """Decode and keep `piece`; return the reason if the body is truncated here."""

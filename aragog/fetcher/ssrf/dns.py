@@ -30,7 +30,7 @@ class Resolution:
     """The result of one lookup: addresses in the order to try them, or why there are none."""
 
     addresses: tuple[str, ...]
-    why: str = ""
+    reason: str = ""
 
 
 def system_lookup(host: str) -> list[str]:
@@ -89,6 +89,6 @@ class Resolver:
             resolution = results.get(timeout=self._timeout_s)
         except Empty:
             return Resolution((), f"no response from DNS within {self._timeout_s:g} s")
-        if resolution.addresses or resolution.why:
+        if resolution.addresses or resolution.reason:
             return resolution
         return Resolution((), "the name has no address")

@@ -46,14 +46,14 @@ class Vetted:
 class Denied:
     """The target is denied; the fetch ends as Blocked."""
 
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unresolved:
     """DNS has no address, or did not respond in time: the fetch ends as Unreachable, kind dns."""
 
-    why: str
+    reason: str
 
 
 Resolution = Vetted | Denied | Unresolved
@@ -99,7 +99,7 @@ class SsrfFilter:
         try:
             parts = _parse(url)
         except InvalidUrl as error:
-            return error.why
+            return error.reason
         return self._vet_parts(url, parts)
 
     def resolve(self, host: str, port: int) -> Resolution:
@@ -118,16 +118,16 @@ class SsrfFilter:
             return self._vet_mapped(mapped, port)
         if port not in self._ports:
             return Denied(_port_why(port))
-        if why := self._vet_host(host):
-            return Denied(why)
+        if reason := self._vet_host(host):
+            return Denied(reason)
         if _ip(host) is not None:
             return Vetted(((host, port),))
         resolution = self._resolver.find(host)
         if not resolution.addresses:
-            return Unresolved(f"{host}: {resolution.why}")
+            return Unresolved(f"{host}: {resolution.reason}")
         for address in resolution.addresses:
-            if why := self.vet_address(address):
-                return Denied(f"{host} resolves to {why}")
+            if reason := self.vet_address(address):
+                return Denied(f"{host} resolves to {reason}")
         return Vetted(tuple((address, port) for address in resolution.addresses))
 
     def vet_address(self, address: str) -> str | None:
@@ -138,10 +138,10 @@ class SsrfFilter:
         ip = _ip(address)
         if ip is None:
             return f"{address} is not a plain IP address"
-        why = why_not_global(ip)
-        if why is None or self._is_allowed(ip):
+        reason = why_not_global(ip)
+        if reason is None or self._is_allowed(ip):
             return None
-        return f"{address}, which is {why}"
+        return f"{address}, which is {reason}"
 
     def is_forbidden(self, url: str) -> bool:
         """
@@ -163,10 +163,10 @@ class SsrfFilter:
             return "credentials in the URL"
         host = _plain(parts.hostname)
         if self._mapped(host) is None:
-            if why := self._vet_host(host):
-                return why
-            if _AMBIGUOUS.search(url) and (why := self._vet_other_reading(url, host)):
-                return why
+            if reason := self._vet_host(host):
+                return reason
+            if _AMBIGUOUS.search(url) and (reason := self._vet_other_reading(url, host)):
+                return reason
         port = int(parts.port) if parts.port else _DEFAULT_PORTS[parts.protocol]
         return None if port in self._ports else _port_why(port)
 
@@ -178,18 +178,18 @@ class SsrfFilter:
             ip = _ip(host)
             if ip is not None or ":" in host:
                 return self.vet_address(host)
-        if why := why_metadata(host):
-            return f"{host}: {why}"
+        if reason := why_metadata(host):
+            return f"{host}: {reason}"
         if self._networks:
             # With allowed networks, local names are checked by the addresses they resolve to.
             return None
-        if why := why_local(host):
-            return f"{host}: {why}"
+        if reason := why_local(host):
+            return f"{host}: {reason}"
         if service := loopback_service(host):
             return f"{host}: names under {service} resolve to local addresses"
         for ip in embedded_addresses(host):
-            if why := self.vet_address(str(ip)):
-                return f"{host} resolves to {why}"
+            if reason := self.vet_address(str(ip)):
+                return f"{host} resolves to {reason}"
         return None
 
     def _vet_other_reading(self, url: str, host: str) -> str | None:
@@ -205,8 +205,8 @@ class SsrfFilter:
             parts = _parse(f"http://{other}/")
         except ValueError:
             return None
-        why = self._vet_host(_plain(parts.hostname))
-        return f"the URL is ambiguous: other parsers read the host {other}" if why else None
+        reason = self._vet_host(_plain(parts.hostname))
+        return f"the URL is ambiguous: other parsers read the host {other}" if reason else None
 
     def _mapped(self, host: str) -> tuple[IP, int | None] | None:
         if not self._map:

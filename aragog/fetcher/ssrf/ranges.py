@@ -96,9 +96,9 @@ METADATA = frozenset(
 
 def _ranges(table: tuple[tuple[str, str | None], ...]) -> list[tuple[int, int, str | None]]:
     ranges = []
-    for text, why in table:
+    for text, meaning in table:
         network = ipaddress.ip_network(text)
-        reason = None if why is None else f"in {text} ({why})"
+        reason = None if meaning is None else f"in {text} ({meaning})"
         ranges.append((int(network.network_address), int(network.broadcast_address), reason))
     return ranges
 
@@ -112,14 +112,14 @@ def why_not_global(address: IP) -> str | None:
     if address in METADATA:
         return "a cloud's metadata service"
     number = int(address)
-    for first, last, why in _RANGES[address.version]:
+    for first, last, reason in _RANGES[address.version]:
         if first <= number <= last:
-            if why is not None:
-                return why
+            if reason is not None:
+                return reason
             break
     for embedded in embedded_ipv4(address):
-        if why := why_not_global(embedded):
-            return f"a spelling of {embedded}, {why}"
+        if reason := why_not_global(embedded):
+            return f"a spelling of {embedded}, {reason}"
     return None
 
 

@@ -53,7 +53,7 @@ def keep(app: Any, message: Any, problem: str) -> bool:
     return True
 
 
-def _publish(app: Any, message: Any, why: dict[str, str]) -> None:
+def _publish(app: Any, message: Any, reason: dict[str, str]) -> None:
     had = message.properties or {}
     properties = {name: had[name] for name in _PROPERTIES if had.get(name) is not None}
     queue = app.amqp.queues.new_missing(QUEUE)
@@ -65,7 +65,7 @@ def _publish(app: Any, message: Any, why: dict[str, str]) -> None:
             declare=[queue],
             content_type=message.content_type,
             content_encoding=message.content_encoding,
-            headers={**(message.headers or {}), **why},
+            headers={**(message.headers or {}), **reason},
             retry=True,
             retry_policy={"max_retries": 1},
             **properties,

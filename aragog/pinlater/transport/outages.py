@@ -22,13 +22,13 @@ class Outage:
         self._lock = threading.Lock()
         self._given_back = 0
 
-    def met(self, why: str) -> None:
+    def met(self, reason: str) -> None:
         """Record that a job returned to its queue because of the outage."""
         with self._lock:
             self._given_back += 1
             first = self._given_back == 1
         if first:
-            logger.warning("messages cannot be sent, jobs are given back and wait: %s", why)
+            logger.warning("messages cannot be sent, jobs are given back and wait: %s", reason)
 
     def over(self, **_: Any) -> None:
         """Record that a message was sent."""

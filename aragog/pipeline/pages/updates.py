@@ -96,7 +96,7 @@ def facts(result: FetchResult) -> dict[str, Any]:
     found: dict[str, Any] = {
         "outcome": result.outcome.value,
         "status": result.status,
-        "why": result.why,
+        "reason": result.reason,
         "fetched_at_ms": result.fetched_at_ms,
         "latency_ms": result.total_ms,
         "address": result.address,

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import SpoolUnavailable, TransientError
-from aragog.pipeline.admission import Admission
+from aragog.pipeline.permission.admission import Admission
 from aragog.pipeline.ports import BoundedBodyStore
 
 log = logging.getLogger(__name__)

@@ -167,4 +167,4 @@ def _failed(result: FetchResult, problems: Mapping[str, str]) -> FetchResult:
     problem = problems.get(result.job.url)
     if problem is None and (result.outcome is not OutcomeKind.FETCHED or result.job.sitemap):
         return result
-    return replace(result, outcome=OutcomeKind.UNREADABLE, why=problem or FAILED)
+    return replace(result, outcome=OutcomeKind.UNREADABLE, reason=problem or FAILED)

@@ -20,13 +20,13 @@ from itertools import islice, zip_longest
 from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.pipeline import counters
-from aragog.pipeline.admission import Admission
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.lanes import Lanes, behind
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
+from aragog.pipeline.permission.admission import Admission
+from aragog.pipeline.permission.site_blocks import SiteBlocks
+from aragog.pipeline.permission.site_rules import other_spelling
 from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
-from aragog.pipeline.site_blocks import SiteBlocks
-from aragog.pipeline.site_rules import other_spelling
 from aragog.settings import PolitenessSettings
 from aragog.urls import normalize
 from aragog.urls.domain import host
@@ -197,7 +197,7 @@ def _other_spellings(given: Sequence[str], spelled: Sequence[str | InvalidUrl]) 
 
 def _answer(given: str, to: str | InvalidUrl, new: set[str], refused: set[str]) -> EnqueueResult:
     if isinstance(to, InvalidUrl):
-        return EnqueueResult(given, EnqueueStatus.INVALID, reason=to.why)
+        return EnqueueResult(given, EnqueueStatus.INVALID, reason=to.reason)
     if to in refused:
         return EnqueueResult(given, EnqueueStatus.TAKEN_DOWN, to, reason="its host was taken down")
     if to in new:

@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 
 from aragog.fetcher.outcome import Busy, Fetched, Outcome, OutcomeKind, Redirected, Unreachable
 from aragog.pipeline import counters
-from aragog.pipeline.access import Access
 from aragog.pipeline.fetch_results import result_of, without_fetch
 from aragog.pipeline.messages import FetchBatch, FetchResult, ResultBatch, RobotsBatch, UrlJob
+from aragog.pipeline.permission.access import Access
+from aragog.pipeline.permission.site_rules import other_spelling
 from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.requester import Requester
 from aragog.pipeline.rescheduling import Delayed, Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.selection import JobSelection, StoredValidators
-from aragog.pipeline.site_rules import other_spelling
 from aragog.pipeline.spool.room import SpoolRoom
 from aragog.politeness.ratelimit.slots import Slot
 from aragog.urls.domain import origin
@@ -103,7 +103,7 @@ class _Run:
         self.stale_origins += vetted.stale_origins
         now_ms = self.clock.now_ms()
         for denial in vetted.denied:
-            result = without_fetch(denial.job, denial.outcome, denial.why, now_ms)
+            result = without_fetch(denial.job, denial.outcome, denial.reason, now_ms)
             if denial.outcome is OutcomeKind.UNREACHABLE:
                 self._fail(denial.job, result, self._until(denial.retry_at_ms))
             else:

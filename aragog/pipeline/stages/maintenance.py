@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from aragog.errors import StoreDamaged
 from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.site_blocks import SiteBlocks
+from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.pipeline.spool import reclaim
 from aragog.pipeline.spool.spool import Spool
 from aragog.settings import Settings

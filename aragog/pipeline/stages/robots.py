@@ -25,7 +25,7 @@ from aragog.fetcher.outcome import (
 )
 from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchBatch, RobotsBatch
-from aragog.pipeline.polite_gate import ROBOTS_PATH, RobotsGate
+from aragog.pipeline.permission.polite_gate import ROBOTS_PATH, RobotsGate
 from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.politeness.ratelimit.limiter import Limiter

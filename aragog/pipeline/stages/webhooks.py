@@ -131,12 +131,15 @@ class WebhookStage:
             "Aragog-Delivery": delivery.id,
             "Aragog-Signature": signature(webhook.secret, now_ms // 1000, body),
         }
-        why = post(webhook.url, body, headers, settings, self.ssrf_filter)
-        if why is None:
+        reason = post(webhook.url, body, headers, settings, self.ssrf_filter)
+        if reason is None:
             return []
         if delivery.attempt + 1 >= settings.max_attempts:
             log.warning(
-                "webhook %s: %s; given up after %d attempts", webhook.url, why, delivery.attempt + 1
+                "webhook %s: %s; given up after %d attempts",
+                webhook.url,
+                reason,
+                delivery.attempt + 1,
             )
             return []
         wait_s = min(settings.first_retry_s * 2.0**delivery.attempt, _LONGEST_WAIT_S)

@@ -84,7 +84,7 @@ class AllowedHosts:
             return self._guard.resolve(host, port)
         found = self._resolver.find(host.strip("[]"))
         if not found.addresses:
-            return Unresolved(f"{host}: {found.why}")
+            return Unresolved(f"{host}: {found.reason}")
         # IPv4 first: a service of one's own network often listens there alone.
         ordered = sorted(found.addresses, key=lambda address: ":" in address)
         return Vetted(tuple((address, port) for address in ordered))

@@ -91,14 +91,14 @@ class RobotsRules:
         return sum(lists.values())
 
     @classmethod
-    def allow_all(cls, why: str) -> RobotsRules:
-        """Return rules that allow everything; `why` is the reason to show."""
-        return cls(whole=(True, why))
+    def allow_all(cls, reason: str) -> RobotsRules:
+        """Return rules that allow everything; `reason` is the reason to show."""
+        return cls(whole=(True, reason))
 
     @classmethod
-    def disallow_all(cls, why: str) -> RobotsRules:
-        """Return rules that allow only robots.txt itself; `why` is the reason to show."""
-        return cls(whole=(False, why))
+    def disallow_all(cls, reason: str) -> RobotsRules:
+        """Return rules that allow only robots.txt itself; `reason` is the reason to show."""
+        return cls(whole=(False, reason))
 
     @property
     def sitemaps(self) -> tuple[str, ...]:

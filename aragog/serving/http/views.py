@@ -91,7 +91,7 @@ def _read_part(
 ) -> tuple[list[dict[str, Any]], int]:
     """The results, and the approximate size of their values in bytes."""
     checked = [_checked(url) for url in urls]
-    valid = [url for url, why in checked if why is None]
+    valid = [url for url, reason in checked if reason is None]
     try:
         records = store.get_many(valid, fields)
     except PermanentError:
@@ -99,10 +99,10 @@ def _read_part(
         return results, len(orjson.dumps(results))
     found = iter(records)
     results = [
-        {"input": given, "status": 400, "detail": why}
-        if why is not None
+        {"input": given, "status": 400, "detail": reason}
+        if reason is not None
         else _shown(store, given, next(found))
-        for given, (_, why) in zip(urls, checked, strict=True)
+        for given, (_, reason) in zip(urls, checked, strict=True)
     ]
     return results, sum(len(data) for each in records if each for data in each.fields.values())
 

@@ -122,8 +122,8 @@ def _behind(evidence: Evidence, redirected: str, found: _Findings) -> Decision:
             found.reasons.append(f"{_SOURCE_NAMES[source]} of the redirect target agrees")
             rule = source
         else:
-            why = f"it describes {evidence.final_url}, which is another page"
-            found.rejected += [(source, url, why) for url in urls]
+            reason = f"it describes {evidence.final_url}, which is another page"
+            found.rejected += [(source, url, reason) for url in urls]
     found.reasons.append(
         f"{redirected} does not redirect permanently to {evidence.final_url}, which has the page"
     )

@@ -157,5 +157,5 @@ class FolderContent:
         try:
             yield
         except OSError as error:
-            why = REMEDIES.get(error.errno or 0) or error.strerror or str(error)
-            raise ContentUnavailable(str(self.folder), why) from error
+            reason = REMEDIES.get(error.errno or 0) or error.strerror or str(error)
+            raise ContentUnavailable(str(self.folder), reason) from error

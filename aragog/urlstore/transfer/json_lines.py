@@ -102,8 +102,8 @@ def import_urls(
         written += writer.write(
             cast("list[Numbered]", good), lambda *each, to=told: to.append(each)
         )
-        for number, why in sorted(told):
-            on_problem(number, why)
+        for number, reason in sorted(told):
+            on_problem(number, reason)
         problems += len(told)
         last = some[-1][0]
         on_progress(last)

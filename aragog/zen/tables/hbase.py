@@ -159,7 +159,7 @@ class HBaseTable(CellTable):
                 "atomicIncrement", self._name, row, column, delta, repeatable=False
             )
         except StoreUnavailable as error:
-            if "not a long" in error.why:
+            if "not a long" in error.reason:
                 raise CorruptRow(self._name.decode(), row.hex(), "not a counter") from error
             raise
         return count
@@ -326,7 +326,7 @@ class HBaseTables(Tables):
             if "ompression" in said:
                 raise ConfigError(
                     f"store.hbase_compression: HBase cannot do {compression} (SNAPPY, GZ and NONE "
-                    f"need no further jars): {error.why}"
+                    f"need no further jars): {error.reason}"
                 ) from error
             raise
 

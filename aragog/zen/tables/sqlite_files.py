@@ -87,8 +87,8 @@ class Shards:
         if self.health.generation(number) & 1:
             raise self._damage(number, "set aside")
 
-    def _damage(self, number: int, why: str) -> StoreDamaged:
-        return StoreDamaged(str(self.health.path(number)), f"is damaged ({why}); {REMEDY}")
+    def _damage(self, number: int, reason: str) -> StoreDamaged:
+        return StoreDamaged(str(self.health.path(number)), f"is damaged ({reason}); {REMEDY}")
 
     def create(self) -> None:
         """Create every file; a damaged one is set aside, and the others stay in use."""

@@ -55,7 +55,7 @@ class Health:
         """The numbers of the files that are set aside."""
         return [number for number in range(self._count) if self._state[number] & 1]
 
-    def set_aside(self, number: int, generation: int, why: str) -> None:
+    def set_aside(self, number: int, generation: int, reason: str) -> None:
         """
         Stop writing to a file, in every process; only the first process to find it logs a line.
 
@@ -67,7 +67,7 @@ class Health:
             self._put(number, self._state[number] + 1)
         log.error(
             "%s is damaged (%s): nothing more is written to it, and the other %d files go on; %s",
-            self.path(number), why, self._count - 1, REMEDY,
+            self.path(number), reason, self._count - 1, REMEDY,
         )  # fmt: skip
 
     def replace(self, number: int) -> None:

@@ -8,7 +8,7 @@ from aragog.fetcher import outcome as o
 
 
 @pytest.mark.parametrize(
-    ("path", "kind", "why"),
+    ("path", "kind", "reason"),
     [
         ("/silent", "timeout", ""),
         ("/stall", "timeout", ""),
@@ -29,18 +29,18 @@ from aragog.fetcher import outcome as o
         ("/status/999", "status", "999"),
     ],
 )
-def test_no_usable_answer_is_unreachable_and_says_why(origin, fetcher_with, path, kind, why):
+def test_no_usable_answer_is_unreachable_and_says_why(origin, fetcher_with, path, kind, reason):
     patience_s = 0.5 if kind == "timeout" else 30
 
     outcome = fetcher_with(deadline_s=patience_s).fetch(origin.url(path))
 
     assert isinstance(outcome, o.Unreachable)
-    assert (outcome.kind, why in outcome.why) == (kind, True), outcome.why
+    assert (outcome.kind, reason in outcome.reason) == (kind, True), outcome.reason
     assert (outcome.status is None) == (kind not in ("redirect", "status"))
 
 
 @pytest.mark.parametrize(
-    ("path", "why"),
+    ("path", "reason"),
     [
         ("/cut", "before the 1000 that Content-Length declares"),
         ("/cut-chunk", "before the"),
@@ -49,12 +49,12 @@ def test_no_usable_answer_is_unreachable_and_says_why(origin, fetcher_with, path
         ("/endless-chunks", "truncated at 200000 bytes"),
     ],
 )
-def test_what_arrived_of_a_broken_body_is_kept_and_marked(origin, fetcher_with, path, why):
+def test_what_arrived_of_a_broken_body_is_kept_and_marked(origin, fetcher_with, path, reason):
     outcome = fetcher_with(max_wire_bytes=200_000).fetch(origin.url(path))
 
     assert isinstance(outcome, o.Fetched)
     assert outcome.truncated
-    assert why in (outcome.truncated_why or "")
+    assert reason in (outcome.truncated_why or "")
     assert len(outcome.body) > 10
 
 
@@ -65,7 +65,7 @@ def test_a_bomb_is_too_large_in_every_coding(origin, fetcher, path):
     outcome = fetcher.fetch(origin.url(path))
 
     assert isinstance(outcome, o.TooLarge), outcome
-    assert "bomb" in outcome.why
+    assert "bomb" in outcome.reason
 
 
 @pytest.mark.parametrize("path", ["/huge-length", "/endless-headers"])

@@ -66,7 +66,7 @@ def test_the_proxy_is_never_told_the_name_so_it_cannot_look_it_up_again(proxy, f
 
     for scheme in ("http", "https"):
         outcome = fetcher.fetch(f"{scheme}://{HOST}:8080/")
-        assert "allow CONNECT" in outcome.why
+        assert "allow CONNECT" in outcome.reason
 
     assert [HOST in str(asked) for asked in proxy.seen] == [False, False]
     assert {asked.target for asked in proxy.seen} == {"127.0.0.1:8080"}
@@ -96,7 +96,7 @@ def test_a_proxy_that_refuses_the_tunnel_is_unreachable(proxy, fetcher_with):
     outcome = fetcher.fetch(f"https://{HOST}:8443/")
 
     assert isinstance(outcome, o.Unreachable)
-    assert (outcome.kind, "407" in outcome.why) == ("connect", True)
+    assert (outcome.kind, "407" in outcome.reason) == ("connect", True)
 
 
 @pytest.mark.parametrize("url", ["http://10.0.0.1:8080/", "https://10.0.0.1:8080/"])

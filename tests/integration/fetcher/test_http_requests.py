@@ -152,7 +152,7 @@ def test_a_denied_hop_is_refused_and_never_asked(origin, fetcher):
     outcome = fetcher.fetch(origin.url("/chain/1"), gate=gate)
 
     assert isinstance(outcome, o.Refused)
-    assert (outcome.why, len(outcome.hops)) == ("robots.txt says no", 1)
+    assert (outcome.reason, len(outcome.hops)) == ("robots.txt says no", 1)
     assert [seen.path for seen in origin.seen] == ["/chain/1"]
 
 

@@ -26,18 +26,18 @@ def test_a_page_over_tls_tells_its_protocol(fetcher_with):
 
 
 @pytest.mark.parametrize(
-    ("context", "why"),
+    ("context", "reason"),
     [
         (expired_context(HOST), "expired"),
         (untrusted_context(HOST), "unable to get local issuer"),
         (server_context("other.test"), "Hostname mismatch"),
     ],
 )
-def test_a_bad_certificate_is_refused_before_anything_is_asked(fetcher_with, context, why):
+def test_a_bad_certificate_is_refused_before_anything_is_asked(fetcher_with, context, reason):
     outcome, seen = _fetch(fetcher_with, context)
 
     assert isinstance(outcome, o.Unreachable)
-    assert (outcome.kind, why in outcome.why, seen) == ("tls", True, []), outcome.why
+    assert (outcome.kind, reason in outcome.reason, seen) == ("tls", True, []), outcome.reason
 
 
 def test_verification_can_be_switched_off(fetcher_with):
@@ -58,7 +58,7 @@ def test_a_slow_handshake_ends(fetcher_with):
         outcome = fetcher.fetch(origin.url("/", HOST))
 
     assert isinstance(outcome, o.Unreachable)
-    assert (outcome.kind, "too long" in outcome.why) == ("tls", True)
+    assert (outcome.kind, "too long" in outcome.reason) == ("tls", True)
 
 
 def test_plain_http_where_tls_is_expected_is_unreachable(origin, fetcher_with):

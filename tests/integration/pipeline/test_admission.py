@@ -4,7 +4,7 @@ import pytest
 
 from aragog.client import Aragog
 from aragog.errors import SlowDown
-from aragog.pipeline.admission import REFUSED_FROM
+from aragog.pipeline.permission.admission import REFUSED_FROM
 from tests.support.producer import producer_home
 
 pytestmark = pytest.mark.redis
@@ -49,7 +49,7 @@ def test_the_backlog_shows_it_before_anything_is_refused(home):
 
 
 def test_who_would_rather_wait_is_served_when_there_is_room(home, monkeypatch):
-    monkeypatch.setattr("aragog.pipeline.admission.RETRY_AFTER_S", 1.1)
+    monkeypatch.setattr("aragog.pipeline.permission.admission.RETRY_AFTER_S", 1.1)
     fill(home)
     refusals = []
 

@@ -77,7 +77,7 @@ def test_a_page_that_was_lost_twice_alone_is_stored_as_unreadable_with_the_reaso
     (write,) = written(pipeline_stand, pipeline_stand.canonicalize(one_batch))
 
     assert write.facts["outcome"] == "Unreadable"
-    assert "process" in write.facts["why"]
+    assert "process" in write.facts["reason"]
     assert pipeline_stand.counters.read()[counters.UNREADABLE] == 1
 
 

@@ -265,7 +265,7 @@ def rude(*pieces, pause_s=0.0, forever=b""):
 
 
 @pytest.mark.parametrize(
-    ("pieces", "forever", "why"),
+    ("pieces", "forever", "reason"),
     [
         ([b"HTTP/1.1 200 OK\r\n"], b"X: y\r\n", "Timeout|InvalidHeader"),
         ([], b"HTTP/1.1 100 Continue\r\n\r\n", "interim|Timeout"),
@@ -274,10 +274,10 @@ def rude(*pieces, pause_s=0.0, forever=b""):
     ],
     ids=["dripping headers", "endless 100 Continue", "endless header", "silence"],
 )
-def test_a_receiver_that_never_ends_is_left_at_the_deadline(pieces, forever, why):
+def test_a_receiver_that_never_ends_is_left_at_the_deadline(pieces, forever, reason):
     settings = WebhookSettings(allowed_hosts=("127.0.0.1",), timeout_s=0.5)
     with rude(*pieces, pause_s=0.01, forever=forever) as url:
-        assert re.search(why, post(url, b"{}", {}, settings, SsrfFilter(FetchSettings())))
+        assert re.search(reason, post(url, b"{}", {}, settings, SsrfFilter(FetchSettings())))
 
 
 def test_an_endless_body_of_a_response_is_not_read(receiver):

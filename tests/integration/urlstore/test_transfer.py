@@ -50,7 +50,7 @@ def import_lines(its: Stand, *lines: bytes, after=0, batch=500):
     report = import_urls(
         read_json_lines(io.BytesIO(b"\n".join(lines)), after=after),
         writer(its),
-        on_problem=lambda number, why: problems.append((number, why)),
+        on_problem=lambda number, reason: problems.append((number, reason)),
         batch=batch,
     )
     return report, problems
@@ -255,7 +255,9 @@ def test_plain_parquet_columns_become_fields(a_stand, tmp_path):
     problems = []
 
     report = import_urls(
-        read_parquet(path), writer(a_stand), on_problem=lambda number, why: problems.append(number)
+        read_parquet(path),
+        writer(a_stand),
+        on_problem=lambda number, reason: problems.append(number),
     )
 
     assert (report.written, problems) == (2, [3, 4])
@@ -434,7 +436,7 @@ def test_content_that_is_gone_or_damaged_is_told_and_left(tmp_path):
     its.content.put(keys[B], b"else", {})
 
     report = export_warc(
-        its.store.zen, its.content, tmp_path / "x", on_problem=lambda url, why: told.append(url)
+        its.store.zen, its.content, tmp_path / "x", on_problem=lambda url, reason: told.append(url)
     )
 
     assert (report.records, report.problems) == (1, 2)

@@ -90,7 +90,7 @@ def test_header_lines_are_unfolded_and_trimmed(lines, expected):
 
 
 @pytest.mark.parametrize(
-    ("lines", "why"),
+    ("lines", "reason"),
     [
         (b"A: b\0c\r\n", "NUL"),
         (b"A: b\rc\r\n", "carriage return"),
@@ -99,8 +99,8 @@ def test_header_lines_are_unfolded_and_trimmed(lines, expected):
         (b"no colon here\r\n", "without a colon"),
     ],
 )
-def test_headers_that_two_readers_could_read_in_two_ways_are_refused(lines, why):
-    with pytest.raises(TransportError, match=why):
+def test_headers_that_two_readers_could_read_in_two_ways_are_refused(lines, reason):
+    with pytest.raises(TransportError, match=reason):
         head(lines)
 
 

@@ -45,7 +45,7 @@ def test_one_bad_address_refuses_the_name(bad: str):
     found = ssrf_filter(Names(a_test_com=[["8.8.8.8", bad]])).resolve("a.test.com", 80)
 
     assert isinstance(found, Denied)
-    assert found.why.startswith(f"a.test.com resolves to {bad}")
+    assert found.reason.startswith(f"a.test.com resolves to {bad}")
 
 
 def test_a_name_that_changes_its_answer_is_vetted_again():

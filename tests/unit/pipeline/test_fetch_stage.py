@@ -6,9 +6,9 @@ import pytest
 
 from aragog.fetcher.outcome import Busy, Gone, OutcomeKind, Redirected, Unreachable
 from aragog.pipeline import counters
-from aragog.pipeline.access import Access
 from aragog.pipeline.messages import FetchBatch, UrlJob
-from aragog.pipeline.polite_gate import GateRules
+from aragog.pipeline.permission.access import Access
+from aragog.pipeline.permission.polite_gate import GateRules
 from aragog.pipeline.requester import Requester
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.selection import JobSelection
@@ -108,7 +108,7 @@ def test_a_url_that_the_ssrf_filter_refuses_is_blocked(stage, ports):
 
     (result,) = results(run(stage, A))
 
-    assert (result.outcome, result.why) == (OutcomeKind.BLOCKED, "a private address")
+    assert (result.outcome, result.reason) == (OutcomeKind.BLOCKED, "a private address")
 
 
 def test_a_url_with_a_later_slot_comes_back_then_and_keeps_the_slot(stage, ports):
@@ -146,12 +146,12 @@ def test_a_busy_origin_is_asked_again_when_it_said(stage, ports):
 
 
 def test_the_last_attempt_is_the_result(stage, ports):
-    ports.web.outcomes[A] = Unreachable(url=A, kind="dns", why="no such host")
+    ports.web.outcomes[A] = Unreachable(url=A, kind="dns", reason="no such host")
     last = ports.settings.pipeline.max_attempts - 1
 
     (result,) = results(run(stage, UrlJob(url=A, attempt=last)))
 
-    assert (result.outcome, result.why) == (OutcomeKind.UNREACHABLE, "no such host")
+    assert (result.outcome, result.reason) == (OutcomeKind.UNREACHABLE, "no such host")
 
 
 def test_a_redirect_whose_target_has_a_later_slot_goes_on_from_there(stage, ports):

@@ -73,11 +73,11 @@ def test_a_booked_out_domain_is_asked_later_without_a_claim(stage, ports):
 @pytest.mark.parametrize(
     ("outcome", "status"),
     [
-        (Blocked(url="", why="private"), UNAVAILABLE),
-        (Unreachable(url="", kind="redirect", why="six hops"), UNAVAILABLE),
-        (Unreachable(url="", kind="dns", why="no such host"), None),
-        (Unreachable(url="", kind="status", why="500", status=500), 500),
-        (TooLarge(url="", why="headers", status=200), None),
+        (Blocked(url="", reason="private"), UNAVAILABLE),
+        (Unreachable(url="", kind="redirect", reason="six hops"), UNAVAILABLE),
+        (Unreachable(url="", kind="dns", reason="no such host"), None),
+        (Unreachable(url="", kind="status", reason="500", status=500), 500),
+        (TooLarge(url="", reason="headers", status=200), None),
         (Redirected(url="", target="", status=301), None),
     ],
 )

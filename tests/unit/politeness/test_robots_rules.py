@@ -255,13 +255,13 @@ def test_what_a_status_means(status: int | None, allowed: bool):
 def test_explain_names_the_line_and_the_rule():
     rules = RobotsRules.parse(b"User-agent: *\nDisallow: /a\nAllow: /a/b\n")
 
-    def why(path: str) -> str:
+    def reason(path: str) -> str:
         return rules.explain("aragog", f"https://site.test{path}")
 
-    assert why("/a") == "refused by robots.txt line 2, Disallow: /a (group for *)"
-    assert why("/a/b") == "allowed by robots.txt line 3, Allow: /a/b (group for *)"
-    assert why("/c") == "allowed: no rule of the group for * matches"
-    assert why("/robots.txt") == "allowed: robots.txt itself is always allowed"
+    assert reason("/a") == "refused by robots.txt line 2, Disallow: /a (group for *)"
+    assert reason("/a/b") == "allowed by robots.txt line 3, Allow: /a/b (group for *)"
+    assert reason("/c") == "allowed: no rule of the group for * matches"
+    assert reason("/robots.txt") == "allowed: robots.txt itself is always allowed"
     assert "503" in rules_for_status(503).explain("aragog", "https://site.test/")
     assert "for aragog or *" in RobotsRules.parse(b"").explain("aragog", "https://site.test/")
 

@@ -25,7 +25,7 @@ def moved(url, target, *, permanent=True):
     return Redirect(url, target, permanent)
 
 
-def why(decision, url):
+def reason(decision, url):
     return next(reason for _, rejected, reason in decision.rejected if rejected == url)
 
 
@@ -91,7 +91,7 @@ def test_a_sign_in_page_behind_a_temporary_redirect_does_not_swallow_the_page():
     decision = of(redirects=(moved(PAGE, sign_in, permanent=False),), link_canonical=(sign_in,))
 
     assert decision.canonical_url == PAGE
-    assert sign_in in why(decision, sign_in)
+    assert sign_in in reason(decision, sign_in)
 
 
 def test_a_page_behind_a_temporary_redirect_may_name_the_asked_url():
@@ -155,14 +155,14 @@ def test_the_link_header_is_trusted_more_than_the_document():
     decision = of(link_header=(OTHER,), link_canonical=(PAGE,))
 
     assert (decision.canonical_url, decision.rule) == (OTHER, "link_header")
-    assert "Link header" in why(decision, PAGE)
+    assert "Link header" in reason(decision, PAGE)
 
 
 def test_a_canonical_link_is_trusted_more_than_og_url():
     decision = of(link_canonical=(OTHER,), og_url="https://shop.example/share/shoes")
 
     assert decision.canonical_url == OTHER
-    assert "has precedence" in why(decision, "https://shop.example/share/shoes")
+    assert "has precedence" in reason(decision, "https://shop.example/share/shoes")
 
 
 def test_og_url_that_agrees_is_a_reason():
@@ -211,7 +211,7 @@ def test_the_homepage_does_not_stand_for_a_page_inside():
     decision = of(link_canonical=(HOME,), og_url=HOME)
 
     assert (decision.canonical_url, decision.rule) == (PAGE, "self")
-    assert "homepage" in why(decision, HOME)
+    assert "homepage" in reason(decision, HOME)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_a_canonical_on_another_domain_is_not_believed():
     decision = of(link_canonical=(AWAY,))
 
     assert decision.canonical_url == PAGE
-    assert "another domain" in why(decision, AWAY)
+    assert "another domain" in reason(decision, AWAY)
 
 
 def test_another_host_of_the_same_site_is_no_other_domain():
@@ -242,14 +242,14 @@ def test_a_canonical_that_redirects_here_is_not_followed_back():
     decision = of(OTHER, redirects=(moved(OTHER, PAGE),), link_canonical=(OTHER,))
 
     assert decision.canonical_url == PAGE
-    assert "redirects permanently to this page" in why(decision, OTHER)
+    assert "redirects permanently to this page" in reason(decision, OTHER)
 
 
 def test_a_canonical_known_to_redirect_here_is_not_followed_back():
     decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=301, redirects_to=PAGE)})
 
     assert decision.canonical_url == PAGE
-    assert "redirects back" in why(decision, OTHER)
+    assert "redirects back" in reason(decision, OTHER)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_a_canonical_known_to_be_gone_is_ignored(page):
     decision = of(link_canonical=(OTHER,), known={OTHER: page})
 
     assert decision.canonical_url == PAGE
-    assert "gone" in why(decision, OTHER)
+    assert "gone" in reason(decision, OTHER)
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -305,7 +305,7 @@ def test_two_pages_that_name_each_other_stand_for_themselves():
     decision = of(link_canonical=(OTHER,), known={OTHER: KnownPage(status=200, canonical_url=PAGE)})
 
     assert decision.canonical_url == PAGE
-    assert "points back" in why(decision, OTHER)
+    assert "points back" in reason(decision, OTHER)
 
 
 def test_a_loop_among_others_is_not_entered():
@@ -318,7 +318,7 @@ def test_a_loop_among_others_is_not_entered():
     decision = of(link_canonical=(OTHER,), known=known)
 
     assert decision.canonical_url == PAGE
-    assert "loop" in why(decision, OTHER)
+    assert "loop" in reason(decision, OTHER)
 
 
 def test_an_endless_chain_is_given_up():
@@ -379,7 +379,7 @@ def test_a_translation_is_another_page():
     )
 
     assert decision.canonical_url == german
-    assert "en" in why(decision, OTHER)
+    assert "en" in reason(decision, OTHER)
 
 
 def test_a_variant_that_lists_only_the_originals_follows_its_canonical():

@@ -54,7 +54,7 @@ def test_one_time_stands_for_all_fields():
 
 
 @pytest.mark.parametrize(
-    ("line", "why"),
+    ("line", "reason"),
     [
         (b"{", "is not JSON"),
         (b"[]", "is not a JSON object"),
@@ -72,7 +72,7 @@ def test_one_time_stands_for_all_fields():
         (b'{"url": "u", "provisional": "yes"}', "provisional: must be true or false"),
     ],
 )
-def test_what_is_wrong_with_a_line_is_told(line, why):
+def test_what_is_wrong_with_a_line_is_told(line, reason):
     with pytest.raises(BadRecord) as caught:
         from_json(line)
-    assert why in str(caught.value)
+    assert reason in str(caught.value)

@@ -65,12 +65,12 @@ def loads(text: str) -> tuple[list[Any], str | None]:
         pass
     if "&quot;" in bare and '"' not in bare:
         bare = html.unescape(bare)
-    values, why = _LenientReader(bare).everything()
+    values, reason = _LenientReader(bare).everything()
     if len(text) > MAX_MALFORMED_CHARS:
-        why = f"{why}; only the first {MAX_MALFORMED_CHARS} characters read"
+        reason = f"{reason}; only the first {MAX_MALFORMED_CHARS} characters read"
     if not any(isinstance(value, dict | list) for value in values):
         raise UnreadableJson("no JSON object or array in it")
-    return values, why
+    return values, reason
 
 
 def _unwrapped(text: str) -> str:

@@ -141,6 +141,6 @@ class PoliteGate(RobotsGate):
         if cached.rules is None:
             return Later(None, "robots.txt of the redirect's target is not known yet")
         agent = self._rules.settings.fetch.user_agent
-        if why := cached.rules.refusal(agent, url, given):
-            return Deny(why)
+        if reason := cached.rules.refusal(agent, url, given):
+            return Deny(reason)
         return self._with_slot(url, cached.rules.crawl_delay_s(agent))

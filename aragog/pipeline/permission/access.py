@@ -10,7 +10,7 @@ from aragog.fetcher.outcome import OutcomeKind
 from aragog.fetcher.ssrf.ports import AddressPolicy
 from aragog.fetcher.user_agent import check_user_agent
 from aragog.pipeline.messages import UrlJob
-from aragog.pipeline.polite_gate import GateRules, PoliteGate
+from aragog.pipeline.permission.polite_gate import GateRules, PoliteGate
 from aragog.pipeline.rescheduling import Delayed
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
@@ -28,7 +28,7 @@ class Denial:
 
     job: UrlJob
     outcome: OutcomeKind
-    why: str
+    reason: str
     retry_at_ms: int | None = None
     """UNREACHABLE: when robots.txt is requested again."""
 
@@ -70,8 +70,8 @@ class Access:
         vetted = Vetted()
         asked = []
         for job in jobs:
-            if why := self._forbidden(job):
-                vetted.denied.append(Denial(job, OutcomeKind.BLOCKED, why))
+            if reason := self._forbidden(job):
+                vetted.denied.append(Denial(job, OutcomeKind.BLOCKED, reason))
             else:
                 asked.append(job)
         agent = self.rules.settings.fetch.user_agent
@@ -83,14 +83,14 @@ class Access:
                 continue
             if of.state is RulesState.STALE:
                 vetted.stale_origins.append(origin(job.next_url))
-            why = of.rules.refusal(agent, *job.spellings)
-            if why is None:
+            reason = of.rules.refusal(agent, *job.spellings)
+            if reason is None:
                 vetted.allowed.append((job, of.rules.crawl_delay_s(agent)))
             elif of.unreachable:
-                why = f"robots.txt could not be fetched (status {of.status})"
-                vetted.denied.append(Denial(job, OutcomeKind.UNREACHABLE, why, of.retry_at_ms))
+                reason = f"robots.txt could not be fetched (status {of.status})"
+                vetted.denied.append(Denial(job, OutcomeKind.UNREACHABLE, reason, of.retry_at_ms))
             else:
-                vetted.denied.append(Denial(job, OutcomeKind.REFUSED, why))
+                vetted.denied.append(Denial(job, OutcomeKind.REFUSED, reason))
         return vetted
 
     def _forbidden(self, job: UrlJob) -> str | None:

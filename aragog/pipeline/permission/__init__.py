@@ -1,0 +1,1 @@
+"""What may be enqueued and fetched now: rules, robots.txt, slots, takedowns, and room in Redis."""
