@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import threading
 from enum import StrEnum
 
 import orjson
@@ -35,29 +36,12 @@ def signature(secret: str, at_s: int, body: bytes) -> str:
     return f"t={at_s},v1={signed.hexdigest()}"
 
 
-def is_signed(
-    secret: str, header: str | None, body: bytes, *, now_s: float, within_s: float = WITHIN_S
-) -> bool:
-    """
-    Whether a signature is the sender's and was made within the last minutes; raises nothing.
-
-    Not enough for a receiver: the same delivery passes again until it is too old. Use `Verifier`.
-    """
-    if not header or len(header) > MOST_HEADER_CHARS:
-        return False
-    parts = dict(part.strip().partition("=")[::2] for part in header.split(","))
-    at = parts.get("t", "")
-    if not (at.isascii() and at.isdecimal() and len(at) <= 15):
-        return False
-    if abs(now_s - int(at)) > within_s:
-        return False
-    expected = signature(secret, int(at), body).rpartition("v1=")[2]
-    return hmac.compare_digest(expected.encode(), parts.get("v1", "").encode("utf-8", "replace"))
-
-
 class Verifier:
     """
-    Checks the deliveries of one hook; for one thread.
+    Checks the deliveries of one hook; threads may share it.
+
+    Nothing of this module checks a signature alone: until it is too old, a stranger could send the
+    delivery again.
 
     Args:
         secret: of the hook.
@@ -68,6 +52,7 @@ class Verifier:
         self._secret = secret
         self._within_s = within_s
         self._seen: dict[str, float] = {}
+        self._lock = threading.Lock()
 
     def check(self, header: str | None, body: bytes, *, now_s: float) -> Verdict:
         """
@@ -78,7 +63,7 @@ class Verifier:
             body: as it was received, byte by byte.
             now_s: seconds since the epoch.
         """
-        if not is_signed(self._secret, header, body, now_s=now_s, within_s=self._within_s):
+        if not self._is_signed(header, body, now_s):
             return Verdict.REFUSED
         try:
             delivery_id = orjson.loads(body)["id"]
@@ -86,15 +71,30 @@ class Verifier:
             return Verdict.REFUSED
         if not isinstance(delivery_id, str):
             return Verdict.REFUSED
-        self._forget_old(now_s)
-        if delivery_id in self._seen:
-            return Verdict.DUPLICATE
-        self._seen[delivery_id] = now_s
-        return Verdict.NEW
+        with self._lock:
+            self._forget_old(now_s)
+            if delivery_id in self._seen:
+                return Verdict.DUPLICATE
+            self._seen[delivery_id] = now_s
+            return Verdict.NEW
 
     def forget(self, delivery_id: str) -> None:
         """It could not be taken after all: let its next attempt be new."""
-        self._seen.pop(delivery_id, None)
+        with self._lock:
+            self._seen.pop(delivery_id, None)
+
+    def _is_signed(self, header: str | None, body: bytes, now_s: float) -> bool:
+        """Whether the signature is the sender's and was made within the last minutes."""
+        if not header or len(header) > MOST_HEADER_CHARS:
+            return False
+        parts = dict(part.strip().partition("=")[::2] for part in header.split(","))
+        at, given = parts.get("t", ""), parts.get("v1", "").encode("utf-8", "replace")
+        if not (at.isascii() and at.isdecimal() and len(at) <= 15):
+            return False
+        if abs(now_s - int(at)) > self._within_s:
+            return False
+        expected = signature(self._secret, int(at), body).rpartition("v1=")[2]
+        return hmac.compare_digest(expected.encode(), given)
 
     def _forget_old(self, now_s: float) -> None:
         while self._seen:

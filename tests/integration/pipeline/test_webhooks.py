@@ -17,7 +17,7 @@ from aragog.fetcher.ssrf.filter import SsrfFilter
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.webhooks import Delivery, WebhookStage, signature
 from aragog.pipeline.webhooks.post import post
-from aragog.pipeline.webhooks.signatures import is_signed
+from aragog.pipeline.webhooks.signatures import Verdict, Verifier
 from aragog.settings import FetchSettings, Settings, WebhookSettings
 from aragog.urlstore.feed.changes import SETTLE_MS
 from aragog.urlstore.schedule.refresh_policy import Seen
@@ -116,11 +116,18 @@ def test_a_change_is_posted_and_signed(stand, receiver):
     assert told["changes"][0]["fields"] == {"product.price": {"before": "5", "now": "9"}}
     assert told["id"] == headers["Aragog-Delivery"]
     now_s = stand.clock.now_ms() / 1000
-    assert is_signed("secret", headers["Aragog-Signature"], body, now_s=now_s)
-    assert not is_signed("other", headers["Aragog-Signature"], body, now_s=now_s)
-    assert not is_signed("secret", headers["Aragog-Signature"], body + b" ", now_s=now_s)
-    assert not is_signed("secret", headers["Aragog-Signature"], body, now_s=now_s + 301)
-    assert not is_signed("secret", "nonsense", body, now_s=now_s)
+    header = headers["Aragog-Signature"]
+    verdicts = [
+        Verifier(secret).check(sent, text, now_s=at_s)
+        for secret, sent, text, at_s in (
+            ("secret", header, body, now_s),
+            ("other", header, body, now_s),
+            ("secret", header, body + b" ", now_s),
+            ("secret", header, body, now_s + 301),
+            ("secret", "nonsense", body, now_s),
+        )
+    ]
+    assert verdicts == [Verdict.NEW, *4 * [Verdict.REFUSED]]
 
 
 def test_a_number_of_many_digits_is_posted_as_it_is(stand, receiver):
@@ -305,12 +312,12 @@ def test_deliveries_have_a_queue_and_workers_of_their_own():
     ],
 )  # fmt: skip
 def test_an_odd_signature_is_refused_and_raises_nothing(header):
-    assert not is_signed("secret", header, b"{}", now_s=1_700_000_000)
+    checked = Verifier("secret").check(header, b'{"id":"a"}', now_s=1_700_000_000)
+
+    assert checked is Verdict.REFUSED
 
 
 def test_a_delivery_that_is_replayed_is_recognized():
-    from aragog.pipeline.webhooks.signatures import Verdict, Verifier
-
     verifier, body, at_s = Verifier("secret"), b'{"id":"a","changes":[]}', 1_700_000_000
     header = signature("secret", at_s, body)
 
