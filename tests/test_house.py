@@ -70,11 +70,23 @@ def test_a_lua_script_says_what_it_is_given_and_what_it_returns(script):
 
 
 def test_the_lock_names_versions_and_hashes_and_no_address():
-    for lock in ("requirements.lock", "bench/requirements.lock"):
+    for lock in ("requirements.lock", "bench/requirements.lock", "scripts/build.lock"):
         text = (ROOT / lock).read_text()
 
         assert "://" not in text
-        assert text.count("--hash=sha256:") > 100
+        assert text.count("--hash=sha256:") > 50
+
+
+def test_set_up_installs_nothing_without_a_hash():
+    script = (ROOT / "scripts" / "setup").read_text().replace("\\\n", " ")
+    installs = re.findall(r"pip (?:install|sync)[^|]*", script)
+
+    own = [each for each in installs if "-e ." in each]
+    assert len(installs) == 5
+    assert [each for each in installs if "--require-hashes" not in each] == own
+    assert all("--no-deps --no-build-isolation" in each for each in own)
+    # An isolated build installs what it requires, with or without a hash.
+    assert all("--no-build-isolation" in each for each in installs if '"$lock"' in each)
 
 
 def test_make_help_names_both_commands():
