@@ -10,12 +10,16 @@ and repetitions, are used as additional sources.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import Any
 
-from aragog.pages.richpins.heuristics import visible_recipe
-from aragog.pages.richpins.model import PinType, RichPin
+from aragog.pages.richpins.heuristics import bylines, visible_recipe
+from aragog.pages.richpins.heuristics.price import shown_price
+from aragog.pages.richpins.model import PinType, Product, RichPin
+from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources, by_trust
 from aragog.pages.richpins.types import (
@@ -35,6 +39,10 @@ from aragog.pages.richpins.values.scalars import text
 MAX_PROBLEMS = 100
 
 
+def _product(sources: Sources, nodes: list[Node]) -> Product:
+    return product.read(sources, nodes, partial(shown_price, is_product=True))
+
+
 @dataclass(frozen=True, slots=True)
 class _Kind:
     """One pin type: its schema.org types, its weight relative to others, and its reader."""
@@ -50,7 +58,7 @@ class _Kind:
 
 _KINDS = (
     _Kind("recipe", recipe.TYPES, 90, recipe.read, og_types=("recipe",)),
-    _Kind("product", product.TYPES, 80, product.read, og_types=("product", "og:product")),
+    _Kind("product", product.TYPES, 80, _product, og_types=("product", "og:product")),
     _Kind("movie", movie.TYPES, 75, movie.read, og_types=("video.movie", "movie")),
     _Kind("app", app.TYPES, 72, app.read, og_types=("app", "game")),
     _Kind("book", book.TYPES, 70, book.read, og_types=("book", "books.book")),
@@ -74,9 +82,10 @@ def pin_of(sources: Sources) -> RichPin:
     kind, nodes = _subject(sources)
     typed: dict[str, Any] = {kind.name: kind.read(sources, nodes)} if kind else {}
     kind, nodes, typed = _with_shown_recipe(sources, kind, nodes, typed)
-    if kind is None and (sold := product.shown(sources)) is not None:
+    if kind is None and (sold := _shown_product(sources)) is not None:
         kind, typed = _KINDS[1], {"product": sold}
     subject = nodes or (other_subject(sources) if kind is None else [])
+    is_written = kind is None or kind.name not in {"product", "app", "place"}
     facts = generic.read(
         sources,
         subject,
@@ -84,7 +93,8 @@ def pin_of(sources: Sources) -> RichPin:
         prefers_shared_image=kind is None
         or kind.name in {"article", "video"}
         or not any(node.is_a(kind.types) for node in nodes),
-        is_written=kind is None or kind.name not in {"product", "app", "place"},
+        shown_names=_shown_names(sources) if is_written else (),
+        shown_dates=_shown_dates(sources) if is_written else (),
         around=_articles_around(sources, nodes),
     )
     ledger, document = sources.ledger, sources.document
@@ -112,6 +122,23 @@ def pin_of(sources: Sources) -> RichPin:
         problems=(*document.problems, *sources.graph.problems)[:MAX_PROBLEMS],
         **typed,
     )
+
+
+def _shown_product(sources: Sources) -> Product | None:
+    """Return the product of a page without markup that shows a price and a way to buy."""
+    if shown_price(sources, product.country_of(sources), is_product=False) is None:
+        return None
+    found = _product(sources, [])
+    return found if found.price is not None else None
+
+
+def _shown_names(sources: Sources) -> Iterator[Candidate]:
+    """Yield authors in the visible text; a product's, app's or place's page names reviewers."""
+    return chain(bylines.bylines(sources), bylines.names_behind_by(sources))
+
+
+def _shown_dates(sources: Sources) -> Iterator[Candidate]:
+    return chain(bylines.shown_times(sources), bylines.days_behind_heading(sources))
 
 
 def _articles_around(sources: Sources, nodes: list[Node]) -> list[Node]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aragog.pages.richpins import FIELDS_VERSION
+from aragog.pages.richpins import FIELDS_VERSION, model
 from aragog.pages.richpins.assemble import _KINDS
 from aragog.pages.richpins.fields import _PAGE_FIELDS
 from aragog.pages.richpins.model import RichPin
@@ -30,8 +30,7 @@ def test_every_stored_field_is_in_the_table():
     names = {name.rpartition(".")[2] for name in _named(text)}
 
     for kind, cls in types.items():
-        module = __import__(f"aragog.pages.richpins.types.{kind}", fromlist=[cls])
-        for each in fields(getattr(module, cls)):
+        for each in fields(getattr(model, cls)):
             assert each.name in names, f"{kind}.{each.name}"
     assert names >= set(_PAGE_FIELDS)
     assert f"Format version: {FIELDS_VERSION} " in text

@@ -9,16 +9,15 @@ import re
 
 import pytest
 
-from aragog.pages import evidence, sitemaps
+from aragog.pages import evidence, plain_text, sitemaps
 from aragog.pages.richpins.syntax import lenient_json
-from aragog.pages.richpins.values import text
 from tests.support.regex_attacks import CHARS, attacks, grows_too_fast
 from tests.support.regex_inventory import inventory, unreadable_calls
 
 CUT = {"aragog.pages.richpins.syntax.lenient_json:_WRAPPERS_END": 200}
 """Patterns that see no more characters than these."""
 MADE_FROM_OUR_WORDS = {
-    "aragog.pages.richpins.values.titles",  # the letters of the host's name, at most 40, each gap bounded
+    "aragog.pages.richpins.types.titles",  # the letters of the host's name, at most 40, each gap bounded
     "aragog.pages.richpins.values.yields",  # a constant word
     "aragog.urls.query",  # the rules of query.json, which the inventory finds compiled
 }
@@ -51,9 +50,9 @@ READERS = {
     "JSON of quotes": (lambda t: json_of("{" + t), '" ', ""),
     "JSON of open strings": (lambda t: json_of("[" + t), '"\\', ""),
     "JSON of ends": (lambda t: json_of("[]" + t), "--> ", "x"),
-    "comments in a text": (text.clean, "<!--", ""),
-    "comments in lines": (text.lines, "<!--a", ""),
-    "tags in a text": (text.clean, "<a", ""),
+    "comments in a text": (plain_text.clean, "<!--", ""),
+    "comments in lines": (plain_text.lines, "<!--a", ""),
+    "tags in a text": (plain_text.clean, "<a", ""),
     "CDATA in a sitemap": (
         lambda t: sitemaps.parse(t.encode(), "https://a.test/"),
         "<![CDATA[",

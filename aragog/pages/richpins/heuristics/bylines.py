@@ -12,8 +12,7 @@ from aragog.pages.document import squeeze
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.sources import Sources
 from aragog.pages.richpins.values import dates
-
-MAX_NAME_CHARS = 80
+from aragog.pages.richpins.values.scalars import MAX_NAME_CHARS
 
 _BYLINES = (
     '[rel~="author"],[class*="byline" i],[class*="author" i],[itemprop~="author"],'

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from selectolax.lexbor import LexborNode
 
 from aragog.pages.document import squeeze
+from aragog.pages.plain_text import lines_of
 from aragog.pages.richpins.heuristics.vocabulary import ENDS, amounts, are_steps
-from aragog.pages.richpins.values.text import lines_of
 
 HEADINGS = "h1,h2,h3,h4,h5,h6,strong,b,dt,legend,summary,button,p,div,span,th,u,label,em"
 NOT_CONTENT = frozenset(

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from selectolax.lexbor import LexborNode
 
 from aragog.pages.document import squeeze
+from aragog.pages.plain_text import lines_of
 from aragog.pages.richpins.heuristics.lists import (
     HEADINGS,
     MAX_HEADING_CHARS,
@@ -32,7 +33,6 @@ from aragog.pages.richpins.heuristics.vocabulary import (
     is_mentioned,
 )
 from aragog.pages.richpins.syntax.sources import Sources
-from aragog.pages.richpins.values.text import lines_of
 
 _MAX_HEADINGS = 4_000
 _MAX_SECTIONS = 20

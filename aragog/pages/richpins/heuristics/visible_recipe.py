@@ -12,8 +12,8 @@ from dataclasses import replace
 from aragog.pages.richpins.heuristics import caption_times, captions
 from aragog.pages.richpins.heuristics.lists import Section
 from aragog.pages.richpins.heuristics.sections import best_sections
+from aragog.pages.richpins.model import Recipe
 from aragog.pages.richpins.syntax.sources import Sources
-from aragog.pages.richpins.types.recipe import Recipe
 from aragog.pages.richpins.values.instructions import Group, once
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from aragog.pages.document import squeeze
+from aragog.pages.plain_text import lines_of
 from aragog.pages.richpins.syntax.graph import Graph, Node, local_name
-from aragog.pages.richpins.values.text import lines_of
 
 MICRODATA = "microdata"
 RDFA = "rdfa"

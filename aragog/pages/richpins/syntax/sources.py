@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urljoin
 
 from aragog.pages.document import Document
@@ -12,8 +12,6 @@ from aragog.pages.richpins.provenance import Candidate, Ledger
 from aragog.pages.richpins.syntax import jsonld, microdata_rdfa
 from aragog.pages.richpins.syntax.graph import Graph, Node
 from aragog.pages.richpins.syntax.metatags import MetaTags, syntax_of
-from aragog.pages.richpins.values import dates
-from aragog.pages.richpins.values.dates import AnyDate
 
 MAX_URL_CHARS = 4_096
 
@@ -99,19 +97,6 @@ class Sources:
         for name in names:
             for content, number in self.metas.placed(name):
                 yield Candidate(content, syntax_of(name), f"meta[{number}] {name}")
-
-    def dated(
-        self, field: str, candidates: Iterable[Candidate], *, otherwise: Iterable[Candidate] = ()
-    ) -> AnyDate | None:
-        """
-        Return the date of `field`; a full date takes precedence over a year, whatever their
-        sources.
-        """
-        ranked = sorted(candidates, key=lambda each: dates.moment(each.value) is None)
-        found = self.ledger.pick(
-            field, dates.moment_or_year, ranked, otherwise=otherwise, expected="a date"
-        )
-        return cast("AnyDate | None", found)
 
     def heading(self) -> Candidate | None:
         """Return the page's first heading."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from aragog.pages.richpins.model import App
 from aragog.pages.richpins.provenance import Candidate, Provenance
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
 from aragog.pages.richpins.types import product
 from aragog.pages.richpins.values import scalars
-from aragog.pages.richpins.values.scalars import Rating
 
 TYPES = frozenset(
     {
@@ -31,24 +30,6 @@ _STORES = (
         re.compile(r"https?://play\.google\.com/store/apps/details\?\S{0,500}id=\S{1,2000}+"),
     ),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class App:
-    """An app, its price and its store pages."""
-
-    operating_systems: tuple[str, ...] = ()
-    category: str | None = None
-    version: str | None = None
-    developer: str | None = None
-    price: Decimal | None = None
-    """0 if it is free; None without a price or its currency (0 needs none)."""
-    currency: str | None = None
-    ios_url: str | None = None
-    """The URL of its page in the App Store."""
-    android_url: str | None = None
-    """The URL of its page on Google Play."""
-    rating: Rating | None = None
 
 
 def read(sources: Sources, nodes: list[Node]) -> App:

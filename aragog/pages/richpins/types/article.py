@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from aragog.pages.richpins.model import Article
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
@@ -17,19 +17,6 @@ TYPES = frozenset(
     "socialmediaposting liveblogposting discussionforumposting report review criticreview "
     "opinion howto".split()
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Article:
-    """An article; its headline, authors and dates are attributes of the pin."""
-
-    publisher: str | None = None
-    section: str | None = None
-    word_count: int | None = None
-    is_free: bool | None = None
-    """False behind a paywall; None if the page does not state it."""
-    body: str | None = None
-    """The article's text, if the markup contains it."""
 
 
 def read(sources: Sources, nodes: list[Node]) -> Article:

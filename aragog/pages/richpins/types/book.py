@@ -4,33 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from aragog.pages.richpins.model import Book
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
-from aragog.pages.richpins.values import numbers, scalars
-from aragog.pages.richpins.values.dates import AnyDate
-from aragog.pages.richpins.values.scalars import Rating
+from aragog.pages.richpins.values import dates, numbers, scalars
 
 TYPES = frozenset(
     {"book", "audiobook", "bookseries", "comicissue", "comicstory", "atlas", "sequentialart"}
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Book:
-    """A book; its authors are an attribute of the pin."""
-
-    isbn: str | None = None
-    """ISBN-13 (or ISBN-10 as found), digits only, with a valid check digit."""
-    publisher: str | None = None
-    published_at: AnyDate | None = None
-    pages: int | None = None
-    format: str | None = None
-    genres: tuple[str, ...] = ()
-    rating: Rating | None = None
 
 
 def read(sources: Sources, nodes: list[Node]) -> Book:
@@ -58,7 +42,7 @@ def read(sources: Sources, nodes: list[Node]) -> Book:
         publisher=pick(
             "book.publisher", scalars.name, sources.scalars(both, "publisher"), expected="a name"
         ),
-        published_at=sources.dated("book.published_at", published()),
+        published_at=dates.pick(sources.ledger, "book.published_at", published()),
         pages=pick("book.pages", numbers.count, sources.scalars(both, "numberofpages")),
         format=pick("book.format", _format, sources.scalars(both, "bookformat")),
         genres=pick("book.genres", scalars.words, sources.lists(nodes, "genre")) or (),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
-from aragog.pages.richpins.values import images, publication, scalars
+from aragog.pages.richpins.types import publication
+from aragog.pages.richpins.types.title_choice import title_of
+from aragog.pages.richpins.types.titles import site_name_of
+from aragog.pages.richpins.values import images, scalars
 from aragog.pages.richpins.values.dates import AnyDate, Moment
 from aragog.pages.richpins.values.images import Image
-from aragog.pages.richpins.values.title_choice import title_of
-from aragog.pages.richpins.values.titles import site_name_of
 
 _PAGE_TYPES = frozenset(
     {"webpage", "itempage", "articlepage", "aboutpage", "collectionpage", "faqpage", "recipepage"}
@@ -45,7 +46,8 @@ def read(
     *,
     name_properties: tuple[str, ...],
     prefers_shared_image: bool,
-    is_written: bool,
+    shown_names: Iterable[Candidate],
+    shown_dates: Iterable[Candidate],
     around: list[Node],
 ) -> GenericPage:
     """
@@ -55,8 +57,8 @@ def read(
     `around` are the articles that contain it. `name_properties` are the properties that name such a
     thing, best first. With `prefers_shared_image`, the image that the page offers for sharing takes
     precedence over larger images in the markup, which often show an author or come later in the
-    page. With `is_written`, the visible text may supply authors and a date: on a shop's page these
-    belong to reviews.
+    page. `shown_names` and `shown_dates` are authors and dates in the visible text, for a page
+    whose markup has none.
     """
     pages = list(sources.graph.of_types(_PAGE_TYPES))
     site_name = site_name_of(sources, nodes)
@@ -68,11 +70,11 @@ def read(
         site_name=site_name,
         language=_language(sources, nodes),
         authors=publication.authors_of(
-            sources, nodes, [*pages, *around], site_name, shown=is_written
+            sources, nodes, [*pages, *around], site_name, shown=shown_names
         ),
         image=image,
         images=candidates,
-        published_at=publication.published_at(sources, nodes, pages, shown=is_written),
+        published_at=publication.published_at(sources, nodes, pages, shown=shown_dates),
         modified_at=publication.modified_at(sources, nodes, pages),
         keywords=_keywords(sources, nodes),
         icon_url=_icon(sources),

@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from aragog.pages.richpins.model import Movie
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
-from aragog.pages.richpins.values import durations, scalars
-from aragog.pages.richpins.values.dates import AnyDate
-from aragog.pages.richpins.values.scalars import Rating
+from aragog.pages.richpins.values import dates, durations, scalars
 
 TYPES = frozenset({"movie", "movieseries", "tvseries", "tvepisode", "tvseason", "movieclip"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Movie:
-    """A movie or series."""
-
-    directors: tuple[str, ...] = ()
-    actors: tuple[str, ...] = ()
-    genres: tuple[str, ...] = ()
-    duration_minutes: int | None = None
-    released_at: AnyDate | None = None
-    content_rating: str | None = None
-    trailer_url: str | None = None
-    rating: Rating | None = None
 
 
 def read(sources: Sources, nodes: list[Node]) -> Movie:
@@ -58,7 +42,7 @@ def read(sources: Sources, nodes: list[Node]) -> Movie:
         duration_minutes=pick(
             "movie.duration_minutes", durations.minutes, lasting(), expected="a duration"
         ),
-        released_at=sources.dated("movie.released_at", released()),
+        released_at=dates.pick(sources.ledger, "movie.released_at", released()),
         content_rating=pick(
             "movie.content_rating", scalars.text, sources.scalars(nodes, "contentrating")
         ),

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
+from aragog.pages.richpins.types.titles import bare
 from aragog.pages.richpins.values.scalars import text
-from aragog.pages.richpins.values.titles import bare
 
 _PARTS = frozenset(
     "website breadcrumblist imageobject listitem itemlist sitenavigationelement wpheader wpfooter "

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from aragog.pages.richpins.model import Address, Coordinates, Place
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
 from aragog.pages.richpins.values import numbers, scalars
-from aragog.pages.richpins.values.scalars import Rating
 
 TYPES = frozenset(
     """
@@ -49,42 +48,6 @@ TYPES = frozenset(
     motorcycledealer motorcyclerepair pond reservoir sportsclub tattooparlor
     """.split()
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
-    """A postal address in its parts; `text` if the page gives it as one text."""
-
-    street: str | None = None
-    locality: str | None = None
-    region: str | None = None
-    postal_code: str | None = None
-    country: str | None = None
-    text: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Coordinates:
-    """Latitude and longitude in degrees, WGS 84."""
-
-    latitude: Decimal
-    longitude: Decimal
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """The location of a place and its contact details."""
-
-    address: Address | None = None
-    coordinates: Coordinates | None = None
-    phone: str | None = None
-    email: str | None = None
-    price_range: str | None = None
-    opening_hours: tuple[str, ...] = ()
-    cuisines: tuple[str, ...] = ()
-    menu_url: str | None = None
-    map_url: str | None = None
-    rating: Rating | None = None
 
 
 def read(sources: Sources, nodes: list[Node]) -> Place:

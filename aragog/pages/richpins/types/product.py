@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Any, Literal
+from itertools import chain
+from typing import Any, TypeVar
 
-from aragog.pages.richpins.heuristics.price import shown_price
+from aragog.pages.richpins.model import Availability, Condition, Product
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
 from aragog.pages.richpins.values import dates, money, numbers, scalars
-from aragog.pages.richpins.values.scalars import Rating
 
 TYPES = frozenset(
     {
@@ -23,12 +23,6 @@ TYPES = frozenset(
         "productcollection",
     }
 )  # fmt: skip
-
-Availability = Literal[
-    "in_stock", "out_of_stock", "pre_order", "back_order", "limited", "online_only",
-    "in_store_only", "discontinued", "sold_out", "made_to_order", "reserved",
-]  # fmt: skip
-Condition = Literal["new", "used", "refurbished", "damaged"]
 
 _AVAILABILITY: dict[str, Availability] = {
     "instock": "in_stock", "available": "in_stock", "availablefororder": "in_stock",
@@ -47,34 +41,10 @@ _CONDITION: dict[str, Condition] = {
 MAX_OFFERS = 500
 _OFFER_TYPES = frozenset({"offer", "aggregateoffer", "demand", "offerforpurchase", "offerforlease"})
 
+ShownPrice = Callable[[Sources, str | None], tuple[Decimal, str, Candidate] | None]
+"""Finds a price in the visible text, given the country: the amount, its currency, its position."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Product:
-    """A product. Prices are in `currency`; without a currency they are None."""
-
-    price: Decimal | None = None
-    """The current price; the lowest if there are several offers."""
-    price_high: Decimal | None = None
-    """The highest price of several offers or of a declared range; None if there is one price."""
-    list_price: Decimal | None = None
-    """The price before a reduction, if the page states it."""
-    currency: str | None = None
-    """ISO 4217."""
-    price_valid_until: date | None = None
-    availability: Availability | None = None
-    condition: Condition | None = None
-    brand: str | None = None
-    seller: str | None = None
-    sku: str | None = None
-    gtin: str | None = None
-    """Digits of a GTIN-8, 12, 13 or 14 with a valid check digit."""
-    mpn: str | None = None
-    color: str | None = None
-    size: str | None = None
-    material: str | None = None
-    category: str | None = None
-    offer_count: int | None = None
-    rating: Rating | None = None
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,80 +55,61 @@ class _Price:
     listed: Decimal | None
 
 
-def read(sources: Sources, nodes: list[Node]) -> Product:
-    """Return the product that `nodes` describe, else the one in Open Graph's product tags."""
-    pick = sources.ledger.pick
+def read(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Product:
+    """
+    Return the product that `nodes` describe, most trusted first.
+
+    `shown_price` finds the price in the visible text; it is called if the markup has none.
+    """
+    ledger = sources.ledger
     offers = list(_offers(nodes))
-    price = _picked_price(sources, nodes, "product.price")
-    price = price or _shown_price(sources)
-    currency = price.currency if price else None
+    price = _picked_price(sources, nodes, "product.price") or _noted(sources, shown_price)
     if price:
-        sources.ledger.provenance["product.currency"] = sources.ledger.provenance["product.price"]
+        ledger.provenance["product.currency"] = ledger.provenance["product.price"]
 
-    def one(name: str, *properties: str) -> str | None:
-        return pick(f"product.{name}", scalars.text, sources.scalars(nodes, *properties))
+    def one(
+        name: str,
+        parse: Callable[[Any], T | None],
+        *candidates: Iterable[Candidate],
+        expected: str = "a value",
+    ) -> T | None:
+        return ledger.pick(
+            f"product.{name}", parse, chain.from_iterable(candidates), expected=expected
+        )
 
+    def of(owners: list[Node], *properties: str) -> Iterator[Candidate]:
+        return sources.scalars(owners, *properties)
+
+    meta = sources.meta
+    gtins = (of([*nodes, *offers], name) for name in _GTINS)
+    conditions = (of([*offers, *nodes], "itemcondition"), meta("product:condition", "og:condition"))
+    brands = (of(nodes, "brand", "manufacturer"), meta("product:brand", "og:brand"))
+    ratings = sources.lists(nodes, "aggregaterating")
     return Product(
         price=price.amount if price else None,
         price_high=price.high if price else None,
         list_price=price.listed if price else None,
-        currency=currency,
-        price_valid_until=pick(
-            "product.price_valid_until",
-            _day,
-            sources.scalars(offers, "pricevaliduntil"),
-            expected="a date",
+        currency=price.currency if price else None,
+        price_valid_until=one(
+            "price_valid_until", _day, of(offers, "pricevaliduntil"), expected="a date"
         ),
         availability=_availability(sources, offers, nodes),
-        condition=pick(
-            "product.condition",
-            condition,
-            _then(sources.scalars([*offers, *nodes], "itemcondition"),
-                  sources.meta("product:condition", "og:condition")),
-            expected="a condition",
-        ),
-        brand=pick(
-            "product.brand",
-            scalars.name,
-            _then(sources.scalars(nodes, "brand", "manufacturer"),
-                  sources.meta("product:brand", "og:brand")),
-            expected="a name",
-        ),
-        seller=pick("product.seller", scalars.name, sources.scalars(offers, "seller", "offeredby")),
-        sku=one("sku", "sku", "productid"),
-        gtin=pick(
-            "product.gtin",
-            gtin,
-            _then(*(sources.scalars([*nodes, *offers], name) for name in _GTINS)),
-            expected="a GTIN",
-        ),
-        mpn=one("mpn", "mpn"),
-        color=one("color", "color"),
-        size=one("size", "size"),
-        material=one("material", "material"),
-        category=pick(
-            "product.category",
-            scalars.text,
-            _then(sources.scalars(nodes, "category"), sources.meta("product:category")),
-        ),
-        offer_count=pick(
-            "product.offer_count", numbers.count, sources.scalars(offers, "offercount")
-        ),
-        rating=pick(
-            "product.rating",
-            scalars.rating,
-            sources.lists(nodes, "aggregaterating"),
-            expected="a rating",
-        ),
-    )  # fmt: skip
+        condition=one("condition", condition, *conditions, expected="a condition"),
+        brand=one("brand", scalars.name, *brands, expected="a name"),
+        seller=one("seller", scalars.name, of(offers, "seller", "offeredby")),
+        sku=one("sku", scalars.text, of(nodes, "sku", "productid")),
+        gtin=one("gtin", gtin, *gtins, expected="a GTIN"),
+        mpn=one("mpn", scalars.text, of(nodes, "mpn")),
+        color=one("color", scalars.text, of(nodes, "color")),
+        size=one("size", scalars.text, of(nodes, "size")),
+        material=one("material", scalars.text, of(nodes, "material")),
+        category=one("category", scalars.text, of(nodes, "category"), meta("product:category")),
+        offer_count=one("offer_count", numbers.count, of(offers, "offercount")),
+        rating=one("rating", scalars.rating, ratings, expected="a rating"),
+    )
 
 
 _GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
-
-
-def _then(*several: Iterator[Candidate]) -> Iterator[Candidate]:
-    for each in several:
-        yield from each
 
 
 def _offers(nodes: list[Node]) -> Iterator[Node]:
@@ -228,16 +179,8 @@ def _picked_price(sources: Sources, nodes: list[Node], field: str) -> _Price | N
     )
 
 
-def shown(sources: Sources) -> Product | None:
-    """Return the product of a page without markup that shows a price and a way to buy."""
-    if shown_price(sources, country_of(sources), is_product=False) is None:
-        return None
-    found = read(sources, [])
-    return found if found.price is not None else None
-
-
-def _shown_price(sources: Sources) -> _Price | None:
-    found = shown_price(sources, country_of(sources), is_product=True)
+def _noted(sources: Sources, shown_price: ShownPrice) -> _Price | None:
+    found = shown_price(sources, country_of(sources))
     if found is None:
         return None
     sources.ledger.note("product.price", found[2])

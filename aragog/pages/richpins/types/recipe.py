@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
+from aragog.pages.plain_text import clean, lines
+from aragog.pages.richpins.model import Recipe
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
 from aragog.pages.richpins.values import durations, scalars
 from aragog.pages.richpins.values.instructions import MAX_STEPS, Group, instruction_groups, once
-from aragog.pages.richpins.values.scalars import Rating
-from aragog.pages.richpins.values.text import clean, lines
-from aragog.pages.richpins.values.yields import Yield, read_yield
+from aragog.pages.richpins.values.yields import read_yield
 
 TYPES = frozenset({"recipe"})
 
@@ -26,31 +25,6 @@ NUTRIENTS = {
         "sodiumContent", "fiberContent", "cholesterolContent",
     )
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
-    """The ingredients, steps and times of a recipe. Times are whole minutes."""
-
-    ingredients: tuple[str, ...] = ()
-    ingredient_groups: tuple[Group, ...] = ()
-    instructions: tuple[str, ...] = ()
-    """The steps in order, without sections."""
-    instruction_groups: tuple[Group, ...] = ()
-    """The same steps by section."""
-    yields: Yield | None = None
-    prep_minutes: int | None = None
-    cook_minutes: int | None = None
-    total_minutes: int | None = None
-    """As declared, else the sum of the two others."""
-    nutrition: dict[str, str] = field(default_factory=dict)
-    """With schema.org's names, such as `calories: 143 kcal`."""
-    rating: Rating | None = None
-    categories: tuple[str, ...] = ()
-    cuisines: tuple[str, ...] = ()
-    keywords: tuple[str, ...] = ()
-    methods: tuple[str, ...] = ()
-    diets: tuple[str, ...] = ()
 
 
 def read(sources: Sources, nodes: list[Node]) -> Recipe:

@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from aragog.pages.richpins.model import Video
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
 from aragog.pages.richpins.values import dates, durations, numbers
-from aragog.pages.richpins.values.dates import Moment
 
 TYPES = frozenset({"videoobject", "videoobjectsnapshot", "clip"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Video:
-    """A video and its players."""
-
-    duration_s: int | None = None
-    duration_minutes: int | None = None
-    uploaded_at: Moment | None = None
-    content_url: str | None = None
-    """The URL of the video file."""
-    embed_url: str | None = None
-    """The URL of a page with a player."""
-    width: int | None = None
-    height: int | None = None
-    views: int | None = None
 
 
 def read(sources: Sources, nodes: list[Node]) -> Video:

@@ -8,9 +8,12 @@ time with one. Ambiguous text (`03/04/2024`) is rejected.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
-from typing import Any
+from typing import Any, cast
+
+from aragog.pages.richpins.provenance import Candidate, Ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,3 +239,16 @@ def _from_epoch(value: float) -> Moment | None:
     if not 100_000_000 < at < 4_102_444_800:
         return None
     return _EPOCH + timedelta(seconds=at)
+
+
+def pick(
+    ledger: Ledger,
+    field: str,
+    candidates: Iterable[Candidate],
+    *,
+    otherwise: Iterable[Candidate] = (),
+) -> AnyDate | None:
+    """Return the date of `field`: a full date before a year, whatever their sources."""
+    ranked = sorted(candidates, key=lambda each: moment(each.value) is None)
+    found = ledger.pick(field, moment_or_year, ranked, otherwise=otherwise, expected="a date")
+    return cast("AnyDate | None", found)

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from aragog.pages.plain_text import lines
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.values import scalars
-from aragog.pages.richpins.values.text import lines
 
 MAX_STEPS = 500
 _AMOUNT = re.compile(r"^[\d.,/¼½¾⅓⅔⅛\s-]*(?:(?:fl )?oz|ml|cl|dl|l|g|kg|lbs?|cups?)?\s+")

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from aragog.pages.plain_text import clean
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.values import numbers
-from aragog.pages.richpins.values.text import clean
 
 MAX_NAMES = 100
+MAX_NAME_CHARS = 80
+"""Longer text is not the name of a person."""
 
 
 @dataclass(frozen=True, slots=True)

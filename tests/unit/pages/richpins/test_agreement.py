@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from aragog.pages.richpins import RichPin, extract
-from aragog.pages.richpins.values.publication import person_names, url_day
+from aragog.pages.richpins.types.publication import person_names, url_day
 
 URL = "https://www.example.org/a/1"
 

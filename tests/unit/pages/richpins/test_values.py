@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aragog.pages.plain_text import clean, lines
 from aragog.pages.richpins.types.book import isbn
 from aragog.pages.richpins.types.place import coordinates
 from aragog.pages.richpins.types.product import availability, condition, gtin
 from aragog.pages.richpins.values import dates, durations, money, numbers, scalars
-from aragog.pages.richpins.values.text import clean, lines
 from aragog.pages.richpins.values.yields import read_yield
 
 

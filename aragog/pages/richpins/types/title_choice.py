@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
+from aragog.pages.richpins.types.titles import TITLE_CUTS, bare, own_names, without_site
 from aragog.pages.richpins.values import scalars
-from aragog.pages.richpins.values.titles import TITLE_CUTS, bare, own_names, without_site
 
 _MARKUP = frozenset({"json-ld", "microdata", "rdfa"})
 _METAS = (

@@ -13,19 +13,13 @@ from datetime import date, datetime
 from itertools import chain
 from typing import Any
 
-from aragog.pages.richpins.heuristics.bylines import (
-    MAX_NAME_CHARS,
-    bylines,
-    days_behind_heading,
-    names_behind_by,
-    shown_times,
-)
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
+from aragog.pages.richpins.types.titles import bare, own_names
 from aragog.pages.richpins.values import dates, scalars
 from aragog.pages.richpins.values.dates import AnyDate, Moment
-from aragog.pages.richpins.values.titles import bare, own_names
+from aragog.pages.richpins.values.scalars import MAX_NAME_CHARS
 
 _AUTHOR_METAS = (
     "article:author", "parsely-author", "sailthru.author", "byl", "citation_author", "dc.creator",
@@ -58,13 +52,14 @@ def authors_of(
     pages: list[Node],
     site_name: str | None,
     *,
-    shown: bool,
+    shown: Iterable[Candidate],
 ) -> tuple[str, ...]:
     """
-    Return the names of the page's authors; with `shown`, its visible text may name them.
+    Return the names of the page's authors.
 
-    A name that several sources give comes before a name from a single source. The name of the site
-    or its publisher is used only if no person is named, neither in the markup nor in the text.
+    `shown` are names in the visible text, used if the markup names nobody. A name that several
+    sources give comes before a name from a single source. The name of the site or its publisher is
+    used only if no person is named, neither in the markup nor in the text.
     """
     declared = list(_declared_authors(sources, nodes, pages))
     organizations = _organizations(sources, nodes, site_name)
@@ -82,15 +77,10 @@ def authors_of(
         "page.authors",
         person_names,
         [each for _, each in persons],
-        otherwise=chain(_shown_names(sources) if shown else (), others),
+        otherwise=chain(shown, others),
         expected="a name",
     )
     return _without_organizations(found or (), organizations)
-
-
-def _shown_names(sources: Sources) -> Iterator[Candidate]:
-    yield from bylines(sources)
-    yield from names_behind_by(sources)
 
 
 def _without_organizations(names: tuple[str, ...], organizations: set[str]) -> tuple[str, ...]:
@@ -163,13 +153,13 @@ def _apart(text: str) -> list[str]:
 
 
 def published_at(
-    sources: Sources, nodes: list[Node], pages: list[Node], *, shown: bool
+    sources: Sources, nodes: list[Node], pages: list[Node], *, shown: Iterable[Candidate]
 ) -> AnyDate | None:
     """
-    Return when the page was published; with `shown`, its visible text may supply the date.
+    Return when the page was published.
 
-    If sources differ, the date that most of them and the page's URL give is returned, else the
-    first.
+    `shown` are dates in the visible text, used if the markup has none. If sources differ, the date
+    that most of them and the page's URL give is returned, else the first.
     """
 
     def candidates() -> Iterator[Candidate]:
@@ -181,8 +171,7 @@ def published_at(
     in_url = url_day(sources.document.url)
     told = _by_votes(list(candidates()), in_url)
     last = [] if in_url is None else [Candidate(in_url.isoformat(), "html", "url")]
-    times = chain(shown_times(sources), days_behind_heading(sources)) if shown else ()
-    return sources.dated("page.published_at", told, otherwise=chain(times, last))
+    return dates.pick(sources.ledger, "page.published_at", told, otherwise=chain(shown, last))
 
 
 def _by_votes(told: list[Candidate], in_url: date | None) -> list[Candidate]:
