@@ -30,7 +30,7 @@ import redis
 from rich.console import Console
 from rich.table import Table
 
-from aragog.bootstrap import connect
+from aragog.bootstrap.stages import connect
 from aragog.fetcher.admission import Gate
 from aragog.fetcher.outcome import Gone, Outcome, Redirected
 from aragog.pinlater.models import NewJob

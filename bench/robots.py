@@ -23,7 +23,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from aragog.bootstrap import connect
+from aragog.bootstrap.stages import connect
 from aragog.pipeline.messages import RobotsBatch
 from aragog.pipeline.routing import OutgoingMessage
 from aragog.politeness.robots.rules import RobotsRules

@@ -38,7 +38,8 @@ except ConfigError as error:
 
 
 def _check_files(**_: Any) -> None:
-    from aragog.bootstrap import overrides_of, store_conflict  # noqa: PLC0415 - not for producers
+    from aragog.bootstrap.redis_services import overrides_of  # noqa: PLC0415 - not for producers
+    from aragog.bootstrap.store_claims import store_conflict  # noqa: PLC0415 - not for producers
 
     settings = load_settings()
     try:
@@ -59,7 +60,7 @@ worker_process_init.connect(make_expendable, weak=False)
 
 def _hold_back_fetches(**_: Any) -> None:
     """Claim no fetches while the spool is full: docs/architecture.md, "Back-pressure"."""
-    from aragog.bootstrap import fetch_gate  # noqa: PLC0415 - beat and Flower do without
+    from aragog.bootstrap.redis_services import fetch_gate  # noqa: PLC0415 - beat and Flower do without
 
     gates.put(Destination.FETCH.queue, fetch_gate(load_settings()))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aragog.bootstrap import components
+from aragog.bootstrap.dashboard import components
 from aragog.dashboard import flower
 from aragog.settings import load_settings
 

@@ -11,7 +11,8 @@ import os
 import threading
 from dataclasses import replace
 
-from aragog.bootstrap import connect, outage_board
+from aragog.bootstrap.redis_services import outage_board
+from aragog.bootstrap.stages import connect
 from aragog.pipeline.faults.outages import OUTAGES
 from aragog.pipeline.pipeline import Pipeline
 from aragog.pipeline.routing import CelerySender, OutgoingMessage

@@ -6,21 +6,100 @@ import sys
 
 import click
 
-from aragog.cli import freshness, inspecting, producing, reading, robots, running, serving, storing
-from aragog.cli.error_hints import remedy
-from aragog.cli.shared_options import QueueOptions
+from aragog.cli.lazy_group import LazyCommand, LazyGroup
 from aragog.errors import AragogError, BadInput
-from aragog.pinlater.cli import queue
-from aragog.terminal import echo
+
+# A summary is the first line of the command's docstring.
+COMMANDS = {
+    "up": LazyCommand(
+        "aragog.cli.running", "up", "Start the standalone system; goes on where it stopped."
+    ),
+    "down": LazyCommand(
+        "aragog.cli.running",
+        "down",
+        "Stop the standalone system of this data folder; what waits stays for the next `up`.",
+    ),
+    "run": LazyCommand(
+        "aragog.cli.running",
+        "run",
+        "Start the system, fetch the URLs of FILE (one a line), show progress and a summary.",
+    ),
+    "enqueue": LazyCommand(
+        "aragog.cli.producing",
+        "enqueue",
+        "Enqueue URLs: each SOURCE is a URL, a file with one a line, or `-` for standard input.",
+    ),
+    "watch": LazyCommand(
+        "aragog.cli.freshness", "watch", "Keep each URL fresh for OWNER, until it is released."
+    ),
+    "unwatch": LazyCommand(
+        "aragog.cli.freshness",
+        "unwatch",
+        "Stop watching each URL; a URL without watchers is not refreshed.",
+    ),
+    "changes": LazyCommand(
+        "aragog.cli.freshness", "changes", "What became other on pages that were fetched again."
+    ),
+    "webhooks": LazyCommand("aragog.cli.freshness", "webhooks", "Receivers of changes."),
+    "due": LazyCommand(
+        "aragog.cli.freshness",
+        "due",
+        "When each URL is fetched again and why then; without URLs: how far refreshing is behind.",
+    ),
+    "reextract": LazyCommand(
+        "aragog.cli.freshness",
+        "reextract",
+        "Read stored pages again with today's extractor; nothing is fetched.",
+    ),
+    "show": LazyCommand("aragog.cli.reading", "show", "Fields and facts of URL."),
+    "links": LazyCommand("aragog.cli.reading", "links", "Links from URL, or to it."),
+    "content": LazyCommand(
+        "aragog.cli.reading", "content", "The page's content as it was fetched, to standard output."
+    ),
+    "serve": LazyCommand(
+        "aragog.cli.serving",
+        "serve_command",
+        "Serve the API over HTTP (serving.host, serving.http_port) until SIGTERM.",
+    ),
+    "token": LazyCommand(
+        "aragog.cli.serving",
+        "token_command",
+        "Make a bearer token NAME; it is shown once, its entry goes into serving.tokens.",
+    ),
+    "explain": LazyCommand(
+        "aragog.cli.inspecting",
+        "explain",
+        "Why URL is where it is: spelling, guard, robots.txt, slot, canonical URL, fields, links.",
+    ),
+    "status": LazyCommand(
+        "aragog.cli.inspecting", "status", "What is on its way and what became of the rest."
+    ),
+    "doctor": LazyCommand(
+        "aragog.cli.doctor",
+        "doctor",
+        "Check every part and say what to do; exits with 1 when something is wrong.",
+    ),
+    "robots": LazyCommand("aragog.cli.robots", "robots", "What robots.txt files say."),
+    "store": LazyCommand(
+        "aragog.cli.storing", "store", "Tables, repair, import, export, takedown."
+    ),
+    "queue": LazyCommand(
+        "aragog.cli.queues", "queue", "Look at queues, pause and limit them, retry what failed."
+    ),
+}
 
 
-class OneLineErrors(click.Group):
+class OneLineErrors(LazyGroup):
     """A group whose commands end with a message and a non-zero code, never with a traceback."""
 
     def invoke(self, context: click.Context) -> object:
         try:
             return super().invoke(context)
         except AragogError as error:
+            # A command that succeeds needs neither.
+            from aragog.cli.error_hints import remedy  # noqa: PLC0415
+            from aragog.terminal import echo  # noqa: PLC0415
+
             for line in str(error).splitlines():
                 echo(f"aragog: {line}", err=True)
             hint = remedy(error)
@@ -29,23 +108,11 @@ class OneLineErrors(click.Group):
             sys.exit(2 if isinstance(error, BadInput) else 1)
 
 
-@click.group(cls=OneLineErrors, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=OneLineErrors,
+    lazy_commands=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name="aragog")
-@click.pass_context
-def main(context: click.Context) -> None:
+def main() -> None:
     """Fetch, canonicalize, store and serve URLs, politely."""
-    context.obj = QueueOptions()
-
-
-for command in (
-    *running.COMMANDS,
-    *producing.COMMANDS,
-    *freshness.COMMANDS,
-    *reading.COMMANDS,
-    *serving.COMMANDS,
-    *inspecting.COMMANDS,
-    *robots.COMMANDS,
-    *storing.COMMANDS,
-    queue,
-):
-    main.add_command(command)

@@ -11,7 +11,6 @@ from functools import cache
 import click
 
 from aragog.errors import InvalidUrl
-from aragog.pages.richpins.model import PinType, RichPin
 from aragog.urls import normalize
 
 COUNT = click.IntRange(min=1)
@@ -41,6 +40,9 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
 @cache
 def pin_fields() -> frozenset[str]:
     """The names of all fields that extraction can give."""
+    # A command that reads a page needs no parser.
+    from aragog.pages.richpins.model import PinType, RichPin  # noqa: PLC0415
+
     kinds = typing.get_args(PinType)
     hints = typing.get_type_hints(RichPin)
     names = {"page.extractor_version"}

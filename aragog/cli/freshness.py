@@ -18,7 +18,7 @@ import orjson
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from aragog.bootstrap import url_store
+from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import WebAddress
 from aragog.cli.reading import store
 from aragog.client import Aragog
@@ -277,6 +277,3 @@ def _bar() -> Progress:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-COMMANDS = (watch, unwatch, changes, webhooks, due, reextract)

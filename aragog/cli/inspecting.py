@@ -8,8 +8,8 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from aragog.bootstrap import components, url_store
-from aragog.cli.doctor import doctor
+from aragog.bootstrap.dashboard import components
+from aragog.bootstrap.stores import url_store
 from aragog.cli.freshness import span
 from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
@@ -81,6 +81,3 @@ def _fresh_table(fresh: dict[str, Freshness]) -> Table:
         ages = (span(age_s) for age_s in (one.age_p50_s, one.age_p95_s))
         table.add_row(of, str(one.pages), *ages, f"{one.on_time:.0%}")
     return table
-
-
-COMMANDS = (explain, status, doctor)

@@ -264,6 +264,3 @@ def _bar(console: Console) -> Progress:
         transient=True,
         disable=not console.is_terminal,
     )
-
-
-COMMANDS = (enqueue,)

@@ -12,7 +12,7 @@ import click
 import orjson
 from rich.table import Table
 
-from aragog.bootstrap import url_store
+from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, check_fields
 from aragog.errors import ConfigError
 from aragog.serving.http import views
@@ -119,6 +119,3 @@ def content(url: str) -> None:
         echo(f"aragog: no content is stored of {url} (outcome: {outcome})", err=True)
         sys.exit(NOTHING)
     write_body(found.body)
-
-
-COMMANDS = (show, links, content)

@@ -9,7 +9,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from aragog.bootstrap import robots_cache
+from aragog.bootstrap.redis_services import robots_cache
 from aragog.errors import InvalidUrl
 from aragog.politeness.robots.engines import ENGINES, Opinion
 from aragog.politeness.robots.rules import RobotsRules
@@ -61,6 +61,3 @@ def _table(opinions: dict[str, Opinion]) -> Table:
         answer = {True: "allowed", False: "refused", None: "no answer"}[opinion.allowed]
         table.add_row(name, answer, escape(opinion.reason))
     return table
-
-
-COMMANDS = (robots,)

@@ -306,6 +306,3 @@ def _program() -> str:
         return "aragog"
     script = Path(sys.argv[0])
     return os.path.relpath(script) if script.name == "aragog" else "python -m aragog.cli"
-
-
-COMMANDS = (up, down, run)

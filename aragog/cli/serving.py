@@ -13,7 +13,8 @@ import sys
 import click
 import prometheus_client
 
-from aragog.bootstrap import components, url_store
+from aragog.bootstrap.dashboard import components
+from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.serving.auth import READ, SCOPES, make
@@ -98,6 +99,3 @@ def token_command(name: str, scopes: tuple[str, ...]) -> None:
     """Make a bearer token NAME; it is shown once, its entry goes into serving.tokens."""
     token, entry = make(name, scopes)
     echo(f"token: {token}\nserving.tokens entry: {entry}")
-
-
-COMMANDS = (serve_command, token_command)

@@ -11,7 +11,10 @@ import click
 import redis
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from aragog.bootstrap import redis_client, store_identity, tables, takedown_purge, url_store
+from aragog.bootstrap.redis_services import redis_client
+from aragog.bootstrap.store_claims import store_identity
+from aragog.bootstrap.stores import tables, url_store
+from aragog.bootstrap.takedowns import takedown_purge
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE
 from aragog.errors import (
     BadInput,
@@ -354,6 +357,3 @@ def _kind(file: Path) -> str:
 
 def _tell_url(url: str, reason: str) -> None:
     echo(one_line(f"{url}: {reason}"), err=True)
-
-
-COMMANDS = (store,)

@@ -115,7 +115,7 @@ def run_aragog(port: int) -> dict:
         tempfile.TemporaryDirectory(prefix="arb") as made,
         aragog_system(port, Path(made)) as settings,
     ):
-        from aragog.bootstrap import url_store
+        from aragog.bootstrap.stores import url_store
         from aragog.client import Aragog
         from workers.preload import preload
 

@@ -8,7 +8,8 @@ import pytest
 import redis
 from click.testing import CliRunner
 
-from aragog.bootstrap import connect, robots_cache
+from aragog.bootstrap.redis_services import robots_cache
+from aragog.bootstrap.stages import connect
 from aragog.cli import main
 from aragog.clock import SystemClock
 from aragog.pinlater.admin import Admin

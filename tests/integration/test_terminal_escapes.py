@@ -11,7 +11,7 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
-from aragog.bootstrap import url_store
+from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.clock import ManualClock
 from aragog.pinlater.admin import Admin

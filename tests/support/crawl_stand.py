@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aragog.bootstrap import connect
+from aragog.bootstrap.stages import connect
 from aragog.clock import Clock
 from aragog.pipeline.messages import FetchBatch, FetchResult, ResultBatch, RobotsBatch
 from aragog.pipeline.pipeline import Pipeline

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 import redis
 
-from aragog.bootstrap import url_store
+from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.pinlater.admin import Admin
 from tests.support.origin import Origin, answer, page

@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from aragog.bootstrap import url_store
+from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.cli.arguments import pin_fields
 from aragog.client import Aragog

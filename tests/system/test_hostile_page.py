@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.bootstrap import url_store
+from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.pipeline import counters
 from tests.support.origin import Origin, answer, page

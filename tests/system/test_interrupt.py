@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from aragog.bootstrap import url_store
+from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.errors import BrokerUnavailable
 from aragog.settings import load_settings

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from aragog.bootstrap import url_store
+from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from tests.support.origin import Origin, answer, page
 from tests.support.standalone import standalone

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from aragog.bootstrap import url_store
+from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.standalone.supervisor import Child
 from aragog.standalone.system import FRONT, celery

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from aragog.bootstrap import url_store
+from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.errors import BrokerUnavailable
 from aragog.settings import Settings, load_settings

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from aragog.bootstrap import url_store
+from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.pinlater.admin import Admin
 from tests.support.origin import HELLO, Origin, answer, misbehaviour, page

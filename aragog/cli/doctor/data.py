@@ -11,7 +11,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aragog.bootstrap import store_conflict, tables
+from aragog.bootstrap.store_claims import store_conflict
+from aragog.bootstrap.stores import tables
 from aragog.cli.doctor.finding import Finding, Patient
 from aragog.errors import StoreUnavailable, TransientError
 from aragog.politeness.ratelimit.overrides import Overrides

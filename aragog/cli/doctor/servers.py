@@ -9,7 +9,7 @@ from typing import Any
 import redis
 from kombu.connection import Connection
 
-from aragog.bootstrap import components
+from aragog.bootstrap.dashboard import components
 from aragog.cli.doctor.finding import Finding, Patient
 from aragog.dashboard.tables import concerns, queue_rows
 from aragog.errors import ConfigError

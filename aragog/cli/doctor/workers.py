@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from celery import Celery
 
-from aragog.bootstrap import redis_client
+from aragog.bootstrap.redis_services import redis_client
 from aragog.cli.doctor.finding import Finding, Patient
 from aragog.pinlater.brokers import celery_settings
 from aragog.pipeline.counters import Counters

@@ -9,7 +9,7 @@ from tests.support.standalone import free_port
 IN_FLOWER = """
 import flower, logging
 from aragog.dashboard.flower import install
-from aragog.bootstrap import components
+from aragog.bootstrap.dashboard import components
 from aragog.settings import BrokerSettings, Settings, StoreSettings
 
 logging.disable()

@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from aragog.bootstrap import limiter, url_store
+from aragog.bootstrap.redis_services import limiter
+from aragog.bootstrap.stores import url_store
 from aragog.cli.inspecting import doctor, explain
 from aragog.client import Aragog
 from aragog.pinlater.address import of_socket

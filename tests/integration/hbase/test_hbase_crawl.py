@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from aragog.bootstrap import url_store
+from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.standalone.demo import sites
 from aragog.zen.tables.hbase import HBaseTables

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from aragog.bootstrap import connect
+from aragog.bootstrap.stages import connect
 from aragog.clock import SystemClock
 from aragog.pipeline.messages import FetchBatch, RobotsBatch, UrlJob
 from aragog.pipeline.routing import Destination, OutgoingMessage

@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from aragog.bootstrap import url_store
+from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.clock import ManualClock
 from aragog.settings import load_settings

@@ -11,7 +11,8 @@ import pytest
 import redis
 from click.testing import CliRunner
 
-from aragog.bootstrap import connect, store_conflict
+from aragog.bootstrap.stages import connect
+from aragog.bootstrap.store_claims import store_conflict
 from aragog.cli import main
 from aragog.errors import StoreUnavailable
 from aragog.settings import RedisSettings, Settings, StoreSettings

@@ -8,7 +8,8 @@ import redis
 from celery import Celery
 from click.testing import CliRunner
 
-from aragog.bootstrap import connect, url_store
+from aragog.bootstrap.stages import connect
+from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import celery_settings

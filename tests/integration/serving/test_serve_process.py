@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from aragog.bootstrap import url_store
+from aragog.bootstrap.stores import url_store
 from aragog.settings import Settings
 from tests.support.standalone import free_port
 from tests.support.waiting import wait_until

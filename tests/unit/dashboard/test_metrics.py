@@ -8,7 +8,7 @@ import pytest
 import redis
 from prometheus_client import CollectorRegistry, generate_latest
 
-from aragog.bootstrap import components
+from aragog.bootstrap.dashboard import components
 from aragog.clock import ManualClock
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.errors import ConfigError, LimiterUnavailable

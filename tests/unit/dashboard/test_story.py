@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.bootstrap import components
+from aragog.bootstrap.dashboard import components
 from aragog.dashboard.explanation import explain_url
 from aragog.errors import InvalidUrl
 from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings, StoreSettings

@@ -1,13 +1,13 @@
-"""The queue settings for the `queues` commands, which do not depend on aragog's settings."""
+"""`aragog queue …`: pinlater's commands on the broker and the queues of aragog's settings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cached_property
 
 from aragog.errors import ConfigError, InvalidMessage
 from aragog.pinlater.brokers import kind_of
+from aragog.pinlater.cli import queue
 from aragog.pinlater.models import JobInfo
 from aragog.pinlater.transport.envelope import arguments
 from aragog.pipeline.fetch_messages import urls_in
@@ -20,7 +20,7 @@ from aragog.settings import BrokerSettings, load_settings
 class QueueOptions:
     """The broker of the settings, read when a command asks for it."""
 
-    @cached_property
+    @property
     def _broker(self) -> BrokerSettings:
         broker = load_settings().resolved().broker
         if kind_of(broker.url) != "pinlater":
@@ -53,3 +53,7 @@ class QueueOptions:
         settings = load_settings().resolved()
         with connect(settings.redis.url) as client:
             InFlightSet(client, prefix=settings.redis.prefix).clear(urls)
+
+
+# pinlater does not know aragog's settings; its commands find this object in their context.
+queue.context_settings["obj"] = QueueOptions()

@@ -1,0 +1,77 @@
+"""Build the data sources of the dashboard, the metrics and `aragog explain`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import TypeVar
+
+import redis
+
+from aragog.bootstrap.redis_services import glance, limiter, overrides_of, robots_cache, spool
+from aragog.bootstrap.stores import url_store
+from aragog.clock import Clock, SystemClock
+from aragog.dashboard.components import Components
+from aragog.fetcher.ssrf.filter import SsrfFilter
+from aragog.pinlater.address import redis_urls
+from aragog.pinlater.admin import Admin
+from aragog.pinlater.brokers import kind_of
+from aragog.pipeline.counters import Counters
+from aragog.pipeline.faults.outages import OutageBoard
+from aragog.pipeline.in_flight import InFlightSet
+from aragog.redis_kit.address import server_name
+from aragog.settings import Settings
+
+T = TypeVar("T")
+
+
+def components(settings: Settings, *, clock: Clock | None = None) -> Components:
+    """The parts that the dashboard and `explain` read; nothing is connected yet."""
+    settings = settings.resolved()
+    clock = clock or SystemClock()
+    client = glance(settings.redis.url)
+    broker = settings.broker
+    pinlater = kind_of(broker.url) == "pinlater"
+    return Components(
+        user_agent=settings.fetch.user_agent,
+        clock=clock,
+        counters=Counters(client, prefix=settings.redis.prefix),
+        in_flight=InFlightSet(client, prefix=settings.redis.prefix),
+        outages=OutageBoard(client, prefix=settings.redis.prefix),
+        spool=spool(settings, client),
+        ssrf_filter=SsrfFilter(settings.fetch),
+        robots=robots_cache(settings, clock),
+        limiter=_once(lambda: limiter(settings, overrides_of(settings))),
+        store=_once(lambda: url_store(settings, clock)),
+        admin=Admin.connect(broker.url, broker.shards) if pinlater else None,
+        servers=_servers(settings, redis_urls(broker.url) if pinlater else ()),
+        folder=settings.data_dir.absolute() if settings.store.engine == "sqlite" else None,
+    )
+
+
+def _once(make: Callable[[], T]) -> Callable[[], T]:
+    """Call `make` until it succeeds once, then return that result from then on."""
+    lock, made = threading.Lock(), cache(make)
+
+    def get() -> T:
+        with lock:
+            return made()
+
+    return get
+
+
+def _servers(settings: Settings, broker: tuple[str, ...]) -> dict[str, redis.Redis]:
+    """A client for each Redis server in the settings, once, by its name without the password."""
+    named = (
+        settings.redis.url,
+        *settings.politeness.limiter_urls,
+        *broker,
+        *settings.broker.shards,
+    )
+    found: dict[str, redis.Redis] = {}
+    for url in named:
+        name = server_name(url)
+        if name not in found:
+            found[name] = glance(url)
+    return found

@@ -1,0 +1,90 @@
+"""Connect the services that keep their state in Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import redis
+
+from aragog.clock import Clock
+from aragog.pinlater.admin import Admin
+from aragog.pinlater.brokers import kind_of
+from aragog.pipeline.faults.outages import OutageBoard
+from aragog.pipeline.permission.admission import Admission
+from aragog.pipeline.spool.reclaim import WaitingJobs
+from aragog.pipeline.spool.room import claim_limit
+from aragog.pipeline.spool.spool import Spool
+from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.politeness.robots.cache import RobotsCache
+from aragog.redis_kit.connect import connect
+from aragog.settings import Settings
+
+
+def redis_client(settings: Settings) -> redis.Redis:
+    """The shared Redis client; it connects on first use and reconnects after a failure."""
+    return connect(settings.resolved().redis.url)
+
+
+def glance(url: str) -> redis.Redis:
+    """A client for read-only checks, with short timeouts: its users prefer a fast error."""
+    return connect(url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
+
+
+def overrides_of(settings: Settings) -> Overrides:
+    """The operator's settings for single domains. Raises `ConfigError` if they are unusable."""
+    politeness = settings.politeness
+    return Overrides(politeness.overrides_file, blocked_hosts=politeness.blocked_hosts)
+
+
+def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None) -> Limiter:
+    """The rate limiter over its ring of Redis servers."""
+    politeness = settings.politeness
+    return Limiter(
+        politeness.limiter_urls or (settings.redis.url,),
+        politeness,
+        overrides,
+        settings.redis.prefix,
+        clock=clock,
+    )
+
+
+def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
+    """The robots.txt rules of origins, shared by all workers."""
+    redis_settings = settings.resolved().redis
+    return RobotsCache(
+        redis_settings.url,
+        settings.politeness,
+        redis_settings.prefix,
+        clock=clock,
+        agent=settings.fetch.user_agent,
+    )
+
+
+def spool(settings: Settings, client: redis.Redis) -> Spool:
+    """The spool on the shared Redis."""
+    max_bytes = settings.pipeline.spool_max_bytes
+    return Spool(client, prefix=settings.redis.prefix, max_bytes=max_bytes)
+
+
+def waiting_jobs(settings: Settings) -> WaitingJobs | None:
+    """The jobs on pinlater that have not ended; None on other brokers."""
+    broker = settings.broker
+    if kind_of(broker.url) != "pinlater":
+        return None
+    return WaitingJobs(Admin.connect(broker.url, broker.shards))
+
+
+def fetch_gate(settings: Settings) -> Callable[[], int] | None:
+    """The check that a worker makes before it claims fetches; None if the broker has no gates."""
+    settings = settings.resolved()
+    if kind_of(settings.broker.url) != "pinlater":
+        return None
+    client = glance(settings.redis.url)
+    return claim_limit(spool(settings, client), Admission({"redis.url": client}))
+
+
+def outage_board(settings: Settings) -> OutageBoard:
+    """The outages that all processes have noted; its Redis client has a short timeout."""
+    settings = settings.resolved()
+    return OutageBoard(glance(settings.redis.url), prefix=settings.redis.prefix)

@@ -1,0 +1,139 @@
+"""Connect the pipeline stages of one process."""
+
+from __future__ import annotations
+
+import dataclasses
+from concurrent.futures import ThreadPoolExecutor
+
+from aragog.bootstrap.redis_services import (
+    limiter,
+    overrides_of,
+    redis_client,
+    robots_cache,
+    spool,
+    waiting_jobs,
+)
+from aragog.bootstrap.store_claims import store_conflict
+from aragog.bootstrap.stores import url_store
+from aragog.clock import Clock, SystemClock
+from aragog.errors import StoreUnavailable
+from aragog.fetcher.fetcher import Fetcher
+from aragog.fetcher.ssrf.filter import SsrfFilter
+from aragog.pages import sitemaps
+from aragog.pipeline.counters import Counters
+from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.pages.run_marks import RunMarks
+from aragog.pipeline.permission.access import Access
+from aragog.pipeline.permission.polite_gate import GateRules
+from aragog.pipeline.permission.site_blocks import SiteBlocks
+from aragog.pipeline.pipeline import Pipeline
+from aragog.pipeline.requester import Requester
+from aragog.pipeline.rescheduling import Rescheduling
+from aragog.pipeline.routing import Sender
+from aragog.pipeline.selection import JobSelection
+from aragog.pipeline.spool.room import SpoolRoom
+from aragog.pipeline.stages.canonicalize import CanonicalizeStage
+from aragog.pipeline.stages.discovery import Discovery
+from aragog.pipeline.stages.enqueue import Enqueuer
+from aragog.pipeline.stages.fetch import FetchStage
+from aragog.pipeline.stages.maintenance import Maintenance
+from aragog.pipeline.stages.reextract import ReextractStage
+from aragog.pipeline.stages.refresh import RefreshStage
+from aragog.pipeline.stages.robots import RobotsStage
+from aragog.pipeline.stages.store import StoreStage
+from aragog.pipeline.stages.webhooks import WebhookStage
+from aragog.settings import FetchSettings, Settings
+
+# RFC 9309: at least five redirects (2.3.1.2), and the first 500 KiB count (2.5).
+ROBOTS_REDIRECTS = 5
+ROBOTS_BYTES = 512_000
+
+
+def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -> Pipeline:
+    """
+    Connect the stages of one process. Call it after the fork.
+
+    Raises:
+        ConfigError: a setting proved wrong when it was used, such as a bad overrides file.
+        StoreUnavailable: this Redis belongs to another store.
+        BrokerUnavailable: Redis does not answer.
+    """
+    if problem := store_conflict(settings):
+        # Not a ConfigError: waiting messages must stay in the queue until an operator has looked.
+        raise StoreUnavailable("store", problem)
+    settings = settings.resolved()
+    clock = clock or SystemClock()
+    client, prefix = redis_client(settings), settings.redis.prefix
+    in_flight, counters = InFlightSet(client, prefix=prefix), Counters(client, prefix=prefix)
+    blocks, bodies = SiteBlocks(client, prefix=prefix), spool(settings, client)
+    marks = RunMarks(client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s)
+    enqueuer = Enqueuer(
+        in_flight,
+        sender,
+        counters,
+        batch_size=settings.pipeline.batch_size,
+        qps=settings.politeness.qps,
+        blocks=blocks,
+    )
+    overrides, ssrf_filter = overrides_of(settings), SsrfFilter(settings.fetch)
+    limits, rules = limiter(settings, overrides, clock), robots_cache(settings, clock)
+    store, waiting = url_store(settings, clock), waiting_jobs(settings)
+    pool = ThreadPoolExecutor(settings.fetch.concurrency, thread_name_prefix="fetch")
+    rescheduling = Rescheduling(settings.pipeline, clock, counters)
+    access = Access(GateRules(limits, rules, overrides, store.takedowns, settings), ssrf_filter)
+    fetchers = [
+        Fetcher(fetch, ssrf_filter, clock=clock)
+        for fetch in (settings.fetch, for_sitemaps(settings.fetch), for_robots(settings.fetch))
+    ]
+    return Pipeline(
+        sender=sender,
+        enqueuer=enqueuer,
+        fetch=FetchStage(
+            JobSelection(store, in_flight, counters),
+            Requester(fetchers[0], fetchers[1], pool, access, clock),
+            # On pinlater, a closed spool already stops workers from claiming this message.
+            SpoolRoom(bodies, clock, gated=waiting is not None),
+            rescheduling,
+            counters,
+        ),
+        robots=RobotsStage(rules, limits, fetchers[2], pool, counters, clock, settings),
+        canonicalize=CanonicalizeStage(
+            bodies,
+            store,
+            in_flight,
+            marks,
+            Discovery(enqueuer, store, settings),
+            rescheduling,
+            settings,
+        ),
+        store=StoreStage(bodies, store, in_flight, counters, rescheduling),
+        refresh=RefreshStage(store.schedule, limits, rules, enqueuer, counters, clock, settings),
+        webhooks=WebhookStage(store, sender, ssrf_filter, clock, settings),
+        reextract=ReextractStage(store, marks, settings.pipeline),
+        maintenance=Maintenance(store, in_flight, blocks, bodies, waiting, settings),
+        on_close=(
+            lambda: pool.shutdown(wait=False, cancel_futures=True),
+            limits.close,
+            store.close,
+        ),
+    )
+
+
+def for_robots(fetch: FetchSettings) -> FetchSettings:
+    """Settings to fetch robots.txt: any content type, first 500 KiB, at most five redirects."""
+    return dataclasses.replace(
+        fetch,
+        content_types=("*/*",),
+        max_redirects=ROBOTS_REDIRECTS,
+        max_body_bytes=ROBOTS_BYTES,  # the rest is cut off; a wire limit would refuse it whole
+    )
+
+
+def for_sitemaps(fetch: FetchSettings) -> FetchSettings:
+    """Settings to fetch sitemaps: any content type, up to the 50 MB that sitemaps.org allows."""
+    return dataclasses.replace(
+        fetch,
+        content_types=("*/*",),
+        max_body_bytes=sitemaps.MAX_BYTES,
+        max_wire_bytes=sitemaps.MAX_BYTES,
+    )

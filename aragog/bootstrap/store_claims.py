@@ -1,0 +1,46 @@
+"""Which store the Redis of the settings works for."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import closing
+
+from aragog.bootstrap.redis_services import glance
+from aragog.bootstrap.stores import tables
+from aragog.pipeline.faults.store_claim import StoreClaim, StoreIdentity, conflict
+from aragog.redis_kit.address import server_name
+from aragog.settings import Settings
+from aragog.zen.tables import Tables
+
+
+def store_identity(settings: Settings, engine: Tables) -> StoreIdentity:
+    """The identity of the configured store, as Redis records it."""
+    gateways = ", ".join(settings.store.hbase_gateways)
+    folder = f"{socket.gethostname()}:{settings.data_dir.absolute()}"
+    where = gateways if settings.store.engine == "hbase" else folder
+    return StoreIdentity(engine.identity(), settings.store.engine, where)
+
+
+def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
+    """
+    Why `redis.url` cannot be used with the configured store; None if it can.
+
+    With `claim`, a Redis that belongs to no store is assigned to this one.
+
+    Raises:
+        BrokerUnavailable, StoreUnavailable: Redis or the store does not answer.
+    """
+    resolved = settings.resolved()
+    with closing(tables(settings)) as engine:
+        mine = store_identity(settings, engine)
+    if not mine.id:
+        return None
+    with glance(resolved.redis.url) as client:
+        noted = StoreClaim(client, prefix=resolved.redis.prefix)
+        if str(settings.redis_socket) in resolved.redis.url:
+            # This Redis is in the same data folder, so any earlier store in that folder is gone.
+            if claim:
+                noted.take(mine)
+            return None
+        owner = noted.claim(mine) if claim else noted.owner()
+    return conflict(mine, owner, server_name(resolved.redis.url))

@@ -1,0 +1,35 @@
+"""Open the store that the settings name."""
+
+from __future__ import annotations
+
+from aragog.clock import Clock, SystemClock
+from aragog.pipeline.permission.site_rules import take_up_site_rules
+from aragog.settings import Settings
+from aragog.urlstore.content import open_content
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables import Tables
+from aragog.zen.tables.memory import MemoryTables
+
+
+def tables(settings: Settings) -> Tables:
+    """The cell tables of the engine that the settings name."""
+    store = settings.store
+    if store.engine == "memory":
+        return MemoryTables()
+    if store.engine == "hbase":
+        from aragog.zen.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
+
+        return HBaseTables(store)
+    from aragog.zen.tables.sqlite import SqliteTables  # noqa: PLC0415 - only where used
+
+    return SqliteTables(settings.data_dir / "store", shards=store.sqlite_shards)
+
+
+def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
+    """The UrlStore. Creates its tables if the storage engine is embedded."""
+    take_up_site_rules(settings)
+    engine = tables(settings)
+    if settings.store.engine != "hbase":
+        engine.create()
+    content = open_content(settings.content, settings.data_dir)
+    return UrlStore(engine, content, settings.store, clock or SystemClock(), settings.refresh)

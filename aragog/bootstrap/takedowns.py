@@ -1,0 +1,29 @@
+"""Build the removal of taken-down URLs from Redis and the broker."""
+
+from __future__ import annotations
+
+import redis
+from celery import Celery
+
+from aragog.bootstrap.redis_services import robots_cache, spool
+from aragog.pinlater.admin import Admin
+from aragog.pinlater.brokers import celery_settings, kind_of
+from aragog.pipeline.routing import CelerySender
+from aragog.pipeline.takedown import Purge
+from aragog.settings import Settings
+from aragog.urlstore.store import UrlStore
+
+
+def takedown_purge(settings: Settings, store: UrlStore, client: redis.Redis) -> Purge:
+    """Removes taken-down URLs from Redis and the broker; `client` is the shared Redis."""
+    settings = settings.resolved()
+    broker = settings.broker
+    app = Celery("aragog-takedown", set_as_current=False)
+    app.conf.update(celery_settings(broker.url, broker.shards, broker.claim_timeout_s))
+    return Purge(
+        store.takedowns.refused,
+        robots_cache(settings),
+        spool(settings, client),
+        Admin.connect(broker.url, broker.shards) if kind_of(broker.url) == "pinlater" else None,
+        CelerySender(app),
+    )
