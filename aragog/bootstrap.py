@@ -23,6 +23,7 @@ from aragog.pages import sitemaps
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import celery_settings, kind_of
+from aragog.pipeline.completions import Completions
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.faults.outages import OutageBoard
 from aragog.pipeline.faults.store_claim import StoreClaim, StoreIdentity, conflict
@@ -57,6 +58,7 @@ from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.robots.cache import RobotsCache
 from aragog.redis_kit.address import server_name
 from aragog.redis_kit.connect import connect as redis_connect
+from aragog.serving.fetching import Enqueue, Fetching
 from aragog.settings import FetchSettings, Settings
 from aragog.urlstore.content import open_content
 from aragog.urlstore.store import UrlStore
@@ -260,6 +262,13 @@ def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
         engine.create()
     content = open_content(settings.content, settings.data_dir)
     return UrlStore(engine, content, settings.store, clock or SystemClock(), settings.refresh)
+
+
+def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
+    """Fetches for callers who wait; `enqueue` is `Aragog.enqueue`. Close its `completions`."""
+    settings = settings.resolved()
+    completions = Completions(redis_client(settings), prefix=settings.redis.prefix)
+    return Fetching(store, enqueue, completions, most_waiting=settings.serving.max_waiting)
 
 
 def store_identity(settings: Settings, engine: Tables) -> StoreIdentity:
