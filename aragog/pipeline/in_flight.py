@@ -11,6 +11,9 @@ therefore sends the URL. If the producer was only slow, the URL is sent twice, w
 
 A confirmed entry expires after two days, so that a URL whose message was lost with the server can
 be enqueued again. Marking, confirming and clearing twice is harmless.
+
+Clearing also publishes the keys on a Redis channel, so that callers who wait for a URL learn at
+once that it is done (`completions`).
 """
 
 from __future__ import annotations
@@ -37,11 +40,17 @@ COUNTS_FOR_S = 172_800
 INSIST_AFTER_S = 3600
 
 
+def done_channel(prefix: str) -> str:
+    """The channel on which keys of cleared URLs are published, 16 bytes each, concatenated."""
+    return f"{prefix}in_flight.done"
+
+
 class InFlightSet:
     """The in-flight set. A call costs one round trip and may raise `BrokerUnavailable`."""
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
+        self._prefix = prefix
         self._key = f"{prefix}in_flight"
 
     def mark(self, urls: Sequence[str], *, insist: bool = False) -> list[bool]:
@@ -92,10 +101,13 @@ class InFlightSet:
                 )
 
     def clear(self, urls: Sequence[str]) -> None:
-        """Remove the URLs from the set."""
+        """Remove the URLs from the set, and report to those who wait that they are done."""
         if urls:
-            with _our_errors():
-                self._redis.hdel(self._key, *[url_key(url) for url in urls])
+            keys = [url_key(url) for url in urls]
+            with _our_errors(), self._redis.pipeline(transaction=False) as pipe:
+                pipe.hdel(self._key, *keys)
+                pipe.publish(done_channel(self._prefix), b"".join(keys))
+                pipe.execute()
 
     def contains(self, url: str) -> bool:
         """Whether a normalized URL is in flight."""

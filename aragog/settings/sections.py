@@ -353,6 +353,8 @@ class ServingSettings:
     """Threads per process for page content, so that a slow S3 delays no other read."""
     max_in_flight: int = 256
     """Concurrent store calls per process; further requests receive 503."""
+    max_waiting: int = 1000
+    """Requests per process that wait for a fetch; further ones are answered with what is stored."""
     max_connections: int = 1024
     """Open connections per process; further ones are closed."""
     max_body_bytes: int = 4_194_304

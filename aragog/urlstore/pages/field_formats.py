@@ -36,6 +36,12 @@ EXTRACTED = (
     "person", "organization", "event",
 )  # fmt: skip
 
+
+def is_extracted(name: str) -> bool:
+    """Whether a field of this name comes from the extractor, and so from a fetch of the page."""
+    return name.partition(".")[0] in EXTRACTED
+
+
 _INTEGER = re.compile(rb"0|-?[1-9][0-9]*")
 _DECIMAL = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 

@@ -1,0 +1,296 @@
+"""
+Fetch a URL now for a caller who waits: read on miss, `POST /v1/fetch`, and the Fetcher service.
+
+An unknown or too old URL is enqueued at the highest priority, and answered within the caller's time
+with what the store has by then. Any number of callers cause one fetch: whoever finds the URL in
+flight waits for the same one. The fetch itself is an ordinary one: robots.txt, rate limits and
+retries apply, and it goes on when its callers have given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Protocol
+
+from aragog.clock import Clock, SystemClock
+from aragog.errors import TransientError
+from aragog.pipeline.completions import Completions
+from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
+from aragog.urls.normalize import normalize
+from aragog.urlstore.pages.field_formats import is_extracted
+from aragog.urlstore.records import FieldInfo, Record
+from aragog.urlstore.store import UrlStore
+
+PRIORITY = 0
+LONGEST_WAIT_MS = 60_000
+"""The upper bound of a caller's `max_wait_ms`."""
+_CONFIRMING = ("Fetched", "NotModified")
+
+
+class Enqueue(Protocol):
+    """`aragog.client.Aragog.enqueue`."""
+
+    def __call__(
+        self, urls: Sequence[str], *, priority: int, refresh: bool
+    ) -> list[EnqueueResult]: ...
+
+
+class FetchState(StrEnum):
+    """How what is stored of a URL relates to the ages that the caller accepts."""
+
+    FRESH = "fresh"
+    STALE = "stale"
+    ABSENT = "absent"
+    """No page is stored; after a failed fetch there is a record, whose facts say what failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRequest:
+    """What a caller asks for."""
+
+    url: str
+    """In any spelling."""
+    max_wait_ms: int = 0
+    """0 to `LONGEST_WAIT_MS`. 0: answer at once, and fetch for the next caller."""
+    max_age_s: float | None = None
+    """Accept what was confirmed at most this long ago; None: of any age. 0: always fetch."""
+    field_max_age_s: Mapping[str, float] = field(default_factory=dict)
+    """The same for single fields; they count whether or not `fields` has them."""
+    fields: Sequence[str] | None = None
+    """Which to read; None means all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchAnswer:
+    """What is stored of the URL when the fetch was done, or the caller's time was over."""
+
+    url: str
+    """Normalized."""
+    record: Record | None
+    state: FetchState
+    age_s: float | None = None
+    """Since the page was last confirmed, by a fetch or a 304; None: never."""
+    stale_fields: tuple[str, ...] = ()
+    """Fields of `field_max_age_s` that are older than asked."""
+    fetching: bool = False
+    """The URL is in flight still: a later call may bring more."""
+    reason: str | None = None
+    """Why it is not fetched: its host was taken down, or the broker does not answer."""
+    tried_at_ms: int = 0
+    """Of the last fetch, whatever came of it; 0: there was none."""
+
+
+_Wait = tuple[Future[bool], float]
+"""What to wait for, and how many seconds at most."""
+_Steps = Generator[_Wait, None, FetchAnswer]
+Run = Callable[[Callable[[], FetchAnswer | _Wait]], Awaitable[FetchAnswer | _Wait]]
+"""Runs one short blocking call in a thread."""
+
+
+class Fetching:
+    """
+    Fetches for callers who wait. Any number of threads may share it.
+
+    Args:
+        store: where pages are read.
+        enqueue: `Aragog.enqueue`.
+        completions: reports URLs that are done.
+        most_waiting: how many callers may wait at once; further ones are answered at once.
+        clock: for ages and deadlines.
+    """
+
+    def __init__(
+        self,
+        store: UrlStore,
+        enqueue: Enqueue,
+        completions: Completions,
+        *,
+        most_waiting: int = 1000,
+        clock: Clock | None = None,
+    ) -> None:
+        self._store = store
+        self._enqueue = enqueue
+        self._completions = completions
+        self._most_waiting = most_waiting
+        self._clock = clock or SystemClock()
+
+    def fetch_now(self, request: FetchRequest) -> FetchAnswer:
+        """
+        What is stored of a URL, fetched first if it is unknown or older than asked.
+
+        Blocks the thread for `max_wait_ms` at most, plus the time of the store and broker calls.
+        It costs one read of the store if what is there is fresh.
+
+        Raises:
+            InvalidUrl: it is no URL.
+            StoreUnavailable: the store does not answer.
+            TransientError: nothing is stored, and the URL cannot be enqueued (`SlowDown` among
+                them). With a record the answer is that record and a `reason`.
+        """
+        steps = self._steps(request)
+        try:
+            while True:
+                future, timeout_s = next(steps)
+                wait([future], timeout_s)
+        except StopIteration as end:
+            answer: FetchAnswer = end.value
+            return answer
+        finally:
+            steps.close()
+
+    async def fetch_now_async(self, request: FetchRequest, run: Run) -> FetchAnswer:
+        """
+        `fetch_now` on an event loop: no thread is occupied while it waits.
+
+        Args:
+            request: what is asked for.
+            run: runs one short blocking call in a thread.
+        """
+        steps = self._steps(request)
+        try:
+            while True:
+                step = await run(lambda: _advanced(steps))
+                if isinstance(step, FetchAnswer):
+                    return step
+                future, timeout_s = step
+                await asyncio.wait([asyncio.wrap_future(future)], timeout=timeout_s)
+        finally:
+            with suppress(ValueError):  # cancelled while a thread runs a step
+                steps.close()
+
+    def _steps(self, request: FetchRequest) -> _Steps:
+        """Yields what to wait for and how many seconds at most; returns the answer."""
+        url = normalize(request.url)
+        until_s = self._clock.monotonic_s() + min(request.max_wait_ms, LONGEST_WAIT_MS) / 1000
+        found = before = self._look(url, request)
+        if not self._must_fetch(found, request):
+            return found
+        if request.max_wait_ms <= 0 or self._completions.count >= self._most_waiting:
+            return self._requested(found)[0]
+        try:
+            with self._completions.waiting(url) as waiter:
+                while True:
+                    found, accepted = self._requested(found)
+                    left_s = until_s - self._clock.monotonic_s()
+                    if not found.fetching or left_s <= 0:
+                        return found
+                    yield waiter.woken, left_s
+                    if not waiter.woken.done():
+                        return replace(self._look(url, request), fetching=True)
+                    done = waiter.woken.result()
+                    waiter.again()
+                    found = self._look(url, request)
+                    # A job that was in flight already may have ended without a fetch.
+                    if (accepted and done) or found.tried_at_ms != before.tried_at_ms:
+                        return _after(found, before)
+        except TransientError as error:
+            return _unfetched(found, error)
+
+    def _requested(self, found: FetchAnswer) -> tuple[FetchAnswer, bool]:
+        """Enqueue the URL; the second is true if this call began the fetch."""
+        try:
+            [result] = self._enqueue([found.url], priority=PRIORITY, refresh=True)
+        except TransientError as error:
+            return _unfetched(found, error), False
+        if result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):
+            return replace(found, fetching=True), result.status is EnqueueStatus.ACCEPTED
+        return replace(found, reason=result.reason), False
+
+    def _look(self, url: str, request: FetchRequest) -> FetchAnswer:
+        """What is stored now."""
+        names = request.fields
+        if names is not None and request.field_max_age_s:
+            names = [*dict.fromkeys((*names, *request.field_max_age_s))]
+        record = self._store.get(url, names, info=bool(request.field_max_age_s))
+        if record is None:
+            return FetchAnswer(url=url, record=None, state=FetchState.ABSENT)
+        confirmed_at_ms, tried_at_ms = self._times(record)
+        now_ms = self._clock.now_ms()
+        age_s = max(0, now_ms - confirmed_at_ms) / 1000 if confirmed_at_ms else None
+        stale = tuple(
+            name
+            for name, limit_s in request.field_max_age_s.items()
+            if _is_older(_field_age_s(name, record.info.get(name), age_s, now_ms), limit_s)
+        )
+        old = request.max_age_s is not None and _is_older(age_s, request.max_age_s)
+        if request.fields is not None:
+            asked = {n: v for n, v in record.fields.items() if n in request.fields}
+            record = replace(record, fields=asked)
+        failed = tried_at_ms and not confirmed_at_ms and record.content_key is None
+        state = FetchState.ABSENT if failed else FetchState.FRESH
+        return FetchAnswer(
+            url=url,
+            record=record,
+            state=FetchState.STALE if (old or stale) and not failed else state,
+            age_s=age_s,
+            stale_fields=stale,
+            tried_at_ms=tried_at_ms,
+        )
+
+    def _times(self, record: Record) -> tuple[int, int]:
+        """When the page was last confirmed, and when it was last tried (ms; 0: never)."""
+        facts = record.facts
+        fetched_at_ms = int(facts.get("fetched_at_ms") or 0)
+        tried_at_ms = max(fetched_at_ms, int(facts.get("attempted_at_ms") or 0))
+        if tried_at_ms == fetched_at_ms or facts.get("outcome") in _CONFIRMING:
+            return tried_at_ms, tried_at_ms
+        return self._store.pages.seen_at_ms([record.canonical_url])[0] or 0, tried_at_ms
+
+    def _must_fetch(self, found: FetchAnswer, request: FetchRequest) -> bool:
+        """
+        Whether a fetch may bring something that the caller accepts.
+
+        A URL that was tried within the accepted age is not tried again, whatever came of it, so
+        that a dead page is not asked again by each of its readers.
+        """
+        if not found.tried_at_ms:
+            return True
+        limits = (request.max_age_s, *request.field_max_age_s.values())
+        least_s = min((limit for limit in limits if limit is not None), default=None)
+        tried_s = max(0, self._clock.now_ms() - found.tried_at_ms) / 1000
+        if least_s is None or found.state is FetchState.FRESH:
+            return False
+        return _is_older(tried_s, least_s)
+
+
+def _advanced(steps: _Steps) -> tuple[Future[bool], float] | FetchAnswer:
+    """The next step, or the result: StopIteration cannot pass through a future."""
+    try:
+        return next(steps)
+    except StopIteration as end:
+        answer: FetchAnswer = end.value
+        return answer
+
+
+def _is_older(age_s: float | None, limit_s: float) -> bool:
+    return age_s is None or age_s > limit_s or limit_s == 0
+
+
+def _field_age_s(
+    name: str, info: FieldInfo | None, page_age_s: float | None, now_ms: int
+) -> float | None:
+    """The age of one field: extracted ones are confirmed by each fetch of the page."""
+    own_s = None if info is None else max(0, now_ms - info.at_ms) / 1000
+    if not is_extracted(name):
+        return own_s
+    ages = [age for age in (own_s, page_age_s) if age is not None]
+    return min(ages, default=None)
+
+
+def _after(found: FetchAnswer, before: FetchAnswer) -> FetchAnswer:
+    """The answer after a fetch: a page that it confirmed is fresh, even if nothing may be old."""
+    if found.age_s is None or (before.age_s is not None and found.age_s > before.age_s):
+        return found
+    stale = tuple(name for name in found.stale_fields if not is_extracted(name))
+    return replace(found, state=FetchState.STALE if stale else FetchState.FRESH, stale_fields=stale)
+
+
+def _unfetched(found: FetchAnswer, error: TransientError) -> FetchAnswer:
+    if found.record is None:
+        raise error
+    return replace(found, fetching=False, reason=str(error))

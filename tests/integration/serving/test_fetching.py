@@ -1,0 +1,233 @@
+"""Fetches for callers who wait: real Redis, the real in-flight set, a worker played by a thread."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from aragog.clock import SystemClock
+from aragog.errors import BrokerUnavailable, InvalidUrl
+from aragog.pipeline.completions import Completions
+from aragog.pipeline.stages.enqueue import EnqueueOptions
+from aragog.serving.fetching import Fetching, FetchRequest, FetchState
+from tests.support.stores import NOW_MS, page
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.redis
+
+URL = "http://a.test/p"
+LONG_MS = 60_000
+
+
+@pytest.fixture
+def completions(redis_client):
+    made = Completions(redis_client, prefix="t:")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def enqueued():
+    """The result of each call that enqueued."""
+    return []
+
+
+@pytest.fixture
+def fetching(pipeline_stand, completions, enqueued):
+    def enqueue(urls, *, priority, refresh):
+        options = EnqueueOptions(priority=priority, refresh=refresh, insist=refresh)
+        results = list(pipeline_stand.enqueuer.enqueue(urls, options))
+        enqueued.extend(results)
+        return results
+
+    return Fetching(pipeline_stand.store, enqueue, completions, most_waiting=100)
+
+
+def store_page(stand, url=URL, at_ms=NOW_MS, **given):
+    given.setdefault("facts", {"outcome": "Fetched"})
+    fields = {"page.title": b'"Title"'}
+    stand.store.write_pages([page(url, at_ms, fields=fields, **given)])
+
+
+def finish(stand, *urls):
+    stand.in_flight.clear(urls or (URL,))
+
+
+def test_an_unknown_url_is_answered_as_soon_as_it_is_stored(pipeline_stand, fetching, completions):
+    stand = pipeline_stand
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(
+            fetching.fetch_now, FetchRequest(url="http://A.test:80/p", max_wait_ms=LONG_MS)
+        )
+        wait_until(lambda: stand.sent.urls() == [URL], 60)
+        assert not asked.done()
+        store_page(stand, at_ms=SystemClock().now_ms())
+        finish(stand)
+
+        found = asked.result(60)
+
+    assert found.record.fields == {"page.title": b'"Title"'}
+    assert (found.url, found.state, found.fetching) == (URL, FetchState.FRESH, False)
+    assert completions.count == 0
+
+
+def test_many_callers_cause_one_fetch(pipeline_stand, fetching, enqueued):
+    with ThreadPoolExecutor(20) as pool:
+        asked = [
+            pool.submit(fetching.fetch_now, FetchRequest(url=URL, max_wait_ms=LONG_MS))
+            for _ in range(20)
+        ]
+        wait_until(lambda: len(enqueued) == 20, 60)
+        store_page(pipeline_stand, at_ms=SystemClock().now_ms())
+        finish(pipeline_stand)
+
+        states = {one.result(60).state for one in asked}
+
+    assert states == {FetchState.FRESH}
+    assert pipeline_stand.sent.urls() == [URL]
+    assert pipeline_stand.sent.messages[0].priority == 0
+
+
+def test_without_a_wait_the_stale_page_is_returned_and_fetched_for_the_next_caller(
+    pipeline_stand, fetching
+):
+    store_page(pipeline_stand)
+
+    found = fetching.fetch_now(FetchRequest(url=URL, max_age_s=3600))
+
+    assert (found.state, found.fetching) == (FetchState.STALE, True)
+    assert found.record.fields == {"page.title": b'"Title"'}
+    assert pipeline_stand.sent.urls() == [URL]
+
+
+def test_a_page_of_any_age_is_fresh_without_a_limit(pipeline_stand, fetching):
+    store_page(pipeline_stand)
+
+    found = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS))
+
+    assert (found.state, found.fetching) == (FetchState.FRESH, False)
+    assert pipeline_stand.sent.urls() == []
+
+
+def test_the_deadline_ends_the_wait_and_the_fetch_goes_on(pipeline_stand, fetching, completions):
+    found = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=1))
+
+    assert (found.record, found.state, found.fetching) == (None, FetchState.ABSENT, True)
+    assert pipeline_stand.in_flight.contains(URL)
+    assert completions.count == 0
+
+
+def test_a_limit_of_zero_fetches_and_the_new_page_is_fresh(pipeline_stand, fetching):
+    store_page(pipeline_stand, at_ms=SystemClock().now_ms())
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(
+            fetching.fetch_now, FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=0)
+        )
+        wait_until(lambda: pipeline_stand.sent.urls() == [URL], 60)
+        store_page(pipeline_stand, at_ms=SystemClock().now_ms() + 5)
+        finish(pipeline_stand)
+
+        assert asked.result(60).state is FetchState.FRESH
+
+
+def test_fields_have_ages_of_their_own(pipeline_stand, fetching):
+    now_ms = SystemClock().now_ms()
+    store_page(pipeline_stand, at_ms=now_ms)
+    pipeline_stand.store.put(URL, {"team.score": b"7"}, at_ms=now_ms - 100_000)
+    limits = {"page.title": 50.0, "team.score": 50.0}
+
+    found = fetching.fetch_now(FetchRequest(url=URL, fields=["page.title"], field_max_age_s=limits))
+
+    assert found.stale_fields == ("team.score",)
+    assert found.record.fields == {"page.title": b'"Title"'}
+    assert not found.fetching, "the page was tried within every limit: a fetch cannot help"
+
+
+def test_a_dead_page_is_not_asked_again_by_each_reader(pipeline_stand, fetching):
+    facts = {"outcome": "Gone", "status": 404}
+    pipeline_stand.store.write_pages(
+        [page(URL, SystemClock().now_ms(), facts=facts, gone=True, fields={})]
+    )
+
+    found = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=3600))
+
+    assert (found.state, found.fetching) == (FetchState.ABSENT, False)
+    assert found.record.facts["outcome"] == "Gone"
+    assert pipeline_stand.sent.urls() == []
+
+
+def test_a_job_that_was_in_flight_and_fetched_nothing_is_followed_by_one_that_does(
+    pipeline_stand, fetching
+):
+    """An ordinary job of a stored URL ends without a fetch; who waits for a refresh goes on."""
+    store_page(pipeline_stand)
+    list(pipeline_stand.enqueuer.enqueue([URL], EnqueueOptions()))
+    with ThreadPoolExecutor(1) as pool:
+        request = FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=3600)
+        asked = pool.submit(fetching.fetch_now, request)
+        wait_until(lambda: fetching._completions.count == 1, 60)
+        finish(pipeline_stand)
+        wait_until(lambda: pipeline_stand.sent.urls() == [URL, URL], 60)
+        store_page(pipeline_stand, at_ms=SystemClock().now_ms())
+        finish(pipeline_stand)
+
+        assert asked.result(60).state is FetchState.FRESH
+
+
+def test_more_waiting_callers_than_allowed_are_answered_at_once(pipeline_stand, completions):
+    full = Fetching(pipeline_stand.store, lambda urls, **_: list(
+        pipeline_stand.enqueuer.enqueue(urls, EnqueueOptions(refresh=True))
+    ), completions, most_waiting=0)  # fmt: skip
+
+    found = full.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS))
+
+    assert (found.state, found.fetching) == (FetchState.ABSENT, True)
+
+
+def test_a_broker_that_does_not_answer_harms_no_read_of_a_stored_page(pipeline_stand, completions):
+    def enqueue(_urls, **_):
+        raise BrokerUnavailable("broker", "connection refused")
+
+    fetching = Fetching(pipeline_stand.store, enqueue, completions)
+    store_page(pipeline_stand)
+
+    found = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=1))
+    with pytest.raises(BrokerUnavailable):
+        fetching.fetch_now(FetchRequest(url="http://unknown.test/", max_wait_ms=LONG_MS))
+
+    assert found.state is FetchState.STALE
+    assert "connection refused" in found.reason
+
+
+def test_what_is_no_url_is_refused(fetching):
+    with pytest.raises(InvalidUrl):
+        fetching.fetch_now(FetchRequest(url="nonsense", max_wait_ms=LONG_MS))
+
+
+def test_a_lost_connection_to_redis_wakes_those_who_wait(
+    redis_client, pipeline_stand, fetching, completions
+):
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(fetching.fetch_now, FetchRequest(url=URL, max_wait_ms=LONG_MS))
+        wait_until(lambda: pipeline_stand.sent.urls() == [URL], 60)
+        store_page(pipeline_stand, at_ms=SystemClock().now_ms())
+        redis_client.hdel("t:in_flight", *redis_client.hkeys("t:in_flight"))  # the message is lost
+        redis_client.client_kill_filter(_type="pubsub")
+
+        assert asked.result(60).state is FetchState.FRESH
+
+
+def test_an_event_loop_waits_without_a_thread(pipeline_stand, fetching, enqueued):
+    async def ask():
+        request = FetchRequest(url=URL, max_wait_ms=LONG_MS)
+        run = asyncio.to_thread
+        return await asyncio.gather(*(fetching.fetch_now_async(request, run) for _ in range(40)))
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(asyncio.run, ask())
+        wait_until(lambda: len(enqueued) == 40, 60)
+        store_page(pipeline_stand, at_ms=SystemClock().now_ms())
+        finish(pipeline_stand)
+
+        assert {one.state for one in asked.result(60)} == {FetchState.FRESH}
+    assert pipeline_stand.sent.urls() == [URL]
