@@ -23,8 +23,8 @@ def test_docs_settings_is_what_the_code_says():
 
 
 def test_every_entry_of_the_schedule_names_a_registered_task():
-    from beat_schedule import beat_schedule
-    from workers.app import app
+    from aragog.beat_schedule import beat_schedule
+    from aragog.workers.app import app
 
     app.loader.import_default_modules()
 
@@ -33,9 +33,9 @@ def test_every_entry_of_the_schedule_names_a_registered_task():
 
 def test_every_task_has_its_own_queue_and_every_queue_a_worker():
     from aragog.pipeline.routing import Destination, Queue
-    from tasks.routes import QUEUE_OF
-    from workers.app import app
-    from workers.roles import ROLES
+    from aragog.tasks.routes import QUEUE_OF
+    from aragog.workers.app import app
+    from aragog.workers.roles import ROLES
 
     app.loader.import_default_modules()
     ours = {name for name in app.tasks if name.startswith("aragog.")}
@@ -46,7 +46,7 @@ def test_every_task_has_its_own_queue_and_every_queue_a_worker():
 
 
 def test_tasks_are_acknowledged_late_and_take_json_only():
-    from workers.app import app
+    from aragog.workers.app import app
 
     app.loader.import_default_modules()
 

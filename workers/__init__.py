@@ -1,1 +1,1 @@
-"""The Celery app, the roles of its workers, and the services of a worker process."""
+"""The Celery app under its short name in a source checkout; the code is in `aragog.workers`."""

@@ -1,28 +1,7 @@
-"""`python -m workers ROLE`: run a Celery worker with the queues, pool and size of that role."""
-
-from __future__ import annotations
+"""`python -m workers ROLE` in a source checkout: `python -m aragog.workers ROLE`."""
 
 import sys
 
-from aragog.settings import load_settings
-from workers.app import app
-from workers.preload import preload
-from workers.roles import ROLES, sized
+from aragog.workers.__main__ import main
 
-
-def main() -> int:
-    """Run a worker until a signal stops it; returns the exit code."""
-    role = sys.argv[1] if len(sys.argv) > 1 else ""
-    if role not in ROLES:
-        sys.stderr.write(f"usage: python -m workers {{{'|'.join(ROLES)}}} [celery options]\n")
-        return 2
-    size = sized(role, load_settings().workers).options()
-    options = ["--hostname", f"{role}@%h", "--loglevel", "WARNING", *size]
-    app.loader.import_default_modules()  # the tasks and everything they import
-    preload()
-    app.worker_main(["worker", *options, *sys.argv[2:]])
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+sys.exit(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aragog.clock import Clock, SystemClock
+from aragog.extras import require
 from aragog.pipeline.permission.site_rules import take_up_site_rules
 from aragog.settings import Settings
 from aragog.urlstore.content import open_content
@@ -17,6 +18,7 @@ def tables(settings: Settings) -> Tables:
     if store.engine == "memory":
         return MemoryTables()
     if store.engine == "hbase":
+        require("hbase", 'store.engine = "hbase"')
         from aragog.zen.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
 
         return HBaseTables(store)

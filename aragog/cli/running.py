@@ -25,6 +25,7 @@ from aragog.cli.arguments import NOT_NEGATIVE
 from aragog.cli.producing import LineReader, Where, told, with_contact
 from aragog.client import Aragog
 from aragog.errors import ConfigError, SlowDown
+from aragog.extras import has
 from aragog.pipeline.stages.enqueue import CHUNK, EnqueueStatus
 from aragog.settings import Settings, load_settings
 from aragog.standalone import system
@@ -36,6 +37,7 @@ from aragog.terminal import SafeConsole, echo
 
 MOST_INVALID_SHOWN = 10
 FRONT_WITHIN_S = 60.0
+NO_FLOWER = "not installed: pip install 'aragog[flower]'"
 
 
 class Stopped:
@@ -67,7 +69,7 @@ def up(*, detach: bool) -> None:
     with _running(settings, console) as supervisor:
         _wait_until_served(supervisor, settings, console, stopped)
         supervisor.ready()
-        console.print(_addresses(settings), highlight=False)
+        console.print(_addresses(settings), markup=False, highlight=False)
         console.print("running; ctrl-C or `aragog down` stops it")
         while not stopped:
             _tell_deaths(supervisor, console)
@@ -100,7 +102,7 @@ def _detach(settings: Settings) -> None:
     system.check(settings)
     out = _opened(log, data_dir)
     at = out.tell()
-    argv = [sys.executable, "-m", "aragog.cli", "up"]
+    argv = [sys.executable, "-P", "-m", "aragog.cli", "up"]
     daemon = subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
     )
@@ -255,7 +257,7 @@ def _crawl(
         console.print(
             f"{snapshot.in_flight} URLs still wait; they stay, `{_program()} up` goes on with them"
         )
-    console.print(_addresses(settings), highlight=False)
+    console.print(_addresses(settings), markup=False, highlight=False)
     shown = f"look:    {_program()} show '{first or 'URL'}'"
     console.print(shown, highlight=False, markup=False, soft_wrap=True)
     return not (cut or snapshot.in_flight)
@@ -294,8 +296,9 @@ def _tell_deaths(supervisor: Supervisor, console: Console) -> None:
 
 def _addresses(settings: Settings) -> str:
     serving = settings.serving
+    flower = f"http://{serving.flower_host}:{serving.flower_port}"
     return (
-        f"flower:  http://{serving.flower_host}:{serving.flower_port}\n"
+        f"flower:  {flower if has('flower') else NO_FLOWER}\n"
         f"reading: http://{serving.host}:{serving.http_port}/v1/urls?url=…"
     )
 

@@ -24,6 +24,7 @@ from aragog.errors import (
     RobotsUnavailable,
     SpoolUnavailable,
 )
+from aragog.extras import require
 from aragog.pipeline.faults.store_claim import StoreClaim
 from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.settings import Settings, load_settings
@@ -37,7 +38,6 @@ from aragog.urlstore.transfer.bulk_writer import BulkWriter
 from aragog.urlstore.transfer.copy import copy_content, copy_tables
 from aragog.urlstore.transfer.parquet import ParquetSink, read_parquet
 from aragog.urlstore.transfer.warc import export_warc
-from aragog.zen.tables.hbase_schema import shell_commands
 from aragog.zen.tables.sqlite_health import old_files
 
 BAD_LINES = 3
@@ -81,6 +81,9 @@ def create_tables(regions: int, *, show: bool) -> None:
     """
     settings = load_settings()
     if show:
+        require("hbase", "this schema")
+        from aragog.zen.tables.hbase_schema import shell_commands  # noqa: PLC0415 - an extra
+
         store = settings.store
         echo(shell_commands(store.hbase_prefix, store.hbase_compression, regions=regions))
         return

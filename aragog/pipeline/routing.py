@@ -22,7 +22,7 @@ from aragog.redis_kit.errors import IS_FULL
 
 
 class Queue(StrEnum):
-    """The queues, each with workers of its own (`workers/roles.py`)."""
+    """The queues, each with workers of its own (`aragog/workers/roles.py`)."""
 
     FETCH = "fetch"
     ROBOTS = "robots"
@@ -36,7 +36,8 @@ class Destination(Enum):
     """
     Where a message goes: the name of a task, and its queue.
 
-    Producers send by these names; `tasks/routes.py` lists all tasks, also those that beat runs.
+    Producers send by these names; `aragog/tasks/routes.py` lists all tasks, also those that beat
+    runs.
     """
 
     FETCH = "aragog.fetch", Queue.FETCH

@@ -5,7 +5,7 @@ The standalone system: its processes and their command lines and environment.
     fetch, robots, canonicalize, store, webhooks   Celery workers, one for each role
     beat      the schedule
     http      the HTTP API
-    flower    the dashboard
+    flower    the dashboard (where the extra of that name is installed)
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError
+from aragog.extras import has
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.worker_name import worker_name
 from aragog.politeness.ratelimit.overrides import Overrides
@@ -30,6 +31,7 @@ from aragog.standalone.supervisor import Child, Supervisor
 SERVERS, WORKERS, FRONT = 0, 1, 2
 # A warm shutdown waits for the current batch: slots, deadline, and a margin.
 WORKER_STOP_S = 45.0
+FRONT_PROCESSES = ("beat", "http", *(["flower"] if has("flower") else []))
 ROLES = ("fetch", "robots", "canonicalize", "store", "webhooks")
 
 
@@ -75,14 +77,15 @@ def check(settings: Settings) -> None:
         ConfigError: names each problem with its setting or file.
     """
     check_exposure(settings.serving)
-    check_flower_exposure(settings.serving.flower_host, os.environ)
+    if has("flower"):
+        check_flower_exposure(settings.serving.flower_host, os.environ)
     check_ports(settings)
     politeness = settings.politeness
     Overrides(politeness.overrides_file, blocked_hosts=politeness.blocked_hosts)
 
 
 def start(
-    supervisor: Supervisor, settings: Settings, *, front: Sequence[str] = ("beat", "http", "flower")
+    supervisor: Supervisor, settings: Settings, *, front: Sequence[str] = FRONT_PROCESSES
 ) -> None:
     """
     Start every process, the redis-server first, and return once the redis-server answers.
@@ -93,7 +96,7 @@ def start(
     Raises:
         ConfigError: a port is in use, or the redis-server does not start.
     """
-    if "flower" in front:
+    if "http" in front:
         check(settings)
     data_dir = settings.data_dir.absolute()
     if settings.private_redis:
@@ -114,7 +117,7 @@ def start(
         supervisor.start(Child(role, command, WORKERS, WORKER_STOP_S, after_kill=release))
     commands = {
         "beat": beat_command(data_dir),
-        "http": [sys.executable, "-m", "aragog.cli", "serve"],
+        "http": [sys.executable, "-P", "-m", "aragog.cli", "serve"],
         "flower": flower_command(settings),
     }
     for name in front:
@@ -143,10 +146,10 @@ def silent(settings: Settings) -> list[str]:
 def _listeners(settings: Settings) -> list[tuple[str, str, int]]:
     """(setting of the port, host, port) of each server of the system."""
     serving = settings.serving
-    return [
-        ("http_port", serving.host, serving.http_port),
-        ("flower_port", serving.flower_host, serving.flower_port),
-    ]
+    found = [("http_port", serving.host, serving.http_port)]
+    if has("flower"):
+        found.append(("flower_port", serving.flower_host, serving.flower_port))
+    return found
 
 
 def _family(host: str) -> socket.AddressFamily:
@@ -169,17 +172,17 @@ def _make(folder: Path, remedy: str) -> None:
 
 def celery(*arguments: str) -> list[str]:
     """A Celery command line for the workers' app."""
-    return [sys.executable, "-m", "celery", "-A", "workers.app", *arguments]
+    return [sys.executable, "-P", "-m", "celery", "-A", "aragog.workers.app", *arguments]
 
 
 def worker_command(role: str) -> list[str]:
-    """The command line of a worker with that role; workers/roles.py defines the roles."""
-    return [sys.executable, "-m", "workers", role]
+    """The command line of a worker with that role; aragog/workers/roles.py defines the roles."""
+    return [sys.executable, "-P", "-m", "aragog.workers", role]
 
 
 def release_command(pid: int) -> list[str]:
     """The command line that returns the jobs of a killed worker to the queue at once."""
-    return [sys.executable, "-m", "aragog.cli", "queue", "release", worker_name(pid)]
+    return [sys.executable, "-P", "-m", "aragog.cli", "queue", "release", worker_name(pid)]
 
 
 def beat_command(data_dir: Path) -> list[str]:

@@ -32,7 +32,7 @@ SIGNS = {
     "origin": "bench.crawl.origin",
     "redis": "redis-server",
     "beat": " beat ",
-    **{role: f"workers {role}" for role in ROLES},
+    **{role: f"aragog.workers {role}" for role in ROLES},
 }
 """What tells a process in its command line."""
 
@@ -117,7 +117,7 @@ def run_aragog(port: int) -> dict:
     ):
         from aragog.bootstrap.stores import url_store
         from aragog.client import Aragog
-        from workers.preload import preload
+        from aragog.workers.preload import preload
 
         preload()  # what is folded here is folded as a worker does it
         store = url_store(settings)

@@ -15,6 +15,7 @@ from aragog.bootstrap.store_claims import store_conflict
 from aragog.bootstrap.stores import tables
 from aragog.cli.doctor.finding import Finding, Patient
 from aragog.errors import StoreUnavailable, TransientError
+from aragog.extras import require
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.settings import Settings
 from aragog.urlstore.content import open_content
@@ -32,6 +33,7 @@ def check_store(patient: Patient) -> Iterator[Finding]:
     """HBase's tables are there and set up well; SQLite's files can be read and written."""
     settings = patient.settings
     if settings.store.engine == "hbase":
+        require("hbase", 'store.engine = "hbase"')
         from aragog.zen.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
 
         for gateway in settings.store.hbase_gateways:

@@ -34,7 +34,7 @@ def check_workers(patient: Patient) -> Iterator[Finding]:
     missing = [queue for queue in tuple(Queue) if queue not in served]
     if missing:
         text = (
-            f"none answers for {', '.join(missing)}: start `celery -A workers.app worker -Q "
+            f"none answers for {', '.join(missing)}: start `celery -A aragog.workers.app worker -Q "
             f"{','.join(missing)}`, or `aragog up`"
         )
         yield Finding("workers", well=False, text=text)
@@ -51,7 +51,7 @@ def check_beat(patient: Patient) -> Iterator[Finding]:
     if age_s is None:
         text = (
             "no periodic task ran within a minute: nothing is refreshed; start `celery -A "
-            "workers.app beat` and a worker of the queue upkeep"
+            "aragog.workers.app beat` and a worker of the queue upkeep"
         )
         yield Finding("beat", well=False, text=text)
     else:

@@ -13,6 +13,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Protocol
 
+from aragog.extras import has
 from aragog.politeness.robots.match import MAX_WORK
 from aragog.politeness.robots.parse import Rule
 from aragog.politeness.robots.rules import RobotsRules, path_of
@@ -57,6 +58,8 @@ class ReppyEngine:
 
     def opinion(self, rules: RobotsRules, user_agent: str, url: str) -> Opinion:
         all_rules = rules.rules_for(user_agent)
+        if not has("reppy"):
+            return Opinion(None, "not installed: pip install 'aragog[reppy]'")
         lines = [line for rule in all_rules if (line := _line(rule))]
         left_out = len(all_rules) - len(lines)
         path = comparable_path(path_of(url))

@@ -18,7 +18,7 @@ def web() -> Iterator[dict[str, str]]:
     port = _free_port()
     module = "aragog.standalone.demo.origin"
     process = subprocess.Popen(
-        [sys.executable, "-m", module, str(port)],
+        [sys.executable, "-P", "-m", module, str(port)],
         start_new_session=True,  # ctrl-C ends the crawl first, then this
         preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
     )

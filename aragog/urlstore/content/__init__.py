@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from aragog.extras import require
 from aragog.settings import ContentSettings
 from aragog.urlstore.content.folder import FolderContent
 from aragog.urlstore.content.framing import StoredContent, check_key
@@ -34,6 +35,7 @@ def open_content(settings: ContentSettings, data_dir: Path) -> ContentStore:
     """
     if settings.engine == "folder":
         return FolderContent(data_dir / "content", fsync=settings.fsync)
+    require("s3", 'content.engine = "s3"')
     from aragog.urlstore.content.s3 import S3Content  # noqa: PLC0415 - boto3 takes 0.3 s to import
 
     return S3Content(settings)

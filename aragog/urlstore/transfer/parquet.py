@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from aragog.errors import ConfigError
+from aragog.extras import require
 from aragog.urlstore.transfer.json_lines import Read
 from aragog.urlstore.transfer.records import BadRecord, UrlRecord, from_mapping
 
@@ -27,10 +28,9 @@ _MAPS = ("fields", "at_ms", "provenance")
 
 
 def _arrow() -> Any:
-    try:
-        import pyarrow.parquet  # noqa: PLC0415 - an extra, and 0.2 s
-    except ImportError as error:
-        raise ConfigError("Parquet needs pyarrow: pip install 'aragog[parquet]'") from error
+    require("parquet", "a Parquet file")
+    import pyarrow.parquet  # noqa: PLC0415 - an extra, and 0.2 s
+
     return pyarrow
 
 

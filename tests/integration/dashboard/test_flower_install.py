@@ -36,7 +36,7 @@ IN_A_WORKER = """
 import sys
 
 from tests.support.standalone import free_port
-import workers.app, workers.services
+import aragog.workers.app, aragog.workers.services
 heavy = {"flower", "tornado", "prometheus_client"} & set(sys.modules)
 assert not heavy, heavy
 """

@@ -295,8 +295,8 @@ def test_an_endless_body_of_a_response_is_not_read(receiver):
 
 
 def test_deliveries_have_a_queue_and_workers_of_their_own():
-    from tasks.routes import QUEUE_OF
-    from workers.roles import ROLES
+    from aragog.tasks.routes import QUEUE_OF
+    from aragog.workers.roles import ROLES
 
     assert [task for task, queue in QUEUE_OF.items() if queue == "webhooks"] == [
         Destination.WEBHOOK.task

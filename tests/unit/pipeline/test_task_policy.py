@@ -6,7 +6,7 @@ import pytest
 from celery.exceptions import Reject, Retry
 
 from aragog.errors import BrokerUnavailable, InvalidMessage
-from tasks.policy import LONGEST_BACKOFF_S, again, once_more, stage
+from aragog.tasks.policy import LONGEST_BACKOFF_S, again, once_more, stage
 
 DOWN = BrokerUnavailable("broker", "connection refused")
 

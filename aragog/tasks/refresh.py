@@ -6,9 +6,9 @@ Safe to run twice and concurrently: see aragog.pipeline.stages.refresh.
 
 from __future__ import annotations
 
-from tasks.policy import stage
-from tasks.routes import REFRESH_DUE
-from workers.services import pipeline
+from aragog.tasks.policy import stage
+from aragog.tasks.routes import REFRESH_DUE
+from aragog.workers.services import pipeline
 
 
 @stage(REFRESH_DUE)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.pipeline.messages import ResultBatch
-from tasks.policy import stage
-from tasks.routes import CANONICALIZE
-from workers.services import pipeline, send_all
+from aragog.tasks.policy import stage
+from aragog.tasks.routes import CANONICALIZE
+from aragog.workers.services import pipeline, send_all
 
 
 @stage(CANONICALIZE)

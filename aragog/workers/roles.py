@@ -26,7 +26,7 @@ class Role:
     """How many batches one worker processes at once."""
 
     def options(self) -> list[str]:
-        """The command-line options for `celery -A workers.app worker`."""
+        """The command-line options for `celery -A aragog.workers.app worker`."""
         return [
             "--queues", ",".join(self.queues),
             "--pool", self.pool,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.pipeline.stages.webhooks import Delivery
-from tasks.policy import stage
-from tasks.routes import WEBHOOK, WEBHOOKS_DUE
-from workers.services import pipeline, send_all
+from aragog.tasks.policy import stage
+from aragog.tasks.routes import WEBHOOK, WEBHOOKS_DUE
+from aragog.workers.services import pipeline, send_all
 
 
 @stage(WEBHOOKS_DUE)

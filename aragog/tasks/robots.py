@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.pipeline.messages import RobotsBatch
-from tasks.policy import stage
-from tasks.routes import ROBOTS, ROBOTS_EXPIRING
-from workers.services import pipeline, send_all
+from aragog.tasks.policy import stage
+from aragog.tasks.routes import ROBOTS, ROBOTS_EXPIRING
+from aragog.workers.services import pipeline, send_all
 
 
 @stage(ROBOTS)

@@ -1,4 +1,4 @@
-"""The aragog pages in Flower. Only Flower's process imports this module (workers/app.py)."""
+"""The aragog pages in Flower. Only Flower's process imports this module (aragog/workers/app.py)."""
 
 from __future__ import annotations
 

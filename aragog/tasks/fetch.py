@@ -10,9 +10,9 @@ import logging
 from typing import Any
 
 from aragog.pipeline.fetch_messages import read_fetch
-from tasks.policy import stage
-from tasks.routes import FETCH
-from workers.services import pipeline, send_all
+from aragog.tasks.policy import stage
+from aragog.tasks.routes import FETCH
+from aragog.workers.services import pipeline, send_all
 
 log = logging.getLogger(__name__)
 

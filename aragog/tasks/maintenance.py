@@ -6,9 +6,9 @@ Safe to run twice and concurrently: see each function.
 
 from __future__ import annotations
 
-from tasks.policy import stage
-from tasks.routes import COMPACT_LINKS, SWEEP
-from workers.services import pipeline
+from aragog.tasks.policy import stage
+from aragog.tasks.routes import COMPACT_LINKS, SWEEP
+from aragog.workers.services import pipeline
 
 
 @stage(COMPACT_LINKS)

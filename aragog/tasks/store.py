@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.pipeline.messages import PageBatch
-from tasks.policy import stage
-from tasks.routes import STORE
-from workers.services import pipeline, send_all
+from aragog.tasks.policy import stage
+from aragog.tasks.routes import STORE
+from aragog.workers.services import pipeline, send_all
 
 
 @stage(STORE)

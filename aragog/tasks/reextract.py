@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.pipeline.stages.reextract import ReextractBatch
-from tasks.policy import stage
-from tasks.routes import REEXTRACT
-from workers.services import pipeline
+from aragog.tasks.policy import stage
+from aragog.tasks.routes import REEXTRACT
+from aragog.workers.services import pipeline
 
 
 @stage(REEXTRACT)

@@ -17,7 +17,7 @@ from aragog.pipeline.faults.outages import OUTAGES
 from aragog.pipeline.pipeline import Pipeline
 from aragog.pipeline.routing import CelerySender, OutgoingMessage
 from aragog.settings import load_settings
-from workers.app import app
+from aragog.workers.app import app
 
 _lock = threading.Lock()
 _connected: dict[int, Pipeline] = {}

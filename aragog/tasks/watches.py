@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from aragog.pipeline.stages.watches import WatchBatch, apply_watches
-from tasks.policy import stage
-from tasks.routes import WATCHES
-from workers.services import pipeline
+from aragog.tasks.policy import stage
+from aragog.tasks.routes import WATCHES
+from aragog.workers.services import pipeline
 
 
 @stage(WATCHES)

@@ -1,0 +1,35 @@
+"""Optional dependencies: the extras of the distribution (docs/adr/0069)."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from aragog.errors import ConfigError
+
+MODULE_OF = {
+    "s3": "boto3",
+    "hbase": "happybase",
+    "flower": "flower",
+    "parquet": "pyarrow",
+    "reppy": "reppy",
+}
+"""The module that shows whether an extra is installed."""
+
+
+def has(extra: str) -> bool:
+    """Whether the packages of an extra are installed; imports none of them."""
+    return importlib.util.find_spec(MODULE_OF[extra]) is not None
+
+
+def require(extra: str, reason: str) -> None:
+    """
+    Check that an extra is installed before its packages are imported.
+
+    Raises:
+        ConfigError: names the `reason` that needs it, and the command that installs it.
+    """
+    if not has(extra):
+        raise ConfigError(
+            f"{reason} needs {MODULE_OF[extra]}, which is not installed: "
+            f"pip install 'aragog[{extra}]'"
+        )

@@ -1,0 +1,1 @@
+"""The Celery tasks: a few lines each, which call aragog.pipeline."""

@@ -1,0 +1,1 @@
+"""The Celery app, the roles of its workers, and the services of a worker process."""

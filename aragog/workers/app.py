@@ -1,0 +1,85 @@
+"""
+The Celery app: `celery -A aragog.workers.app worker -Q fetch`, as with any Celery project.
+
+Without `-Q`, a worker serves every queue.
+
+Settings come from aragog.toml and the environment (docs/settings.md). Celery's own settings come
+from aragog/celeryconfig.py.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+from celery import Celery
+from celery.signals import worker_init, worker_process_init
+
+from aragog.errors import ConfigError, TransientError
+from aragog.pinlater import gates
+from aragog.pinlater.transport.worker import follow
+from aragog.pipeline.faults.beat_log import BeatErrors
+from aragog.pipeline.pages.limits import make_expendable
+from aragog.pipeline.permission.site_rules import take_up_site_rules
+from aragog.pipeline.routing import Destination, Queue
+from aragog.settings import load_settings
+
+
+def _leave(error: ConfigError) -> None:
+    sys.exit("\n".join(f"aragog: {line}" for line in error.problems))
+
+
+# A process with invalid settings must stop before it takes a job, and state the reason clearly.
+try:
+    load_settings()
+except ConfigError as error:
+    _leave(error)
+
+
+def _check_files(**_: Any) -> None:
+    from aragog.bootstrap.redis_services import overrides_of  # noqa: PLC0415 - not for producers
+    from aragog.bootstrap.store_claims import store_conflict  # noqa: PLC0415 - not for producers
+
+    settings = load_settings()
+    try:
+        overrides_of(settings)
+        take_up_site_rules(settings)
+        if problem := store_conflict(settings):
+            raise ConfigError(problem)
+    except ConfigError as error:
+        _leave(error)
+    except TransientError:
+        return  # each process checks again when it connects
+
+
+worker_init.connect(_check_files, weak=False)
+# Runs in each child of a prefork pool: a page may kill the child, and the pool then replaces it.
+worker_process_init.connect(make_expendable, weak=False)
+
+
+def _hold_back_fetches(**_: Any) -> None:
+    """Claim no fetches while the spool is full: docs/architecture.md, "Back-pressure"."""
+    from aragog.bootstrap.redis_services import fetch_gate  # noqa: PLC0415 - beat and Flower do without
+
+    gates.put(Destination.FETCH.queue, fetch_gate(load_settings()))
+
+
+worker_init.connect(_hold_back_fetches, weak=False)
+logging.getLogger("celery.beat").addFilter(BeatErrors())
+
+app = Celery("aragog")
+app.config_from_object("aragog.celeryconfig")
+_declared = app.amqp.Queues(())  # Celery's default queue
+app.conf.task_queues = (
+    *_declared.values(),
+    *(_declared.new_missing(queue.value) for queue in Queue),
+)
+# On pinlater, a job gets the outcome of its task; otherwise a failed task would be SUCCEEDED.
+follow(app)
+
+# `celery -A aragog.workers.app flower`: the app is imported before Flower builds its pages.
+if "flower" in sys.argv:
+    from aragog.workers import dashboard
+
+    dashboard.install()

@@ -1,0 +1,80 @@
+"""Wheels of this checkout, and clean environments to install them in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+LEFT_OUT = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "var", "__pycache__", "site")
+
+
+def run(*argv: str | Path, cwd: Path, env: dict[str, str] | None = None, timeout_s: float = 400):
+    """The finished process; fails with everything that it printed."""
+    done = subprocess.run(
+        [str(part) for part in argv],
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    assert done.returncode == 0, f"{argv}\n{done.stdout}"
+    return done
+
+
+def build(folder: Path, source: Path = ROOT) -> Path:
+    """The wheel of a copy of `source`, so that nothing is written into the checkout."""
+    copy = folder / "source"
+    shutil.copytree(source, copy, ignore=LEFT_OUT)
+    made = folder / "dist"
+    uv = shutil.which("uv") or Path(sys.executable).with_name("uv")
+    run(
+        uv, "build", "--wheel", "--no-build-isolation", "--python", sys.executable,
+        "--out-dir", made, copy, cwd=folder,
+    )  # fmt: skip
+    (wheel,) = made.glob("*.whl")
+    return wheel
+
+
+def top_level(wheel: Path) -> set[str]:
+    """What a wheel puts into site-packages, besides its own metadata."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name.partition("/")[0] for name in archive.namelist()}
+    return {name for name in names if not name.endswith(".dist-info")}
+
+
+def without_compiler(folder: Path) -> dict[str, str]:
+    """This environment without settings of aragog's, and with a PATH that has no compiler."""
+    bin_ = folder / "bin"
+    bin_.mkdir()
+    for tool in ("sh", "env", "uname", "rm", "mkdir"):
+        if path := shutil.which(tool):
+            (bin_ / tool).symlink_to(path)
+    ours = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "PYTHON", "CC"))}
+    return {**ours, "PATH": str(bin_)}
+
+
+def install(venv: Path, *requirements: str | Path, env: dict[str, str]) -> Path:
+    """
+    A clean environment with these requirements, from wheels alone, by the versions of the lock.
+
+    Returns its bin folder.
+    """
+    run(sys.executable, "-m", "venv", venv, cwd=venv.parent, env=env)
+    lock = (ROOT / "requirements.lock").read_text()
+    versions = [line.split()[0] for line in lock.splitlines() if line[:1].isalnum()]
+    constraints = venv / "constraints.txt"
+    constraints.write_text("\n".join(line for line in versions if "==" in line))
+    run(
+        venv / "bin" / "python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:",
+        "--constraint", constraints, *requirements, cwd=venv.parent, env=env,
+    )  # fmt: skip
+    return venv / "bin"

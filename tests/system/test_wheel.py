@@ -1,0 +1,97 @@
+"""The wheel, as somebody gets it who has Python and an empty folder."""
+
+import json
+import subprocess
+from email import message_from_string
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from tests.support import wheels
+from tests.support.standalone import free_port
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+LAMP = "http://www.shop.test/p/brass-lamp"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    return wheels.build(tmp_path_factory.mktemp("build"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """The bin folder of a clean environment with the wheel, and the environment to run it in."""
+    folder = tmp_path_factory.mktemp("clean")
+    env = wheels.without_compiler(folder)
+    return wheels.install(folder / "venv", wheel, env=env), {
+        **env,
+        "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
+    }
+
+
+def test_aragog_is_the_only_name_that_it_installs(wheel):
+    assert wheels.top_level(wheel) == {"aragog"}
+
+
+def test_it_has_an_extra_for_each_optional_part(wheel):
+    with ZipFile(wheel) as archive:
+        (name,) = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
+        metadata = message_from_string(archive.read(name).decode())
+
+    assert {"s3", "hbase", "flower", "parquet", "reppy", "all"} <= set(
+        metadata.get_all("Provides-Extra")
+    )
+
+
+def test_it_runs_the_demo_from_an_empty_folder(installed, tmp_path):
+    bin_, env = installed
+
+    told = wheels.run(bin_ / "aragog", "run", "--stop", cwd=tmp_path, env=env)
+    shown = subprocess.run(
+        [bin_ / "aragog", "show", LAMP, "--json"],
+        cwd=tmp_path, env=env, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert "Traceback" not in told.stdout
+    assert "pip install 'aragog[flower]'" in told.stdout
+    assert json.loads(shown.stdout)["fields"]["product.price"] == "89.90"
+
+
+def test_modules_of_a_folder_do_not_hide_those_that_its_processes_import(installed, tmp_path):
+    bin_, env = installed
+    for name in ("tasks", "workers", "celeryconfig", "beat_schedule", "celery", "redis", "aragog"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('the module of the folder')\n")
+    (tmp_path / "urls.txt").write_text("http://169.254.169.254/\n")
+
+    told = wheels.run(
+        bin_ / "aragog", "run", "urls.txt", "--stop",
+        cwd=tmp_path, env={**env, "ARAGOG_FETCH__USER_AGENT": "test/1.0 (+http://127.0.0.1/)"},
+    )  # fmt: skip
+
+    logs = "".join(path.read_text() for path in (tmp_path / "var" / "logs").glob("*.log"))
+    assert "the module of the folder" not in told.stdout + logs
+    assert "started again" not in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "extra"),
+    [("ARAGOG_STORE__ENGINE", "hbase", "hbase"), ("ARAGOG_CONTENT__ENGINE", "s3", "s3")],
+)
+def test_a_setting_that_needs_a_missing_extra_says_how_to_install_it(
+    installed, tmp_path, setting, value, extra
+):
+    bin_, env = installed
+
+    refused = subprocess.run(
+        [bin_ / "aragog", "store", "list", "www.shop.test"],
+        cwd=tmp_path,
+        env={**env, setting: value, "ARAGOG_CONTENT__S3_BUCKET": "bucket"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert refused.returncode == 1
+    assert f"pip install 'aragog[{extra}]'" in refused.stderr
+    assert "Traceback" not in refused.stderr

@@ -1,0 +1,55 @@
+"""Whatever the package imports, its distribution declares."""
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+MADE_AT_IMPORT = {"Hbase_thrift": "happybase"}
+
+
+def imported(folder: Path) -> dict[str, Path]:
+    """The top-level name of each import that is neither Python's nor ours, and a file that has it."""
+    found = {}
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module]
+            else:
+                continue
+            found |= {name.partition(".")[0]: path for name in names}
+    return {name: at for name, at in found.items() if name not in sys.stdlib_module_names}
+
+
+def named(requirements: list[str]) -> set[str]:
+    """The names of the distributions, as PyPI compares them."""
+    return {plain(re.match(r"[\w.-]+", one)[0]) for one in requirements}
+
+
+def plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def distributions(module: str) -> set[str]:
+    known = packages_distributions()
+    return {plain(name) for name in known.get(MADE_AT_IMPORT.get(module, module), [module])}
+
+
+def test_every_imported_package_is_declared():
+    extras = PROJECT["optional-dependencies"]
+    declared = named(PROJECT["dependencies"]) | named(
+        [one for name, extra in extras.items() if name != "dev" for one in extra]
+    )
+    modules = imported(ROOT / "aragog")
+    modules.pop("aragog")
+
+    missing = {name: at for name, at in modules.items() if not distributions(name) & declared}
+
+    assert "certifi" in modules
+    assert missing == {}
