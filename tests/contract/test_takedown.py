@@ -1,5 +1,7 @@
 """Takedowns on every engine: refused from then on, and forgotten wherever it was noted."""
 
+from dataclasses import replace
+
 import pytest
 
 from aragog.errors import BadInput, TakenDown
@@ -8,6 +10,9 @@ from aragog.urlstore.records import OutLink
 from aragog.urlstore.schedule.refresh_policy import Seen
 from aragog.urlstore.transfer.bulk_writer import BulkWriter
 from aragog.urlstore.transfer.records import UrlRecord
+from aragog.zen import zstd
+from aragog.zen.adjacency.compaction import Compactor
+from aragog.zen.adjacency.segments import INLINE_LINES
 from aragog.zen.tables import TABLES
 from tests.support.stores import NOW_MS, body, page
 
@@ -29,8 +34,19 @@ def rows_with(stand, text):
         name
         for name in TABLES
         for _, row in stand.tables[name].scan(b"", None)
-        if any(text in cell.value for cell in row.values())
+        if any(text in readable(cell.value) for cell in row.values())
     }
+
+
+def readable(value):
+    """A cell's value, and behind it what its compressed parts contain."""
+    parts = value.split(zstd.MAGIC)[1:]
+    return b" ".join([value, *(zstd.decompress(zstd.MAGIC + part) for part in parts)])
+
+
+def linking(*targets):
+    """Links whose text is the secret."""
+    return [OutLink(target, SECRET.decode()) for target in targets]
 
 
 @pytest.mark.parametrize("site", [{"host": "gone.example"}, {"domain": "gone.example"}])
@@ -117,6 +133,57 @@ def test_nothing_of_a_page_stays_in_any_table(a_stand):
     assert a_stand.sources(THIRD) == []
     assert a_stand.sources(OTHER) == [THIRD]
     assert store.links.count_inlinks(OTHER) == 1
+
+
+def test_nothing_stays_of_a_link_that_the_page_had_before_its_last_fetch(a_stand):
+    """Both a short list and a long one keep removed links until they are merged."""
+    store, clock = a_stand.store, a_stand.clock
+    fans = [f"http://fan.example/{number:03d}" for number in range(2 * INLINE_LINES)]
+    store.write_pages([page(url, NOW_MS, links=[THIRD]) for url in fans])
+    a_stand.fold()
+    linked = replace(secret_page(GONE, NOW_MS + 1), links=linking(THIRD, OTHER))
+    store.write_pages([linked])
+    clock.advance_ms(10)
+    a_stand.fold()
+    store.write_pages([secret_page(GONE, NOW_MS + 2, links=[])])
+    clock.advance_ms(10)
+    a_stand.fold()
+
+    store.takedowns.take_down(url=GONE)
+
+    assert rows_with(a_stand, SECRET) == set()
+    assert rows_with(a_stand, GONE.encode()) == {"n"}
+    assert store.links.count_inlinks(THIRD) == len(fans)
+    assert store.links.count_inlinks(OTHER) == 0
+    assert store.maintenance.repair().mended == {}
+
+
+def test_a_takedown_waits_for_another_process_that_compacts(a_stand):
+    store = a_stand.store
+    store.write_pages([replace(secret_page(GONE), links=linking(THIRD))])
+    a_stand.fold()
+    # A compaction that was killed: its lock expires.
+    assert Compactor(a_stand.tables, a_stand.clock).acquire()
+
+    store.takedowns.take_down(url=GONE)
+
+    assert rows_with(a_stand, SECRET) == set()
+    assert a_stand.sources(THIRD) == []
+
+
+def test_a_takedown_that_was_killed_half_way_is_completed_by_the_next(a_stand, monkeypatch):
+    store = a_stand.store
+    store.write_pages([replace(secret_page(GONE), links=linking(THIRD))])
+    a_stand.fold()
+    with monkeypatch.context() as killed:
+        killed.setattr(Compactor, "purge", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            store.takedowns.take_down(url=GONE)
+    a_stand.clock.advance_ms(10)
+
+    store.takedowns.take_down(url=GONE)
+
+    assert rows_with(a_stand, SECRET) == set()
 
 
 def test_cursors_of_the_change_feed_hold_over_a_takedown(a_stand):

@@ -10,7 +10,7 @@ watches, and entries in the change feed, the link journal and other pages' inlin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from aragog.urlstore.aliases.merger import ALIAS, AliasMerger
 from aragog.urlstore.content.ports import ContentStore
@@ -22,10 +22,9 @@ from aragog.urlstore.pages.tombstones import HOST, Tombstones
 from aragog.urlstore.schedule.watches import Watches
 from aragog.zen.adjacency.compaction import Compactor
 from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
-from aragog.zen.adjacency.outlinks import target_of
 from aragog.zen.codec import IN
 from aragog.zen.graph import Zen
-from aragog.zen.node_ids import id_of, node_id
+from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 
 _STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK)
@@ -86,24 +85,15 @@ class Takedown:
         return self._all(members, now_ms, lambda url: url in members or refuses(url))
 
     def _all(self, members: set[str], now_ms: int, gone: Callable[[str], bool]) -> int:
-        targets: set[bytes] = set()
-        for url in sorted(members):
-            lines = self._outlinks.read([url])[url].lines
-            targets.update(id_of(target_of(line)) for line in lines.split(b"\n") if line)
+        pages = sorted(members)
+        for url in pages:
             self._take_down_one(url, now_ms)
         self._tombstones.changed()
         self._changes.purge(gone)
-        self._purge_links(sorted(targets))
+        for at in range(0, len(pages), _PURGED_AT_ONCE):
+            self._folder.purge(pages[at : at + _PURGED_AT_ONCE])
         self._zen.scrub()
-        return len(members)
-
-    def _purge_links(self, targets: Sequence[bytes]) -> None:
-        """Delete the links of these pages from the journal and from other pages' inlinks."""
-        report = self._folder.fold(_PURGED_AT_ONCE)
-        while report.left and report.journal_rows:
-            report = self._folder.fold(_PURGED_AT_ONCE)
-        for at in range(0, len(targets), _PURGED_AT_ONCE):
-            self._folder.purge(targets[at : at + _PURGED_AT_ONCE])
+        return len(pages)
 
     def lift(self, url: str, now_ms: int) -> None:
         """Let a URL be stored again."""

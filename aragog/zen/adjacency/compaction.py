@@ -17,7 +17,7 @@ the deltas add up to the exact number of links.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ from aragog.zen.adjacency.outlinks import unpack
 from aragog.zen.adjacency.postings import CAME, STAYED, WENT, pack
 from aragog.zen.adjacency.records import CompactionReport
 from aragog.zen.adjacency.segments import LARGE_LINES, Segments, delta_column
+from aragog.zen.adjacency.traces import Traces
 from aragog.zen.cell_lock import CellLock
 from aragog.zen.codec import BUCKETS
 from aragog.zen.node_ids import id_of, node_id
@@ -46,6 +47,8 @@ _STATE = b"\xfffold"
 _LOCK = b"l:lock"
 _PLAN = b"l:plan"
 _PUT_ROWS = 4096
+_PURGED_AT_ONCE = 500
+_LOCK_PAUSE_S = 0.05
 
 
 class _Candidate(NamedTuple):
@@ -65,6 +68,7 @@ class Compactor:
         self._outlinks = tables["o"]
         self._inlinks = tables["l"]
         self._segments = Segments(tables)
+        self._traces = Traces(tables)
         self._clock = clock
         self._lock = CellLock(self._journal, _LOCK, LOCK_MS, clock)
 
@@ -116,23 +120,25 @@ class Compactor:
                     self._lock.release(_STATE, lock)
                 yield problem
 
-    def purge(self, targets: Iterable[bytes]) -> None:
+    def purge(self, pages: Sequence[str]) -> None:
         """
-        Rewrite the posting lists of these targets, without a trace of removed links.
+        Delete the links that these pages had and have not anymore, from the journal and all lists.
 
-        Compact first. Lists that another process is compacting wait for their next merge.
+        Compacts the whole journal, and rewrites long lists that contain such a link. Another
+        process that is compacting is waited for. Safe to repeat after a crash.
         """
-        lock = self.acquire()
-        if lock is None:
-            return
+        while (report := self.fold(_PURGED_AT_ONCE)).left:
+            if not report.journal_rows:
+                self._clock.sleep_s(_LOCK_PAUSE_S)
+        while (lock := self.acquire()) is None:
+            self._clock.sleep_s(_LOCK_PAUSE_S)
         try:
             plan = self._plan()
             if plan.rows:
                 self._execute(plan)
             number = self._plan().number
-            for target in targets:
-                if self._inlinks.get(target):
-                    self._segments.rebuild(target, number, self._clock.now_ms())
+            for target in sorted(self._traces.targets([node_id(page) for page in pages])):
+                self._segments.rebuild(target, number, self._clock.now_ms())
         finally:
             self._lock.release(_STATE, lock)
 
@@ -220,7 +226,7 @@ class Compactor:
                 parts = journal.unpack(found[row.key][journal.COLUMN].value)
                 entries += [entry for entry in parts if entry.change not in row.dead]
             deltas, nets = by_target(entries)
-            merged = self._write_pieces(plan.number, deltas, nets)
+            merged = self._write_pieces(plan.number, deltas, nets, removals(entries))
             links = sum(map(len, deltas.values()))
             report = CompactionReport(len(keys), links, len(deltas), merged, 0, plan.left)
         self._journal.delete_many([(key, None, newest_ms(row)) for key, row in found.items()])
@@ -228,7 +234,11 @@ class Compactor:
         return report
 
     def _write_pieces(
-        self, number: int, deltas: Mapping[bytes, list[bytes]], nets: Mapping[bytes, int]
+        self,
+        number: int,
+        deltas: Mapping[bytes, list[bytes]],
+        nets: Mapping[bytes, int],
+        removed: Mapping[bytes, list[bytes]],
     ) -> int:
         column, now_ms = delta_column(number), self._clock.now_ms()
         rows = sorted(zip(map(id_of, deltas), deltas, strict=True))
@@ -237,12 +247,21 @@ class Compactor:
             self._inlinks.put_many(puts[at : at + _PUT_ROWS])
         turn = number % _CHECK_EVERY
         look = [k for k, t in rows if k[1] % _CHECK_EVERY == turn or len(deltas[t]) > LARGE_LINES]
-        return self._segments.tidy(look, number, now_ms)
+        return self._segments.tidy(look, number, now_ms, removed)
 
 
 def _written_at_ms(key: bytes) -> int:
     """When a journal row was written, from its key."""
     return int.from_bytes(key[1:9])
+
+
+def removals(entries: Sequence[Entry]) -> dict[bytes, list[bytes]]:
+    """The pages that removed a link, by the id of its target."""
+    found: dict[bytes, list[bytes]] = defaultdict(list)
+    for entry in entries:
+        for target in lines_of(entry.removed):
+            found[id_of(target)].append(entry.source.encode())
+    return found
 
 
 def by_target(entries: Sequence[Entry]) -> tuple[dict[bytes, list[bytes]], dict[bytes, int]]:

@@ -1,10 +1,11 @@
 """
 The posting list of one target: its header row, the deltas of compactions, and its segments.
 
-A short list is stored in its header row alone. Many deltas are merged into the header; when it
-grows past 256 lines it becomes a segment, sorted, in chunks of 512 lines a row, merged with the
-earlier segments that are not much larger. So a hub of a million inlinks has at most a dozen
-segments, and is read, counted and merged in constant memory.
+A short list is stored in its header row alone. Many deltas, or one with a removed link, are merged
+into the header; when it grows past 256 lines it becomes a segment, sorted, in chunks of 512 lines a
+row, merged with the earlier segments that are not much larger. So a hub of a million inlinks has at
+most a dozen segments, and is read, counted and merged in constant memory. It contains removed links
+until all segments are merged; `Traces` has a record of them.
 
 The header names the last compaction that it includes: deltas of earlier ones are leftovers and are
 ignored. A segment has a random name and is entered in the header when all of its rows are written.
@@ -13,12 +14,12 @@ ignored. A segment has a random name and is entered in the header when all of it
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import chain
 
-import orjson
-
+from aragog.zen.adjacency.list_header import HEADER, ListHeader, Segment
 from aragog.zen.adjacency.postings import (
     Delta,
     folded,
@@ -30,6 +31,7 @@ from aragog.zen.adjacency.postings import (
     spill,
     unpack,
 )
+from aragog.zen.adjacency.traces import Traces
 from aragog.zen.codec import ID_BYTES, after
 from aragog.zen.tables import Row, Tables, newest_ms
 
@@ -40,7 +42,6 @@ LARGE_LINES = 128
 _MANY_PIECES = 8
 _MANY_BYTES = 16_384
 
-_HEAD = b"l:h"
 _CHUNK = b"l:v"
 _PIECE = b"l:p"
 _SEGMENT = b"\x01"
@@ -51,57 +52,12 @@ def delta_column(number: int) -> bytes:
     return b"%s%016x" % (_PIECE, number)
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A sorted part of a list, in rows of its own."""
-
-    name: bytes
-    lines: int
-    net: int
-
-
-@dataclass(frozen=True, slots=True)
-class ListHeader:
-    """The content of a header row."""
-
-    upto: int = 0
-    """The number of the last compaction whose delta is included."""
-    segments: tuple[Segment, ...] = ()
-    """Oldest first."""
-    inline: bytes = b""
-    """The newest part, as a packed delta; empty for none."""
-    writing: bytes = b""
-    """Name of a segment that was being written; its rows are garbage if not in `segments`."""
-
-    @property
-    def net(self) -> int:
-        """Links in the segments and the inline part."""
-        own = net_of(self.inline) if self.inline else 0
-        return own + sum(segment.net for segment in self.segments)
-
-    def pack(self) -> bytes:
-        """The cell."""
-        segments = [(s.name.hex(), s.lines, s.net) for s in self.segments]
-        head = {"upto": self.upto, "segments": segments, "writing": self.writing.hex()}
-        return orjson.dumps(head) + b"\n" + self.inline
-
-    @staticmethod
-    def of(row: Row) -> ListHeader:
-        """The header in a row; an empty one if there is none."""
-        cell = row.get(_HEAD)
-        if cell is None:
-            return ListHeader()
-        line, _, inline = cell.value.partition(b"\n")
-        head = orjson.loads(line)
-        segments = tuple(Segment(bytes.fromhex(n), s, net) for n, s, net in head["segments"])
-        return ListHeader(head["upto"], segments, inline, bytes.fromhex(head["writing"]))
-
-
 class Segments:
     """Posting lists in table `l`, by target id."""
 
     def __init__(self, tables: Tables) -> None:
         self._table = tables["l"]
+        self._traces = Traces(tables)
 
     def count(self, targets: Sequence[bytes]) -> int:
         """Exact number of links to all of `targets`; one multi-get."""
@@ -122,21 +78,36 @@ class Segments:
             if source_of(line) > beyond and is_there(line):
                 yield line
 
-    def tidy(self, targets: Sequence[bytes], number: int, now_ms: int) -> int:
+    def tidy(
+        self,
+        targets: Sequence[bytes],
+        number: int,
+        now_ms: int,
+        removals: Mapping[bytes, Sequence[bytes]] | None = None,
+    ) -> int:
         """
         Merge the deltas of those targets that have many, up to compaction `number`; returns their
         number.
 
-        After a crash, a repeated call produces the same lists.
+        `removals` are the pages whose links compaction `number` removed, by target. After it, a
+        short list contains nothing of them, and `Traces` has a record of those in long lists. After
+        a crash, a repeated call produces the same lists.
         """
-        merged = 0
-        for target, row in self._table.get_many(targets).items():
-            deltas = _pieces(row, ListHeader.of(row))
+        removals = removals or {}
+        merged: list[tuple[bytes, Row]] = []
+        traces: list[tuple[bytes, bytes]] = []
+        for target, row in self._table.get_many([*{*targets, *removals}]).items():
+            head = ListHeader.of(row)
+            deltas = _pieces(row, head)
             size = sum(len(value) for _, value in deltas)
-            if len(deltas) >= _MANY_PIECES or size > _MANY_BYTES:
-                self._merge(target, row, number, now_ms)
-                merged += 1
-        return merged
+            if head.segments:
+                traces += [(source, target) for source in removals.get(target, ())]
+            many = len(deltas) >= _MANY_PIECES or size > _MANY_BYTES
+            if many or (target in removals and not head.segments):
+                merged.append((target, row))
+        self._traces.note(traces, now_ms)
+        self._merge(merged, number, now_ms)
+        return len(merged)
 
     def targets(self, step: Callable[[], None]) -> Iterator[bytes]:
         """Every target that has a row, once; `step` is called for each row."""
@@ -162,33 +133,38 @@ class Segments:
 
     def rebuild(self, target: bytes, number: int, now_ms: int) -> None:
         """Rewrite a list as one segment with its true count; delete rows that belong to nothing."""
-        head = ListHeader.of(self._table.get(target))
-        name = os.urandom(8)
-        self._table.put(target, {_HEAD: replace(head, writing=name).pack()}, at_ms=now_ms)
+        row = self._table.get(target)
+        head, name = ListHeader.of(row), os.urandom(8)
+        self._table.put(target, {HEADER: replace(head, writing=name).pack()}, at_ms=now_ms)
         count = self._write(target, name, self.lines(target), now_ms)
         new = ListHeader(number, (Segment(name, count, count),))
-        self._table.put(target, {_HEAD: new.pack()}, at_ms=now_ms)
+        self._table.put(target, {HEADER: new.pack()}, at_ms=now_ms)
+        self._forget_removals(target, head.segments, _recent(row, head).lines, now_ms)
         start = target + _SEGMENT
         with closing(self._table.scan(start, after(start))) as rows:
             waste = [
                 (key, None, newest_ms(row)) for key, row in rows if key[ID_BYTES + 1 :][:8] != name
             ]
         self._table.delete_many(waste)
-        self._drop_pieces(target, self._table.get(target))
+        self._drop_pieces([(target, self._table.get(target))])
 
-    def _merge(self, target: bytes, row: Row, number: int, now_ms: int) -> None:
-        head = ListHeader.of(row)
-        net, lines = _recent(row, head)
-        lines = folded([lines])
-        if not head.segments:
-            lines = [line for line in lines if is_there(line)]
-            net = len(lines)
-        if len(lines) <= INLINE_LINES:
-            new = replace(head, upto=number, inline=pack(net, lines))
-            self._table.put(target, {_HEAD: new.pack()}, at_ms=now_ms)
-        else:
-            self._spill(target, head, Delta(net, lines), number, now_ms)
-        self._drop_pieces(target, row)
+    def _merge(self, lists: Sequence[tuple[bytes, Row]], number: int, now_ms: int) -> None:
+        """Merge the deltas of these lists; two round trips for all lists that stay short."""
+        puts = []
+        for target, row in lists:
+            head = ListHeader.of(row)
+            net, lines = _recent(row, head)
+            lines = folded([lines])
+            if not head.segments:
+                lines = [line for line in lines if is_there(line)]
+                net = len(lines)
+            if len(lines) <= INLINE_LINES:
+                new = replace(head, upto=number, inline=pack(net, lines))
+                puts.append((target, {HEADER: new.pack()}, now_ms))
+            else:
+                self._spill(target, head, Delta(net, lines), number, now_ms)
+        self._table.put_many(puts)
+        self._drop_pieces(lists)
 
     def _spill(
         self, target: bytes, head: ListHeader, delta: Delta, number: int, now_ms: int
@@ -197,7 +173,7 @@ class Segments:
         if head.writing:
             self._drop(target, head.writing)
         name = os.urandom(8)
-        self._table.put(target, {_HEAD: replace(head, writing=name).pack()}, at_ms=now_ms)
+        self._table.put(target, {HEADER: replace(head, writing=name).pack()}, at_ms=now_ms)
         count = spill([s.lines for s in head.segments], len(delta.lines))
         kept = head.segments[: len(head.segments) - count]
         old = head.segments[len(head.segments) - count :]
@@ -208,9 +184,18 @@ class Segments:
         written = self._write(target, name, lines, now_ms)
         net = delta.net + sum(s.net for s in old) if kept else written
         new = ListHeader(number, (*kept, Segment(name, written, net)))
-        self._table.put(target, {_HEAD: new.pack()}, at_ms=now_ms)
+        self._table.put(target, {HEADER: new.pack()}, at_ms=now_ms)
+        if not kept:
+            self._forget_removals(target, old, delta.lines, now_ms)
         for segment in old:
             self._drop(target, segment.name)
+
+    def _forget_removals(
+        self, target: bytes, segments: Sequence[Segment], more: Iterable[bytes], now_ms: int
+    ) -> None:
+        """Delete the traces of a list of which no removed link is left."""
+        lines = chain(more, *(self._segment(target, segment) for segment in segments))
+        self._traces.forget(target, (line for line in lines if not is_there(line)), now_ms)
 
     def _write(self, target: bytes, name: bytes, lines: Iterable[bytes], now_ms: int) -> int:
         written = 0
@@ -241,10 +226,13 @@ class Segments:
             for _, row in rows:
                 yield from unpack(row[_CHUNK].value).lines
 
-    def _drop_pieces(self, target: bytes, row: Row) -> None:
-        deltas = {column: cell for column, cell in row.items() if column.startswith(_PIECE)}
-        if deltas:
-            self._table.delete(target, list(deltas), at_ms=newest_ms(deltas))
+    def _drop_pieces(self, lists: Sequence[tuple[bytes, Row]]) -> None:
+        drops = []
+        for target, row in lists:
+            deltas = {column: cell for column, cell in row.items() if column.startswith(_PIECE)}
+            if deltas:
+                drops.append((target, list(deltas), newest_ms(deltas)))
+        self._table.delete_many(drops)
 
     def _drop(self, target: bytes, name: bytes) -> None:
         start = _chunk_key(target, name)
