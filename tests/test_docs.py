@@ -157,12 +157,12 @@ def test_the_page_about_the_store_lists_its_parts():
     assert {name.strip("`").removeprefix("UrlStore.") for name in documented} == parts
 
 
-def test_the_page_about_s3_lists_the_response_headers_that_are_stored():
-    from aragog.pipeline.fetch_results import KEPT_HEADERS
+def test_the_page_about_fetching_lists_the_headers_that_are_always_kept():
+    from aragog.pipeline.kept_headers import NEEDED
 
-    page = (DOCS / "s3.md").read_text()
+    page = (DOCS / "fetching.md").read_text()
 
-    assert sorted(name for name in KEPT_HEADERS if f"`{name}`" not in page) == []
+    assert sorted(name for name in NEEDED if f"`{name}`" not in page) == []
 
 
 def test_every_page_is_in_the_readme():

@@ -18,6 +18,7 @@ from aragog.errors import ConfigError
 from aragog.serving.http import views
 from aragog.settings import load_settings
 from aragog.terminal import echo, echo_json, one_line, print_table, write_body
+from aragog.urlstore.records import FetchReport
 from aragog.urlstore.store import UrlStore
 
 NOTHING = 4
@@ -70,9 +71,25 @@ def show(url: str, fields: str | None, *, as_json: bool) -> None:
     for name, value in sorted(found["facts"].items()):
         table.add_row(name, _shown(name, value))
     table.add_row("inlinks", str(found["inlinks"]))
+    for name, value in _fetch_rows(found["fetch"]):
+        table.add_row(name, value)
     for name, value in sorted(found["fields"].items()):
         table.add_row(name, _shown(name, value))
     print_table(table)
+
+
+def _fetch_rows(report: FetchReport | None) -> Iterator[tuple[str, str]]:
+    """The last fetch of the URL that was asked for, which may be an alias."""
+    if report is None:
+        return
+    status = "" if report.status is None else f" {report.status}"
+    at = _shown("fetched_at_ms", report.fetched_at_ms)
+    yield "last fetch", f"{report.url}: {report.outcome}{status} in {report.total_ms:g} ms, {at}"
+    for hop in report.hops:
+        latency = "" if hop.latency_ms is None else f" in {hop.latency_ms:g} ms"
+        yield "  redirect", f"{hop.url}: {hop.status}{latency} to {hop.target}"
+    for name, value in report.headers:
+        yield "  header", f"{name}: {value}"
 
 
 def _shown(name: str, value: Any) -> str:

@@ -149,7 +149,8 @@ class FetchAttempt:
     def _follow(self, head: ResponseHead, location: str) -> Outcome | None:
         """Continue at the redirect target; return an outcome when the fetch ends here."""
         target = target_of(location, self._spelling)
-        hop = Hop(self._url, head.status, target, head.headers)
+        latency_ms = None if self._response is None else self._response.first_byte_ms
+        hop = Hop(self._url, head.status, target, head.headers, latency_ms)
         if len(self._hops) >= self._defaults.settings.max_redirects:
             raise TransportError("redirect", f"more than {len(self._hops)} redirects")
         self._hops = (*self._hops, hop)

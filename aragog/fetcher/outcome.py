@@ -48,6 +48,9 @@ class Hop:
     target: str
     """The redirect target, normalized."""
     headers: Headers = ()
+    """Of the response that redirected, in order, names as sent."""
+    latency_ms: float | None = None
+    """From sending the request to the end of the response's head."""
 
     @property
     def permanent(self) -> bool:

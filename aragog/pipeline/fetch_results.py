@@ -6,13 +6,8 @@ import hashlib
 from dataclasses import replace
 
 from aragog.fetcher.outcome import Fetched, Outcome, OutcomeKind, kind_of
+from aragog.pipeline.kept_headers import kept_headers, kept_hops
 from aragog.pipeline.messages import FetchResult, UrlJob
-
-# What later stages read. The others would cost space in every message.
-KEPT_HEADERS = frozenset({
-    "content-type", "etag", "last-modified", "link", "cache-control", "expires", "x-robots-tag",
-    "content-language", "retry-after", "location", "date", "age",
-})  # fmt: skip
 
 
 def result_of(job: UrlJob, outcome: Outcome, token: str | None = None) -> FetchResult:
@@ -22,11 +17,15 @@ def result_of(job: UrlJob, outcome: Outcome, token: str | None = None) -> FetchR
         outcome=kind_of(outcome),
         final_url=outcome.final_url or outcome.url,
         status=outcome.status,
-        headers=tuple((k, v) for k, v in outcome.headers if k.lower() in KEPT_HEADERS),
-        hops=outcome.hops,
+        headers=kept_headers(outcome.headers),
+        hops=kept_hops(outcome.hops),
         fetched_at_ms=outcome.fetched_at_ms,
+        dns_ms=_tenths(outcome.timing.dns_ms),
+        connect_ms=_tenths(outcome.timing.connect_ms),
+        first_byte_ms=_tenths(outcome.timing.first_byte_ms),
         total_ms=round(outcome.timing.total_ms, 1),
         address=outcome.address,
+        tls=outcome.tls,
         reason=getattr(outcome, "reason", None),
     )
     if not isinstance(outcome, Fetched):
@@ -39,6 +38,10 @@ def result_of(job: UrlJob, outcome: Outcome, token: str | None = None) -> FetchR
         content_type=outcome.content_type,
         truncated=outcome.truncated,
     )
+
+
+def _tenths(ms: float | None) -> float | None:
+    return None if ms is None else round(ms, 1)
 
 
 def without_fetch(job: UrlJob, outcome: OutcomeKind, reason: str, now_ms: int) -> FetchResult:

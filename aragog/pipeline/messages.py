@@ -166,7 +166,11 @@ class FetchResult:
     headers: tuple[tuple[str, str], ...] = ()
     hops: tuple[Hop, ...] = ()
     fetched_at_ms: int = 0
+    dns_ms: float | None = None
+    connect_ms: float | None = None
+    first_byte_ms: float | None = None
     total_ms: float = 0.0
+    tls: str | None = None
     address: str | None = None
     content_type: str | None = None
     reason: str | None = None
@@ -266,10 +270,15 @@ def _sparse(value: UrlJob | FetchResult, defaults: Mapping[str, Any]) -> dict[st
         if its != default:
             out[name] = its
     if value.hops:
-        out["hops"] = [[hop.url, hop.status, hop.target] for hop in value.hops]
+        out["hops"] = [
+            [hop.url, hop.status, hop.target, hop.headers, hop.latency_ms] for hop in value.hops
+        ]
     return out
 
 
 def _hops(given: dict[str, Any]) -> tuple[Hop, ...]:
     """The hops, taken out of a job's or a result's JSON."""
-    return tuple(Hop(url, status, target) for url, status, target in given.pop("hops", ()))
+    return tuple(
+        Hop(url, status, target, tuple((k, v) for k, v in headers), latency_ms)
+        for url, status, target, headers, latency_ms in given.pop("hops", ())
+    )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from aragog.urlstore.fetch_report import FetchReport, HopReport
 from aragog.urlstore.schedule.refresh_policy import RefreshState, Seen
 from aragog.zen.adjacency.records import CompactionReport, LinkRecord, OutLink
 
@@ -15,7 +16,9 @@ __all__ = [
     "ContentWrite",
     "Due",
     "Fact",
+    "FetchReport",
     "FieldInfo",
+    "HopReport",
     "LinkRecord",
     "ListPage",
     "OutLink",
@@ -67,6 +70,8 @@ class PageWrite:
     """None keeps the stored links: a 304, a failure."""
     content: ContentWrite | None = None
     """None keeps the stored content."""
+    report: FetchReport | None = None
+    """The fetch itself, hop by hop; kept with `url`. None keeps the stored one."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
     """outcome, status, content_type, etag, last_modified, latency_ms, why, attempts, …"""
     due_at_ms: int | None = None

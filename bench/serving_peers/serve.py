@@ -38,7 +38,7 @@ def opened(folder: str) -> UrlStore:
 
 def read(store: UrlStore, query: dict[str, str]) -> bytes:
     """What every server answers."""
-    found = views.read_url(store, query["url"], query["fields"].split(","), more=False)
+    found = views.read_url(store, query["url"], query["fields"].split(","), ())
     return orjson.dumps(found)
 
 

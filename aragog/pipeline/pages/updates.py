@@ -21,7 +21,8 @@ from aragog.pipeline.pages.analysis import PageAnalysis
 from aragog.pipeline.pages.http_freshness import fresh_s, moment_ms
 from aragog.settings import Settings
 from aragog.urls.canonical.decision import Decision
-from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
+from aragog.urlstore import fetch_report
+from aragog.urlstore.records import ContentWrite, FetchReport, HopReport, OutLink, PageWrite
 from aragog.urlstore.schedule.refresh_policy import Seen
 
 # Of the page that is stored, not of a fetch that brought none.
@@ -59,6 +60,7 @@ def page_write(
         provenance=reading.provenance,
         whole=reading.whole,
         links=list(map(_out_link, reading.links)),
+        report=report_of(result),
         facts={
             **facts(result),
             "page_type": reading.page_type,
@@ -83,10 +85,43 @@ def failure_write(result: FetchResult, settings: Settings) -> PageUpdate:
             final_url=result.final_url,
             canonical_url=result.job.url,
             fetched_at_ms=result.fetched_at_ms,
+            report=report_of(result),
             facts={n: v for n, v in facts(result).items() if n not in _OF_A_PAGE},
             seen=seen_of(result, settings),
             gone=result.outcome is OutcomeKind.GONE and result.status in (404, 410),
         )
+    )
+
+
+def report_of(result: FetchResult) -> FetchReport:
+    """The fetch itself, hop by hop."""
+    return FetchReport(
+        url=result.job.url,
+        outcome=result.outcome.value,
+        fetched_at_ms=result.fetched_at_ms,
+        final_url=result.final_url,
+        status=result.status,
+        reason=result.reason,
+        attempts=result.job.attempt + 1,
+        headers=result.headers,
+        hops=tuple(
+            HopReport(
+                url=hop.url,
+                status=hop.status,
+                target=hop.target,
+                latency_ms=hop.latency_ms,
+                headers=hop.headers,
+            )
+            for hop in result.hops
+        ),
+        dns_ms=result.dns_ms,
+        connect_ms=result.connect_ms,
+        first_byte_ms=result.first_byte_ms,
+        total_ms=result.total_ms,
+        address=result.address,
+        tls=result.tls,
+        body_bytes=result.body_bytes,
+        truncated=result.truncated,
     )
 
 
@@ -191,6 +226,7 @@ def _wire(planned: PageUpdate) -> dict[str, Any]:
         "whole": write.whole,
         "links": None if write.links is None else list(map(tuple, write.links)),
         "facts": dict(write.facts),
+        "report": write.report,
         "seen": None if write.seen is None else asdict(write.seen),
         "gone": write.gone,
         "body": [planned.token, planned.length_bytes, dict(planned.meta)],
@@ -200,6 +236,7 @@ def _wire(planned: PageUpdate) -> dict[str, Any]:
 def _planned(wire: dict[str, Any]) -> PageUpdate:
     token, length, meta = wire.pop("body")
     links, seen = wire.pop("links"), wire.pop("seen")
+    report = wire.pop("report")
     fields = {name: value.encode() for name, value in wire.pop("fields").items()}
     write = PageWrite(
         **{
@@ -208,6 +245,7 @@ def _planned(wire: dict[str, Any]) -> PageUpdate:
             "also": tuple(wire["also"]),
         },
         fields=fields,
+        report=None if report is None else fetch_report.from_json(report),
         seen=None if seen is None else Seen(**seen),
         links=None if links is None else list(map(OutLink._make, links)),
     )

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from aragog.fetcher.outcome import Busy, Fetched, Outcome, OutcomeKind, Redirected, Unreachable
 from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import result_of, without_fetch
+from aragog.pipeline.kept_headers import kept_hops
 from aragog.pipeline.messages import FetchBatch, FetchResult, ResultBatch, RobotsBatch, UrlJob
 from aragog.pipeline.permission.access import Access
 from aragog.pipeline.permission.site_rules import other_spelling
@@ -153,7 +154,7 @@ class _Run:
             job,
             target=outcome.target if outcome.hops else None,
             target_given=_other(job, outcome),
-            hops=outcome.hops,
+            hops=kept_hops(outcome.hops),
             slot_at_ms=outcome.retry_at_ms,
         )
         if outcome.retry_at_ms is None:

@@ -94,9 +94,9 @@ _VERSION = {"200": _json("Written.", "Version")}
 def _records() -> dict[str, Operation]:
     read = _read(
         "getUrl",
-        "Fields and facts of a URL, its aliases and the number of its inlinks",
+        "Fields and facts of a URL, its aliases, number of inlinks and last fetch",
         _FIELDS,
-        _parameter("include", "`aliases,inlinks` (default), or empty for neither: cheaper."),
+        _parameter("include", "Some of `aliases,inlinks,fetch` (default: all); empty: cheaper."),
         _header("If-None-Match", "ETags that the client has; answered 304 where one is current."),
         schema="FullRecord",
     )

@@ -36,14 +36,14 @@ class Reads:
         self._contents = 0
 
     async def url(self, request: Request) -> Response:
-        """`GET /v1/urls`: one record, with its aliases and the number of its inlinks."""
+        """`GET /v1/urls`: one record, with aliases, number of inlinks and last fetch."""
         query = Query(request)
         url, fields = query.required("url"), query.names("fields")
         include = query.names("include")
-        if include is not None and set(include) - {"aliases", "inlinks"}:
-            raise BadInput("include: must be aliases,inlinks or empty")
-        more = include is None or bool(include)
-        found = await self._calls.metadata(views.read_url, url, fields, more=more)
+        if include is not None and set(include) - set(views.EXTRAS):
+            raise BadInput(f"include: must be some of {','.join(views.EXTRAS)}, or empty")
+        extras = views.EXTRAS if include is None else include
+        found = await self._calls.metadata(views.read_url, url, fields, extras)
         if found is None:
             raise _unknown()
         return tagged(request, found, found["version"])

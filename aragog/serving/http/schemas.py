@@ -40,6 +40,10 @@ _RECORD = {
         "additionalProperties": _optional("string", "number"),
     },
 }
+_HEADERS = {
+    **_list(_list(_TEXT, minItems=2, maxItems=2)),
+    "description": "Name and value, as received; up to 16 KiB, cookies without their values.",
+}
 _RECORD_NAMES = "url canonical_url version fields facts"
 _URLS = _list(_TEXT, maxItems=1000)
 
@@ -48,7 +52,41 @@ SCHEMAS: dict[str, Any] = {
         "type title status detail", type=_TEXT, title=_TEXT, status=_NUMBER, detail=_TEXT
     ),
     "Record": _object(_RECORD_NAMES, **_RECORD),
-    "FullRecord": _object(_RECORD_NAMES, **_RECORD, aliases=_TEXTS, inlinks=_NUMBER),
+    "FullRecord": _object(
+        _RECORD_NAMES,
+        **_RECORD,
+        aliases=_TEXTS,
+        inlinks=_NUMBER,
+        fetch={"anyOf": [_ref("FetchReport"), {"type": "null"}]},
+    ),
+    "Hop": _object(
+        "url status target headers",
+        url={**_TEXT, "description": "The URL that redirected."},
+        status=_NUMBER,
+        target=_TEXT,
+        latency_ms=_optional("number"),
+        headers=_HEADERS,
+    ),
+    "FetchReport": _object(
+        "url outcome fetched_at_ms final_url headers hops total_ms",
+        url={**_TEXT, "description": "The URL that was requested; of an alias its own."},
+        outcome=_TEXT,
+        fetched_at_ms=_NUMBER,
+        final_url=_TEXT,
+        status=_optional("integer"),
+        reason=_optional("string"),
+        attempts=_NUMBER,
+        headers=_HEADERS,
+        hops=_list(_ref("Hop")),
+        dns_ms=_optional("number"),
+        connect_ms=_optional("number"),
+        first_byte_ms=_optional("number"),
+        total_ms={"type": "number"},
+        address=_optional("string"),
+        tls=_optional("string"),
+        body_bytes=_NUMBER,
+        truncated={"type": "boolean"},
+    ),
     "BatchGet": _object("urls", urls=_URLS, fields={**_TEXTS, "type": ["array", "null"]}),
     "BatchResult": _object(
         "input status",

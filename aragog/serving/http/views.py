@@ -41,8 +41,15 @@ def link(found: LinkRecord) -> dict[str, Any]:
     return {"url": found.url, "text": found.text, "rel": found.rel.split()}
 
 
+EXTRAS = ("aliases", "inlinks", "fetch")
+"""What a record may be returned with; each costs about one more read."""
+
+
 def read_url(
-    store: UrlStore, url: str, fields: Sequence[str] | None, *, more: bool = True
+    store: UrlStore,
+    url: str,
+    fields: Sequence[str] | None,
+    include: Sequence[str] = EXTRAS,
 ) -> dict[str, Any] | None:
     """
     One record, by any spelling or alias of its URL; None when the URL is unknown.
@@ -51,15 +58,18 @@ def read_url(
         store: the store to read.
         url: the URL in any spelling.
         fields: the fields to return; None: all.
-        more: include the aliases and the number of inlinks, which costs about three more reads.
+        include: those of `EXTRAS` to add.
     """
     found = store.get(url, fields)
     if found is None:
         return None
     shown = record(store, found)
-    if more:
+    if "aliases" in include:
         shown["aliases"] = store.aliases.of(url)[:MOST_ALIASES]
+    if "inlinks" in include:
         shown["inlinks"] = store.links.count_inlinks(url)
+    if "fetch" in include:
+        shown["fetch"] = store.pages.fetch_report(url)
     return shown
 
 

@@ -7,15 +7,18 @@ from contextlib import closing
 
 from aragog.urls.canonical.decision import KnownPage
 from aragog.urls.normalize import normalize
+from aragog.urlstore.fetch_report import FetchReport
 from aragog.urlstore.pages import history, nodes
 from aragog.urlstore.pages.hosts import Hosts
 from aragog.urlstore.pages.nodes import Nodes, facts_of, text
 from aragog.urlstore.pages.record_reader import columns_of, record_of
+from aragog.urlstore.pages.report_cell import from_cell
 from aragog.urlstore.records import ListPage, Record
 from aragog.urlstore.schedule.freshness import page_seen_at_ms
 from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
 
+_FETCH = (nodes.URL, nodes.CANONICAL, nodes.FACTS, nodes.FETCH)
 _KNOWN = (nodes.URL, nodes.CANONICAL, nodes.OWN)
 _SEEN = (nodes.URL, nodes.CANONICAL, nodes.CONTENT_KEY, nodes.FACTS, nodes.REFRESH)
 
@@ -61,6 +64,23 @@ class Pages:
         past = history.entries(row.get(nodes.history_column(field)))
         now = row.get(nodes.field_column(field))
         return past or ([(now.value, now.at_ms)] if now else [])
+
+    def fetch_report(self, url: str) -> FetchReport | None:
+        """
+        The last fetch of this very URL, alias or not; None if nothing was fetched.
+
+        For a URL that was never requested itself, the fetch that brought its canonical URL's page:
+        `report.url` is the URL that was requested. One round trip, rarely up to three.
+        """
+        asked = normalize(url)
+        canonical, row = asked, self._nodes.read([asked], _FETCH)[asked]
+        if nodes.FETCH not in row:
+            canonical, row = self._nodes.follow([asked], _FETCH, {asked: row})[asked]
+        source = facts_of(row).get("url")
+        if nodes.FETCH not in row and isinstance(source, str) and source != canonical:
+            row = self._nodes.read([source], _FETCH)[source]
+        cell = row.get(nodes.FETCH)
+        return None if cell is None else from_cell(cell.value, node_id(canonical).hex())
 
     def known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
         """What fetches of these exact URLs (normalized) found; unknown ones are left out."""

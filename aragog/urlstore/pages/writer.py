@@ -22,7 +22,7 @@ from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore.aliases.merger import AliasMerger, alias_puts
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.feed.changes import Change, publish, shown
-from aragog.urlstore.pages import history, nodes, page_updates
+from aragog.urlstore.pages import history, nodes, page_updates, report_cell
 from aragog.urlstore.pages.field_rules import FieldRules
 from aragog.urlstore.pages.hosts import host_put
 from aragog.urlstore.pages.nodes import Nodes, facts_of
@@ -339,6 +339,10 @@ class PageWriter:
                 rows.append(
                     put_properties(node_id(alias), page_updates.pointer_cells(plan, alias), at_ms)
                 )
+            if plan.page.report is not None and not plan.refused:
+                cells = {nodes.FETCH: report_cell.to_cell(plan.page.report)}
+                cells[nodes.URL] = plan.page.url.encode()
+                rows.append(put_properties(node_id(plan.page.url), cells, at_ms))
         for plan in current.values():
             if plan.cells:
                 due_at_ms = plan.due_at_ms

@@ -13,11 +13,11 @@ from aragog.serving.http.openapi import DOCUMENT
 from aragog.serving.http.schemas import SCHEMAS
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.records import OutLink
+from aragog.urlstore.records import FetchReport, HopReport, OutLink
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
-from tests.support.stores import NOW_MS, stand
+from tests.support.stores import NOW_MS, page, stand
 
 A, B = "http://a.example/", "http://b.example/"
 
@@ -353,3 +353,25 @@ def test_a_batch_of_large_records_is_cut_and_says_which_to_ask_for_again():
     assert statuses[:40] == [200] * 40
     assert statuses[40:] == [413] * 60
     assert found.json["results"][-1]["input"] == urls[-1]
+
+
+def test_the_last_fetch_of_the_asked_url_is_returned_with_its_redirects():
+    made = stand(MemoryTables())
+    hop = HopReport(url=A, status=301, target=B, latency_ms=2.5, headers=(("Location", B),))
+    report = FetchReport(
+        url=A, outcome="Fetched", status=200, fetched_at_ms=NOW_MS, final_url=B, hops=(hop,),
+        headers=(("Server", "x"),), total_ms=12.0,
+    )  # fmt: skip
+    made.store.write_pages([page(A, final_url=B, report=report)])
+
+    with running(made.store) as api:
+        found = api.get(f"/v1/urls?url={A}&include=fetch").json
+
+    assert found["fetch"]["hops"] == [
+        {"url": A, "status": 301, "target": B, "latency_ms": 2.5, "headers": [["Location", B]]}
+    ]
+    assert found["fetch"]["headers"] == [["Server", "x"]]
+    assert "aliases" not in found
+    Draft202012Validator(
+        {"$ref": "#/components/schemas/FullRecord", "components": {"schemas": SCHEMAS}}
+    ).validate(found)

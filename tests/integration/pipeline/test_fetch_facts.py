@@ -1,0 +1,106 @@
+"""What the store keeps of a fetch: headers, latency and redirects, from the origin to the reader."""
+
+from typing import Any
+
+import pytest
+
+from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch
+from aragog.pipeline.routing import Destination
+from aragog.pipeline.stages.enqueue import EnqueueOptions
+from tests.support.origin import answer, page
+
+pytestmark = pytest.mark.redis
+
+STAGES: dict[Destination, tuple[Any, str]] = {
+    Destination.FETCH: (FetchBatch, "fetch"),
+    Destination.ROBOTS: (RobotsBatch, "robots"),
+    Destination.CANONICALIZE: (ResultBatch, "canonicalize"),
+    Destination.STORE: (PageBatch, "store"),
+}
+
+
+def crawl(stand, *urls):
+    """Enqueue the URLs and deliver every message, as JSON, until none is left."""
+    list(stand.pipeline.enqueuer.enqueue(urls, EnqueueOptions(refresh=True)))
+    left = [*stand.sent.messages]
+    stand.sent.messages.clear()
+    while left:
+        send = left.pop(0)
+        kind, stage = STAGES[send.destination]
+        left += getattr(stand.pipeline, stage).run(kind.read(send.message.wire()))
+    return stand.pipeline.store.store
+
+
+@pytest.fixture
+def stand(crawl_stand):
+    moved = answer(
+        301,
+        b"moved",
+        headers=(("Location", "/new"), ("X-Moved-By", "a"), ("Set-Cookie", "s=1; Path=/")),
+    )
+    more = (
+        ("X-Powered-By", "tests"),
+        ("Set-Cookie", "sid=S3CRET; HttpOnly"),
+        ("Vary", "a"),
+        ("Vary", "b"),
+    )
+    made = crawl_stand(
+        {"/old": moved, "/new": page(b"<title>New</title>", headers=more), "/404": answer(404)},
+        qps=1000,
+    )
+    made.know_rules("site.test")
+    return made
+
+
+def test_all_headers_and_the_redirect_chain_reach_the_store(stand):
+    store = crawl(stand, "http://site.test/old")
+
+    report = store.pages.fetch_report("http://site.test/old")
+    assert (report.outcome, report.status, report.final_url) == (
+        "Fetched",
+        200,
+        "http://site.test/new",
+    )
+    for pair in (
+        ("X-Powered-By", "tests"),
+        ("Set-Cookie", "sid=; HttpOnly"),
+        ("Vary", "a"),
+        ("Vary", "b"),
+    ):
+        assert pair in report.headers
+    [hop] = report.hops
+    assert (hop.url, hop.status, hop.target) == (
+        "http://site.test/old",
+        301,
+        "http://site.test/new",
+    )
+    assert ("X-Moved-By", "a") in hop.headers
+    assert ("Set-Cookie", "s=; Path=/") in hop.headers
+    assert 0 < hop.latency_ms <= report.total_ms
+    assert 0 < report.first_byte_ms <= report.total_ms
+    assert report.address == "127.0.0.1"
+
+
+def test_an_alias_keeps_its_own_latency_and_redirects_when_its_page_is_fetched_again(stand):
+    store = crawl(stand, "http://site.test/old")
+    through_alias = store.pages.fetch_report("http://site.test/old")
+    store = crawl(stand, "http://site.test/new")
+
+    assert store.get("http://site.test/old").canonical_url == "http://site.test/new"
+    assert store.pages.fetch_report("http://site.test/old") == through_alias
+    assert store.pages.fetch_report("http://site.test/new").hops == ()
+
+
+def test_a_failed_fetch_keeps_its_headers(stand):
+    store = crawl(stand, "http://site.test/404")
+
+    report = store.pages.fetch_report("http://site.test/404")
+    assert (report.outcome, report.status) == ("Gone", 404)
+    assert report.headers
+
+
+def test_the_content_keeps_all_headers_for_exports(stand):
+    store = crawl(stand, "http://site.test/new")
+
+    assert "X-Powered-By" in store.content("http://site.test/new").meta["headers"]
+    assert "S3CRET" not in store.content("http://site.test/new").meta["headers"]
