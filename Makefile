@@ -46,7 +46,7 @@ fix: setup  ## format, and mend what can be mended by itself
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: setup  ## crawl 500 pages with aragog and with Scrapy, interleaved
+bench: setup  ## crawl real pages with aragog and with Scrapy, interleaved
 	@scripts/setup bench
 	@$(BIN)/python -m bench.crawl
 

@@ -1,17 +1,16 @@
 """
 Measure the CPU ms of a page: parse, links, evidence, Rich Pin, fields; and extruct's.
 
-    python -m bench.pages            pages made here: an article of 57 KB, recipes of 120 and 250 KB
+    python -m bench.pages            the pages that `make bench` crawls, at most 200 of each set
     python -m bench.pages FOLDER     every *.html and *.testhtml below a folder, at most 200
 
-Some seconds, no network. Each figure is the median over the pages of the best of three runs. The time
-of the Rich Pin excludes the parse. extruct runs where it is importable, else in .venv-bench.
+Each figure is the mean over the pages of the best of three runs. The time of the Rich Pin excludes the
+parse; `all` is what the pipeline does with a page, `read_page`. extruct runs where it is importable, else in .venv-bench.
 """
 
 from __future__ import annotations
 
 import json
-import random
 import statistics
 import subprocess
 import sys
@@ -23,8 +22,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.pages import document, evidence, links, richpins
-from bench.crawl import pages as crawl_pages
+from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.pipeline.pages.analysis import read_page
+from bench.crawl import page_sets
 
 URL = "https://www.example.com/recipes/page"
 HEADER = "text/html; charset=utf-8"
@@ -46,7 +48,7 @@ for name, syntaxes in (("defaults", None), ("json-ld, microdata, og", ["json-ld"
         except Exception:
             continue
         times.append(1e3 * (time.process_time() - started))
-    found[name] = (statistics.median(times), statistics.fmean(times))
+    found[name] = statistics.fmean(times)
 print(json.dumps(found))
 """
 
@@ -61,68 +63,15 @@ def best_ms(call: Callable[[], object], times: int = 3) -> float:
     return 1e3 * min(found)
 
 
-def recipe(target_bytes: int, rng: random.Random) -> bytes:
-    """A page as recipe plug-ins write it: a graph, a card with microdata, comments, scripts."""
-    steps = [f"Stir for {n} minutes, then wait until it is done." for n in range(12)]
-    graph = {
-        "@context": "https://schema.org",
-        "@graph": [
-            {"@type": "WebSite", "@id": "#site", "name": "The Pot"},
-            {"@type": "Article", "@id": "#article", "headline": "Soup", "author": {"@id": "#ann"}},
-            {"@type": "Person", "@id": "#ann", "name": "Ann Baker"},
-            {
-                "@type": "ImageObject",
-                "@id": "#img",
-                "url": "/soup.jpg",
-                "width": 1200,
-                "height": 900,
-            },
-            {
-                "@type": "Recipe",
-                "name": "Soup",
-                "author": {"@id": "#ann"},
-                "image": [{"@id": "#img"}],
-                "recipeYield": ["4", "4 bowls"],
-                "totalTime": "PT1H",
-                "recipeIngredient": [f"{n} cups of thing {n}" for n in range(14)],
-                "recipeInstructions": [{"@type": "HowToStep", "text": step} for step in steps],
-                "aggregateRating": {
-                    "@type": "AggregateRating",
-                    "ratingValue": 4.8,
-                    "ratingCount": 312,
-                },
-                "nutrition": {"@type": "NutritionInformation", "calories": "210 kcal"},
-            },
-        ],
-    }
-    card = "".join(f"<li itemprop='recipeIngredient'>{n} cups of thing {n}</li>" for n in range(14))
-    parts = [
-        "<html lang=en><head><title>Soup - The Pot</title><link rel=canonical href=/soup>",
-        "".join(f"<meta property='og:x{n}' content='{n}'>" for n in range(20)),
-        f"<script type='application/ld+json'>{json.dumps(graph)}</script></head><body>",
-        "<div itemscope itemtype='https://schema.org/Recipe'><h1 itemprop=name>Soup</h1>",
-        f"<ul>{card}</ul></div>",
-    ]
-    size = sum(map(len, parts))
-    while size < target_bytes:
-        words = " ".join(rng.choices(["soup", "pot", "leek", "barley", "stir", "wait"], k=60))
-        kind = rng.random()
-        part = f"<div class='comment c{size}'><p>{words}</p><a href='/p/{size}'>reply</a></div>"
-        if kind < 0.2:
-            part = f"<script>window.x{size} = {json.dumps({'words': words * 8})}</script>"
-        parts.append(part)
-        size += len(part)
-    return "".join([*parts, "</body></html>"]).encode()
-
-
-def made_pages() -> dict[str, list[bytes]]:
-    rng = random.Random(1)
-    articles = [crawl_pages.page(*where, port=80) for where in crawl_pages.paths()[:8]]
-    return {
-        "article 57 KB, 185 links": articles,
-        "recipe 120 KB": [recipe(120_000, rng) for _ in range(4)],
-        "recipe 250 KB": [recipe(250_000, rng) for _ in range(4)],
-    }
+def real_pages() -> dict[str, list[bytes]]:
+    """The pages of `make bench`, evenly chosen."""
+    found = {}
+    for name, make in page_sets.ALL.items():
+        pages = make()
+        chosen = pages.paths[:: -(-len(pages.paths) // MAX_PAGES)]
+        bodies = [(pages.folder / path).read_bytes() for path in chosen]
+        found[f"{name}, mean {sum(map(len, bodies)) / len(bodies) / 1000:.0f} KB"] = bodies
+    return found
 
 
 def saved_pages(folder: Path) -> dict[str, list[bytes]]:
@@ -139,7 +88,15 @@ def saved_pages(folder: Path) -> dict[str, list[bytes]]:
 def ours(body: bytes) -> list[float]:
     page = document.parse(body, url=URL, content_type=HEADER)
     pin = richpins.extract_from(page)
+    result = FetchResult(
+        job=UrlJob(url=URL),
+        outcome=OutcomeKind.FETCHED,
+        status=200,
+        final_url=URL,
+        content_type=HEADER,
+    )
     return [
+        best_ms(lambda: read_page(result, body, max_links=1_000)),
         best_ms(lambda: document.parse(body, url=URL, content_type=HEADER)),
         best_ms(lambda: links.extract(page)),
         best_ms(lambda: evidence.collect(page, url=URL, final_url=URL)),
@@ -148,12 +105,12 @@ def ours(body: bytes) -> list[float]:
     ]
 
 
-def extruct_ms(bodies: list[bytes]) -> dict[str, list[float]]:
-    """Median and mean by syntaxes; empty where extruct is not installed."""
+def extruct_ms(bodies: list[bytes]) -> dict[str, float]:
+    """The mean by syntaxes, of 20 pages; empty where extruct is not installed."""
     other = Path(__file__).parents[1] / ".venv-bench" / "bin" / "python"
     with tempfile.TemporaryDirectory() as folder:
         paths = []
-        for number, body in enumerate(bodies[:20]):
+        for number, body in enumerate(bodies[:: -(-len(bodies) // 20)]):
             path = Path(folder) / f"{number}.html"
             path.write_bytes(body)
             paths.append(str(path))
@@ -168,9 +125,10 @@ def extruct_ms(bodies: list[bytes]) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    groups = saved_pages(Path(sys.argv[1])) if len(sys.argv) > 1 else made_pages()
+    groups = saved_pages(Path(sys.argv[1])) if len(sys.argv) > 1 else real_pages()
     table = Table(
         "CPU ms a page",
+        "all",
         "parse",
         "links",
         "evidence",
@@ -184,15 +142,15 @@ def main() -> None:
         theirs = extruct_ms(bodies)
         table.add_row(
             f"{len(bodies)} {name}",
-            *(f"{statistics.median(column):.2f}" for column in columns),
+            *(f"{statistics.fmean(column):.2f}" for column in columns),
             *(
-                f"{theirs[key][0]:.1f}" if theirs else "-"
+                f"{theirs[key]:.1f}" if theirs else "-"
                 for key in ("defaults", "json-ld, microdata, og")
             ),
         )
     Console().print(table)
     Console().print(
-        "Medians; a rich pin is what comes on top of the parse; extruct parses by itself."
+        "Means; a rich pin is what comes on top of the parse; extruct parses by itself."
     )
 
 

@@ -1,57 +1,102 @@
-"""The benchmark's origin: `python -m bench.crawl.origin PORT`; HTTP/1.1, keep-alive, loopback."""
+"""
+The benchmark's origin: nginx on loopback, one process, keep-alive; its CPU counts for neither side.
+
+nginx is the installed one, or else Debian's package unpacked into `.cache/bench`, without root.
+"""
 
 from __future__ import annotations
 
-import asyncio
+import shutil
+import socket
+import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
-from bench.crawl.pages import page, paths
+from bench.crawl.page_sets import CACHE
 
-ROBOTS = b"User-agent: *\nDisallow: /private/\nDisallow: /search?*session=\nAllow: /\n"
-
-
-def answers(port: int) -> dict[tuple[bytes, bytes], bytes]:
-    """Everything it can say, whole, by host and path."""
-    found = {}
-    for host, path in paths():
-        found[host.encode(), path.encode()] = answer(
-            "text/html; charset=utf-8", page(host, path, port)
-        )
-        found[host.encode(), b"/robots.txt"] = answer("text/plain", ROBOTS)
-    return found
-
-
-def answer(kind: str, body: bytes) -> bytes:
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
-    return head.encode() + body
-
-
-class Connection(asyncio.Protocol):
-    """One connection; requests have no bodies."""
-
-    known: dict[tuple[bytes, bytes], bytes]
-
-    def connection_made(self, transport):
-        self.transport = transport
-        self.buffer = b""
-
-    def data_received(self, data):
-        self.buffer += data
-        while b"\r\n\r\n" in self.buffer:
-            head, self.buffer = self.buffer.split(b"\r\n\r\n", 1)
-            lines = head.split(b"\r\n")
-            path = lines[0].split(b" ")[1]
-            host = next((x[5:].strip() for x in lines if x[:5].lower() == b"host:"), b"")
-            missing = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
-            self.transport.write(self.known.get((host.split(b":")[0], path), missing))
+ROBOTS = "User-agent: *\\nDisallow: /private/\\nDisallow: /search?*session=\\nAllow: /\\n"
+CONFIG = """
+daemon off;
+worker_processes 1;
+pid {folder}/pid;
+error_log {folder}/error.log;
+{user}
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    types {{ text/html html; }}
+    sendfile on;
+    tcp_nodelay on;
+    keepalive_requests 100000;
+    open_file_cache max=2000;
+    server {{
+        listen 127.0.0.1:{port};
+        root {root};
+        location = /robots.txt {{ default_type text/plain; return 200 "{robots}"; }}
+    }}
+}}
+"""
 
 
-async def main(port: int) -> None:
-    Connection.known = answers(port)
-    server = await asyncio.get_running_loop().create_server(Connection, "127.0.0.1", port)
-    print("ready", flush=True)
-    await server.serve_forever()
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
-if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1])))
+@contextmanager
+def serve(pages: Path) -> Iterator[int]:
+    """Serve a folder under every host name, with a robots.txt; yields the port."""
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="ngx") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        # A process of root changes to another user, who may not read the pages.
+        user = "user root;" if Path("/").owner() == Path(name).owner() else ""
+        config = CONFIG.format(folder=folder, port=port, root=pages, user=user, robots=ROBOTS)
+        (folder / "nginx.conf").write_text(config)
+        argv = [_binary(), "-p", name, "-c", str(folder / "nginx.conf"), "-e", f"{name}/error.log"]
+        process = subprocess.Popen(argv)
+        try:
+            _wait(process, port, folder)
+            yield port
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _wait(process: subprocess.Popen[bytes], port: int, folder: Path) -> None:
+    for _ in range(100):
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        if process.poll() is not None:
+            break
+        time.sleep(0.05)
+    sys.exit(f"nginx does not answer: {(folder / 'error.log').read_text()}")
+
+
+def _binary() -> str:
+    found = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
+    unpacked = CACHE / "nginx" / "usr" / "sbin" / "nginx"
+    if found is None and not unpacked.exists():
+        _unpack()
+    return found or str(unpacked)
+
+
+def _unpack() -> None:
+    if not shutil.which("apt-get"):
+        sys.exit("install nginx: it serves the pages")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as made:
+        subprocess.run(["apt-get", "download", "nginx"], cwd=made, check=True)
+        archive = next(Path(made).glob("*.deb"))
+        subprocess.run(["dpkg-deb", "--extract", archive, CACHE / "nginx"], check=True)

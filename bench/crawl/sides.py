@@ -1,0 +1,163 @@
+"""The two sides of the benchmark: crawl a page set with aragog, or with Scrapy."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest.mock import patch
+
+import psutil
+
+from bench.crawl.page_sets import ROOT, PageSet
+
+SCRAPY = ROOT / ".venv-bench" / "bin" / "python"
+ROLES = ("fetch", "robots", "canonicalize", "store")
+SIGNS = {
+    "origin": "nginx",
+    "redis": "redis-server",
+    "beat": " beat ",
+    **{role: f"workers {role}" for role in ROLES},
+}
+"""What tells a process in its command line."""
+WARM_UP_HOSTS = 120
+MAX_LINKS = 1_000
+"""aragog keeps so many links of a page."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What one side stored of one page."""
+
+    body_hash: str
+    title: str | None
+    links: tuple[str, ...]
+    """Targets in document order."""
+
+
+@dataclass(frozen=True)
+class Crawl:
+    """One crawl of a page set."""
+
+    pages: int
+    seconds: float
+    cpu_s: float
+    roles: Counter[str] = field(default_factory=Counter)
+    """CPU seconds by kind of process."""
+    stored: dict[str, Stored] = field(default_factory=dict)
+    """By URL; only of the URLs that were asked for."""
+
+
+def cpu_s_by_role() -> Counter[str]:
+    """CPU of this process, as `client`, and of its descendants but the origin, by what they are."""
+    total = Counter(client=time.process_time())
+    for child in psutil.Process().children(recursive=True):
+        try:
+            times, command = child.cpu_times(), " ".join(child.cmdline())
+        except psutil.NoSuchProcess:
+            continue
+        role = next((role for role, sign in SIGNS.items() if sign in command), "other")
+        total[role] += times.user + times.system + times.children_user + times.children_system
+    del total["origin"]
+    return total
+
+
+@contextmanager
+def aragog_system(port: int, folder: Path) -> Iterator:
+    """The standalone system without Flower and the read API; yields its settings."""
+    from aragog.settings import load_settings
+    from aragog.standalone import system
+    from aragog.standalone.supervisor import Supervisor
+
+    environ = {
+        "ARAGOG_DATA_DIR": str(folder),
+        "ARAGOG_FETCH__HOST_MAP": f"*.test=127.0.0.1:{port}",
+        "ARAGOG_FETCH__ALLOWED_PORTS": f"80,443,{port}",
+        "ARAGOG_FETCH__USER_AGENT": "bench (+http://bench.test/)",
+        "ARAGOG_SETTINGS": "",
+    }
+    with patch.dict(os.environ, environ):
+        settings = load_settings()
+        supervisor = Supervisor(folder, system.environment(settings))
+        supervisor.acquire()
+        try:
+            system.start(supervisor, settings, front=("beat",))
+            yield settings
+        finally:
+            supervisor.stop()
+
+
+def run_aragog(pages: PageSet, port: int, compared: int = 0) -> Crawl:
+    """Crawl with the standalone system, warmed up; `compared` is how many pages are read back."""
+    urls = pages.urls(port)
+    with (
+        tempfile.TemporaryDirectory(prefix="arb") as made,
+        aragog_system(port, Path(made)) as settings,
+    ):
+        from aragog.bootstrap.stores import url_store
+        from aragog.client import Aragog
+        from aragog.workers.preload import preload
+
+        preload()  # what is compacted here is compacted as a worker does it
+        store = url_store(settings)
+        with Aragog(settings) as client, closing(store):
+            # 404s of hosts of their own: every process and thread has imported and connected by then.
+            _crawl(client, [f"http://warm{n}.test:{port}/404" for n in range(WARM_UP_HOSTS)])
+            store.maintenance.compact_links()
+            before, cpu_s = client.counters(), cpu_s_by_role()
+            seconds = _crawl(client, urls)
+            while store.maintenance.compact_links().left:
+                pass  # what no worker has compacted yet counts as well
+            used_s = cpu_s_by_role() - cpu_s
+            count = client.counters().get("stored", 0) - before.get("stored", 0)
+            stored = {url: _stored(store, url) for url in urls[:compared]}
+    return Crawl(count, seconds, used_s.total(), used_s, stored)
+
+
+def _crawl(client, given: list[str]) -> float:
+    started = time.monotonic()
+    statuses = {str(a.status) for a in client.enqueue(given, refresh=True)}
+    assert statuses == {"accepted"}, statuses
+    while client.in_flight():
+        time.sleep(0.05)
+    return time.monotonic() - started
+
+
+def _stored(store, url: str) -> Stored:
+    content = store.content(url)
+    title = json.loads(store.get(url).fields.get("page.title", b"null"))
+    links = store.links.outlinks(url, limit=MAX_LINKS)
+    body_hash = hashlib.sha256(content.body).hexdigest()
+    return Stored(body_hash, title, tuple(link.url for link in links.items))
+
+
+def run_scrapy(pages: PageSet, port: int, compared: int = 0) -> Crawl:
+    """Crawl with `scrapy_spider.py`."""
+    urls = pages.urls(port)
+    with tempfile.TemporaryDirectory(prefix="arb") as name:
+        folder = Path(name)
+        (folder / "urls").write_text("\n".join(urls))
+        script = ROOT / "bench" / "crawl" / "scrapy_spider.py"
+        argv = [str(SCRAPY), str(script), str(folder / "urls"), str(port), name]
+        done = subprocess.run(argv, capture_output=True, text=True, check=True)
+        wanted, stored = set(urls[:compared]), {}
+        for line in (folder / "pages.jsonl").read_text().splitlines() if wanted else ():
+            page = json.loads(line)
+            if page["url"] in wanted:
+                key = hashlib.sha256(page["url"].encode()).hexdigest()
+                body = gzip.decompress((folder / f"{key}.gz").read_bytes())
+                body_hash = hashlib.sha256(body).hexdigest()
+                stored[page["url"]] = Stored(body_hash, page["title"], tuple(page["links"]))
+        return Crawl(**json.loads(done.stdout.splitlines()[-1]), stored=stored)
+
+
+SIDES = {"aragog": run_aragog, "scrapy": run_scrapy}

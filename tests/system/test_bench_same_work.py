@@ -1,0 +1,53 @@
+"""`make bench` compares equals: both sides store the same of every page, link by link."""
+
+import os
+
+import pytest
+
+from bench.crawl import origin, page_sets, same_work
+from bench.crawl.sides import SCRAPY, Stored, run_aragog, run_scrapy
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+PAGES = 50
+
+
+@pytest.fixture(params=page_sets.ALL)
+def pages(request):
+    if not SCRAPY.exists():
+        reason = "Scrapy is not installed: run scripts/setup bench"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return page_sets.ALL[request.param]().first(PAGES)
+
+
+def test_both_sides_store_the_same_of_real_pages(pages):
+    with origin.serve(pages.folder) as port:
+        ours = run_aragog(pages, port, PAGES)
+        theirs = run_scrapy(pages, port, PAGES)
+
+    assert ours.pages == theirs.pages == len(ours.stored) == len(theirs.stored) == PAGES
+    assert same_work.differences(pages, ours.stored, theirs.stored) == []
+    assert sum(len(page.links) for page in ours.stored.values()) > 20 * PAGES
+
+
+def test_a_link_or_a_body_that_one_side_leaves_out_is_reported(tmp_path):
+    (tmp_path / "a.html").write_text('<a href="/b">b</a><noscript><a href="/c">c</a></noscript>')
+    pages = page_sets.PageSet("made", tmp_path, ("a.html",), 1)
+    url = "http://site.test/a.html"
+    whole = {url: Stored("1", "A", ("http://site.test/b?q=%40",))}
+
+    assert same_work.differences(pages, whole, {url: Stored("1", "A", ())}) == [
+        f"{url}: only aragog has http://site.test/b [('q', '@')]"
+    ]
+    scrapy = {
+        url: Stored(
+            "2", "A", ("http://site.test/b?q=@", "http://site.test/d", "http://site.test/c")
+        )
+    }
+    assert same_work.differences(pages, whole, scrapy) == [
+        f"{url}: other bodies",
+        f"{url}: only Scrapy has http://site.test/d []",
+    ]
+    assert same_work.differences(pages, whole, {}) == [f"{url}: stored by one side only"]
