@@ -16,7 +16,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from rich.table import Table
 
 from aragog.pages import document, evidence, links, richpins
 from bench.crawl import pages as crawl_pages
+from bench.timing import best_s
 
 URL = "https://www.example.com/recipes/page"
 HEADER = "text/html; charset=utf-8"
@@ -52,13 +52,7 @@ print(json.dumps(found))
 
 
 def best_ms(call: Callable[[], object], times: int = 3) -> float:
-    """The shortest CPU time of several; others may be using the machine."""
-    found = []
-    for _ in range(times):
-        started = time.process_time()
-        call()
-        found.append(time.process_time() - started)
-    return 1e3 * min(found)
+    return 1e3 * best_s(call, times)
 
 
 def recipe(target_bytes: int, rng: random.Random) -> bytes:

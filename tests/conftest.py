@@ -20,4 +20,5 @@ pytest_plugins = [
     "tests.support.stores",
     "tests.support.pipeline_stand",
     "tests.support.crawl_stand",
+    "tests.support.cli",
 ]

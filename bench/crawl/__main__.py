@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from pathlib import Path
 
 import psutil
 
+from bench.crawl.environ import use_environ
 from bench.crawl.pages import page, paths
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,15 +78,7 @@ def cpu_s_by_role() -> Counter[str]:
 @contextmanager
 def aragog_system(port: int, folder: Path):
     """The standalone system without Flower and the read API, warm."""
-    os.environ.update(
-        {
-            "ARAGOG_DATA_DIR": str(folder),
-            "ARAGOG_FETCH__HOST_MAP": f"*.test=127.0.0.1:{port}",
-            "ARAGOG_FETCH__ALLOWED_PORTS": f"80,443,{port}",
-            "ARAGOG_FETCH__USER_AGENT": "bench (+http://bench.test/)",
-            "ARAGOG_SETTINGS": "",
-        }
-    )
+    use_environ(port, folder)
     from aragog.settings import load_settings
     from aragog.standalone import system
     from aragog.standalone.supervisor import Supervisor

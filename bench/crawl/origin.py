@@ -6,6 +6,7 @@ import asyncio
 import sys
 
 from bench.crawl.pages import page, paths
+from bench.crawl.protocol import OriginProtocol
 
 ROBOTS = b"User-agent: *\nDisallow: /private/\nDisallow: /search?*session=\nAllow: /\n"
 
@@ -26,24 +27,14 @@ def answer(kind: str, body: bytes) -> bytes:
     return head.encode() + body
 
 
-class Connection(asyncio.Protocol):
+class Connection(OriginProtocol):
     """One connection; requests have no bodies."""
 
     known: dict[tuple[bytes, bytes], bytes]
 
-    def connection_made(self, transport):
-        self.transport = transport
-        self.buffer = b""
-
-    def data_received(self, data):
-        self.buffer += data
-        while b"\r\n\r\n" in self.buffer:
-            head, self.buffer = self.buffer.split(b"\r\n\r\n", 1)
-            lines = head.split(b"\r\n")
-            path = lines[0].split(b" ")[1]
-            host = next((x[5:].strip() for x in lines if x[:5].lower() == b"host:"), b"")
-            missing = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
-            self.transport.write(self.known.get((host.split(b":")[0], path), missing))
+    def response(self, host: bytes, path: bytes) -> bytes:
+        missing = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+        return self.known.get((host, path), missing)
 
 
 async def main(port: int) -> None:
