@@ -39,14 +39,6 @@ class NewJob:
     """Accepted even when the server's memory is full, because the job will free memory."""
 
 
-class Enqueued(NamedTuple):
-    """The receipt for one new job."""
-
-    job_id: str
-    already_there: bool
-    """Its unique key was in use: the id belongs to the other job, and nothing changed."""
-
-
 class JobState(StrEnum):
     """The state of a job."""
 
@@ -58,6 +50,14 @@ class JobState(StrEnum):
     """The job was acknowledged; its body is deleted."""
     FAILED = "FAILED"
     """The job has no attempts left or was rejected; its body stays for a manual retry."""
+
+
+class Enqueued(NamedTuple):
+    """The receipt for one new job."""
+
+    job_id: str
+    already_there: bool
+    """Its unique key was in use: the id belongs to the other job, and nothing changed."""
 
 
 @dataclass(frozen=True, slots=True)
