@@ -5,6 +5,11 @@ BIN := .venv/bin
 URLS ?=
 DEPTH ?= 0
 WORKERS ?= auto
+# Compiled modules are kept, also where the environment says not to write them beside the sources:
+# each of a dozen processes would compile everything again at its start (1 s of CPU).
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/pycache
+
 PYTEST := $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .PHONY: help setup run up down test unit check lint types layers fix bench lock hbase s3 clean

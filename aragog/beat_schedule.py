@@ -5,6 +5,8 @@ Two beats at once do no harm: every task here claims its work before it does it,
 keeps a queue without workers from filling with stale messages.
 """
 
+from typing import Any
+
 from aragog.tasks.routes import (
     COMPACT_LINKS,
     REFRESH_DUE,
@@ -13,30 +15,15 @@ from aragog.tasks.routes import (
     WEBHOOKS_DUE,
 )
 
+
+def _entry(task: str, every_s: float, expires_s: int) -> dict[str, Any]:
+    return {"task": task, "schedule": every_s, "options": {"expires": expires_s}}
+
+
 beat_schedule = {
-    "refresh URLs that are due": {
-        "task": REFRESH_DUE,
-        "schedule": 5.0,
-        "options": {"expires": 30},
-    },
-    "deliver changes to webhooks": {
-        "task": WEBHOOKS_DUE,
-        "schedule": 5.0,
-        "options": {"expires": 30},
-    },
-    "refresh robots.txt about to expire": {
-        "task": ROBOTS_EXPIRING,
-        "schedule": 60.0,
-        "options": {"expires": 300},
-    },
-    "compact the link journal into inlinks": {
-        "task": COMPACT_LINKS,
-        "schedule": 3.0,
-        "options": {"expires": 30},
-    },
-    "free what nobody waits for": {
-        "task": SWEEP,
-        "schedule": 60.0,
-        "options": {"expires": 300},
-    },
+    "refresh URLs that are due": _entry(REFRESH_DUE, 5.0, 30),
+    "deliver changes to webhooks": _entry(WEBHOOKS_DUE, 5.0, 30),
+    "refresh robots.txt about to expire": _entry(ROBOTS_EXPIRING, 60.0, 300),
+    "compact the link journal into inlinks": _entry(COMPACT_LINKS, 3.0, 30),
+    "free what nobody waits for": _entry(SWEEP, 60.0, 300),
 }

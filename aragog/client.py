@@ -37,11 +37,6 @@ from aragog.redis_kit.connect import connect
 from aragog.settings import Settings, load_settings
 from aragog.urls import normalize
 
-HOLDS_A_MESSAGE = 500
-
-# A sitemap index lists sitemaps, and sitemaps list pages: sitemaps.org has no third level.
-SITEMAP_LEVELS = 1
-
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
@@ -53,6 +48,12 @@ class Backlog:
     """Used share of the fullest server's `maxmemory`; 0.0 without one. From 0.8: `SlowDown`."""
     fetching_waits: bool
     """Pages are fetched faster than they are stored, so URLs enqueued now wait longer."""
+
+
+HOLDS_A_MESSAGE = 500
+
+# A sitemap index lists sitemaps, and sitemaps list pages: sitemaps.org has no third level.
+SITEMAP_LEVELS = 1
 
 
 class Aragog:

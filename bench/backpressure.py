@@ -28,34 +28,23 @@ from typing import ClassVar
 
 import redis
 
+from bench.crawl.environ import use_environ
 from bench.crawl.pages import page
+from bench.crawl.protocol import OriginProtocol
 
 ROOT = Path(__file__).resolve().parents[1]
 TEMPLATES = 40
 ROBOTS = b"User-agent: *\nDisallow: /private/\n"
 
 
-class Connection(asyncio.Protocol):
+class Connection(OriginProtocol):
     """One connection of the origin; requests have no bodies."""
 
     templates: list[bytes]
     port: int
     asked: ClassVar[Counter[str]] = Counter()
 
-    def connection_made(self, transport):
-        self.transport = transport
-        self.buffer = b""
-
-    def data_received(self, data):
-        self.buffer += data
-        while b"\r\n\r\n" in self.buffer:
-            head, self.buffer = self.buffer.split(b"\r\n\r\n", 1)
-            lines = head.split(b"\r\n")
-            path = lines[0].split(b" ")[1]
-            host = next((x[5:].strip() for x in lines if x[:5].lower() == b"host:"), b"")
-            self.transport.write(self.answer(host.split(b":")[0], path))
-
-    def answer(self, host: bytes, path: bytes) -> bytes:
+    def response(self, host: bytes, path: bytes) -> bytes:
         if path == b"/asked":
             body = json.dumps([self.asked.total(), max(self.asked.values(), default=0)]).encode()
         elif path == b"/robots.txt":
@@ -105,15 +94,7 @@ def asked(port: int) -> tuple[int, int]:
 @contextmanager
 def system(port: int, folder: Path, options: argparse.Namespace):
     """The standalone system without Flower and the read API."""
-    os.environ.update(
-        {
-            "ARAGOG_DATA_DIR": str(folder),
-            "ARAGOG_FETCH__HOST_MAP": f"*.test=127.0.0.1:{port}",
-            "ARAGOG_FETCH__ALLOWED_PORTS": f"80,443,{port}",
-            "ARAGOG_FETCH__USER_AGENT": "bench (+http://bench.test/)",
-            "ARAGOG_SETTINGS": "",
-        }
-    )
+    use_environ(port, folder)
     if options.spool_mb:
         os.environ["ARAGOG_PIPELINE__SPOOL_MAX_BYTES"] = str(int(options.spool_mb * 2**20))
     if options.maxmemory_mb:

@@ -17,7 +17,7 @@ import socket
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -30,19 +30,10 @@ from aragog.politeness.robots.rules import RobotsRules
 from aragog.settings import FetchSettings, Settings, StoreSettings
 from aragog.settings.sections import RedisSettings
 from aragog.standalone.redis_server import RedisServer
+from bench.timing import best_s
 
 AGENT = "aragog/1.0 (+https://example.org/bot)"
 LETTERS = "abcdefghij-_"
-
-
-def best_s(call: Callable[[], object], times: int = 7) -> float:
-    """The shortest CPU time of several; others may be using the machine."""
-    found = []
-    for _ in range(times):
-        started = time.process_time()
-        call()
-        found.append(time.process_time() - started)
-    return min(found)
 
 
 def robots_txt(rules: int, wild: float, rng: random.Random) -> bytes:

@@ -1,6 +1,13 @@
 """Fixtures are kept beside the servers they start, in tests/support/, one module a server."""
 
+import os
+from pathlib import Path
+
 from hypothesis import HealthCheck, settings
+
+# The processes that tests start keep compiled modules, as those of `make` do: half of their start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ.setdefault("PYTHONPYCACHEPREFIX", str(Path(__file__).parents[1] / ".cache" / "pycache"))
 
 # A busy machine is no fault: nothing that is slow for once may fail.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -13,11 +20,12 @@ pytest_plugins = [
     "tests.support.origin",
     "tests.support.punctual_origin",
     "tests.support.rabbitmq",
+    "tests.support.standalone",
     "tests.support.redis_server",
     "tests.support.small_disk",
-    "tests.support.standalone",
     "tests.support.tables",
     "tests.support.stores",
     "tests.support.pipeline_stand",
     "tests.support.crawl_stand",
+    "tests.support.cli",
 ]

@@ -33,6 +33,8 @@ T = TypeVar("T")
 class DashboardPage(BaseHandler):
     """Base class of the pages, also as JSON. It shows the system's errors without a traceback."""
 
+    tab = "aragog-queues"
+    """The entry of Flower's menu that the page belongs to."""
     components: Components
     as_json: bool
 
@@ -62,7 +64,7 @@ class DashboardPage(BaseHandler):
             self.set_header("Content-Type", "application/json; charset=UTF-8")
             self.write(orjson.dumps({"error": problem} if problem else told))
             return
-        self.render(template, told=told, problem=problem, **more)
+        self.render(template, tab=self.tab, told=told, problem=problem, **more)
 
     def keep_fresh(self) -> None:
         """Make the browser reload the page periodically, unless Flower's settings turn that off."""
@@ -158,6 +160,8 @@ class JobsPage(DashboardPage):
 class DomainsPage(DashboardPage):
     """The domains with the longest backlogs."""
 
+    tab = "aragog-domains"
+
     @web.authenticated
     async def get(self) -> None:
         self.keep_fresh()
@@ -171,6 +175,8 @@ class DomainsPage(DashboardPage):
 
 class UrlPage(DashboardPage):
     """The explanation of a URL."""
+
+    tab = "aragog-url"
 
     @web.authenticated
     async def get(self) -> None:

@@ -23,21 +23,6 @@ from enum import StrEnum
 Headers = tuple[tuple[str, str], ...]
 
 
-class OutcomeKind(StrEnum):
-    """The outcomes by name, as messages and the store carry them."""
-
-    FETCHED = "Fetched"
-    NOT_MODIFIED = "NotModified"
-    REDIRECTED = "Redirected"
-    REFUSED = "Refused"
-    BLOCKED = "Blocked"
-    GONE = "Gone"
-    BUSY = "Busy"
-    UNREACHABLE = "Unreachable"
-    TOO_LARGE = "TooLarge"
-    UNREADABLE = "Unreadable"
-
-
 @dataclass(frozen=True, slots=True)
 class Hop:
     """One redirect that was followed."""
@@ -56,6 +41,21 @@ class Hop:
     def permanent(self) -> bool:
         """True for 301 and 308."""
         return self.status in (301, 308)
+
+
+class OutcomeKind(StrEnum):
+    """The outcomes by name, as messages and the store carry them."""
+
+    FETCHED = "Fetched"
+    NOT_MODIFIED = "NotModified"
+    REDIRECTED = "Redirected"
+    REFUSED = "Refused"
+    BLOCKED = "Blocked"
+    GONE = "Gone"
+    BUSY = "Busy"
+    UNREACHABLE = "Unreachable"
+    TOO_LARGE = "TooLarge"
+    UNREADABLE = "Unreadable"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from email.utils import parsedate_to_datetime
+from aragog.fetcher.http_date import http_date_ms
 
 # 30 days. Larger values are mistakes or attacks.
 MAX_RETRY_AFTER_S = 30 * 86_400
@@ -21,20 +20,10 @@ def retry_at_ms(value: str | None, now_ms: int, date: str | None = None) -> int 
     if text.isascii() and text.replace(".", "", 1).isdigit():
         seconds = min(float(text[:20]), MAX_RETRY_AFTER_S)
         return now_ms + int(seconds * 1000)
-    at_ms = _date_ms(text)
+    at_ms = http_date_ms(text)
     if at_ms is None:
         return None
-    origin_now_ms = _date_ms((date or "").strip())
+    origin_now_ms = http_date_ms((date or "").strip())
     if origin_now_ms is not None:
         at_ms += now_ms - origin_now_ms
     return min(max(at_ms, now_ms), now_ms + MAX_RETRY_AFTER_S * 1000)
-
-
-def _date_ms(text: str) -> int | None:
-    try:
-        when = parsedate_to_datetime(text)
-        if when.tzinfo is None:
-            when = when.replace(tzinfo=dt.UTC)
-        return int(when.timestamp() * 1000)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None

@@ -18,19 +18,6 @@ Step = Literal["again", "release", "fail"]
 """How a claim ends: the attempt counts, it does not count, or the job is FAILED at once."""
 
 
-class JobState(StrEnum):
-    """The state of a job."""
-
-    PENDING = "PENDING"
-    """The job waits; it may be due or not."""
-    RUNNING = "RUNNING"
-    """A worker has claimed the job."""
-    SUCCEEDED = "SUCCEEDED"
-    """The job was acknowledged; its body is deleted."""
-    FAILED = "FAILED"
-    """The job has no attempts left or was rejected; its body stays for a manual retry."""
-
-
 @dataclass(frozen=True, slots=True)
 class NewJob:
     """A job as a producer enqueues it."""
@@ -50,6 +37,19 @@ class NewJob:
     """The application's own id, such as the task's id, for display."""
     even_when_full: bool = False
     """Accepted even when the server's memory is full, because the job will free memory."""
+
+
+class JobState(StrEnum):
+    """The state of a job."""
+
+    PENDING = "PENDING"
+    """The job waits; it may be due or not."""
+    RUNNING = "RUNNING"
+    """A worker has claimed the job."""
+    SUCCEEDED = "SUCCEEDED"
+    """The job was acknowledged; its body is deleted."""
+    FAILED = "FAILED"
+    """The job has no attempts left or was rejected; its body stays for a manual retry."""
 
 
 class Enqueued(NamedTuple):

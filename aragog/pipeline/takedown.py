@@ -47,31 +47,17 @@ class Purged:
     """Origins whose robots.txt rules were kept."""
 
 
+@dataclass(frozen=True, slots=True)
 class Purge:
-    """
-    Purges one Redis and one broker.
+    """Purges one Redis and one broker."""
 
-    Args:
-        refused: asked for many URLs at once.
-        robots: the cache of rules.
-        spool: where bodies wait.
-        admin: the queues; None on a broker that cannot be asked.
-        sender: for what is sent again.
-    """
-
-    def __init__(
-        self,
-        refused: Refused,
-        robots: RobotsCache,
-        spool: Spool,
-        admin: Admin | None,
-        sender: Sender,
-    ) -> None:
-        self._refused = refused
-        self._robots = robots
-        self._spool = spool
-        self._admin = admin
-        self._sender = sender
+    refused: Refused
+    robots: RobotsCache
+    spool: Spool
+    admin: Admin | None
+    """The queues; None on a broker that cannot be asked."""
+    sender: Sender
+    """For what is sent again."""
 
     def run(self) -> Purged:
         """
@@ -80,8 +66,8 @@ class Purge:
         Raises:
             BrokerUnavailable, SpoolUnavailable, RobotsUnavailable: run it again.
         """
-        done = Purged(origins=self._robots.forget(self._refused))
-        for queue in self._admin.queues() if self._admin else ():
+        done = Purged(origins=self.robots.forget(self.refused))
+        for queue in self.admin.queues() if self.admin else ():
             self._of_queue(queue, done)
         return done
 
@@ -100,12 +86,12 @@ class Purge:
 
     def _naming(self, queue: str, state: JobState) -> Iterator[tuple[Shard, JobInfo]]:
         """The messages of a queue that name a taken-down URL."""
-        for shard in self._admin.cluster.shards if self._admin else ():
+        for shard in self.admin.cluster.shards if self.admin else ():
             offset = 0
             while jobs := shard.jobs(queue, state, limit=PAGE, offset=offset):
                 offset += len(jobs)
                 urls = [set(_urls(_message(job))) for job in jobs]
-                refused = self._refused(set().union(*urls))
+                refused = self.refused(set().union(*urls))
                 yield from (
                     (shard, job)
                     for job, its in zip(jobs, urls, strict=True)
@@ -114,7 +100,7 @@ class Purge:
 
     def _free(self, job: JobInfo) -> int:
         tokens = list(tokens_of(job))
-        self._spool.free(tokens)
+        self.spool.free(tokens)
         return len(tokens)
 
     def _send_rest(self, job: JobInfo) -> None:
@@ -125,21 +111,21 @@ class Purge:
                 self._send_delivery(Delivery.read(message), job)
             return
         jobs = _jobs(message)
-        refused = self._refused({each.url for each in jobs})
+        refused = self.refused({each.url for each in jobs})
         rest = tuple(replace(each, attempt=0) for each in jobs if each.url not in refused)
         if rest:
-            self._sender.send(
+            self.sender.send(
                 OutgoingMessage(Destination.FETCH, FetchBatch(rest), priority=job.priority)
             )
 
     def _send_delivery(self, delivery: Delivery, job: JobInfo) -> None:
         named = [set(_urls(change)) for change in delivery.changes]
-        refused = self._refused(set().union(*named))
+        refused = self.refused(set().union(*named))
         pairs = zip(delivery.changes, named, strict=True)
         rest = tuple(change for change, urls in pairs if refused.isdisjoint(urls))
         if rest:
             wait_ms = max(0, job.due_at_ms - job.created_at_ms)
-            self._sender.send(
+            self.sender.send(
                 OutgoingMessage(Destination.WEBHOOK, replace(delivery, changes=rest), wait_ms)
             )
 

@@ -7,12 +7,13 @@ Each command runs in its own process, so the supervisor neither waits for Redis 
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from aragog.standalone.spawn import spawn
 
 ATTEMPTS = 5
 PAUSE_S = 2.0
@@ -69,14 +70,7 @@ class Cleanup:
         command.attempts_left -= 1
         command.started_s = now_s
         try:
-            with open(command.log, "ab", opener=_private) as log:
-                command.process = subprocess.Popen(
-                    command.argv,
-                    env=self._environ,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                )
+            command.process = spawn(command.argv, self._environ, command.log)
         except OSError:
             self._ended(command, now_s, succeeded=False)
 
@@ -94,7 +88,3 @@ class Cleanup:
                     command.process.kill()
                 command.process.wait()
         self._commands = []
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CREAT, 0o600)

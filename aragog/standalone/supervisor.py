@@ -30,6 +30,7 @@ from typing import IO
 from aragog.errors import ConfigError
 from aragog.standalone import leftovers
 from aragog.standalone.cleanup import Cleanup
+from aragog.standalone.spawn import create_private, spawn
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 # A child that lived this long had started well, so its next restart is immediate again.
@@ -92,7 +93,7 @@ class Supervisor:
                 folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 folder.mkdir(mode=0o700, exist_ok=True)
             lock = open(  # noqa: SIM115 - held for as long as the supervisor lives
-                self._run_dir / "lock", "r+b", buffering=0, opener=_create
+                self._run_dir / "lock", "r+b", buffering=0, opener=create_private
             )
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -134,17 +135,14 @@ class Supervisor:
 
     def _spawn(self, child: Child) -> None:
         """Run the child; raises OSError if the kernel or the disk refuses."""
-        with open(child.log, "ab", opener=_create) as log:
-            child.process = subprocess.Popen(
-                child.argv,
-                env=self._environ,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                umask=PRIVATE_UMASK,
-                start_new_session=True,  # the supervisor handles ctrl-C, in order
-                preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
-            )
+        child.process = spawn(
+            child.argv,
+            self._environ,
+            child.log,
+            umask=PRIVATE_UMASK,
+            start_new_session=True,  # the supervisor handles ctrl-C, in order
+            preexec_fn=die_with_parent,  # no threads run here
+        )
         child.started_s = time.monotonic()
 
     def _note(self) -> None:
@@ -218,11 +216,6 @@ class Supervisor:
 def _pause_s(child: Child) -> float:
     """The pause before the next restart: half a second, doubled each time."""
     return float(min(LONGEST_BACKOFF_S, 0.5 * 2 ** min(child.restarts - 1, 10)))
-
-
-def _create(path: str, flags: int) -> int:
-    """An opener for `open`: creates a missing file that only its owner can read."""
-    return os.open(path, flags | os.O_CREAT, 0o600)
 
 
 def _wait(child: Child) -> None:

@@ -1,7 +1,6 @@
 """The cluster of docs/operations.md: its Redis user can do all that aragog does, others nothing."""
 
 import re
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,38 +15,27 @@ from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import NewJob
 from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
 from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings
-from aragog.standalone.redis_server import RedisServer
 from tests.support.pipeline_stand import Sent
-from tests.support.standalone import free_port
 
 OPERATIONS = Path(__file__).parents[2] / "docs/operations.md"
 PASSWORD = "hunter2"
 
 
 @pytest.fixture
-def server():
-    with (
-        tempfile.TemporaryDirectory(prefix="ar") as folder,
-        RedisServer(Path(folder), port=free_port()) as running,
-    ):
-        yield running
-
-
-@pytest.fixture
-def user_url(server):
+def user_url(tcp_redis):
     """The server as the documentation sets it up."""
     commands = re.findall(r"`(ACL SETUSER [^`]+)`", OPERATIONS.read_text())
     assert [command.split()[2] for command in commands] == ["aragog", "default"]
     # One connection, which stays authenticated when its user is turned off.
-    with redis.Redis.from_url(server.url, single_connection_client=True) as client:
+    with redis.Redis.from_url(tcp_redis.url, single_connection_client=True) as client:
         for command in commands:
             client.execute_command(*command.replace("PASSWORD", PASSWORD).split())
-    return server.url.replace("redis://", f"redis://aragog:{PASSWORD}@")
+    return tcp_redis.url.replace("redis://", f"redis://aragog:{PASSWORD}@")
 
 
-def test_nobody_else_reads_or_writes(server, user_url):
+def test_nobody_else_reads_or_writes(tcp_redis, user_url):
     with (
-        redis.Redis.from_url(server.url) as client,
+        redis.Redis.from_url(tcp_redis.url) as client,
         pytest.raises(redis.exceptions.AuthenticationError),
     ):
         client.get("x")
@@ -62,7 +50,9 @@ def test_nobody_else_reads_or_writes(server, user_url):
                 client.execute_command(*command)
 
 
-def test_everything_that_aragog_does_with_redis_is_allowed(user_url, server, tmp_path, monkeypatch):
+def test_everything_that_aragog_does_with_redis_is_allowed(
+    user_url, tcp_redis, tmp_path, monkeypatch
+):
     broker = f"pinlater{user_url.removeprefix('redis')}"
     settings = Settings(
         data_dir=tmp_path,

@@ -57,16 +57,8 @@ COMMANDS = [
 
 
 @pytest.fixture
-def hostile(tmp_path, redis_url, redis_server, monkeypatch):
+def hostile(cli_environ):
     """A store whose only page says hostile things wherever a page can, and a job that does too."""
-    for name, value in {
-        "ARAGOG_DATA_DIR": str(tmp_path),
-        "ARAGOG_SETTINGS": "",
-        "ARAGOG_REDIS__URL": redis_url,
-        "ARAGOG_BROKER__URL": f"pinlater+socket://{redis_server.socket}?virtual_host=1",
-        "ARAGOG_FETCH__USER_AGENT": "examplebot/1.0 (+https://example.com/bot)",
-    }.items():
-        monkeypatch.setenv(name, value)
     store = url_store(load_settings(), ManualClock(NOW_MS))
     for at_ms, text in ((NOW_MS, "before"), (NOW_MS + 9, HOSTILE)):
         seen = Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product")

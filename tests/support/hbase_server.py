@@ -13,13 +13,13 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from aragog.settings import StoreSettings
-from aragog.zen.tables import TABLES, Cell, CellTable, Row, Tables
+from aragog.zen.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, Tables
 from aragog.zen.tables.hbase import HBaseTables
 from deploy.hbase.server import CannotStart, HBaseServer
 
@@ -119,15 +119,8 @@ class KeySpace(CellTable):
             [(self._prefix + row, columns, at_ms + self._shift_ms) for row, columns, at_ms in items]
         )
 
-    def scan(
-        self,
-        start: bytes,
-        stop: bytes | None,
-        *,
-        columns: Sequence[bytes] | None = None,
-        limit: int | None = None,
-        reverse: bool = False,
-    ) -> Generator[tuple[bytes, Row], None, None]:
+    def _scan(self, rows: RowRange) -> Scan:
+        start, stop, columns, limit, reverse = rows
         end = self._end if stop is None else self._prefix + stop
         found = self._table.scan(
             self._prefix + start, end, columns=columns, limit=limit, reverse=reverse

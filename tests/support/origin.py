@@ -490,6 +490,13 @@ def _kept_then_gone(_: Request, wire: Wire) -> None:
 
 
 @pytest.fixture
+def plain_origin():
+    """An origin without robots.txt whose pages have only a title."""
+    with Origin({"/robots.txt": answer(404), "/*": page(b"<title>here</title>")}) as found:
+        yield found
+
+
+@pytest.fixture
 def origin() -> Iterator[Origin]:
     """An origin that misbehaves on request."""
     with Origin(misbehaviour()) as running:

@@ -12,6 +12,7 @@ import pytest
 import redis
 
 from aragog.standalone.redis_server import RedisServer
+from tests.support.standalone import free_port
 
 
 class BundledRedis(RedisServer):
@@ -66,6 +67,16 @@ def redis_client(redis_url: str) -> Iterator[redis.Redis]:
     """A client of the session's server, emptied; answers are bytes."""
     with redis.Redis.from_url(redis_url) as client:
         yield client
+
+
+@pytest.fixture
+def tcp_redis() -> Iterator[RedisServer]:
+    """A server of this test's own, on a free port, without persistence."""
+    with (
+        tempfile.TemporaryDirectory(prefix="ar") as folder,
+        _kind()(Path(folder), port=free_port()) as server,
+    ):
+        yield server
 
 
 @pytest.fixture

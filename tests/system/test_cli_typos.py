@@ -20,16 +20,8 @@ URL = "http://a.example/"
 
 
 @pytest.fixture
-def run(tmp_path, redis_url, redis_server, monkeypatch):
+def run(cli_environ):
     """An `aragog` command on a store with one page that has a title and no content."""
-    for name, value in {
-        "ARAGOG_DATA_DIR": str(tmp_path),
-        "ARAGOG_SETTINGS": "",
-        "ARAGOG_REDIS__URL": redis_url,
-        "ARAGOG_BROKER__URL": f"pinlater+socket://{redis_server.socket}?virtual_host=1",
-        "ARAGOG_FETCH__USER_AGENT": AGENT,
-    }.items():
-        monkeypatch.setenv(name, value)
     store = url_store(load_settings())
     facts = {"outcome": "Gone"}
     store.write_pages([page(URL, fields={"page.title": b'"T"', "team.score": b"1"}, facts=facts)])

@@ -2,8 +2,6 @@
 
 import os
 import sqlite3
-import tempfile
-from pathlib import Path
 
 import orjson
 import pytest
@@ -21,31 +19,21 @@ from aragog.settings import (
     Settings,
     StoreSettings,
 )
-from aragog.standalone.redis_server import RedisServer
 from tests.support.standalone import free_port
 
 AGENT = "examplebot/1.0 (+https://example.com/bot)"
 
 
 @pytest.fixture
-def server():
-    with (
-        tempfile.TemporaryDirectory(prefix="ar") as folder,
-        RedisServer(Path(folder), port=free_port()) as running,
-    ):
-        yield running
-
-
-@pytest.fixture
-def examine(tmp_path, server):
+def examine(tmp_path, tcp_redis):
     """`aragog doctor --no-workers` on a healthy Redis, with these settings; what is wrong by part."""
 
     def call(*options, **variables):
         environ = {
             "ARAGOG_DATA_DIR": str(tmp_path / "var"),
             "ARAGOG_SETTINGS": os.devnull,
-            "ARAGOG_REDIS__URL": server.url,
-            "ARAGOG_BROKER__URL": server.url.replace("redis://", "pinlater://"),
+            "ARAGOG_REDIS__URL": tcp_redis.url,
+            "ARAGOG_BROKER__URL": tcp_redis.url.replace("redis://", "pinlater://"),
             "ARAGOG_FETCH__USER_AGENT": AGENT,
             **variables,
         }
@@ -64,10 +52,10 @@ def test_a_healthy_system_has_no_findings(examine):
     assert examine() == {}
 
 
-def test_a_dead_limiter_node_is_found(examine, server):
+def test_a_dead_limiter_node_is_found(examine, tcp_redis):
     dead = f"redis://127.0.0.1:{free_port()}"
 
-    wrong = examine(ARAGOG_POLITENESS__LIMITER_URLS=f"{server.url},{dead}")
+    wrong = examine(ARAGOG_POLITENESS__LIMITER_URLS=f"{tcp_redis.url},{dead}")
 
     ((part, text),) = wrong.items()
     assert part == f"politeness.limiter_urls {dead.removeprefix('redis://')}"
@@ -92,18 +80,18 @@ def test_no_password_is_printed(examine):
     assert "hunter2" not in str(wrong)
 
 
-def test_servers_with_a_password_are_reached_with_it(examine, server):
-    with redis.Redis.from_url(server.url) as client:
+def test_servers_with_a_password_are_reached_with_it(examine, tcp_redis):
+    with redis.Redis.from_url(tcp_redis.url) as client:
         client.config_set("requirepass", "hunter2")
-    url = server.url.replace("redis://", "redis://:hunter2@")
+    url = tcp_redis.url.replace("redis://", "redis://:hunter2@")
 
     assert examine(ARAGOG_REDIS__URL=url, ARAGOG_BROKER__URL=f"pinlater{url[5:]}") == {}
     assert "hunter2" not in examine.output
 
 
 @pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-ttl"])
-def test_a_redis_that_evicts_is_refused(examine, server, policy):
-    with redis.Redis.from_url(server.url) as client:
+def test_a_redis_that_evicts_is_refused(examine, tcp_redis, policy):
+    with redis.Redis.from_url(tcp_redis.url) as client:
         client.config_set("maxmemory-policy", policy)
 
     ((_, text),) = examine().items()

@@ -14,7 +14,6 @@ from aragog.client import Aragog
 from aragog.errors import BrokerUnavailable
 from aragog.settings import load_settings
 from aragog.standalone.supervisor import running_pid
-from tests.support.origin import Origin, answer, page
 from tests.support.standalone import free_port
 from tests.support.waiting import wait_until
 
@@ -24,20 +23,14 @@ URLS = [f"http://host{n % 20}.test/{n}" for n in range(400)]
 
 
 @pytest.fixture
-def origin():
-    with Origin({"/robots.txt": answer(404), "/*": page(b"<title>here</title>")}) as found:
-        yield found
-
-
-@pytest.fixture
-def environ(origin, tmp_path):
+def environ(plain_origin, tmp_path):
     ours = {k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")}
     return ours | {
         "ARAGOG_DATA_DIR": str(tmp_path / "var"),
         "ARAGOG_SETTINGS": "",
         "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
         "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
-        "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
+        "ARAGOG_FETCH__HOST_MAP": f"*.test={plain_origin.address}",
         "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
         "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
         "ARAGOG_POLITENESS__QPS": "4",
@@ -66,12 +59,12 @@ def in_flight(settings):
         return 0
 
 
-def test_ctrl_c_in_the_middle_of_a_crawl_and_up_again_goes_on(origin, environ, tmp_path):
+def test_ctrl_c_in_the_middle_of_a_crawl_and_up_again_goes_on(plain_origin, environ, tmp_path):
     settings = load_settings(environ=environ)
     (tmp_path / "urls").write_text("\n".join(URLS))
 
     process = start(environ, "run", str(tmp_path / "urls"))
-    wait_until(lambda: len(origin.seen) > 80 and 0 < in_flight(settings) < len(URLS))
+    wait_until(lambda: len(plain_origin.seen) > 80 and 0 < in_flight(settings) < len(URLS))
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
 

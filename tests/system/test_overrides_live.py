@@ -6,7 +6,6 @@ from itertools import count, pairwise
 import pytest
 
 from aragog.client import Aragog
-from tests.support.origin import Origin, answer, page
 from tests.support.standalone import standalone
 from tests.support.waiting import wait_until
 
@@ -19,16 +18,10 @@ BETWEEN_MS = 175
 
 
 @pytest.fixture
-def origin():
-    with Origin({"/robots.txt": answer(404), "/*": page(b"<title>here</title>")}) as found:
-        yield found
-
-
-@pytest.fixture
-def system(origin, tmp_path):
+def system(plain_origin, tmp_path):
     (tmp_path / "domains.toml").write_text("")
     environ = {
-        "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
+        "ARAGOG_FETCH__HOST_MAP": f"*.test={plain_origin.address}",
         "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
         "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
         "ARAGOG_POLITENESS__OVERRIDES_FILE": str(tmp_path / "domains.toml"),
@@ -43,21 +36,21 @@ def logged(system, words):
     return next((line for line in reversed(text.splitlines()) if words in line), None)
 
 
-def gap_ms(system, origin, name, urls=12):
+def gap_ms(system, plain_origin, name, urls=12):
     """The usual gap between the pages of a crawl of one domain."""
     with Aragog(system.settings) as client:
         client.enqueue([f"http://slow.test/{name}/{n}" for n in range(urls)])
         system.finish(client)
-    arrived = sorted(r.monotonic_ms for r in origin.seen if r.path.startswith(f"/{name}/"))
+    arrived = sorted(r.monotonic_ms for r in plain_origin.seen if r.path.startswith(f"/{name}/"))
     assert len(arrived) == urls
     return statistics.median(later - earlier for earlier, later in pairwise(arrived))
 
 
-def test_a_bad_file_keeps_the_last_good_one_and_a_mended_one_counts(system, origin, tmp_path):
+def test_a_bad_file_keeps_the_last_good_one_and_a_mended_one_counts(system, plain_origin, tmp_path):
     file, names = tmp_path / "domains.toml", map(str, count())
 
     def slowed():
-        return gap_ms(system, origin, next(names)) > BETWEEN_MS
+        return gap_ms(system, plain_origin, next(names)) > BETWEEN_MS
 
     # A process looks at the file when it asks for a permit, once a second at most.
     assert not slowed()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 
 import click
 import redis
@@ -41,7 +40,7 @@ def doctor(*, no_workers: bool, as_json: bool) -> None:
     checks = CHECKS if no_workers else CHECKS + PROCESS_CHECKS
     findings = [finding for check in checks for finding in _guarded(check, patient)]
     if as_json:
-        echo_json([asdict(found) for found in findings])
+        echo_json([found._asdict() for found in findings])
     else:
         _print(findings)
     if not all(found.well for found in findings):

@@ -12,7 +12,7 @@ from aragog.pages.richpins.provenance import Conflict, Dropped, Provenance
 from aragog.pages.richpins.values.dates import AnyDate, Moment
 from aragog.pages.richpins.values.images import Image
 from aragog.pages.richpins.values.instructions import Group
-from aragog.pages.richpins.values.scalars import Rating
+from aragog.pages.richpins.values.ratings import Rating
 from aragog.pages.richpins.values.yields import Yield
 
 EXTRACTOR_VERSION = 3

@@ -7,10 +7,10 @@ says nothing.
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
+
+from aragog.fetcher.http_date import http_date_ms
 
 _MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
 _NEVER = re.compile(r"(?:^|[,\s])no-(?:store|cache)\b", re.IGNORECASE)
@@ -33,22 +33,9 @@ def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
         left_s = float(max_age[1]) - (float(age) if age.isdigit() and len(age) <= 10 else 0.0)
     else:
         # Expires counts only where there is no max-age (RFC 9111, 5.3), from the server's own Date.
-        expires_ms = moment_ms(headers.get("expires"))
+        expires_ms = http_date_ms(headers.get("expires"))
         if expires_ms is None:
             return None
-        sent_ms = moment_ms(headers.get("date"))
+        sent_ms = http_date_ms(headers.get("date"))
         left_s = (expires_ms - (now_ms if sent_ms is None else sent_ms)) / 1000
     return left_s if left_s > 0 else None
-
-
-def moment_ms(date: str | None) -> int | None:
-    """Milliseconds since the epoch of an HTTP date; None for none and for one that is no date."""
-    if not date:
-        return None
-    try:
-        moment = parsedate_to_datetime(date)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=dt.UTC)
-        return int(moment.timestamp() * 1000)
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None

@@ -14,11 +14,12 @@ from typing import Any
 import orjson
 
 from aragog.errors import InvalidMessage
+from aragog.fetcher.http_date import http_date_ms
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pages.links import Link
 from aragog.pipeline.messages import FetchResult
 from aragog.pipeline.pages.analysis import PageAnalysis
-from aragog.pipeline.pages.http_freshness import fresh_s, moment_ms
+from aragog.pipeline.pages.http_freshness import fresh_s
 from aragog.settings import Settings
 from aragog.urls.canonical.decision import Decision
 from aragog.urlstore import fetch_report
@@ -180,7 +181,7 @@ def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = 
         page_type=page_type,
         body_hash=result.body_hash,
         fresh_s=fresh_s(headers, result.fetched_at_ms),
-        modified_at_ms=moment_ms(headers.get("last-modified")),
+        modified_at_ms=http_date_ms(headers.get("last-modified")),
         not_before_ms=expiry_ms,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from aragog.errors import ConfigError
 from aragog.fetcher.outcome import OutcomeKind
@@ -22,8 +23,7 @@ from aragog.urls.domain import host, origin
 HEAD_START_MS = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Denial:
+class Denial(NamedTuple):
     """A job that sends no request now."""
 
     job: UrlJob

@@ -31,6 +31,17 @@ from aragog.urlstore.records import Due
 from aragog.urlstore.schedule.crawl_budget import ration
 from aragog.urlstore.schedule.schedule import Schedule
 
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """What one run did."""
+
+    enqueued: int = 0
+    put_off: int = 0
+    lag_ms: int = 0
+    """How late the oldest was."""
+
+
 # Longer than a fetch takes from queue to store on a healthy system; the row is written anew then.
 CLAIM_S = 900.0
 TICK = "refresh"
@@ -43,16 +54,6 @@ _LONGEST_TICK_S = 60.0
 _STEPS = 10
 # Of a domain whose slots are given away: refreshing is slow there, but it does not stop.
 _BUSY_SHARE = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """What one run did."""
-
-    enqueued: int = 0
-    put_off: int = 0
-    lag_ms: int = 0
-    """How late the oldest was."""
 
 
 def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -> int:

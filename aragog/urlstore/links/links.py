@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from aragog.urls.normalize import normalize
 from aragog.urlstore.links.link_reader import LinkReader
@@ -15,28 +16,21 @@ from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter, with_
 from aragog.zen.adjacency.outlinks import to_lines
 
 
+@dataclass(frozen=True, slots=True)
 class Links:
     """Outlinks and inlinks of the page that a URL leads to; threads may share it."""
 
-    def __init__(
-        self,
-        reader: LinkReader,
-        writer: OutlinkWriter,
-        urls: Nodes,
-        takedowns: Takedowns,
-        clock: WriteClock,
-    ) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._nodes = urls
-        self._takedowns = takedowns
-        self._clock = clock
+    reader: LinkReader
+    writer: OutlinkWriter
+    nodes: Nodes
+    takedowns: Takedowns
+    clock: WriteClock
 
     def outlinks(
         self, url: str, limit: int = 1000, cursor: str | None = None
     ) -> ListPage[LinkRecord]:
         """Links of the page, in document order; at most 6,000 a call."""
-        return self._reader.outlinks(self._resolve(url), limit, cursor)
+        return self.reader.outlinks(self._resolve(url), limit, cursor)
 
     def inlinks(
         self, url: str, limit: int = 100, cursor: str | None = None
@@ -46,13 +40,13 @@ class Links:
 
         New links appear after the next compaction. Constant memory, whatever their number.
         """
-        canonical, row = self._nodes.resolve(normalize(url), [nodes.ALIASED])
-        return self._reader.inlinks(canonical, limit, cursor, aliased=nodes.ALIASED in row)
+        canonical, row = self.nodes.resolve(normalize(url), [nodes.ALIASED])
+        return self.reader.inlinks(canonical, limit, cursor, aliased=nodes.ALIASED in row)
 
     def count_inlinks(self, url: str) -> int:
         """How many links `inlinks` lists; read from counts, not from the list."""
-        canonical, row = self._nodes.resolve(normalize(url), [nodes.ALIASED])
-        return self._reader.count_inlinks(canonical, aliased=nodes.ALIASED in row)
+        canonical, row = self.nodes.resolve(normalize(url), [nodes.ALIASED])
+        return self.reader.count_inlinks(canonical, aliased=nodes.ALIASED in row)
 
     def add(self, url: str, links: Sequence[OutLink]) -> None:
         """
@@ -63,19 +57,19 @@ class Links:
         Raises:
             TakenDown: the page was taken down.
         """
-        canonical, row = self._nodes.resolve(normalize(url), [nodes.REMOVED])
+        canonical, row = self.nodes.resolve(normalize(url), [nodes.REMOVED])
         check_not_taken_down(canonical, row)
-        with self._takedowns.writing(canonical):
+        with self.takedowns.writing(canonical):
             targets = [(normalize(link.url), link.text, link.rel) for link in links]
-            kept = [link for link in targets if not self._takedowns.site_refused(link[0])]
-            now_ms = self._clock.now_ms()
-            self._writer.write([LinksWrite(canonical, now_ms, with_links(to_lines(kept)))], now_ms)
+            kept = [link for link in targets if not self.takedowns.site_refused(link[0])]
+            now_ms = self.clock.now_ms()
+            self.writer.write([LinksWrite(canonical, now_ms, with_links(to_lines(kept)))], now_ms)
 
     def remove(self, url: str, targets: Sequence[str]) -> None:
         """Remove the outlinks to `targets`; those that the page does not have are ignored."""
-        canonical, now_ms = self._resolve(url), self._clock.now_ms()
+        canonical, now_ms = self._resolve(url), self.clock.now_ms()
         gone = {normalize(target) for target in targets}
-        self._writer.write([LinksWrite(canonical, now_ms, without(gone))], now_ms)
+        self.writer.write([LinksWrite(canonical, now_ms, without(gone))], now_ms)
 
     def _resolve(self, url: str) -> str:
-        return self._nodes.resolve(normalize(url))[0]
+        return self.nodes.resolve(normalize(url))[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from aragog.errors import BadInput, TakenDown
 from aragog.urls.normalize import normalize
@@ -15,22 +16,15 @@ from aragog.urlstore.write_clock import WriteClock
 from aragog.zen.properties import Row
 
 
+@dataclass(frozen=True, slots=True)
 class Takedowns:
     """Removes pages permanently, and refuses writes that would restore them."""
 
-    def __init__(
-        self,
-        takedown: Takedown,
-        tombstones: Tombstones,
-        nodes: Nodes,
-        clock: WriteClock,
-        serves: Callable[[str], bool] = lambda _: True,
-    ) -> None:
-        self._takedown = takedown
-        self._tombstones = tombstones
-        self._nodes = nodes
-        self._clock = clock
-        self._serves = serves
+    takedown: Takedown
+    tombstones: Tombstones
+    nodes: Nodes
+    clock: WriteClock
+    serves: Callable[[str], bool] = lambda _: True
 
     def remove(self, url: str) -> None:
         """
@@ -38,9 +32,9 @@ class Takedowns:
 
         Links to it stay, because they belong to other pages; so do its aliases.
         """
-        now_ms = self._clock.now_ms()
-        self._takedown.remove(self._nodes.resolve(normalize(url))[0], now_ms)
-        self._clock.deleted_at(now_ms)
+        now_ms = self.clock.now_ms()
+        self.takedown.remove(self.nodes.resolve(normalize(url))[0], now_ms)
+        self.clock.deleted_at(now_ms)
 
     def take_down(
         self, *, url: str | None = None, host: str | None = None, domain: str | None = None
@@ -56,17 +50,17 @@ class Takedowns:
         Raises:
             BadInput: not exactly one argument, or not a valid host or domain.
         """
-        now_ms = self._clock.now_ms()
+        now_ms = self.clock.now_ms()
         if (url is None) + (host is None) + (domain is None) != 2:
             raise BadInput("take_down: give one of url, host and domain")
         if url is not None:
             asked = normalize(url)
-            count = self._takedown.of_urls({self._nodes.resolve(asked)[0], asked}, now_ms)
+            count = self.takedown.of_urls({self.nodes.resolve(asked)[0], asked}, now_ms)
         elif host is not None:
-            count = self._takedown.of_site(HOST, site_name(host), now_ms)
+            count = self.takedown.of_site(HOST, site_name(host), now_ms)
         else:
-            count = self._takedown.of_site(DOMAIN, site_name(str(domain)), now_ms)
-        self._clock.deleted_at(now_ms)
+            count = self.takedown.of_site(DOMAIN, site_name(str(domain)), now_ms)
+        self.clock.deleted_at(now_ms)
         return count
 
     def lift(
@@ -81,21 +75,21 @@ class Takedowns:
         Raises:
             BadInput: not exactly one argument, or not a valid host or domain.
         """
-        now_ms = self._clock.now_ms()
+        now_ms = self.clock.now_ms()
         if (url is None) + (host is None) + (domain is None) != 2:
             raise BadInput("lift_takedown: give one of url, host and domain")
         if url is None:
             kind, name = (HOST, host) if host is not None else (DOMAIN, str(domain))
-            return self._takedown.lift_site(kind, site_name(str(name)), now_ms)
+            return self.takedown.lift_site(kind, site_name(str(name)), now_ms)
         asked = normalize(url)
-        for one in dict.fromkeys([asked, self._nodes.resolve(asked)[0]]):
-            self._takedown.lift(one, now_ms)
-        self._clock.deleted_at(now_ms)
+        for one in dict.fromkeys([asked, self.nodes.resolve(asked)[0]]):
+            self.takedown.lift(one, now_ms)
+        self.clock.deleted_at(now_ms)
         return True
 
     def sites(self) -> list[tuple[str, str]]:
         """The hosts and domains that were taken down: ("host" or "domain", name) each, sorted."""
-        return sorted(self._tombstones.all())
+        return sorted(self.tombstones.all())
 
     def refused(self, urls: Iterable[str]) -> set[str]:
         """
@@ -104,25 +98,25 @@ class Takedowns:
         One small read and one multi-get. For a URL in a damaged file only its site is checked.
         """
         asked = set(urls)
-        self._tombstones.current()
-        by_site = {url for url in asked if self._tombstones.refuses(url)}
-        found = self._nodes.read(filter(self._serves, asked - by_site), [nodes.REMOVED])
+        self.tombstones.current()
+        by_site = {url for url in asked if self.tombstones.refuses(url)}
+        found = self.nodes.read(filter(self.serves, asked - by_site), [nodes.REMOVED])
         return by_site | {url for url, row in found.items() if nodes.is_taken_down(row)}
 
     def count(self) -> int:
         """A number that changes with each takedown; take it before a write, for `recheck`."""
-        return self._tombstones.current()
+        return self.tombstones.current()
 
     def site_refused(self, *urls: str) -> bool:
         """True if the site of one of the normalized URLs was taken down, as of the last `count`."""
-        return any(map(self._tombstones.refuses, urls))
+        return any(map(self.tombstones.refuses, urls))
 
     def recheck(self, urls: Iterable[str], before: int) -> None:
         """Remove data written for normalized URLs that were taken down since `before`."""
-        if self._tombstones.count() != before and (late := self.refused(urls)):
-            now_ms = self._clock.now_ms()
-            self._takedown.of_urls(late, now_ms)
-            self._clock.deleted_at(now_ms)
+        if self.tombstones.count() != before and (late := self.refused(urls)):
+            now_ms = self.clock.now_ms()
+            self.takedown.of_urls(late, now_ms)
+            self.clock.deleted_at(now_ms)
 
     @contextmanager
     def writing(self, *urls: str) -> Iterator[None]:

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from aragog.urlstore.records import Due
 from aragog.urlstore.schedule.refresh_policy import DAY_S, RefreshState, ratio
@@ -47,8 +48,7 @@ _AGE_WEIGHT = 0.01
 _PATIENCE_LOOKS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(NamedTuple):
     """The state of a domain's refreshes that is kept from tick to tick."""
 
     booked_ms: int = 0
@@ -99,7 +99,7 @@ def ration(
     if len(due) <= most and not budget.price_s:
         # The usual case: all are fetched, and only a rate below a fetch a tick must be stored.
         slow = bool(due) and step_ms > tick_s * 1000
-        taken = replace(budget, free_ms=int(free_ms + len(due) * step_ms), at_ms=now_ms)
+        taken = budget._replace(free_ms=int(free_ms + len(due) * step_ms), at_ms=now_ms)
         return Rationed(list(due), [], taken if slow else budget)
     ranked = sorted(
         ((marginal_freshness_s(one.state, budget, now_ms), one) for one in due), key=lambda w: -w[0]
@@ -115,8 +115,7 @@ def ration(
         else:
             wait_s = max(_until_worth_s(one.state, budget, now_ms), tick_s)
             later.append((one, now_ms + int(wait_s * 1000)))
-    after = replace(
-        budget,
+    after = budget._replace(
         booked_ms=int(start_ms + booked * step_ms) if booked else budget.booked_ms,
         free_ms=int(free_ms + len(go) * step_ms),
         age_s=_usual_age_s(budget.age_s, [one for _, one in go], now_ms),
@@ -125,7 +124,7 @@ def ration(
     ready = sum(1 for worth, _ in ranked if worth >= budget.price_s)
     allowed = max(rate_per_s * tick_s, 1.0)
     price_s = _price_s(budget, after, (ready - allowed) / allowed, tick_s)
-    return Rationed([one for _, one in go], later, replace(after, price_s=price_s))
+    return Rationed([one for _, one in go], later, after._replace(price_s=price_s))
 
 
 def _from_ms(budget: Budget, now_ms: int, tick_s: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import orjson
 
@@ -12,8 +13,7 @@ from aragog.zen.tables import Row
 HEADER = b"l:h"
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A sorted part of a list, in rows of its own."""
 
     name: bytes

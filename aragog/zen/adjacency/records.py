@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -28,8 +27,7 @@ class LinkRecord(NamedTuple):
     """Of an inlink: the URL that is linked, which may be an alias."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionReport:
+class CompactionReport(NamedTuple):
     """What one compaction did."""
 
     journal_rows: int = 0

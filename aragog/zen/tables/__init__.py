@@ -54,6 +54,19 @@ TABLES: Mapping[str, tuple[str, ...]] = {
 }
 
 
+Scan = Generator[tuple[bytes, Row], None, None]
+
+
+class RowRange(NamedTuple):
+    """The arguments of a scan."""
+
+    start: bytes
+    stop: bytes | None
+    columns: Sequence[bytes] | None
+    limit: int | None
+    reverse: bool
+
+
 class CellTable(Protocol):
     """One table. Every method raises `StoreUnavailable` if the engine does not answer."""
 
@@ -85,13 +98,18 @@ class CellTable(Protocol):
         columns: Sequence[bytes] | None = None,
         limit: int | None = None,
         reverse: bool = False,
-    ) -> Generator[tuple[bytes, Row], None, None]:
+    ) -> Scan:
         """
         Rows from `start` (inclusive) to `stop` (exclusive; None: the end), in key order.
 
         `reverse` returns the same range from its end. Not a snapshot. If you do not read it to its
         end, close it: `with closing(table.scan(…)) as rows`.
         """
+        return self._scan(RowRange(start, stop, columns, limit, reverse))
+
+    def _scan(self, rows: RowRange) -> Scan:
+        """`scan`, as each engine does it."""
+        raise NotImplementedError
 
     def check_and_put(
         self, row: bytes, column: bytes, expected: bytes | None, value: bytes

@@ -19,14 +19,14 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from aragog.errors import BadInput, ConfigError, CorruptRow, StoreUnavailable
 from aragog.settings import StoreSettings
-from aragog.zen.tables import TABLES, Cell, CellTable, Row, Tables, refuse_empty
+from aragog.zen.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, Tables, refuse_empty
 from aragog.zen.tables.hbase_connection import call_many, thrift_api
 from aragog.zen.tables.hbase_pool import HBasePool
 from aragog.zen.tables.hbase_schema import families, problems, table_name
@@ -104,15 +104,8 @@ class HBaseTable(CellTable):
                 by_time.setdefault(at_ms, {}).setdefault(row, []).extend(mutations)
         self._send(by_time.items())
 
-    def scan(
-        self,
-        start: bytes,
-        stop: bytes | None,
-        *,
-        columns: Sequence[bytes] | None = None,
-        limit: int | None = None,
-        reverse: bool = False,
-    ) -> Generator[tuple[bytes, Row], None, None]:
+    def _scan(self, rows: RowRange) -> Scan:
+        start, stop, columns, limit, reverse = rows
         if columns is not None and not columns:
             return
         left = limit

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, insort
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from aragog.clock import Clock, SystemClock
-from aragog.zen.tables import TABLES, Cell, CellTable, Row, Tables, refuse_empty
+from aragog.zen.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, Tables, refuse_empty
 from aragog.zen.tables.packed import merged, without
 
 _COUNTER_BYTES = 8
@@ -61,15 +61,8 @@ class MemoryTable(CellTable):
         for row, columns, at_ms in items:
             self.delete(row, columns, at_ms=at_ms)
 
-    def scan(
-        self,
-        start: bytes,
-        stop: bytes | None,
-        *,
-        columns: Sequence[bytes] | None = None,
-        limit: int | None = None,
-        reverse: bool = False,
-    ) -> Generator[tuple[bytes, Row], None, None]:
+    def _scan(self, rows: RowRange) -> Scan:
+        start, stop, columns, limit, reverse = rows
         with self._lock:
             first = bisect_left(self._keys, start)
             last = len(self._keys) if stop is None else bisect_left(self._keys, stop)

@@ -12,7 +12,7 @@ so rows of one node that are written together are one transaction.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -20,7 +20,18 @@ from typing import TypeVar
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import ConfigError
-from aragog.zen.tables import TABLES, Cell, CellTable, Put, Row, Salvaged, Tables, refuse_empty
+from aragog.zen.tables import (
+    TABLES,
+    Cell,
+    CellTable,
+    Put,
+    Row,
+    RowRange,
+    Salvaged,
+    Scan,
+    Tables,
+    refuse_empty,
+)
 from aragog.zen.tables.sqlite_files import Shards
 from aragog.zen.tables.sqlite_health import REMEDY
 from aragog.zen.tables.sqlite_layout import LAYOUTS, Layout
@@ -79,15 +90,8 @@ class SqliteTable(CellTable):
             with self._shards.writing(shard) as db:
                 self._layout.delete(db, some)
 
-    def scan(
-        self,
-        start: bytes,
-        stop: bytes | None,
-        *,
-        columns: Sequence[bytes] | None = None,
-        limit: int | None = None,
-        reverse: bool = False,
-    ) -> Generator[tuple[bytes, Row], None, None]:
+    def _scan(self, rows: RowRange) -> Scan:
+        start, stop, columns, limit, reverse = rows
         given, page = 0, _FIRST_ROWS
         for first, low, high in _by_first_byte(start, stop, reverse=reverse):
             while limit is None or given < limit:

@@ -17,19 +17,11 @@ from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import NewJob
 from aragog.politeness.ratelimit.slots import DomainReport
-from aragog.settings import BrokerSettings, RedisSettings, Settings, StoreSettings
 
 
 @pytest.fixture
-def here(tmp_path):
-    nobody = f"unix://{tmp_path}/nobody.sock"
-    settings = Settings(
-        data_dir=tmp_path,
-        redis=RedisSettings(url=nobody),
-        broker=BrokerSettings(url="memory://"),
-        store=StoreSettings(engine="memory"),
-    )
-    return replace(components(settings), admin=Admin(Cluster((MemoryShard(),))))
+def here(offline):
+    return replace(components(offline), admin=Admin(Cluster((MemoryShard(),))))
 
 
 def scrape(here, **options):

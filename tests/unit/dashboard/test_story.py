@@ -1,27 +1,21 @@
 """A URL's story, told by a system of which only the store answers."""
 
+from dataclasses import replace
+
 import pytest
 
 from aragog.bootstrap.dashboard import components
 from aragog.dashboard.explanation import explain_url
 from aragog.errors import InvalidUrl
-from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings, StoreSettings
+from aragog.settings import RedisSettings
 from aragog.urlstore.records import OutLink
 
 PAGE = "http://example.com/page"
 
 
 @pytest.fixture
-def here(tmp_path):
-    nobody = f"unix://{tmp_path}/nobody.sock"
-    settings = Settings(
-        data_dir=tmp_path,
-        redis=RedisSettings(url=nobody),
-        broker=BrokerSettings(url="memory://"),
-        store=StoreSettings(engine="memory"),
-        fetch=FetchSettings(user_agent="t/1.0 (+http://example.com/)"),
-    )
-    return components(settings)
+def here(offline):
+    return components(offline)
 
 
 def told(here, url, title):
@@ -108,15 +102,8 @@ def test_nonsense_has_no_story(here):
         (b"", "10 requests/s", ""),
     ],
 )
-def test_the_rate_in_force_is_told(tmp_path, redis_url, robots, rate, note):
-    settings = Settings(
-        data_dir=tmp_path,
-        redis=RedisSettings(url=redis_url),
-        broker=BrokerSettings(url="memory://"),
-        store=StoreSettings(engine="memory"),
-        fetch=FetchSettings(user_agent="t/1.0 (+http://example.com/)"),
-    )
-    here = components(settings)
+def test_the_rate_in_force_is_told(offline, redis_url, robots, rate, note):
+    here = components(replace(offline, redis=RedisSettings(url=redis_url)))
     here.robots.put("http://example.com", 200, robots, here.clock.now_ms())
 
     (line,) = [line for line in told(here, PAGE, "slot").lines if line.name == "rate now"]

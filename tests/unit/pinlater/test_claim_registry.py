@@ -2,23 +2,10 @@
 
 import pytest
 
-from aragog.clock import ManualClock
 from aragog.pinlater.claims.registry import ClaimRegistry
-from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import NewJob
 
 TIMEOUT_MS = 60_000
-
-
-@pytest.fixture
-def clock():
-    return ManualClock()
-
-
-@pytest.fixture
-def shard(clock):
-    return MemoryShard(clock)
 
 
 @pytest.fixture
@@ -27,9 +14,9 @@ def running():
 
 
 @pytest.fixture
-def claims(clock, shard, running):
+def claims(clock, cluster, running):
     claims = ClaimRegistry(
-        Cluster([shard], clock=clock),
+        cluster,
         claim_timeout_ms=TIMEOUT_MS,
         clock=clock,
         still_running=running.__contains__,

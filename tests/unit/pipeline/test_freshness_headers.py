@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pipeline.pages.http_freshness import fresh_s, moment_ms
+from aragog.fetcher.http_date import http_date_ms
+from aragog.pipeline.pages.http_freshness import fresh_s
 
 NOW_MS = 784_111_777_000
 NOW, LATER = "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 09:49:37 GMT"
@@ -35,9 +36,9 @@ def test_what_headers_say(headers, seconds):
 
 
 def test_dates():
-    assert moment_ms(NOW) == NOW_MS
-    assert moment_ms("Sun, 06 Nov 1994 08:49:37") == NOW_MS
-    assert moment_ms(None) is moment_ms("") is moment_ms("yesterday") is None
+    assert http_date_ms(NOW) == NOW_MS
+    assert http_date_ms("Sun, 06 Nov 1994 08:49:37") == NOW_MS
+    assert http_date_ms(None) is http_date_ms("") is http_date_ms("yesterday") is None
 
 
 @given(st.text(), st.text(), st.text(), st.text())

@@ -14,6 +14,16 @@ from itertools import islice
 
 from aragog.pages.richpins.values import durations
 
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    name: str
+    """A field name, or `lasts` for a duration."""
+    start: int
+    end: int
+    minutes: int | None
+
+
 _GAP = r"[\s:=\-–|·•]{0,6}"
 _HOURS = (
     r"(?:d[kí]\w{0,20}|h\w{0,20}|std\w{0,20}|stunden?|uur|uren|tim\w{0,20}|godz\w{0,20}|"
@@ -65,15 +75,6 @@ _MAX_NUMBERS = 5_000
 _MAX_TOKENS = 300
 _MAX_CAPTION_CHARS = 60
 _LEAST_RUN = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    name: str
-    """A field name, or `lasts` for a duration."""
-    start: int
-    end: int
-    minutes: int | None
 
 
 def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:

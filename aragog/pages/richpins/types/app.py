@@ -13,6 +13,7 @@ from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
 from aragog.pages.richpins.types import product
 from aragog.pages.richpins.values import scalars
+from aragog.pages.richpins.values.ratings import rating_of
 
 TYPES = frozenset(
     {
@@ -61,10 +62,7 @@ def read(sources: Sources, nodes: list[Node]) -> App:
         currency=currency,
         ios_url=links(sources, nodes).get("ios"),
         android_url=links(sources, nodes).get("android"),
-        rating=pick(
-            "app.rating", scalars.rating, sources.lists(nodes, "aggregaterating"),
-            expected="a rating",
-        ),
+        rating=rating_of(sources, "app.rating", nodes),
     )  # fmt: skip
 
 

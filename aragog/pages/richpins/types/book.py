@@ -11,6 +11,7 @@ from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
 from aragog.pages.richpins.values import dates, numbers, scalars
+from aragog.pages.richpins.values.ratings import rating_of
 
 TYPES = frozenset(
     {"book", "audiobook", "bookseries", "comicissue", "comicstory", "atlas", "sequentialart"}
@@ -46,12 +47,7 @@ def read(sources: Sources, nodes: list[Node]) -> Book:
         pages=pick("book.pages", numbers.count, sources.scalars(both, "numberofpages")),
         format=pick("book.format", _format, sources.scalars(both, "bookformat")),
         genres=pick("book.genres", scalars.words, sources.lists(nodes, "genre")) or (),
-        rating=pick(
-            "book.rating",
-            scalars.rating,
-            sources.lists(nodes, "aggregaterating"),
-            expected="a rating",
-        ),
+        rating=rating_of(sources, "book.rating", nodes),
     )
 
 

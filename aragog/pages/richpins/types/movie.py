@@ -9,6 +9,7 @@ from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
 from aragog.pages.richpins.values import dates, durations, scalars
+from aragog.pages.richpins.values.ratings import rating_of
 
 TYPES = frozenset({"movie", "movieseries", "tvseries", "tvepisode", "tvseason", "movieclip"})
 
@@ -52,12 +53,7 @@ def read(sources: Sources, nodes: list[Node]) -> Movie:
             sources.scalars(nodes, "trailer"),
             expected="a URL",
         ),
-        rating=pick(
-            "movie.rating",
-            scalars.rating,
-            sources.lists(nodes, "aggregaterating"),
-            expected="a rating",
-        ),
+        rating=rating_of(sources, "movie.rating", nodes),
     )
 
 

@@ -12,6 +12,7 @@ from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
 from aragog.pages.richpins.values import numbers, scalars
+from aragog.pages.richpins.values.ratings import rating_of
 
 TYPES = frozenset(
     """
@@ -82,12 +83,7 @@ def read(sources: Sources, nodes: list[Node]) -> Place:
         cuisines=pick("place.cuisines", scalars.words, sources.lists(nodes, "servescuisine")) or (),
         menu_url=url("menu_url", "hasmenu", "menu"),
         map_url=url("map_url", "hasmap", "map", "maps"),
-        rating=pick(
-            "place.rating",
-            scalars.rating,
-            sources.lists(nodes, "aggregaterating"),
-            expected="a rating",
-        ),
+        rating=rating_of(sources, "place.rating", nodes),
     )
 
 

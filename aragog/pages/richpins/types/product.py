@@ -15,6 +15,7 @@ from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
 from aragog.pages.richpins.values import dates, money, numbers, scalars
+from aragog.pages.richpins.values.ratings import rating_of
 
 TYPES = frozenset(
     {
@@ -84,7 +85,6 @@ def read(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Produc
     gtins = (of([*nodes, *offers], name) for name in _GTINS)
     conditions = (of([*offers, *nodes], "itemcondition"), meta("product:condition", "og:condition"))
     brands = (of(nodes, "brand", "manufacturer"), meta("product:brand", "og:brand"))
-    ratings = sources.lists(nodes, "aggregaterating")
     return Product(
         price=price.amount if price else None,
         price_high=price.high if price else None,
@@ -105,7 +105,7 @@ def read(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Produc
         material=one("material", scalars.text, of(nodes, "material")),
         category=one("category", scalars.text, of(nodes, "category"), meta("product:category")),
         offer_count=one("offer_count", numbers.count, of(offers, "offercount")),
-        rating=one("rating", scalars.rating, ratings, expected="a rating"),
+        rating=rating_of(sources, "product.rating", nodes),
     )
 
 

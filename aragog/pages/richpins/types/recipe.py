@@ -11,6 +11,7 @@ from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
 from aragog.pages.richpins.values import durations, scalars
 from aragog.pages.richpins.values.instructions import MAX_STEPS, Group, instruction_groups, once
+from aragog.pages.richpins.values.ratings import rating_of
 from aragog.pages.richpins.values.yields import read_yield
 
 TYPES = frozenset({"recipe"})
@@ -67,12 +68,7 @@ def read(sources: Sources, nodes: list[Node]) -> Recipe:
             "recipe.nutrition", _nutrition, sources.lists(nodes, "nutrition"), expected="nutrition"
         )
         or {},
-        rating=pick(
-            "recipe.rating",
-            scalars.rating,
-            sources.lists(nodes, "aggregaterating"),
-            expected="a rating",
-        ),
+        rating=rating_of(sources, "recipe.rating", nodes),
         categories=_words(sources, "categories", nodes, "recipecategory", "category"),
         cuisines=_words(sources, "cuisines", nodes, "recipecuisine"),
         keywords=_words(sources, "keywords", nodes, "keywords"),

@@ -12,12 +12,6 @@ from aragog.pages.richpins.syntax.graph import Node
 from aragog.pages.richpins.syntax.sources import Sources
 from aragog.pages.richpins.values import numbers
 
-MAX_IMAGES = 20
-MAX_SHOWN = 100
-PRESENTABLE_PIXELS = 400
-SMALL_PIXELS = 200
-"""An image with a declared side below this is an icon, used only if there is no other."""
-
 
 @dataclass(frozen=True, slots=True)
 class Image:
@@ -33,6 +27,13 @@ class Image:
     def pixels(self) -> int:
         """Return declared width times height; 0 if unknown."""
         return (self.width or 0) * (self.height or 0)
+
+
+MAX_IMAGES = 20
+MAX_SHOWN = 100
+PRESENTABLE_PIXELS = 400
+SMALL_PIXELS = 200
+"""An image with a declared side below this is an icon, used only if there is no other."""
 
 
 def read(value: Any, sources: Sources) -> list[Image]:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from aragog.pages.richpins import extract, to_fields
-
-
-def pin(markup: str):
-    return extract(markup.encode(), "https://a.test/x", "text/html; charset=utf-8")
-
-
-def ld(**item: object) -> str:
-    return f'<script type="application/ld+json">{json.dumps(item)}</script>'
-
+from aragog.pages.richpins import to_fields
+from tests.support.rich_pins import ld, pin
 
 ROLES = (
-    ld(**{"@type": "Movie", "name": "M", "actor": {"@type": "PerformanceRole", "actor": {"name": "Ann Lee"}}}),
+    ld({"@type": "Movie", "name": "M", "actor": {"@type": "PerformanceRole", "actor": {"name": "Ann Lee"}}}),
     ("<div itemscope itemtype='https://schema.org/Movie'><b itemprop=name>M</b><div itemprop=actor itemscope "
     "itemtype='https://schema.org/PerformanceRole'><div itemprop=actor itemscope "
     "itemtype='https://schema.org/Person'><b itemprop=name>Ann Lee</b></div></div></div>"),
@@ -69,7 +59,7 @@ def test_an_author_that_is_the_id_of_a_person_is_that_person():
         {"@type": "Book", "name": "B", "author": "#ann"},
     ]
 
-    assert pin(ld(**{"@graph": graph})).authors == ("Ann Lee",)
+    assert pin(ld({"@graph": graph})).authors == ("Ann Lee",)
 
 
 def test_a_rel_around_an_item_makes_it_a_value():
@@ -87,13 +77,13 @@ def test_a_rel_around_an_item_makes_it_a_value():
     "name", ["EducationalOrganization", "DefinedRegion", "SportsClub", "Optician"]
 )
 def test_every_kind_of_place_is_a_place(name):
-    assert pin(ld(**{"@type": name, "name": "X", "address": "Main Street 1"})).type == "place"
+    assert pin(ld({"@type": name, "name": "X", "address": "Main Street 1"})).type == "place"
 
 
 def test_what_an_article_is_about_is_not_the_subject():
     found = pin(
         ld(
-            **{
+            {
                 "@type": "MedicalScholarlyArticle",
                 "headline": "New",
                 "about": {"@type": "Drug", "name": "Met"},
@@ -105,7 +95,7 @@ def test_what_an_article_is_about_is_not_the_subject():
 
 
 def test_what_a_page_is_about_is_the_subject():
-    found = pin(ld(**{"@type": "WebPage", "name": "P", "about": {"@type": "Drug", "name": "Met"}}))
+    found = pin(ld({"@type": "WebPage", "name": "P", "about": {"@type": "Drug", "name": "Met"}}))
 
     assert (found.type, found.title) == ("product", "Met")
 
@@ -113,7 +103,7 @@ def test_what_a_page_is_about_is_the_subject():
 def test_a_map_is_known_by_its_address_and_a_mailbox_without_its_scheme():
     place = pin(
         ld(
-            **{
+            {
                 "@type": "Place",
                 "name": "P",
                 "hasMap": {"@type": "Map", "url": "/map"},
@@ -127,7 +117,7 @@ def test_a_map_is_known_by_its_address_and_a_mailbox_without_its_scheme():
 
 def test_units_by_their_code_are_read_as_people_write_them():
     found = pin(
-        ld(**{"@type": "Recipe", "name": "S", "recipeIngredient": [
+        ld({"@type": "Recipe", "name": "S", "recipeIngredient": [
             {"@type": "PropertyValue", "value": "3/4", "unitCode": "G21", "name": "sugar"},
             {"@type": "PropertyValue", "value": 2, "unitCode": "C62", "name": "eggs"},
         ]})
@@ -138,14 +128,14 @@ def test_units_by_their_code_are_read_as_people_write_them():
 
 @pytest.mark.parametrize(("told", "stored"), [("2001", b'"2001"'), ("2001-05", b'"2001-05"')])
 def test_a_year_is_stored_as_precise_as_it_is_told(told, stored):
-    fields, _ = to_fields(pin(ld(**{"@type": "Book", "name": "B", "datePublished": told})))
+    fields, _ = to_fields(pin(ld({"@type": "Book", "name": "B", "datePublished": told})))
 
     assert fields["book.published_at"] == fields["page.published_at"] == stored
 
 
 def test_a_day_of_a_lesser_source_goes_before_a_year():
     found = pin(
-        ld(**{"@type": "Article", "headline": "A", "datePublished": "2001"})
+        ld({"@type": "Article", "headline": "A", "datePublished": "2001"})
         + "<meta property='article:published_time' content='2001-05-06'>"
     )
 
@@ -154,4 +144,4 @@ def test_a_day_of_a_lesser_source_goes_before_a_year():
 
 @pytest.mark.parametrize("told", ["0999", "2201", "2001-13", "20011", "soon"])
 def test_what_is_no_year_is_no_date(told):
-    assert pin(ld(**{"@type": "Book", "name": "B", "datePublished": told})).published_at is None
+    assert pin(ld({"@type": "Book", "name": "B", "datePublished": told})).published_at is None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from aragog.pages.richpins import extract
+from tests.support import rich_pins
 
 
 def pin(markup: str, url: str = "https://www.longpot.test/x"):
-    return extract(markup.encode(), url, "text/html; charset=utf-8")
+    return rich_pins.pin(markup, url)
 
 
 def test_a_logo_with_the_letters_of_the_host_names_the_site():

@@ -9,17 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.pages.richpins import EXTRACTOR_VERSION, extract, to_fields
-
-
-def pin(markup: str, url: str = "https://a.test/x"):
-    return extract(markup.encode(), url, "text/html; charset=utf-8")
-
-
-def ld(*items: object) -> str:
-    return "".join(
-        f'<script type="application/ld+json">{json.dumps(item)}</script>' for item in items
-    )
-
+from tests.support.rich_pins import ld, pin
 
 RECIPE = {
     "@type": "Recipe",

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from aragog.pages.richpins import extract
+from tests.support.rich_pins import pin, recipe_ld
 
 STEPS = "<p>Cut the leeks into rings of a thumb's width and wash them.</p><p>Simmer them in the stock until they are soft.</p>"
 AMOUNTS = "<ul><li>2 cups leeks</li><li>1 tbsp butter</li><li>1 l stock</li><li>salt</li></ul>"
-
-
-def pin(markup: str):
-    return extract(markup.encode(), "https://a.test/x", "text/html; charset=utf-8")
-
-
-def ld(**more: object) -> str:
-    item = {"@type": "Recipe", "name": "Soup", **more}
-    return f'<script type="application/ld+json">{json.dumps(item)}</script>'
 
 
 def test_amounts_of_things_need_no_heading_when_sentences_follow():
@@ -131,7 +120,7 @@ def test_properties_without_an_item_that_anything_may_have_make_no_recipe():
 
 def test_what_has_ingredients_and_steps_is_a_recipe_whatever_it_is_called():
     found = pin(
-        ld(
+        recipe_ld(
             **{
                 "@type": "BlogPosting",
                 "recipeIngredient": ["2 leeks"],
@@ -146,7 +135,7 @@ def test_what_has_ingredients_and_steps_is_a_recipe_whatever_it_is_called():
 def test_a_list_that_is_there_again_for_print_is_read_once():
     twice = ["2 leeks", "1 l stock"] * 2
 
-    assert pin(ld(recipeIngredient=twice)).recipe.ingredients == ("2 leeks", "1 l stock")
+    assert pin(recipe_ld(recipeIngredient=twice)).recipe.ingredients == ("2 leeks", "1 l stock")
 
 
 @pytest.mark.parametrize(
@@ -161,11 +150,13 @@ def test_a_list_that_is_there_again_for_print_is_read_once():
     ],
 )
 def test_numbers_that_only_count_the_steps_are_taken_off(steps, read):
-    assert pin(ld(recipeIngredient=["x"], recipeInstructions=steps)).recipe.instructions == read
+    assert (
+        pin(recipe_ld(recipeIngredient=["x"], recipeInstructions=steps)).recipe.instructions == read
+    )
 
 
 def test_a_blank_that_was_encoded_twice_is_a_blank():
-    assert pin(ld(recipeIngredient=["2 cups\u00c2\u00a0leeks"])).recipe.ingredients == (
+    assert pin(recipe_ld(recipeIngredient=["2 cups\u00c2\u00a0leeks"])).recipe.ingredients == (
         "2 cups leeks",
     )
 
@@ -181,13 +172,15 @@ def test_a_blank_that_was_encoded_twice_is_a_blank():
     ],
 )
 def test_servings_are_shown_in_many_ways(shown, text):
-    found = pin(ld(recipeIngredient=["x"], recipeInstructions="Stir.") + shown).recipe.yields
+    found = pin(recipe_ld(recipeIngredient=["x"], recipeInstructions="Stir.") + shown).recipe.yields
 
     assert (str(found) if found else None) == text
 
 
 def test_minutes_may_follow_hours_without_their_unit():
-    found = pin(ld(recipeIngredient=["x"], recipeInstructions="Stir.") + "<p>Total time 1 h 05</p>")
+    found = pin(
+        recipe_ld(recipeIngredient=["x"], recipeInstructions="Stir.") + "<p>Total time 1 h 05</p>"
+    )
 
     assert found.recipe.total_minutes == 65
 
@@ -206,20 +199,21 @@ SHOWN = f"<h2>Ingredients</h2>{AMOUNTS}<h2>Method</h2>{STEPS}"
 def test_marked_steps_that_say_nothing_give_way_to_those_shown(steps):
     more = "<p>" + "Then stir it now and again, and take care that nothing burns. " * 4 + "</p>"
 
-    found = pin(ld(recipeIngredient=["x", "y"], recipeInstructions=steps) + SHOWN + more)
+    found = pin(recipe_ld(recipeIngredient=["x", "y"], recipeInstructions=steps) + SHOWN + more)
 
     assert len(found.recipe.instructions) == 3
 
 
 def test_short_marked_steps_stay_where_nothing_longer_is_shown():
-    assert pin(ld(recipeIngredient=["x", "y"], recipeInstructions="Mix.")).recipe.instructions == (
-        "Mix.",
-    )
+    assert pin(
+        recipe_ld(recipeIngredient=["x", "y"], recipeInstructions="Mix.")
+    ).recipe.instructions == ("Mix.",)
 
 
 def test_one_marked_ingredient_gives_way_to_a_list_of_them():
     found = pin(
-        ld(recipeIngredient=["2 leeks, 1 l stock, salt"], recipeInstructions="Stir it all.") + SHOWN
+        recipe_ld(recipeIngredient=["2 leeks, 1 l stock, salt"], recipeInstructions="Stir it all.")
+        + SHOWN
     )
 
     assert found.recipe.ingredients[0] == "2 cups leeks"
@@ -284,7 +278,7 @@ def test_a_link_to_edit_is_no_step():
 
 def test_seconds_alone_are_no_time_of_a_recipe():
     found = pin(
-        ld(recipeIngredient=["x"], recipeInstructions="Stir.", prepTime="PT45S")
+        recipe_ld(recipeIngredient=["x"], recipeInstructions="Stir.", prepTime="PT45S")
         + "<p>Preparation time: 45 minutes</p>"
     )
 
@@ -296,7 +290,7 @@ def test_seconds_alone_are_no_time_of_a_recipe():
     [
         "tsp" + "<ul><li>1 cup" * 500,
         "tsp" + "<p>" + "1 cup x<br>" * 20_000 + "</p>",
-        ld(recipeIngredient=["x"]) + "<p>" + "1 " * 100_000,
+        recipe_ld(recipeIngredient=["x"]) + "<p>" + "1 " * 100_000,
         "<i itemprop=recipeIngredient>x</i>" * 3_000,
         "ingredients" + "<div>" * 400 + "<h2>Ingredients</h2>" + "</div><p>1 cup x</p>" * 400,
     ],

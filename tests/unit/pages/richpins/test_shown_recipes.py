@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pages.richpins import extract
 from aragog.pages.richpins.heuristics import caption_times, captions
+from tests.support.rich_pins import pin, recipe_ld
 
 LISTS = (
     "<h2>Ingredients:</h2><ul><li>2 leeks</li><li>salt</li></ul><h2>Method</h2><p>Stir it well.</p>"
 )
-
-
-def pin(markup: str):
-    return extract(markup.encode(), "https://a.test/x", "text/html; charset=utf-8")
-
-
-def ld(**more: object) -> str:
-    item = {"@type": "Recipe", "name": "Soup", **more}
-    return f'<script type="application/ld+json">{json.dumps(item)}</script>'
 
 
 def test_lists_under_their_headings_make_a_recipe():
@@ -74,7 +63,7 @@ def test_a_product_with_ingredients_stays_a_product():
 
 
 def test_markup_without_steps_takes_those_that_are_shown():
-    found = pin(ld(recipeIngredient=["2 leeks"]) + LISTS)
+    found = pin(recipe_ld(recipeIngredient=["2 leeks"]) + LISTS)
 
     assert found.recipe.ingredients == ("2 leeks",)
     assert found.recipe.instructions == ("Stir it well.",)
@@ -86,7 +75,8 @@ def test_names_without_amounts_give_way_to_the_list_with_them():
     shown = "<h2>Ingredients</h2><ul><li>2 big leeks</li><li>3 carrots</li><li>1 l stock</li></ul>"
 
     found = pin(
-        ld(recipeIngredient=["leeks", "carrots", "stock"], recipeInstructions="Stir.") + shown
+        recipe_ld(recipeIngredient=["leeks", "carrots", "stock"], recipeInstructions="Stir.")
+        + shown
     )
 
     assert found.recipe.ingredients == ("2 big leeks", "3 carrots", "1 l stock")
@@ -96,7 +86,8 @@ def test_another_list_does_not_replace_the_marked_one():
     shown = "<h2>Ingredients</h2><ul><li>2 eggs</li><li>3 limes</li><li>1 l tea</li></ul>"
 
     found = pin(
-        ld(recipeIngredient=["leeks", "carrots", "stock"], recipeInstructions="Stir.") + shown
+        recipe_ld(recipeIngredient=["leeks", "carrots", "stock"], recipeInstructions="Stir.")
+        + shown
     )
 
     assert found.recipe.ingredients == ("leeks", "carrots", "stock")
@@ -171,7 +162,7 @@ def test_any_order_of_parts_is_read(pieces):
 
 
 def test_parts_of_a_declared_total_are_read_from_the_main_part_of_a_page():
-    marked = ld(
+    marked = recipe_ld(
         recipeIngredient=["x"],
         recipeInstructions="Stir it until it is done.",
         totalTime="PT1H",

@@ -12,7 +12,7 @@ from aragog.pages.plain_text import clean, lines
 from aragog.pages.richpins.types.book import isbn
 from aragog.pages.richpins.types.place import coordinates
 from aragog.pages.richpins.types.product import availability, condition, gtin
-from aragog.pages.richpins.values import dates, durations, money, numbers, scalars
+from aragog.pages.richpins.values import dates, durations, money, numbers, ratings, scalars
 from aragog.pages.richpins.values.yields import read_yield
 
 
@@ -203,9 +203,9 @@ def test_coordinates_stay_within_the_globe():
 
 
 def test_ratings_need_a_value_within_their_scale():
-    assert scalars.rating("4.5").value == Decimal("4.5")
-    assert scalars.rating("none") is None
-    assert scalars.rating(0) is None
+    assert ratings.rating("4.5").value == Decimal("4.5")
+    assert ratings.rating("none") is None
+    assert ratings.rating(0) is None
 
 
 def test_names_are_neither_addresses_nor_bylines():
@@ -227,7 +227,7 @@ def test_readers_take_anything(value):
     durations.minutes(value)
     dates.moment(value)
     read_yield(value)
-    scalars.rating(value)
+    ratings.rating(value)
     scalars.language(value)
 
 

@@ -1,0 +1,16 @@
+"""Measure CPU time on a machine that others use, too."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+def best_s(call: Callable[[], object], times: int = 7) -> float:
+    """The shortest CPU time of several runs, in seconds."""
+    found = []
+    for _ in range(times):
+        started = time.process_time()
+        call()
+        found.append(time.process_time() - started)
+    return min(found)

@@ -1,0 +1,16 @@
+"""What the tests of the dashboard share: settings of a system whose Redis does not answer."""
+
+import pytest
+
+from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings, StoreSettings
+
+
+@pytest.fixture
+def offline(tmp_path):
+    return Settings(
+        data_dir=tmp_path,
+        redis=RedisSettings(url=f"unix://{tmp_path}/nobody.sock"),
+        broker=BrokerSettings(url="memory://"),
+        store=StoreSettings(engine="memory"),
+        fetch=FetchSettings(user_agent="t/1.0 (+http://example.com/)"),
+    )
