@@ -16,6 +16,7 @@ from aragog.bootstrap.store_claims import store_identity
 from aragog.bootstrap.stores import tables, url_store
 from aragog.bootstrap.takedowns import takedown_purge
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE
+from aragog.cli.exporting import export_parts
 from aragog.errors import (
     BadInput,
     BrokerUnavailable,
@@ -167,6 +168,9 @@ def export(
                 )  # fmt: skip
             count, left = report.records, report.cursor
     echo(f"{count:,} records" + (f"; go on with --cursor {left}" if left else ""))
+
+
+store.add_command(export_parts)
 
 
 @store.command("import")

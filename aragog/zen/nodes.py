@@ -38,12 +38,13 @@ class NodeStore:
     def scan(
         self,
         start: bytes = b"",
+        stop: bytes | None = None,
         *,
         names: Sequence[bytes] | None = None,
         limit: int | None = None,
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """Nodes from an id on, in the order of ids; close it if you leave it early."""
-        return self._table.scan(start, None, columns=names, limit=limit)
+        """Nodes from an id on, before `stop`, in the order of ids; close it if you leave early."""
+        return self._table.scan(start, stop, columns=names, limit=limit)
 
     def walk(self) -> Generator[tuple[bytes, Row], None, None]:
         """Every node; close it if you leave it early."""

@@ -4,7 +4,7 @@ Import and export a UrlStore as records in a file, in constant memory: JSON Line
 An import reports bad lines by number and continues. It may be interrupted anywhere and restarted,
 from the start or from the line that it reported last, because older values never replace newer
 ones. An export walks the nodes in key order and returns a cursor to continue from. For page content
-see `transfer_warc`, for copying to another engine `transfer_copy`.
+see `warc`, for copying to another engine `copy`, for exports by many machines `parts`.
 """
 
 from __future__ import annotations
@@ -47,6 +47,9 @@ MAX_LINKS = 6000
 
 OnProgress = Callable[[int], None]
 """Called after each batch with the number of the last line or row that is done."""
+
+NodeSource = Generator[tuple[bytes, Row], None, None]
+"""Keys and nodes to export."""
 
 Read = tuple[int, UrlRecord | BadRecord]
 """The number of a line or row, from 1, and its content."""
@@ -114,6 +117,7 @@ def export_urls(
     zen: Zen,
     sink: Sink,
     *,
+    source: NodeSource | None = None,
     urls: Iterable[str] | None = None,
     cursor: str | None = None,
     limit: int | None = None,
@@ -127,14 +131,15 @@ def export_urls(
 
     Not a snapshot: what is written meanwhile may or may not be included.
 
-    `urls` (normalized) selects URLs, such as those of a host, and excludes a cursor; `fields` names
-    the fields to export, None means all; `links_of` is the store to read outlinks from, at most
-    6,000 a page; `limit` bounds the number of records.
+    `source` replaces the walk over all nodes, and excludes `urls` and `cursor`. `urls` (normalized)
+    selects URLs, such as those of a host, and excludes a cursor. `fields` names the fields to
+    export, None means all. `links_of` is the store to read outlinks from, at most 6,000 a page.
+    `limit` bounds the number of records.
 
     Raises:
         StoreUnavailable: the sink contains complete batches only.
     """
-    found = nodes_of(zen, urls, cursor)
+    found = source or nodes_of(zen, urls, cursor)
     count, last = 0, cursor
     batch: list[UrlRecord] = []
     weight = 0
@@ -166,7 +171,7 @@ def nodes_of(
     urls: Iterable[str] | None,
     cursor: str | None = None,
     columns: Sequence[bytes] | None = None,
-) -> Generator[tuple[bytes, Row], None, None]:
+) -> NodeSource:
     """Keys and nodes of `urls` (normalized), in their order; None: of all, in key order."""
     if urls is None:
         start = b"" if cursor is None else bytes.fromhex(cursor) + b"\0"

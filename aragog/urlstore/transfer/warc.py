@@ -33,7 +33,7 @@ from aragog.urlstore.content.compression import content_hash, decompress
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import facts_of, text
-from aragog.urlstore.transfer.json_lines import nodes_of
+from aragog.urlstore.transfer.json_lines import NodeSource, nodes_of
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
 
@@ -45,7 +45,7 @@ NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 # They describe bytes that are not in the record.
 _ENCODING = ("content-encoding", "transfer-encoding", "content-length")
 
-_COLUMNS = (nodes.URL, nodes.CANONICAL, nodes.SENTINEL, nodes.FACTS, *nodes.CONTENT)
+COLUMNS = (nodes.URL, nodes.CANONICAL, nodes.SENTINEL, nodes.FACTS, *nodes.CONTENT)
 
 
 class _First(NamedTuple):
@@ -80,6 +80,7 @@ def export_warc(
     content: ContentStore,
     stem: Path,
     *,
+    source: NodeSource | None = None,
     urls: Iterable[str] | None = None,
     cursor: str | None = None,
     limit: int | None = None,
@@ -89,7 +90,9 @@ def export_warc(
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> WarcReport:
     """
-    Write the content of all pages (or of `urls`) to `stem-00000.warc.gz` and following files.
+    Write the content of pages to `stem-00000.warc.gz` and following files.
+
+    All pages, or those of `urls`, or of the nodes of `source`.
 
     A page whose content is damaged or missing is reported with its URL and skipped. To resume, pass
     the report's `cursor`, and as `first_file` a number that no file has yet.
@@ -101,7 +104,7 @@ def export_warc(
     pages = problems = 0
     last = cursor
     with _Files(stem, first_file, max_file_bytes) as files:
-        found = nodes_of(zen, urls, cursor, _COLUMNS)
+        found = source or nodes_of(zen, urls, cursor, COLUMNS)
         with closing(found):
             for key, row in found:
                 if limit is not None and pages == limit:

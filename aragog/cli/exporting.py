@@ -1,0 +1,81 @@
+"""`aragog store export-parts`: an export in parts that many processes and machines write."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import click
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from aragog.bootstrap.stores import url_store
+from aragog.cli.arguments import COUNT, NOT_NEGATIVE
+from aragog.settings import load_settings
+from aragog.terminal import SafeConsole, echo, one_line
+from aragog.urlstore.content import open_content
+from aragog.urlstore.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part
+
+
+@click.command("export-parts")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--parts", type=COUNT, default=16, show_default=True, help="Ranges of equal size.")
+@click.option(
+    "--part", "numbers", type=NOT_NEGATIVE, multiple=True, help="Only this one, from 0; repeatable."
+)
+@click.option(
+    "--format", "kind", type=click.Choice(FORMATS), default="jsonl.zst", show_default=True
+)
+@click.option("--fields", help="Names, separated by commas; all when missing.")
+@click.option("--links", is_flag=True, help="With outlinks (jsonl, parquet).")
+def export_parts(
+    folder: Path,
+    parts: int,
+    numbers: tuple[int, ...],
+    kind: str,
+    fields: str | None,
+    *,
+    links: bool,
+) -> None:
+    """
+    Write all URLs to FOLDER in parts, for readers that work side by side.
+
+    Repeat the command after an interruption: parts that are complete are not written again. Each
+    part may be written by another process or machine (--part).
+    """
+    if parts > MAX_PARTS:
+        raise click.BadParameter(f"at most {MAX_PARTS:,}", param_hint="--parts")
+    if wrong := [number for number in numbers if number >= parts]:
+        raise click.BadParameter(f"{wrong[0]} is not below --parts {parts}", param_hint="--part")
+    settings = load_settings()
+    options = PartOptions(format=kind, fields=fields.split(",") if fields else None, links=links)
+    chosen = [Part(number, parts) for number in numbers or range(parts)]
+    written = records = 0
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:.1f} %"),
+        TimeRemainingColumn(),
+    )
+    with (
+        closing(url_store(settings)) as store,
+        Progress(*columns, console=SafeConsole(stderr=True)) as progress,
+    ):
+        content = open_content(settings.content, settings.data_dir)
+        task = progress.add_task("exporting", total=len(chosen))
+        for done, part in enumerate(chosen):
+
+            def on_share(share: float, done: int = done) -> None:
+                progress.update(task, completed=done + share)
+
+            count = export_part(
+                store, content, folder, part, options, on_share=on_share, on_problem=_tell_url
+            )
+            on_share(1.0)
+            written += count is not None
+            records += count or 0
+    there = len(chosen) - written
+    echo(f"{records:,} records in {written:,} parts" + (f"; {there:,} were there" if there else ""))
+
+
+def _tell_url(url: str, reason: str) -> None:
+    echo(one_line(f"{url}: {reason}"), err=True)

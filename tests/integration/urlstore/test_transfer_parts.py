@@ -1,0 +1,136 @@
+"""Exports in parts: together they are the store, and an interrupted one is finished by the next."""
+
+import orjson
+import pytest
+from click.testing import CliRunner
+from warcio.archiveiterator import ArchiveIterator
+
+from aragog.bootstrap.stores import url_store
+from aragog.cli import main
+from aragog.errors import BadInput, StoreUnavailable
+from aragog.settings import load_settings
+from aragog.urlstore.content.compression import compress
+from aragog.urlstore.records import ContentWrite
+from aragog.urlstore.transfer.json_lines import open_to_read
+from aragog.urlstore.transfer.parquet import read_parquet
+from aragog.urlstore.transfer.parts import Part, PartOptions, export_part
+from tests.support.stores import NOW_MS, page
+
+URLS = [f"http://parts.example/{n}" for n in range(60)]
+PARTS = [Part(number, 4) for number in range(4)]
+
+
+@pytest.fixture
+def out(tmp_path):
+    """Where the parts go; the folder above it may hold the store."""
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def filled(a_stand):
+    """A store with 60 pages with content."""
+    a_stand.store.write_pages(
+        [
+            page(
+                url,
+                NOW_MS,
+                fields={"title": url.encode()},
+                content=ContentWrite(compress(b"<p>" * 9), length_bytes=27, meta={"url": url}),
+            )
+            for url in URLS
+        ]
+    )
+    return a_stand
+
+
+def export(its, folder, part, **options):
+    return export_part(its.store, its.content, folder, part, PartOptions(**options))
+
+
+def urls_in(path):
+    with open_to_read(path) as lines:
+        return [orjson.loads(line)["url"] for line in lines]
+
+
+def test_the_parts_together_are_the_store_and_no_url_is_in_two(filled, out):
+    counts = [export(filled, out, part) for part in PARTS]
+
+    found = [url for path in sorted(out.iterdir()) for url in urls_in(path)]
+    assert sorted(found) == sorted(URLS)
+    assert sum(counts) == len(URLS)
+    assert min(counts) > 0
+    assert min(out.iterdir()).name == "part-00000-of-00004.jsonl.zst"
+
+
+def test_the_same_parts_as_parquet_and_warc(filled, out):
+    for part in PARTS:
+        export(filled, out / "parquet", part, format="parquet")
+        export(filled, out / "warc", part, format="warc")
+
+    rows = [r.url for p in (out / "parquet").iterdir() for _, r in read_parquet(p)]
+    pages = []
+    for path in (out / "warc").rglob("*.warc.gz"):
+        with path.open("rb") as stream:
+            pages += [
+                record.rec_headers["WARC-Target-URI"]
+                for record in ArchiveIterator(stream)
+                if record.rec_type != "warcinfo"
+            ]
+    assert sorted(rows) == sorted(URLS)
+    assert sorted(pages) == sorted(URLS)
+
+
+def test_a_complete_part_is_not_written_again(filled, out):
+    export(filled, out, PARTS[0])
+
+    assert export(filled, out, PARTS[0]) is None
+
+
+def test_an_interrupted_part_leaves_nothing_and_is_written_by_the_next_run(filled, out):
+    def broken(share):
+        raise StoreUnavailable("sqlite", "is locked")
+
+    with pytest.raises(StoreUnavailable):
+        export_part(filled.store, filled.content, out, PARTS[1], PartOptions(), on_share=broken)
+
+    assert list(out.iterdir()) == []
+    assert export(filled, out, PARTS[1]) > 0
+
+
+def test_the_share_of_a_part_grows_from_zero_to_one(filled, out):
+    seen = []
+    part = PARTS[3]
+    export_part(filled.store, filled.content, out, part, PartOptions(), on_share=seen.append)
+
+    assert seen == sorted(seen)
+    assert 0 <= seen[0] < seen[-1] == 1.0
+
+
+@pytest.mark.parametrize(("number", "count"), [(0, 0), (4, 4), (-1, 4)])
+def test_a_part_that_is_none_is_refused(number, count):
+    with pytest.raises(BadInput):
+        Part(number, count)
+
+
+def test_the_command_writes_all_parts_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path / "data"))
+    store = url_store(load_settings())
+    for url in URLS[:10]:
+        store.put(url, {"title": b"x"})
+    store.close()
+    command = ["store", "export-parts", str(tmp_path / "out"), "--parts", "3", "--format", "jsonl"]
+
+    first = CliRunner().invoke(main, [*command, "--part", "1"], catch_exceptions=False)
+    rest = CliRunner().invoke(main, command, catch_exceptions=False)
+
+    assert first.exit_code == rest.exit_code == 0
+    assert "1 were there" in rest.output
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == [f"part-0000{n}-of-00003.jsonl" for n in range(3)]
+
+
+def test_the_command_refuses_a_part_that_is_not_there(tmp_path):
+    told = CliRunner().invoke(main, ["store", "export-parts", str(tmp_path), "--part", "16"])
+
+    assert told.exit_code == 2
+    assert "is not below --parts 16" in told.output
