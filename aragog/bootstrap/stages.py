@@ -19,7 +19,7 @@ from aragog.clock import Clock, SystemClock
 from aragog.errors import StoreUnavailable
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.ssrf.filter import SsrfFilter
-from aragog.pages import sitemaps
+from aragog.pages import extractors, sitemaps
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.pages.run_marks import RunMarks
@@ -29,7 +29,7 @@ from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.pipeline.pipeline import Pipeline
 from aragog.pipeline.requester import Requester
 from aragog.pipeline.rescheduling import Rescheduling
-from aragog.pipeline.routing import Sender
+from aragog.pipeline.routing import OwnTask, Sender
 from aragog.pipeline.selection import JobSelection
 from aragog.pipeline.spool.room import SpoolRoom
 from aragog.pipeline.stages.canonicalize import CanonicalizeStage
@@ -62,6 +62,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         # Not a ConfigError: waiting messages must stay in the queue until an operator has looked.
         raise StoreUnavailable("store", problem)
     settings = settings.resolved()
+    extractors.load(settings.pipeline.extractors)  # a name that is wrong fails no page
     clock = clock or SystemClock()
     client, prefix = redis_client(settings), settings.redis.prefix
     in_flight, counters = InFlightSet(client, prefix=prefix), Counters(client, prefix=prefix)
@@ -106,7 +107,9 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
             rescheduling,
             settings,
         ),
-        store=StoreStage(bodies, store, in_flight, counters, rescheduling),
+        store=StoreStage(
+            bodies, store, in_flight, counters, rescheduling, page_ready_task(settings)
+        ),
         refresh=RefreshStage(store.schedule, limits, rules, enqueuer, counters, clock, settings),
         webhooks=WebhookStage(store, sender, ssrf_filter, clock, settings),
         reextract=ReextractStage(store, marks, settings.pipeline),
@@ -117,6 +120,14 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
             store.close,
         ),
     )
+
+
+def page_ready_task(settings: Settings) -> OwnTask | None:
+    """The task of a team's own that gets stored pages."""
+    pipeline = settings.pipeline
+    if not pipeline.page_ready_task:
+        return None
+    return OwnTask(pipeline.page_ready_task, pipeline.page_ready_queue)
 
 
 def for_robots(fetch: FetchSettings) -> FetchSettings:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from aragog.clock import Clock, SystemClock
 from aragog.extras import require
 from aragog.pipeline.permission.site_rules import take_up_site_rules
@@ -34,4 +36,6 @@ def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
     if settings.store.engine != "hbase":
         engine.create()
     content = open_content(settings.content, settings.data_dir)
-    return UrlStore(engine, content, settings.store, clock or SystemClock(), settings.refresh)
+    formats = {f"{name}.*": "json" for name in settings.pipeline.extractors}
+    store = replace(settings.store, field_formats={**formats, **settings.store.field_formats})
+    return UrlStore(engine, content, store, clock or SystemClock(), settings.refresh)

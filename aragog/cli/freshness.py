@@ -25,7 +25,7 @@ from aragog.client import Aragog
 from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.stages.reextract import WALK, ReextractBatch, reextract_batch, walk
 from aragog.pipeline.webhooks.change_json import Reader, plain
-from aragog.settings import load_settings
+from aragog.settings import Settings, load_settings
 from aragog.terminal import SafeConsole, echo, echo_json, one_line, print_table
 from aragog.urls.domain import host, registered_domain
 from aragog.urlstore.feed.changes import Change
@@ -251,14 +251,16 @@ def _sent(client: Aragog, batches: list[tuple[str, ...]]) -> Iterator[Counter[st
         yield Counter({"sent": len(urls)})
 
 
-_mine: list[UrlStore] = []
+_mine: list[tuple[UrlStore, Settings]] = []
 
 
 def _read_here(urls: tuple[str, ...]) -> Counter[str]:
     """In a process of the pool, which opens the store once."""
     if not _mine:
-        _mine.append(url_store(load_settings()))
-    return reextract_batch(ReextractBatch(urls), _mine[0])
+        settings = load_settings()
+        _mine.append((url_store(settings), settings))
+    store, settings = _mine[0]
+    return reextract_batch(ReextractBatch(urls), store, limits=settings.pipeline)
 
 
 @contextmanager

@@ -59,6 +59,14 @@ class Destination(Enum):
         return self.value[1]
 
 
+@dataclass(frozen=True, slots=True)
+class OwnTask:
+    """A Celery task of a team's own, in a queue that its own workers read."""
+
+    task: str
+    queue: str
+
+
 # One script call of pinlater's takes so many.
 MOST_AT_ONCE = 200
 # Of a message, in Flower and the logs.
@@ -83,7 +91,7 @@ class Message(Protocol):
 class OutgoingMessage:
     """One message to send."""
 
-    destination: Destination
+    destination: Destination | OwnTask
     message: Message
     delay_ms: int | None = None
     """Not before so long from now; None: at once. No instant: clocks of two machines differ."""
@@ -139,7 +147,7 @@ class CelerySender:
             what.destination.task,
             args=(wire,),
             argsrepr=f"({shown(wire)})",  # Celery's own way costs 10 us a URL
-            queue=what.destination.queue.value,
+            queue=str(what.destination.queue),
             countdown=None if what.delay_ms is None else what.delay_ms / 1000,
             priority=what.priority,
             ignore_result=True,
@@ -151,7 +159,7 @@ class CelerySender:
 
 def shown(wire: Mapping[str, Any]) -> str:
     """A message for people: how many URLs it carries and the first of them. Pure."""
-    for name in ("urls", "results", "origins"):
+    for name in ("urls", "results", "pages", "origins"):
         items = wire.get(name)
         if items:
             first = [_url(item) for item in items[:MOST_SHOWN_URLS]]

@@ -70,8 +70,8 @@ def check(settings: Settings) -> None:
     """
     Check for problems that would only appear later, and then in every worker.
 
-    These are ports in use, servers that are open to other machines without a token or login, and
-    a bad overrides file.
+    These are ports in use, servers that are open to other machines without a token or login, a
+    bad overrides file, and extractors that are not installed.
 
     Raises:
         ConfigError: names each problem with its setting or file.
@@ -82,6 +82,10 @@ def check(settings: Settings) -> None:
     check_ports(settings)
     politeness = settings.politeness
     Overrides(politeness.overrides_file, blocked_hosts=politeness.blocked_hosts)
+    if settings.pipeline.extractors:
+        from aragog.pages.extractors import load  # noqa: PLC0415 - it imports the parsers
+
+        load(settings.pipeline.extractors)
 
 
 def start(

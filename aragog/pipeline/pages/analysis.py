@@ -10,11 +10,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 from aragog.pages import document, evidence, links, richpins
 from aragog.pages.document import Document
+from aragog.pages.extractors import Extractor, ExtractorPage, to_fields
 from aragog.pages.links import Link
+from aragog.pages.richpins import RichPin
 from aragog.pages.robots_meta import PageRobots
 from aragog.pipeline.messages import FetchResult
 from aragog.urls.canonical import decision
@@ -23,6 +26,8 @@ from aragog.urls.canonical.decision import Decision, Evidence, KnownPage, Redire
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+NO_EXTRACTORS: Mapping[str, Extractor] = {}
 
 _CAUTIOUS = PageRobots(noindex=True, nofollow=True)
 """What holds for a page whose own wishes could not be read."""
@@ -49,7 +54,7 @@ class PageAnalysis:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pin:
+class Fields:
     """The fields of a page, or none where they could not be read."""
 
     fields: Mapping[str, bytes] = field(default_factory=dict)
@@ -58,7 +63,13 @@ class _Pin:
     whole: bool = False
 
 
-def read_page(result: FetchResult, body: bytes, *, max_links: int) -> PageAnalysis:
+def read_page(
+    result: FetchResult,
+    body: bytes,
+    *,
+    max_links: int,
+    extractors: Mapping[str, Extractor] = NO_EXTRACTORS,
+) -> PageAnalysis:
     """The reading of a body; broken markup, or a part that fails, gives less, never an error."""
     html = _is_html(result.content_type)
     if not html:
@@ -66,7 +77,7 @@ def read_page(result: FetchResult, body: bytes, *, max_links: int) -> PageAnalys
     page = document.parse(body, url=result.final_url, content_type=result.content_type)
     parts = _Parts(result.final_url)
     robots = parts.get("robots", lambda: evidence.page_robots(page, result.headers), _CAUTIOUS)
-    pin = parts.get("rich pin", lambda: _pin(page), _Pin())
+    pin = parts.fields(page, extractors)
     return PageAnalysis(
         evidence=parts.get("evidence", lambda: _evidence(page, result), _evidence_of_fetch(result)),
         links=parts.get("links", lambda: links.extract(page, limit=max_links), ()),
@@ -98,6 +109,17 @@ class _Parts:
             _log_once(name, error, self._url)
             return otherwise
 
+    def fields(self, page: Document, extractors: Mapping[str, Extractor]) -> Fields:
+        """The fields of the Rich Pin and of each extractor; one that fails leaves the others."""
+        pin = self.get("rich pin", lambda: richpins.extract_from(page), None)
+        if pin is None:
+            return Fields()
+        found = self.get("rich pin", lambda: _pin_fields(pin), Fields())
+        for name, extractor in extractors.items():
+            run = partial(_with, found, name, extractor, ExtractorPage(page, pin))
+            found = self.get(f"extractor {name}", run, replace(found, whole=False))
+        return found
+
 
 def _log_once(name: str, error: Exception, url: str) -> None:
     kind = (name, type(error).__name__)
@@ -106,10 +128,29 @@ def _log_once(name: str, error: Exception, url: str) -> None:
         log.error("left out of a page: %s; first seen at %s", name, url, exc_info=error)
 
 
-def _pin(page: Document) -> _Pin:
-    pin = richpins.extract_from(page)
+def fields_of(page: Document, extractors: Mapping[str, Extractor] = NO_EXTRACTORS) -> Fields:
+    """The fields of a page alone; a part that fails is logged, and its fields are missing."""
+    return _Parts(page.url).fields(page, extractors)
+
+
+def _pin_fields(pin: RichPin) -> Fields:
     fields, provenance = richpins.to_fields(pin)
-    return _Pin(fields, provenance, pin.type, not pin.problems)
+    return Fields(fields, provenance, pin.type, not pin.problems)
+
+
+def _with(before: Fields, name: str, extractor: Extractor, page: ExtractorPage) -> Fields:
+    """The fields with those of an extractor."""
+    extracted = extractor(page)
+    if extracted is None:
+        return before
+    own = to_fields(name, extracted)
+    is_untyped = before.type == "page" and extracted.page_type is not None
+    return Fields(
+        {**before.fields, **own},
+        {**before.provenance, **dict.fromkeys(own, f"extractor {name}")},
+        name if is_untyped else before.type,
+        before.whole,
+    )
 
 
 def _evidence(page: Document, result: FetchResult) -> Evidence:

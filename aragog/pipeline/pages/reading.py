@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from aragog.errors import TransientError
+from aragog.pages.extractors import load
 from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchResult
 from aragog.pipeline.pages.analysis import PageAnalysis, read_page
@@ -85,8 +86,12 @@ class PageReader:
                 return
             with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
                 body = decompress(blob)
-                most = limits.max_links_per_page
-                readings.analyses[url] = read_page(result, body, max_links=most)
+                readings.analyses[url] = read_page(
+                    result,
+                    body,
+                    max_links=limits.max_links_per_page,
+                    extractors=load(limits.extractors),
+                )
         except TransientError:
             raise
         except PageTooExpensive as error:

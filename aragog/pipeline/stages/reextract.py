@@ -18,8 +18,10 @@ from typing import Any, Self
 import orjson
 
 from aragog.errors import CorruptContent, InvalidMessage, TakenDown
-from aragog.pages import richpins
+from aragog.pages import document, richpins
+from aragog.pages.extractors import load
 from aragog.pipeline.messages import VERSION
+from aragog.pipeline.pages.analysis import Fields, fields_of
 from aragog.pipeline.pages.limits import PageTooExpensive, limited
 from aragog.pipeline.pages.run_marks import MAX_RUNS_LOST, RunMarks
 from aragog.settings import PipelineSettings
@@ -144,16 +146,17 @@ def _one(url: str, store: UrlStore, limits: PipelineSettings) -> str:
         return "content"
     try:
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
-            fields, provenance = _fields(content)
+            found = _fields(content, limits)
     except (PageTooExpensive, MemoryError):
         return "given_up"
     fetched_at_ms = int(content.facts.get("fetched_at_ms") or content.meta["fetched_at_ms"])
-    changed = store.fields.replace(content.url, fields, provenance, at_ms=fetched_at_ms)
+    changed = store.fields.replace(content.url, found.fields, found.provenance, at_ms=fetched_at_ms)
     return "changed" if changed - {_MARK} else "read"
 
 
-def _fields(content: Content) -> tuple[dict[str, bytes], dict[str, str]]:
+def _fields(content: Content, limits: PipelineSettings) -> Fields:
     url = content.meta.get("url") or content.url
     final_url = str(content.facts.get("final_url") or url)
-    pin = richpins.extract(content.body, final_url, content.meta.get("content_type") or None)
-    return richpins.to_fields(pin)
+    content_type = content.meta.get("content_type") or None
+    page = document.parse(content.body, url=final_url, content_type=content_type)
+    return fields_of(page, load(limits.extractors))

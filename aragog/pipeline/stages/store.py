@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from aragog.pipeline import counters
 from aragog.pipeline.faults import damaged
 from aragog.pipeline.messages import PageBatch
+from aragog.pipeline.page_ready import page_ready
 from aragog.pipeline.pages.updates import from_blob, with_body
 from aragog.pipeline.ports import BodyStore, CounterSink, InFlight
 from aragog.pipeline.rescheduling import Rescheduling
-from aragog.pipeline.routing import OutgoingMessage
+from aragog.pipeline.routing import OutgoingMessage, OwnTask
 from aragog.urlstore.pages.page_updates import urls_of
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
@@ -32,11 +33,12 @@ class StoreStage:
     in_flight: InFlight
     counters: CounterSink
     rescheduling: Rescheduling
+    page_ready_task: OwnTask | None = None
 
     def run(self, batch: PageBatch) -> list[OutgoingMessage]:
         """
-        Fetches of URLs whose blobs had expired, and later ones of those whose rows lie in a damaged
-        file; nothing when all was written.
+        Fetches of URLs whose blobs had expired, later ones of those whose rows lie in a damaged
+        file, and the pages that were stored for `page_ready_task`.
 
         Raises:
             TransientError: the store, the content store or Redis did not answer; runs again.
@@ -58,7 +60,9 @@ class StoreStage:
         self._done(batch, writes, lost, stuck)
         postponed = damaged.postponed((j for j in batch.jobs if j.url in stuck), fetched=True)
         again = self.rescheduling.refetch([job for job in batch.jobs if job.url in lost])
-        return again + self.rescheduling.delayed(postponed)
+        stored = [write for write in writes if write.url not in stuck]
+        ready = page_ready(self.page_ready_task, stored, batch.jobs)
+        return again + self.rescheduling.delayed(postponed) + ready
 
     def _done(
         self, batch: PageBatch, writes: Sequence[PageWrite], lost: set[str], stuck: set[str]

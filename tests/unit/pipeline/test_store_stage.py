@@ -6,7 +6,7 @@ from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline import counters
 from aragog.pipeline.messages import PageBatch, UrlJob
 from aragog.pipeline.pages.updates import PageUpdate, to_blob
-from aragog.pipeline.routing import Destination
+from aragog.pipeline.routing import Destination, OwnTask
 from aragog.pipeline.stages.store import StoreStage
 from aragog.urlstore.content.compression import compress
 from tests.support.stores import NOW_MS, page
@@ -69,3 +69,18 @@ def test_a_body_that_is_lost_at_every_attempt_ends_as_a_failure(stage, ports):
 
     assert message.destination is Destination.CANONICALIZE
     assert [result.outcome for result in message.message.results] == [OutcomeKind.UNREACHABLE]
+
+
+def test_a_task_of_ones_own_is_told_of_the_stored_pages_and_of_no_other(ports):
+    own = OwnTask("team.page_ready", "team")
+    stage = StoreStage(
+        ports.spool, ports.store, ports.in_flight, ports.counters, ports.rescheduling, own
+    )
+    one = batch(ports, A, B)
+    ports.spool.free(one.bodies[:1])
+
+    again, ready = stage.run(one)
+
+    assert again.destination is Destination.FETCH
+    assert (ready.destination, ready.even_when_full) == (own, True)
+    assert [shown["url"] for shown in ready.message.wire()["pages"]] == [B]

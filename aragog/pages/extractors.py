@@ -1,0 +1,112 @@
+"""
+Extractors of one's own: entry points that read further fields, and page types, from each page.
+
+A package declares a function under the group `aragog.extractors`; the setting `pipeline.extractors`
+names those to run. The function gets the parsed page and its Rich Pin, and returns its fields:
+
+    def jobs(page: ExtractorPage) -> Extracted | None:
+        node = page.document.tree.css_first("[itemprop=baseSalary]")
+        return Extracted({"salary": node.text()}, page_type="jobs") if node else None
+
+The entry point's name is the prefix of its fields: `jobs.salary`. They are stored as JSON, change
+events and refresh intervals work as for other fields, and a field that a page no longer has is
+removed. Functions run where pages are parsed, within the limits of a page: they must do no I/O.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.metadata import entry_points
+from typing import Any
+
+import orjson
+
+from aragog.errors import ConfigError, InvalidField
+from aragog.pages.document import Document
+from aragog.pages.richpins.model import RichPin
+
+GROUP = "aragog.extractors"
+MAX_FIELDS = 100
+MAX_VALUE_BYTES = 64 * 1024
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractorPage:
+    """What an extractor reads."""
+
+    document: Document
+    pin: RichPin
+    """The typed metadata that was found already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What an extractor found."""
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Name, without the extractor's prefix, to any value that JSON can hold."""
+    page_type: str | None = None
+    """What the page is, if the Rich Pin has no type for it; must be the extractor's name."""
+
+
+Extractor = Callable[[ExtractorPage], Extracted | None]
+
+
+@lru_cache(maxsize=16)
+def load(names: tuple[str, ...]) -> Mapping[str, Extractor]:
+    """
+    The extractors of these names, imported.
+
+    Raises:
+        ConfigError: a name that is no prefix, that no installed package declares, or whose import
+            fails.
+    """
+    declared = {point.name: point for point in entry_points(group=GROUP)}
+    found: dict[str, Extractor] = {}
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise ConfigError(f"pipeline.extractors: {name!r} is no name of small letters")
+        if name not in declared:
+            there = ", ".join(sorted(declared)) or "none"
+            raise ConfigError(
+                f"pipeline.extractors: no installed package declares {name!r} under {GROUP}; "
+                f"declared: {there}"
+            )
+        try:
+            found[name] = declared[name].load()
+        except Exception as error:
+            raise ConfigError(f"pipeline.extractors: {name!r} cannot be loaded: {error}") from error
+    return found
+
+
+def to_fields(name: str, extracted: Extracted) -> dict[str, bytes]:
+    """
+    The fields of an extractor as they are stored.
+
+    Raises:
+        InvalidField: a name, a value or a page type that cannot be stored.
+    """
+    if extracted.page_type not in (None, name):
+        raise InvalidField(name, f"its page type must be {name!r}")
+    if len(extracted.fields) > MAX_FIELDS:
+        raise InvalidField(name, f"more than {MAX_FIELDS} fields")
+    return dict(_fields(name, extracted.fields))
+
+
+def _fields(name: str, given: Mapping[str, Any]) -> Iterable[tuple[str, bytes]]:
+    for key, value in given.items():
+        if not _NAME.fullmatch(key):
+            raise InvalidField(f"{name}.{key}", "use small letters, digits and underscores")
+        if value is None:
+            continue
+        try:
+            stored = orjson.dumps(value)
+        except TypeError as error:
+            raise InvalidField(f"{name}.{key}", str(error)) from error
+        if len(stored) > MAX_VALUE_BYTES:
+            raise InvalidField(f"{name}.{key}", f"larger than {MAX_VALUE_BYTES} bytes")
+        yield f"{name}.{key}", stored

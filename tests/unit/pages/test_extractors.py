@@ -1,0 +1,107 @@
+"""Extractors of one's own: their fields join the Rich Pin's, and a broken one harms no other."""
+
+from importlib.metadata import EntryPoint
+
+import orjson
+import pytest
+
+from aragog.errors import ConfigError, InvalidField
+from aragog.fetcher.outcome import OutcomeKind
+from aragog.pages import extractors
+from aragog.pages.extractors import MAX_VALUE_BYTES, Extracted, ExtractorPage, to_fields
+from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.pipeline.pages.analysis import read_page
+
+URL = "https://jobs.test/1"
+PAGE = b"<title>A job</title><p class=salary>50,000</p>"
+RECIPE = b"""<title>Soup</title><script type="application/ld+json">{"@type": "Recipe", "name": "Soup",
+    "recipeIngredient": ["1 leek"]}</script><p class=salary>9</p>"""
+
+
+def jobs(page: ExtractorPage) -> Extracted | None:
+    node = page.document.tree.css_first(".salary")
+    if node is None:
+        return None
+    found = {"salary": int(node.text().replace(",", "")), "title": page.pin.title, "none": None}
+    return Extracted(found, page_type="jobs")
+
+
+def fails(page: ExtractorPage) -> Extracted:
+    raise ZeroDivisionError
+
+
+def read(body, **given):
+    result = FetchResult(
+        job=UrlJob(url=URL),
+        outcome=OutcomeKind.FETCHED,
+        final_url=URL,
+        status=200,
+        content_type="text/html",
+    )
+    return read_page(result, body, max_links=9, extractors=given)
+
+
+def test_its_fields_are_stored_as_json_with_their_source_and_type_the_page():
+    found = read(PAGE, jobs=jobs)
+
+    assert orjson.loads(found.fields["jobs.salary"]) == 50_000
+    assert orjson.loads(found.fields["jobs.title"]) == "A job"
+    assert "jobs.none" not in found.fields
+    assert found.provenance["jobs.salary"] == "extractor jobs"
+    assert found.page_type == "jobs"
+    assert found.whole
+
+
+def test_a_page_with_a_rich_pin_keeps_its_type():
+    found = read(RECIPE, jobs=jobs)
+
+    assert (found.page_type, found.fields["jobs.salary"]) == ("recipe", b"9")
+
+
+def test_one_that_fails_leaves_the_others_and_the_page_is_not_whole():
+    found = read(PAGE, broken=fails, jobs=jobs)
+
+    assert found.fields["jobs.salary"] == b"50000"
+    assert found.problems == ("extractor broken: ZeroDivisionError: ",)
+    assert not found.whole
+
+
+@pytest.mark.parametrize(
+    ("extracted", "named"),
+    [
+        (Extracted({"Salary": 1}), "jobs.Salary"),
+        (Extracted({"salary": object()}), "jobs.salary"),
+        (Extracted({"salary": "x" * MAX_VALUE_BYTES}), "larger than"),
+        (Extracted({f"f{n}": n for n in range(101)}), "more than 100"),
+        (Extracted(page_type="product"), "page type"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused_by_name(extracted, named):
+    with pytest.raises(InvalidField, match=named):
+        to_fields("jobs", extracted)
+
+
+@pytest.fixture
+def declared(monkeypatch):
+    """The declared entry points are these two: one works, one cannot be imported."""
+    points = [
+        EntryPoint("jobs", "tests.unit.pages.test_extractors:jobs", extractors.GROUP),
+        EntryPoint("gone", "tests.unit.pages.no_such_module:jobs", extractors.GROUP),
+    ]
+    monkeypatch.setattr(extractors, "entry_points", lambda group: points)
+    extractors.load.cache_clear()
+    yield
+    extractors.load.cache_clear()
+
+
+def test_a_declared_one_is_loaded_by_its_name(declared):
+    assert extractors.load(("jobs",))["jobs"].__name__ == "jobs"
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("nobody", "declared: gone, jobs"), ("gone", "cannot be loaded"), ("No!", "small letters")],
+)
+def test_one_that_is_not_there_is_a_clear_error(declared, name, problem):
+    with pytest.raises(ConfigError, match=problem):
+        extractors.load((name,))
