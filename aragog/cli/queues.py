@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 
-from aragog.errors import ConfigError, InvalidMessage
+from aragog.errors import ConfigError
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.cli import queue
 from aragog.pinlater.models import JobInfo
-from aragog.pinlater.transport.envelope import arguments
-from aragog.pipeline.fetch_messages import urls_in
-from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.deleted_jobs import clear_in_flight
 from aragog.pipeline.routing import Queue
-from aragog.redis_kit.connect import connect
 from aragog.settings import BrokerSettings, load_settings
 
 
@@ -43,16 +39,8 @@ class QueueOptions:
     def shards(self) -> tuple[str, ...]:
         return self._broker.shards
 
-    def before_delete(self, _queue: str, jobs: Sequence[JobInfo]) -> None:
-        """The URLs of deleted jobs are no longer on their way; whoever asks next is answered so."""
-        urls: list[str] = []
-        for job in jobs:
-            # An unreadable message names no URL.
-            with suppress(InvalidMessage):
-                urls += [url for message in arguments(job.body) for url in urls_in(message)]
-        settings = load_settings().resolved()
-        with connect(settings.redis.url) as client:
-            InFlightSet(client, prefix=settings.redis.prefix).clear(urls)
+    def before_delete(self, queue: str, jobs: Sequence[JobInfo]) -> None:
+        clear_in_flight(queue, jobs)
 
 
 # pinlater does not know aragog's settings; its commands find this object in their context.

@@ -192,10 +192,7 @@ class Admin:
             return self._of_shards(ids, lambda shard, own: self._delete(shard, queue, state, own))
 
         def step(shard: Shard, most: int) -> int:
-            if self._before_delete is None:
-                return shard.delete(queue, state, limit=most)
-            found = shard.jobs(queue, state, limit=most)
-            return self._delete(shard, queue, state, [job.job_id for job in found])
+            return delete_some(shard, queue, state, most, self._before_delete)
 
         return self._in_steps(queue, state, progress, step)
 
@@ -280,6 +277,19 @@ class Admin:
                 }
             )
         return found
+
+
+def delete_some(
+    shard: Shard, queue: str, state: JobState, most: int, before_delete: BeforeDelete | None
+) -> int:
+    """Delete up to `most` (1 to 200) jobs in a state other than RUNNING; returns their number."""
+    if before_delete is None:
+        return shard.delete(queue, state, limit=most)
+    found = shard.jobs(queue, state, limit=most)
+    if not found:
+        return 0
+    before_delete(queue, found)
+    return shard.delete(queue, state, ids=[job.job_id for job in found])
 
 
 def count_of(sizes: Sizes, state: JobState) -> int:

@@ -4,6 +4,7 @@ import os
 import random
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import redis
@@ -15,6 +16,7 @@ from aragog.pinlater.shard import RedisShard
 from tests.support.producer import producer_home
 
 pytestmark = pytest.mark.redis
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -183,6 +185,33 @@ def test_what_was_purged_or_deleted_may_be_asked_for_again(enqueue, home, how):
     told = enqueue_again(home, b"http://a.test/1\nhttp://b.test/2\n")
 
     assert done.exit_code == 0, done.output
+    assert told.stdout == "2 accepted, 0 already waiting, 0 invalid\n"
+
+
+DELETE_QUEUE = """
+from workers.app import app
+with app.connection_for_write() as connection:
+    queue = app.amqp.queues["fetch"].bind(connection.default_channel)
+    queue.declare()
+    queue.delete()
+"""
+
+
+@pytest.mark.parametrize(
+    "how",
+    [["-m", "celery", "-A", "workers.app", "purge", "-f", "-Q", "fetch"], ["-c", DELETE_QUEUE]],
+    ids=["celery purge", "queue.delete"],
+)
+def test_what_celery_purged_or_deleted_may_be_asked_for_again(enqueue, home, how):
+    enqueue(b"http://a.test/1\nhttp://b.test/2\n")
+
+    done = subprocess.run(
+        [sys.executable, *how],
+        env={**os.environ, **home.environ}, cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    told = enqueue_again(home, b"http://a.test/1\nhttp://b.test/2\n")
+
+    assert done.returncode == 0, done.stderr
     assert told.stdout == "2 accepted, 0 already waiting, 0 invalid\n"
 
 

@@ -23,6 +23,7 @@ from redis.exceptions import ExecAbortError, OutOfMemoryError
 from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable, InvalidMessage
 from aragog.pinlater import job_codec
+from aragog.pinlater.admin import BeforeDelete, delete_some
 from aragog.pinlater.claims.process import claims_for
 from aragog.pinlater.claims.registry import TAG, ClaimRegistry
 from aragog.pinlater.cluster import Cluster
@@ -114,12 +115,14 @@ class Channel(stock.Channel):
     shards: Sequence[str] = ()
     claim_timeout_s = 60.0
     max_claim_s = 86_400.0
+    before_delete: BeforeDelete | None = None
 
     from_transport_options: tuple[str, ...] = (  # type: ignore[assignment]
         *stock.Channel.from_transport_options,
         "shards",
         "claim_timeout_s",
         "max_claim_s",
+        "before_delete",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -338,12 +341,20 @@ class Channel(stock.Channel):
     def _purge(self, queue: str) -> int:
         purged = 0
         for shard in self._each_shard():
-            while step := shard.delete(queue, JobState.PENDING, limit=MAX_BATCH):
-                purged += step
+            purged += self._delete_jobs(shard, queue, JobState.PENDING)
         return purged + int(super()._purge(queue))
+
+    def _delete_jobs(self, shard: RedisShard, queue: str, state: JobState) -> int:
+        deleted = 0
+        while step := delete_some(shard, queue, state, MAX_BATCH, self.before_delete):
+            deleted += step
+        return deleted
 
     def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
         for shard in self._each_shard():
+            if self.before_delete is not None:
+                for state in (JobState.PENDING, JobState.FAILED):
+                    self._delete_jobs(shard, queue, state)
             shard.drop(queue)
         super()._delete(queue, *args, **kwargs)
 

@@ -1,0 +1,37 @@
+"""
+Removal of deleted jobs' URLs from the in-flight set, so that producers can enqueue them again.
+
+pinlater calls it before it deletes jobs: for `aragog queue purge` and `delete`, for `celery purge`,
+and for `app.control.purge()`. Safe to run twice. If a job still starts to run, its URLs may be
+fetched twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from aragog.errors import InvalidMessage
+from aragog.pinlater.models import JobInfo
+from aragog.pinlater.transport.envelope import arguments
+from aragog.pipeline.fetch_messages import urls_in
+from aragog.pipeline.in_flight import InFlightSet
+from aragog.redis_kit.connect import connect
+from aragog.settings import load_settings
+
+
+def clear_in_flight(_queue: str, jobs: Sequence[JobInfo]) -> None:
+    """
+    Remove the URLs that these jobs name from the in-flight set of the configured Redis.
+
+    Raises:
+        BrokerUnavailable: Redis does not answer.
+    """
+    urls: list[str] = []
+    for job in jobs:
+        # An unreadable message names no URL.
+        with suppress(InvalidMessage):
+            urls += [url for message in arguments(job.body) for url in urls_in(message)]
+    settings = load_settings().resolved()
+    with connect(settings.redis.url) as client:
+        InFlightSet(client, prefix=settings.redis.prefix).clear(urls)
