@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from aragog.bootstrap.redis_services import redis_client
+from functools import cache
+
+from aragog.bootstrap.redis_services import limiter, overrides_of, redis_client
 from aragog.pipeline.completions import Completions
+from aragog.pipeline.url_batches import UrlBatches
+from aragog.serving.batches import Batches
 from aragog.serving.fetching import Enqueue, Fetching
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 
 
 def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
-    """Fetches for callers who wait; `enqueue` is `Aragog.enqueue`. Close its `completions`."""
+    """Fetches for callers who wait; `enqueue` is `Aragog.enqueue`. Close it."""
     settings = settings.resolved()
     completions = Completions(redis_client(settings), prefix=settings.redis.prefix)
     return Fetching(store, enqueue, completions, most_waiting=settings.serving.max_waiting)
+
+
+def batches(settings: Settings) -> Batches:
+    """Batches of enqueued URLs, and when they will be finished."""
+    settings = settings.resolved()
+    kept = UrlBatches(redis_client(settings), prefix=settings.redis.prefix)
+    return Batches(kept, cache(lambda: limiter(settings, overrides_of(settings))))

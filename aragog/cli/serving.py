@@ -14,12 +14,15 @@ import click
 import prometheus_client
 
 from aragog.bootstrap.dashboard import components
+from aragog.bootstrap.fetching import batches, fetching
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
+from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.serving.auth import READ, SCOPES, make
 from aragog.serving.http.app import Api
 from aragog.serving.http.server import listen, run
+from aragog.serving.http.services import Services
 from aragog.settings import Settings, load_settings
 from aragog.standalone.supervisor import die_with_parent
 from aragog.terminal import echo
@@ -42,13 +45,20 @@ def serve_command(fd: int | None) -> None:
 def _serve(settings: Settings, sock: socket.socket) -> None:
     store = url_store(settings)
     prometheus_client.REGISTRY.register(MetricsCollector(components(settings)))
-    with contextlib.closing(store), Aragog(settings) as producer:
-        api = Api(
-            store,
-            settings.serving,
+    with (
+        contextlib.closing(store),
+        Aragog(settings) as producer,
+        contextlib.closing(fetching(settings, store, producer.enqueue)) as fetches,
+    ):
+        parts = components(settings)
+        services = Services(
             enqueue=producer.enqueue,
+            fetching=fetches,
+            batches=batches(settings),
+            explain=lambda url: explain_url(url, parts).as_dict(),
             metrics=prometheus_client.generate_latest,
         )
+        api = Api(store, settings.serving, services)
         run(api, settings.serving, sock)
         if api.running_calls:
             # Python would wait for the threads of abandoned calls for as long as the store hangs.

@@ -39,6 +39,11 @@ class Tokens:
             _, scopes, digest = entry.split(":")
             self._scopes[digest] = frozenset(scopes.split("+"))
 
+    @property
+    def required(self) -> bool:
+        """True if requests need a token."""
+        return bool(self._scopes)
+
     def check(self, authorization: str | None, scope: str) -> None:
         """
         Check that a request with this Authorization header has `scope`.

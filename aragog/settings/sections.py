@@ -351,6 +351,8 @@ class ServingSettings:
     tokens: tuple[str, ...] = ()
     """Bearer tokens, hashed: `name:scopes:sha256`, scopes joined by `+`; see `aragog token`.
     Empty: no token is required, on loopback only."""
+    cors_origins: tuple[str, ...] = ()
+    """Origins (`https://app.example.com`) whose pages may use the API in a browser."""
     processes: int = 1
     """Processes of `aragog serve` that share the port. One per core serves most requests."""
     threads: int = 16

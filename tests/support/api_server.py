@@ -13,6 +13,7 @@ import orjson
 
 from aragog.serving.http.app import Api
 from aragog.serving.http.server import ApiServer, listen
+from aragog.serving.http.services import Services
 from aragog.settings import ServingSettings
 
 TIMEOUT_S = 60
@@ -92,13 +93,11 @@ def _unchunked(data: bytes) -> bytes:
 
 
 @contextmanager
-def running(
-    store: Any, *, enqueue: Any = None, metrics: Any = bytes, **given: Any
-) -> Iterator[Running]:
+def running(store: Any, services: Services | None = None, **given: Any) -> Iterator[Running]:
     """The API over a store, on a free port."""
     settings = ServingSettings(**{"http_port": 0, "deadline_ms": 20_000, **given})
     sock = listen(settings)
-    api = Api(store, settings, enqueue=enqueue, metrics=metrics)
+    api = Api(store, settings, services)
     ready = threading.Event()
     server = ApiServer(api, settings, ready=ready.set)
     thread = threading.Thread(target=server.run, args=([sock],), daemon=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
@@ -12,13 +13,23 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from aragog.serving.auth import READ, WRITE, Tokens
 from aragog.serving.http.calls import StoreCalls
 from aragog.serving.http.changes import ChangesApi
+from aragog.serving.http.compression import Compressed
+from aragog.serving.http.fetches import Fetches
+from aragog.serving.http.lookup import Lookup
 from aragog.serving.http.middleware import Guarded
 from aragog.serving.http.problems import Problem
 from aragog.serving.http.reads import Reads
+from aragog.serving.http.services import Services
 from aragog.serving.http.status import Status
-from aragog.serving.http.writes import Enqueue, Writes
+from aragog.serving.http.watches import Watches
+from aragog.serving.http.writes import Writes
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+REQUEST_HEADERS = ("Authorization", "Content-Type", "If-Match", "If-None-Match", "Range")
+RESPONSE_HEADERS = ("Content-Range", "ETag", "Link", "Retry-After")
+"""What scripts of the origins in `serving.cors_origins` may send and read."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -30,23 +41,26 @@ class Api:
     Args:
         store: the store to read and write.
         settings: limits, deadlines and tokens.
-        enqueue: `Aragog.enqueue`; None: the response to `POST /v1/enqueue` is 501.
-        metrics: returns the text of /metrics.
+        services: what it needs beside the store; the response is 501 where one is missing.
     """
 
     def __init__(
-        self,
-        store: UrlStore,
-        settings: ServingSettings,
-        *,
-        enqueue: Enqueue | None = None,
-        metrics: Callable[[], bytes] = bytes,
+        self, store: UrlStore, settings: ServingSettings, services: Services | None = None
     ) -> None:
+        services = services or Services()
         self._calls = StoreCalls(store, settings)
         self._tokens = Tokens(settings.tokens)
         self._changes = ChangesApi(self._calls, most_readers=settings.max_in_flight)
-        self._status = Status(self._calls, metrics)
-        self._app: ASGIApp = Guarded(self._router(enqueue), settings)
+        self._status = Status(self._calls, services.metrics)
+        self._app: ASGIApp = Guarded(Compressed(self._router(services)), settings)
+        if settings.cors_origins:
+            self._app = CORSMiddleware(
+                self._app,
+                allow_origins=settings.cors_origins,
+                allow_methods=METHODS,
+                allow_headers=REQUEST_HEADERS,
+                expose_headers=RESPONSE_HEADERS,
+            )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
@@ -64,8 +78,18 @@ class Api:
         """Release the threads."""
         self._calls.close()
 
-    def _router(self, enqueue: Enqueue | None) -> Router:
-        status, reads, writes = self._status, Reads(self._calls), Writes(self._calls, enqueue)
+    def _router(self, services: Services) -> Router:
+        status, writes, watches = (
+            self._status, Writes(self._calls, services), Watches(self._calls)
+        )  # fmt: skip
+        fetches = Fetches(self._calls, services.fetching)
+        reads = Reads(self._calls, fetches, self._may_fetch)
+        lookup = Lookup(self._calls, services, self._tokens)
+
+        async def front(request: Request) -> Response:
+            html = "text/html" in request.headers.get("accept", "")
+            return await (lookup.get(request) if html else status.index(request))
+
         return Router(
             [
                 self._route("/v1/urls", GET=reads.url, PUT=writes.put, PATCH=writes.patch,
@@ -76,9 +100,13 @@ class Api:
                 self._route("/v1/history", GET=reads.history),
                 self._route("/v1/content", GET=reads.content),
                 self._route("/v1/changes", GET=self._changes.answer),
+                self._route("/v1/watches", GET=watches.list, PUT=watches.put,
+                            DELETE=watches.delete),
+                self._route("/v1/fetch", POST=fetches.post),
                 self._route("/v1/enqueue", POST=writes.enqueue),
+                self._route("/v1/batches/{batch}", GET=writes.progress),
                 self._route("/metrics", GET=status.metrics),
-                self._route("/", open_to_all=True, GET=status.index),
+                self._route("/", open_to_all=True, GET=front, POST=lookup.post),
                 self._route("/docs", open_to_all=True, GET=status.docs),
                 self._route("/openapi.json", open_to_all=True, GET=status.openapi),
                 self._route("/healthz", open_to_all=True, GET=status.health),
@@ -87,6 +115,9 @@ class Api:
             redirect_slashes=False,
             default=_no_such_path,
         )  # fmt: skip
+
+    def _may_fetch(self, request: Request) -> None:
+        self._tokens.check(request.headers.get("authorization"), WRITE)
 
     def _route(self, path: str, *, open_to_all: bool = False, **methods: Endpoint) -> Route:
         """The route of one path; it responds 405 to methods that the path does not have."""

@@ -11,6 +11,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
+from aragog.serving.http.compression import plain_tag
 from aragog.serving.http.store_threads import StoreThreads
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore
@@ -20,6 +21,8 @@ T = TypeVar("T")
 
 MOST_FEED_THREADS = 4
 MOST_BROKER_THREADS = 4
+MOST_FETCH_THREADS = 8
+"""Read the store and enqueue for callers who wait; waiting itself needs no thread."""
 
 
 class StoreCalls:
@@ -40,6 +43,8 @@ class StoreCalls:
         self._content = StoreThreads("content", settings.content_threads, most)
         self._feed = StoreThreads("feed", MOST_FEED_THREADS, most)
         self._broker = StoreThreads("broker", MOST_BROKER_THREADS, most)
+        self._fetching = StoreThreads("fetching", MOST_FETCH_THREADS, most)
+        self._explaining = StoreThreads("explaining", 2, 8)
         self._status = StoreThreads("status", 1, 8)
         self._metrics = StoreThreads("metrics", 1, 8)
         self._all = (
@@ -47,6 +52,8 @@ class StoreCalls:
             self._content,
             self._feed,
             self._broker,
+            self._fetching,
+            self._explaining,
             self._status,
             self._metrics,
         )
@@ -75,6 +82,14 @@ class StoreCalls:
         """Run a call that enqueues, with the deadline of content."""
         return await self._broker.run(call, self._content_deadline_s)
 
+    async def fetching(self, call: Callable[[], T]) -> T:
+        """Run one step of a fetch for a caller who waits: a read of the store, or an enqueue."""
+        return await self._fetching.run(call, self._content_deadline_s)
+
+    async def explaining(self, call: Callable[[], T]) -> T:
+        """Run the explanation of a URL, which asks every part of the system."""
+        return await self._explaining.run(call, self._content_deadline_s)
+
     async def metrics(self, call: Callable[[], T]) -> T:
         """Run a metrics scrape, which may take seconds while a part does not answer."""
         return await self._metrics.run(call, self._content_deadline_s)
@@ -98,12 +113,20 @@ class StoreCalls:
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A response with the value as JSON."""
+    headers = {"Cache-Control": "no-store", **(headers or {})}
     return Response(orjson.dumps(value), status, headers, media_type="application/json")
+
+
+def has_tag(request: Request, tag: str) -> bool:
+    """Whether the client has this version already (RFC 9110, 13.1.2)."""
+    header = request.headers.get("if-none-match", "")
+    known = [plain_tag(one.strip().removeprefix("W/")) for one in header.split(",")]
+    return tag in known or "*" in known
 
 
 def tagged(request: Request, value: Any, version: str, **headers: str) -> Response:
     """
-    A value as JSON with an ETag, or 304 if the client already has it (RFC 9110, 13.1.2).
+    A value as JSON with an ETag, or 304 if the client already has it.
 
     The tag consists of the record's version, which `If-Match` of a write compares, and a hash of
     the body.
@@ -111,10 +134,6 @@ def tagged(request: Request, value: Any, version: str, **headers: str) -> Respon
     body = orjson.dumps(value)
     tag = f'"{version}.{hashlib.blake2b(body, digest_size=8).hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", **headers}
-    known = [
-        one.strip().removeprefix("W/")
-        for one in request.headers.get("if-none-match", "").split(",")
-    ]
-    if tag in known or "*" in known:
+    if has_tag(request, tag):
         return Response(None, 304, headers)
     return Response(body, 200, headers, media_type="application/json")

@@ -50,12 +50,13 @@ _PROBLEMS = {
     "416": _problem("The range begins behind the end of the content."),
     "421": _problem("The server does not answer for this Host."),
     "500": _problem("An error of the server, which is in its log."),
-    "501": _problem("This server does not enqueue."),
+    "501": _problem("This server has no such service."),
     "503": _problem("Too many requests at once, or the store does not answer."),
     "504": _problem("Not answered within the deadline."),
 }
 _URL = _parameter("url", "Any spelling or alias of the URL, percent-encoded.", required=True)
 _FIELDS = _parameter("fields", "Names, separated by commas; all when missing.")
+_OWNER = _parameter("owner", "Who watches: 1 to 200 bytes.", required=True)
 _READ, _WRITE = [{"bearer": ["read"]}, {}], [{"bearer": ["write"]}, {}]
 
 
@@ -97,9 +98,23 @@ def _records() -> dict[str, Operation]:
         "Fields and facts of a URL, its aliases, number of inlinks and last fetch",
         _FIELDS,
         _parameter("include", "Some of `aliases,inlinks,fetch` (default: all); empty: cheaper."),
+        _parameter(
+            "max_age",
+            "Fetch the page first if it is older: seconds, and of single fields "
+            "`name:seconds`, separated by commas. Requires scope write.",
+        ),
+        _parameter(
+            "max_wait_ms",
+            "How long to wait for that fetch; an unknown URL is fetched, too.",
+            type="integer",
+            minimum=0,
+            maximum=60_000,
+            default=0,
+        ),
         _header("If-None-Match", "ETags that the client has; answered 304 where one is current."),
         schema="FullRecord",
     )
+    read["responses"]["501"] = _PROBLEMS["501"]
     read["responses"]["304"] = {"description": "The client has it already."}
     return {
         "get": read,
@@ -187,6 +202,38 @@ DOCUMENT: dict[str, Any] = {
                     "text/event-stream": {"schema": {"type": "string"}},
                 }}},
                 security=_READ,
+            )
+        },
+        "/v1/watches": {
+            "get": _operation(
+                "getWatches", "Owners that watch a URL's page", _URL,
+                answers={"200": _json("The owners, sorted.", "Watchers")}, security=_READ,
+            ),
+            "put": _operation(
+                "putWatch", "Keep a URL's page fresh for an owner", _URL, _OWNER,
+                answers={"204": {"description": "Watched."}}, security=_WRITE,
+            ),
+            "delete": _operation(
+                "deleteWatch", "End an owner's watch; the page stays", _URL, _OWNER,
+                answers={"204": {"description": "No longer watched."}}, security=_WRITE,
+            ),
+        },
+        "/v1/fetch": {
+            "post": _operation(
+                "fetch", "Fetch a URL now, politely; callers of the same URL cause one fetch",
+                body="Fetch",
+                answers={"200": _json("What is stored now.", "Fetched"),
+                         "202": _json("What is stored; the fetch goes on.", "Fetched")},
+                security=_WRITE, problems="400 401 403 413 415 421 500 501 503 504",
+            )
+        },
+        "/v1/batches/{batch}": {
+            "get": _operation(
+                "getBatch", "How far a batch of enqueued URLs is, and when it will be done",
+                {**_parameter("batch", "As /v1/enqueue returned it.", required=True),
+                 "in": "path"},
+                answers={"200": _json("Its progress.", "BatchProgress")},
+                security=_READ, problems="400 401 403 404 421 500 501 503 504",
             )
         },
         "/v1/enqueue": {

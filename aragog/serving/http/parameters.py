@@ -14,6 +14,7 @@ from aragog.urlstore.pages.field_formats import parse
 
 MOST_PARAMETERS = 64
 MOST_URLS = 1000
+MOST_FIELDS = 1000
 MOST_DIGITS = 9
 
 
@@ -34,6 +35,9 @@ class Query:
         except ValueError as error:
             raise BadInput(f"the query cannot be read: {error}") from error
         self._values: dict[str, str] = dict(pairs)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
 
     def get(self, name: str, default: str | None = None) -> str | None:
         """A parameter; `default` if it is missing or empty."""
@@ -61,6 +65,24 @@ class Query:
         """A comma-separated list; None if the parameter is missing."""
         text = self._values.get(name)
         return None if text is None else [one for one in text.split(",") if one]
+
+
+def refuse_cross_site(request: Request) -> None:
+    """
+    Refuse a request that a page of another site made a browser send.
+
+    For requests that cause something although no preflight request asked for permission: reads
+    that fetch, and forms. Browsers send these headers themselves; other clients send neither.
+
+    Raises:
+        Problem: 403, the request comes from another site.
+    """
+    site, source = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    same = site in (None, "same-origin", "none")
+    if source is not None and site is None:
+        same = source.partition("://")[2] == request.headers.get("host")
+    if not same:
+        raise Problem(403, "a page of another site must not do this")
 
 
 async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any]:

@@ -30,10 +30,18 @@ class Problem(Exception):
         status: the HTTP status code.
         detail: what is wrong with this request, and what to do.
         headers: further headers of the response.
+        members: further members of the problem (RFC 9457, 3.2).
     """
 
-    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        headers: Mapping[str, str] | None = None,
+        members: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(status, detail)
+        self.members = dict(members or {})
         self.status = status
         self.detail = detail
         self.headers = dict(headers or {})
@@ -45,6 +53,7 @@ class Problem(Exception):
             "title": HTTPStatus(self.status).phrase,
             "status": self.status,
             "detail": self.detail,
+            **self.members,
         }
 
     def response(self) -> Response:

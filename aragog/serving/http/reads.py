@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from urllib.parse import urlencode
 
@@ -11,13 +12,20 @@ from starlette.types import Receive, Scope, Send
 
 from aragog.errors import BadInput
 from aragog.serving.http import views
-from aragog.serving.http.calls import StoreCalls, json_response, tagged
-from aragog.serving.http.parameters import MOST_URLS, Query, json_object, optional_strings, strings
+from aragog.serving.http.calls import StoreCalls, has_tag, json_response, tagged
+from aragog.serving.http.fetches import Fetches
+from aragog.serving.http.parameters import (
+    MOST_FIELDS,
+    MOST_URLS,
+    Query,
+    json_object,
+    optional_strings,
+    strings,
+)
 from aragog.serving.http.problems import Overloaded, Problem
 from aragog.serving.http.ranges import byte_range
 from aragog.urlstore.store import UrlStore
 
-MOST_FIELDS = 1000
 MOST_CONTENTS = 32
 """How many page contents are read or sent at once; each is in memory as a whole."""
 
@@ -29,20 +37,34 @@ _SANDBOX = {
 
 
 class Reads:
-    """The read routes over one UrlStore."""
+    """
+    The read routes over one UrlStore.
 
-    def __init__(self, calls: StoreCalls) -> None:
+    Args:
+        calls: runs store calls.
+        fetches: answers reads that fetch.
+        may_fetch: raises Problem if the request's token may only read.
+    """
+
+    def __init__(
+        self, calls: StoreCalls, fetches: Fetches, may_fetch: Callable[[Request], None]
+    ) -> None:
         self._calls = calls
+        self._fetches = fetches
+        self._may_fetch = may_fetch
         self._contents = 0
 
     async def url(self, request: Request) -> Response:
         """`GET /v1/urls`: one record, with aliases, number of inlinks and last fetch."""
         query = Query(request)
-        url, fields = query.required("url"), query.names("fields")
         include = query.names("include")
         if include is not None and set(include) - set(views.EXTRAS):
             raise BadInput(f"include: must be some of {','.join(views.EXTRAS)}, or empty")
         extras = views.EXTRAS if include is None else include
+        if "max_age" in query or "max_wait_ms" in query:
+            self._may_fetch(request)
+            return await self._fetches.read(request, query, extras)
+        url, fields = query.required("url"), query.names("fields")
         found = await self._calls.metadata(views.read_url, url, fields, extras)
         if found is None:
             raise _unknown()
@@ -107,13 +129,18 @@ class Reads:
             found = await self._calls.content(UrlStore.content, url)
             if found is None:
                 raise _unknown()
-            part = byte_range(request.headers.get("range"), len(found.body))
+            tag = f'"{hashlib.blake2b(found.body, digest_size=16).hexdigest()}"'
+            fits = request.headers.get("if-range", tag) == tag
+            part = byte_range(request.headers.get("range") if fits else None, len(found.body))
         except BaseException:
             self._sent()
             raise
         kind = found.meta.get("content_type") or "application/octet-stream"
         clean = "".join(c for c in kind if c.isprintable() and c.isascii())
-        headers = {**_SANDBOX, "Content-Type": clean, "Accept-Ranges": "bytes"}
+        headers = {**_SANDBOX, "Content-Type": clean, "Accept-Ranges": "bytes", "ETag": tag}
+        headers["Cache-Control"] = "private, no-cache"
+        if has_tag(request, tag):
+            return _Counted(b"", 304, headers, self._sent)
         if part is None:
             return _Counted(found.body, 200, headers, self._sent)
         begin, end = part

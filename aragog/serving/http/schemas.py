@@ -44,6 +44,13 @@ _HEADERS = {
     **_list(_list(_TEXT, minItems=2, maxItems=2)),
     "description": "Name and value, as received; up to 16 KiB, cookies without their values.",
 }
+_FRESHNESS = {
+    "state": {**_TEXT, "enum": ["fresh", "stale", "absent"]},
+    "age_s": {**_optional("number"), "description": "Since a fetch last confirmed the page."},
+    "stale_fields": _TEXTS,
+    "fetching": {"type": "boolean", "description": "It is in flight; ask again later."},
+    "reason": {**_optional("string"), "description": "Why it is not fetched."},
+}
 _RECORD_NAMES = "url canonical_url version fields facts"
 _URLS = _list(_TEXT, maxItems=1000)
 
@@ -57,6 +64,7 @@ SCHEMAS: dict[str, Any] = {
         **_RECORD,
         aliases=_TEXTS,
         inlinks=_NUMBER,
+        freshness=_ref("Freshness"),
         fetch={"anyOf": [_ref("FetchReport"), {"type": "null"}]},
     ),
     "Hop": _object(
@@ -125,6 +133,7 @@ SCHEMAS: dict[str, Any] = {
         run_after={**_NUMBER, "description": "Not before; milliseconds since the epoch."},
         refresh={"type": "boolean"},
         sitemap={"type": "boolean"},
+        batch={**_optional("string"), "description": "Add to the batch of an earlier call."},
     ),
     "EnqueueResult": _object(
         "input status url reason",
@@ -133,6 +142,56 @@ SCHEMAS: dict[str, Any] = {
         url=_optional("string"),
         reason=_optional("string"),
     ),
-    "Enqueued": _object("results", results=_list(_ref("EnqueueResult"))),
+    "Enqueued": _object(
+        "results",
+        results=_list(_ref("EnqueueResult")),
+        batch={**_TEXT, "description": "For /v1/batches; send it to add to this batch."},
+    ),
+    "DomainProgress": _object(
+        "domain in_flight qps finish_at_ms",
+        domain=_TEXT,
+        in_flight=_NUMBER,
+        qps={"type": "number", "description": "Its current rate, in requests/s."},
+        finish_at_ms=_NUMBER,
+    ),
+    "BatchProgress": _object(
+        "batch total done in_flight estimated_finish_at_ms slowest",
+        batch=_TEXT,
+        total=_NUMBER,
+        done={**_NUMBER, "description": "Stored, or given up."},
+        in_flight=_NUMBER,
+        estimated_finish_at_ms={
+            **_optional("integer"),
+            "description": "By the slots and rates of its domains; null when all is done.",
+        },
+        slowest=_list(_ref("DomainProgress")),
+    ),
+    "Fetch": _object(
+        "url",
+        url=_TEXT,
+        max_wait_ms={**_NUMBER, "minimum": 0, "maximum": 60_000, "default": 10_000},
+        max_age={
+            "type": "number",
+            "minimum": 0,
+            "maximum": 10**10,
+            "default": 0,
+            "description": "Accept a page that was confirmed so many seconds ago; 0: fetch.",
+        },
+        field_max_age={
+            "type": ["object", "null"],
+            "additionalProperties": {"type": "number", "minimum": 0, "maximum": 10**10},
+            "description": "The same for single fields.",
+        },
+        fields={**_TEXTS, "type": ["array", "null"]},
+    ),
+    "Freshness": _object("state fetching", **_FRESHNESS),
+    "Fetched": _object(
+        "url state fetching record fetch",
+        url=_TEXT,
+        **_FRESHNESS,
+        record={"anyOf": [_ref("Record"), {"type": "null"}]},
+        fetch={"anyOf": [_ref("FetchReport"), {"type": "null"}]},
+    ),
+    "Watchers": _object("owners", owners=_TEXTS),
     "State": _object("status", status=_TEXT),
 }

@@ -41,7 +41,7 @@ class Status:
         """True while the server stops: readiness responds 503, so that no new requests arrive."""
 
     async def index(self, _request: Request) -> Response:
-        """`GET /`: the list of paths."""
+        """`GET /` for programs: the list of paths."""
         return json_response(
             {
                 "name": "aragog",

@@ -63,7 +63,12 @@ def read_url(
     found = store.get(url, fields)
     if found is None:
         return None
-    shown = record(store, found)
+    return record(store, found) | extras(store, url, include)
+
+
+def extras(store: UrlStore, url: str, include: Sequence[str]) -> dict[str, Any]:
+    """Those of `EXTRAS` that are in `include`."""
+    shown: dict[str, Any] = {}
     if "aliases" in include:
         shown["aliases"] = store.aliases.of(url)[:MOST_ALIASES]
     if "inlinks" in include:

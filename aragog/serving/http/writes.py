@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from aragog.errors import BadInput
-from aragog.pipeline.stages.enqueue import EnqueueResult
+from aragog.pipeline.url_batches import checked_id
 from aragog.serving.http.calls import StoreCalls, json_response
 from aragog.serving.http.parameters import MOST_URLS, Query, json_object, strings
 from aragog.serving.http.problems import Problem
+from aragog.serving.http.services import Services
 from aragog.urlstore.store import UrlStore
-
-Enqueue = Callable[..., Iterable[EnqueueResult]]
-"""`aragog.client.Aragog.enqueue`."""
 
 MOST_DEPTH = 100
 
@@ -27,12 +25,13 @@ class Writes:
 
     Args:
         calls: runs store calls.
-        enqueue: enqueues URLs; None: this server does not enqueue and responds 501.
+        services: enqueue URLs and report their progress.
     """
 
-    def __init__(self, calls: StoreCalls, enqueue: Enqueue | None = None) -> None:
+    def __init__(self, calls: StoreCalls, services: Services) -> None:
         self._calls = calls
-        self._enqueue = enqueue
+        self._enqueue = services.enqueue
+        self._batches = services.batches
 
     async def put(self, request: Request) -> Response:
         """`PUT /v1/urls`: write these fields and delete all others."""
@@ -74,13 +73,27 @@ class Writes:
         if self._enqueue is None:
             raise Problem(501, "this server does not enqueue")
         send, options = self._enqueue, _enqueue_options(body)
-        urls = strings(body, "urls", MOST_URLS)
+        urls, batch = strings(body, "urls", MOST_URLS), _batch_id(body)
         results = await self._calls.broker(lambda: list(send(urls, **options)))
-        shown = [
-            {"input": one.input, "status": one.status, "url": one.url, "reason": one.reason}
-            for one in results
-        ]
-        return json_response({"results": shown}, 202)
+        shown: dict[str, Any] = {
+            "results": [
+                {"input": one.input, "status": one.status, "url": one.url, "reason": one.reason}
+                for one in results
+            ]
+        }
+        if (batches := self._batches) is not None:
+            shown["batch"] = await self._calls.broker(lambda: batches.add(batch, results))
+        return json_response(shown, 202)
+
+    async def progress(self, request: Request) -> Response:
+        """`GET /v1/batches/{batch}`: how many of its URLs are left, and when they will be done."""
+        if (batches := self._batches) is None:
+            raise Problem(501, "this server keeps no batches")
+        batch = checked_id(request.path_params["batch"])
+        found = await self._calls.broker(lambda: batches.progress(batch))
+        if found is None:
+            raise Problem(404, "this batch is unknown, or older than three days")
+        return json_response(found)
 
 
 def _write(
@@ -111,6 +124,13 @@ def _expected_version(request: Request) -> str | None:
     if not (tag.startswith('"') and tag.endswith('"') and len(tag) > 2):
         raise BadInput("If-Match: must be one ETag as this server sent it")
     return tag.strip('"').partition(".")[0]
+
+
+def _batch_id(body: dict[str, Any]) -> str | None:
+    batch = body.get("batch")
+    if batch is not None and not isinstance(batch, str):
+        raise BadInput("batch: must be an id as this route returned it")
+    return None if batch is None else checked_id(batch)
 
 
 def _enqueue_options(body: dict[str, Any]) -> dict[str, Any]:

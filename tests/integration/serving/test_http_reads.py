@@ -11,6 +11,7 @@ from aragog.clock import ManualClock
 from aragog.serving.http import views
 from aragog.serving.http.openapi import DOCUMENT
 from aragog.serving.http.schemas import SCHEMAS
+from aragog.serving.http.services import Services
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import FetchReport, HopReport, OutLink
@@ -312,7 +313,7 @@ def test_the_docs_page_loads_nothing_from_elsewhere(api):
 def test_requests_are_counted_by_route_and_never_by_what_a_client_made_up(here):
     from prometheus_client import generate_latest
 
-    with running(here.store, metrics=generate_latest) as api:
+    with running(here.store, Services(metrics=generate_latest)) as api:
         api.get("/nowhere/at/all")
         api.get(f"/v1/aliases?url={A}")
         text = api.get("/metrics").body.decode()

@@ -6,6 +6,7 @@ from aragog.errors import ConfigError
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.serving.auth import make
 from aragog.serving.http.server import listen
+from aragog.serving.http.services import Services
 from aragog.settings import ServingSettings, StoreSettings
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
@@ -150,7 +151,7 @@ def test_enqueue_gives_a_result_for_each_url(here):
         yield EnqueueResult(urls[0], EnqueueStatus.ACCEPTED, A)
         yield EnqueueResult(urls[1], EnqueueStatus.INVALID, None, "no host")
 
-    with running(here.store, enqueue=enqueue) as api:
+    with running(here.store, Services(enqueue=enqueue)) as api:
         found = api.ask("POST", "/v1/enqueue", {"urls": [A, "x"], "priority": 0, "refresh": True})
         wrong = [
             api.ask("POST", "/v1/enqueue", {"urls": [A], **options}).status

@@ -1,0 +1,110 @@
+"""
+Compress responses with zstd or gzip, where the client accepts it (RFC 9110, 8.4; RFC 8878).
+
+Only whole responses of text or JSON above 1 KB are compressed, not streams and ranges. A body above
+64 KB is compressed in a thread, because it would stop the event loop for more than a millisecond.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import re
+from collections.abc import Callable
+
+import zstandard
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LEAST_BYTES = 1024
+INLINE_BYTES = 65_536
+TYPES = ("application/json", "application/problem+json", "text/")
+_TAG = re.compile(r'-(?:zstd|gzip)"$')
+_ZERO = re.compile(r"q=0(?:\.0{0,3})?$")
+
+
+def _zstd(body: bytes) -> bytes:
+    return zstandard.ZstdCompressor(level=3).compress(body)
+
+
+def _gzip(body: bytes) -> bytes:
+    return gzip.compress(body, compresslevel=4, mtime=0)
+
+
+_ENCODERS: dict[str, Callable[[bytes], bytes]] = {"zstd": _zstd, "gzip": _gzip}
+"""The codings that this server offers, the best first."""
+
+
+def coding_for(accepted: str) -> str | None:
+    """The coding for an Accept-Encoding header; None: send the body as it is."""
+    names = {
+        name.strip().lower()
+        for part in accepted.split(",")
+        for name, _, weight in [part.partition(";")]
+        if not _ZERO.match(weight.strip().lower())
+    }
+    return next((coding for coding in _ENCODERS if coding in names), None)
+
+
+def plain_tag(tag: str) -> str:
+    """An ETag without the suffix that compression added to it."""
+    return _TAG.sub('"', tag)
+
+
+class Compressed:
+    """ASGI middleware that compresses the responses of an application."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        coding = coding_for(Headers(scope=scope).get("accept-encoding", ""))
+        if coding is None or scope["method"] == "HEAD":
+            await self._app(scope, receive, send)
+            return
+        await self._app(scope, receive, _Compressing(send, coding))
+
+
+class _Compressing:
+    """Holds the head of a response back until its body has shown whether it is compressed."""
+
+    def __init__(self, send: Send, coding: str) -> None:
+        self._send = send
+        self._coding = coding
+        self._head: Message | None = None
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._head = message
+            return
+        head, self._head = self._head, None
+        if head is not None:
+            if _is_compressible(head, message):
+                message = await self._compress(head, message)
+            await self._send(head)
+        await self._send(message)
+
+    async def _compress(self, head: Message, message: Message) -> Message:
+        encode, body = _ENCODERS[self._coding], message["body"]
+        small = len(body) <= INLINE_BYTES
+        packed = encode(body) if small else await asyncio.to_thread(encode, body)
+        headers = MutableHeaders(raw=head["headers"])
+        headers["Content-Encoding"] = self._coding
+        headers["Content-Length"] = str(len(packed))
+        headers.add_vary_header("Accept-Encoding")
+        if tag := headers.get("etag"):
+            headers["ETag"] = f'{tag[:-1]}-{self._coding}"'
+        head["headers"] = headers.raw
+        return {**message, "body": packed}
+
+
+def _is_compressible(head: Message, message: Message) -> bool:
+    headers = Headers(raw=head["headers"])
+    return (
+        head["status"] == 200
+        and not message.get("more_body", False)
+        and len(message.get("body", b"")) >= LEAST_BYTES
+        and headers.get("content-type", "").startswith(TYPES)
+        and "content-encoding" not in headers
+        and "content-range" not in headers
+    )

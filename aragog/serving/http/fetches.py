@@ -1,0 +1,152 @@
+"""Fetches for callers who wait: `POST /v1/fetch`, and `GET /v1/urls` with an age or a wait."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from aragog.errors import BadInput
+from aragog.serving.fetching import LONGEST_WAIT_MS, FetchAnswer, Fetching, FetchRequest
+from aragog.serving.http import views
+from aragog.serving.http.calls import StoreCalls, json_response, tagged
+from aragog.serving.http.parameters import (
+    MOST_FIELDS,
+    Query,
+    json_object,
+    optional_strings,
+    refuse_cross_site,
+)
+from aragog.serving.http.problems import Problem
+from aragog.urlstore.records import FetchReport
+from aragog.urlstore.store import UrlStore
+
+DEFAULT_WAIT_MS = 10_000
+"""How long `POST /v1/fetch` waits unless it says otherwise."""
+MOST_AGE_S = 10**10
+
+
+class Fetches:
+    """
+    Routes that fetch.
+
+    Args:
+        calls: runs store calls.
+        fetching: the service; None: this server does not fetch and responds 501.
+    """
+
+    def __init__(self, calls: StoreCalls, fetching: Fetching | None) -> None:
+        self._calls = calls
+        self._fetching = fetching
+
+    async def post(self, request: Request) -> Response:
+        """`POST /v1/fetch`: fetch a URL politely, within `max_wait_ms`; 202 if it takes longer."""
+        body = await json_object(request)
+        wanted = FetchRequest(
+            url=_string(body, "url"),
+            max_wait_ms=_whole(body, "max_wait_ms", DEFAULT_WAIT_MS, LONGEST_WAIT_MS),
+            max_age_s=_age("max_age", body.get("max_age", 0)),
+            field_max_age_s=_field_ages(body.get("field_max_age") or {}),
+            fields=optional_strings(body, "fields", MOST_FIELDS),
+        )
+        found = await self._ask(wanted)
+        report = await self._calls.metadata(_report, found.url) if found.record else None
+        shown = {
+            "url": found.url,
+            **freshness(found),
+            "record": views.record(self._calls.store, found.record) if found.record else None,
+            "fetch": report,
+        }
+        return json_response(shown, 202 if found.fetching else 200)
+
+    async def read(self, request: Request, query: Query, include: Sequence[str]) -> Response:
+        """`GET /v1/urls` with `max_age` or `max_wait_ms`: the record, fetched first if it must."""
+        refuse_cross_site(request)
+        max_age_s, field_ages = _ages(query.get("max_age"))
+        wanted = FetchRequest(
+            url=query.required("url"),
+            max_wait_ms=query.number("max_wait_ms", 0, least=0, most=LONGEST_WAIT_MS),
+            max_age_s=max_age_s,
+            field_max_age_s=field_ages,
+            fields=query.names("fields"),
+        )
+        found = await self._ask(wanted)
+        if found.record is None:
+            raise Problem(
+                404,
+                found.reason or "nothing is known of this URL yet",
+                {"Retry-After": "1"} if found.fetching else None,
+                freshness(found),
+            )
+        shown = views.record(self._calls.store, found.record) | {"freshness": freshness(found)}
+        if include:
+            shown |= await self._calls.metadata(views.extras, found.url, include)
+        return tagged(request, shown, found.record.version)
+
+    async def _ask(self, wanted: FetchRequest) -> FetchAnswer:
+        if self._fetching is None:
+            raise Problem(501, "this server does not fetch")
+        return await self._fetching.fetch_now_async(wanted, self._calls.fetching)
+
+
+def freshness(found: FetchAnswer) -> dict[str, Any]:
+    """How old what is stored is, and whether more may come."""
+    return {
+        "state": found.state,
+        "age_s": found.age_s,
+        "stale_fields": list(found.stale_fields),
+        "fetching": found.fetching,
+        "reason": found.reason,
+    }
+
+
+def _ages(text: str | None) -> tuple[float | None, dict[str, float]]:
+    """`3600,product.price:60`: one limit for the page, and limits of fields."""
+    page_s, fields = None, {}
+    for part in (text or "").split(","):
+        name, colon, seconds = part.rpartition(":")
+        if colon:
+            fields[name] = _age(f"max_age of {name[:100]}", seconds)
+        elif part:
+            page_s = _age("max_age", part)
+    return page_s, _field_ages(fields)
+
+
+def _field_ages(given: Any) -> dict[str, float]:
+    if not isinstance(given, dict) or len(given) > MOST_FIELDS or "" in given:
+        raise BadInput("field_max_age: must be an object of field names and seconds")
+    return {name: _age(f"max_age of {name[:100]}", seconds) for name, seconds in given.items()}
+
+
+def _age(name: str, value: Any) -> float:
+    """A number of seconds, or its text."""
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise TypeError
+        seconds = float(value)
+        if math.isnan(seconds) or not 0 <= seconds <= MOST_AGE_S:
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise BadInput(f"{name}: must be seconds from 0 to {MOST_AGE_S}") from None
+    return seconds
+
+
+def _string(body: dict[str, Any], name: str) -> str:
+    value = body.get(name)
+    if not isinstance(value, str) or not value:
+        raise BadInput(f"{name}: must be a string")
+    return value
+
+
+def _whole(body: dict[str, Any], name: str, default: int, most: int) -> int:
+    value = body.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise BadInput(f"{name}: must be a whole number from 0 to {most}")
+    return value
+
+
+def _report(store: UrlStore, url: str) -> FetchReport | None:
+    return store.pages.fetch_report(url)

@@ -1,0 +1,124 @@
+"""
+The look-up page at `/`: everything about one URL, for people.
+
+It works without scripts. All text comes from strangers: every value is escaped, links lead to this
+page alone, and the Content-Security-Policy allows no script, frame or foreign form. Where tokens
+are configured, the form sends one in its body, never in an address.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from aragog.clock import SystemClock
+from aragog.errors import AragogError
+from aragog.serving.auth import READ, WRITE, Tokens
+from aragog.serving.fetching import FetchRequest
+from aragog.serving.http import views
+from aragog.serving.http.calls import StoreCalls
+from aragog.serving.http.html import card, document, explanation, links, notice
+from aragog.serving.http.parameters import Query, refuse_cross_site
+from aragog.serving.http.problems import Overloaded, Problem, problem_of
+from aragog.serving.http.services import Services
+from aragog.urlstore.store import UrlStore
+
+REFRESH_WAIT_MS = 10_000
+SHOWN_LINKS = 50
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src https: http:; form-action 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+
+
+class Lookup:
+    """
+    The page at `/`.
+
+    Args:
+        calls: runs store calls.
+        services: fetches and explains.
+        tokens: who may look up and refresh.
+    """
+
+    def __init__(self, calls: StoreCalls, services: Services, tokens: Tokens) -> None:
+        self._calls = calls
+        self._services = services
+        self._tokens = tokens
+
+    async def get(self, request: Request) -> Response:
+        """`GET /`: the form; with `url`, what is known of that URL."""
+        given = {"url": Query(request).get("url") or ""}
+        return await self._answer(request, given, refresh=False)
+
+    async def post(self, request: Request) -> Response:
+        """`POST /`: look a URL up with a token, or fetch it now."""
+        refuse_cross_site(request)
+        try:
+            body = (await request.body()).decode("ascii")
+            given = dict(parse_qsl(body, errors="strict", max_num_fields=8))
+        except ValueError as error:
+            raise Problem(400, f"the form cannot be read: {error}") from error
+        return await self._answer(request, given, refresh="refresh" in given)
+
+    async def _answer(self, request: Request, given: dict[str, str], *, refresh: bool) -> Response:
+        url, token = given.get("url", "").strip(), given.get("token", "").strip()
+        parts: list[str] = []
+        status = 200
+        if url:
+            header = f"Bearer {token}" if token else request.headers.get("authorization")
+            try:
+                self._tokens.check(header, WRITE if refresh else READ)
+                if refresh:
+                    parts.append(await self._refresh(url))
+                parts += await self._parts(url)
+            except (AragogError, Problem, TimeoutError, Overloaded) as error:
+                problem = problem_of(error)
+                status = problem.status
+                parts.append(notice(problem.detail))
+        page = document(url, token, parts, tokens=self._tokens.required)
+        return HTMLResponse(page, status, headers=HEADERS)
+
+    async def _refresh(self, url: str) -> str:
+        fetching = self._services.fetching
+        if fetching is None:
+            raise Problem(501, "this server does not fetch")
+        wanted = FetchRequest(url=url, max_wait_ms=REFRESH_WAIT_MS, max_age_s=0, fields=())
+        found = await fetching.fetch_now_async(wanted, self._calls.fetching)
+        if found.fetching:
+            return notice("It is being fetched; what it waits for is below.")
+        return notice(found.reason or "It was fetched just now.")
+
+    async def _parts(self, url: str) -> list[str]:
+        found = await self._calls.metadata(_known, url)
+        explain = self._services.explain
+        told = await self._calls.explaining(lambda: explain(url)) if explain else None
+        return [
+            card(found["fields"], found["info"], found["now_ms"]) if found else "",
+            explanation(told["sections"]) if told else "",
+            links("Links from it", found["out"]) + links("Links to it", found["in"])
+            if found
+            else notice("Nothing is stored of this URL."),
+        ]
+
+
+def _known(store: UrlStore, url: str) -> dict[str, Any] | None:
+    record = store.get(url, info=True)
+    if record is None:
+        return None
+    values = {name: store.formats.to_value(name, data) for name, data in record.fields.items()}
+    return {
+        "fields": values,
+        "info": record.info,
+        "now_ms": SystemClock().now_ms(),
+        "out": views.read_links(store, url, "out", SHOWN_LINKS, None)["links"],
+        "in": views.read_links(store, url, "in", SHOWN_LINKS, None)["links"],
+    }

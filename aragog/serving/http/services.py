@@ -1,0 +1,31 @@
+"""What the API needs beside the store; a service that is missing answers 501."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from aragog.pipeline.stages.enqueue import EnqueueResult
+from aragog.serving.batches import Batches
+from aragog.serving.fetching import Fetching
+
+Enqueue = Callable[..., Iterable[EnqueueResult]]
+"""`aragog.client.Aragog.enqueue`."""
+Explain = Callable[[str], dict[str, Any]]
+"""Explains a URL: `sections` with `title`, `problem` and `lines` of `name`, `text` and `note`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The services of one server."""
+
+    enqueue: Enqueue | None = None
+    fetching: Fetching | None = None
+    """For `POST /v1/fetch`, and reads with `max_age` or `max_wait_ms`."""
+    batches: Batches | None = None
+    """For batch ids of enqueued URLs; without it there are none."""
+    explain: Explain | None = None
+    """Explains a URL on the look-up page; without it the page shows what is stored."""
+    metrics: Callable[[], bytes] = bytes
+    """Returns the text of /metrics."""

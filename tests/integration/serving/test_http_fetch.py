@@ -1,0 +1,221 @@
+"""Fetching over HTTP: POST /v1/fetch, read on miss, batches of enqueued URLs, watches."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from aragog.clock import SystemClock
+from aragog.pipeline.completions import Completions
+from aragog.pipeline.stages.enqueue import EnqueueOptions
+from aragog.pipeline.url_batches import UrlBatches
+from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.politeness.ratelimit.slots import SlotRequest
+from aragog.serving.auth import make
+from aragog.serving.batches import Batches
+from aragog.serving.fetching import Fetching
+from aragog.serving.http.services import Services
+from aragog.settings import PolitenessSettings
+from tests.support.api_server import running
+from tests.support.stores import NOW_MS, page
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.redis
+
+URL = "http://a.test/p"
+AT = f"/v1/urls?url={URL}"
+
+
+@pytest.fixture
+def services(pipeline_stand, redis_client, redis_url):
+    def enqueue(urls, *, priority=5, refresh=False, **_):
+        options = EnqueueOptions(priority=priority, refresh=refresh, insist=refresh)
+        return list(pipeline_stand.enqueuer.enqueue(urls, options))
+
+    fetching = Fetching(
+        pipeline_stand.store, enqueue, Completions(redis_client, prefix="t:"), most_waiting=50
+    )
+    limiter = Limiter((redis_url,), PolitenessSettings(qps=2.0), Overrides(None), "t:")
+    batches = Batches(UrlBatches(redis_client, prefix="t:"), lambda: limiter)
+    yield Services(enqueue=enqueue, fetching=fetching, batches=batches)
+    fetching.close()
+    limiter.close()
+
+
+def finish(stand, at_ms=None):
+    at_ms = SystemClock().now_ms() if at_ms is None else at_ms
+    stand.store.write_pages(
+        [page(URL, at_ms, fields={"page.title": b'"T"'}, facts={"outcome": "Fetched"})]
+    )
+    stand.in_flight.clear([URL])
+
+
+def test_a_fetch_is_answered_when_the_page_is_stored(pipeline_stand, services):
+    with running(pipeline_stand.store, services) as api, ThreadPoolExecutor(5) as pool:
+        body = {"url": "HTTP://a.test:80/p", "max_wait_ms": 60_000}
+        asked = [pool.submit(api.ask, "POST", "/v1/fetch", body) for _ in range(5)]
+        wait_until(lambda: services.fetching._completions.count == 5, 60)
+        wait_until(lambda: pipeline_stand.sent.urls() == [URL], 60)
+        health = api.get("/healthz").status
+        finish(pipeline_stand)
+        answers = [one.result(60) for one in asked]
+
+    assert {one.status for one in answers} == {200}
+    assert answers[0].json["record"]["fields"] == {"page.title": "T"}
+    assert (answers[0].json["state"], answers[0].json["fetching"]) == ("fresh", False)
+    assert health == 200
+
+
+def test_a_fetch_that_takes_longer_is_202_and_goes_on(pipeline_stand, services):
+    with running(pipeline_stand.store, services) as api:
+        found = api.ask("POST", "/v1/fetch", {"url": URL, "max_wait_ms": 1})
+
+    assert found.status == 202
+    assert found.json["record"] is None
+    assert (found.json["state"], found.json["fetching"]) == ("absent", True)
+    assert pipeline_stand.in_flight.contains(URL)
+
+
+def test_a_stale_page_is_returned_and_fetched_for_the_next_reader(pipeline_stand, services):
+    finish(pipeline_stand, NOW_MS)
+    with running(pipeline_stand.store, services) as api:
+        plain = api.get(AT)
+        stale = api.get(f"{AT}&max_age=page.title:60,9999999999")
+
+    assert "freshness" not in plain.json
+    assert stale.json["freshness"]["state"] == "stale"
+    assert stale.json["freshness"]["stale_fields"] == ["page.title"]
+    assert stale.json["freshness"]["fetching"] is True
+    assert stale.json["fields"] == {"page.title": "T"}
+    assert "aliases" in stale.json
+    assert pipeline_stand.sent.urls() == [URL]
+
+
+def test_an_unknown_url_is_404_and_fetched_only_if_the_reader_waits(pipeline_stand, services):
+    with running(pipeline_stand.store, services) as api:
+        plain = api.get(AT)
+        sent = pipeline_stand.sent.urls()
+        waited = api.get(f"{AT}&max_wait_ms=1")
+
+    assert (plain.status, sent) == (404, [])
+    assert (waited.status, waited.json["fetching"]) == (404, True)
+    assert waited.headers["retry-after"] == "1"
+    assert pipeline_stand.sent.urls() == [URL]
+
+
+def test_only_who_may_write_causes_fetches(pipeline_stand, services):
+    (reader, read), (writer, write) = make("r", ["read"]), make("w", ["read", "write"])
+    with running(pipeline_stand.store, services, tokens=(read, write)) as api:
+        reads = {"Authorization": f"Bearer {reader}"}
+        writes = {"Authorization": f"Bearer {writer}"}
+        codes = [
+            api.get(f"{AT}&max_wait_ms=1", **reads).status,
+            api.ask("POST", "/v1/fetch", {"url": URL}, **reads).status,
+            api.get(f"{AT}&max_wait_ms=0", **writes, Sec_Fetch_Site="cross-site").status,
+            api.get(f"{AT}&max_wait_ms=0", **writes, Origin="http://evil.test").status,
+        ]
+
+    assert codes == [403, 403, 403, 403]
+    assert pipeline_stand.sent.urls() == []
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (f"{AT}&max_age=x", None),
+        (f"{AT}&max_age=-1", None),
+        (f"{AT}&max_age=nan", None),
+        (f"{AT}&max_age=:5", None),
+        (f"{AT}&max_wait_ms=1.5", None),
+        ("/v1/urls?url=nonsense&max_age=1", None),
+        ("/v1/fetch", {}),
+        ("/v1/fetch", {"url": 1}),
+        ("/v1/fetch", {"url": "nonsense"}),
+        ("/v1/fetch", {"url": URL, "max_wait_ms": -1}),
+        ("/v1/fetch", {"url": URL, "max_wait_ms": True}),
+        ("/v1/fetch", {"url": URL, "max_age": {}}),
+        ("/v1/fetch", {"url": URL, "max_age": 10**18}),
+        ("/v1/fetch", b'{"url": "http://a.test/p", "max_age": 1e999}'),
+        ("/v1/fetch", {"url": URL, "field_max_age": [1]}),
+        ("/v1/fetch", {"url": URL, "fields": "x"}),
+        ("/v1/enqueue", {"urls": [URL], "batch": "../x"}),
+        ("/v1/batches/..%2f", None),
+    ],
+)
+def test_what_is_wrong_with_a_request_is_said(pipeline_stand, services, path, body):
+    with running(pipeline_stand.store, services) as api:
+        found = api.ask("POST" if body is not None else "GET", path, body)
+
+    assert found.status in (400, 404)
+    assert found.headers["content-type"] == "application/problem+json"
+    assert pipeline_stand.sent.urls() == []
+
+
+def test_a_server_without_the_services_says_so(pipeline_stand):
+    with running(pipeline_stand.store) as api:
+        codes = [
+            api.ask("POST", "/v1/fetch", {"url": URL}).status,
+            api.get(f"{AT}&max_wait_ms=1").status,
+            api.get("/v1/batches/abcdefghij").status,
+        ]
+
+    assert codes == [501] * 3
+
+
+def test_a_batch_reports_what_is_left_and_when_it_will_be_done(pipeline_stand, services):
+    slow = [f"http://slow.test/{n}" for n in range(6)]
+    with running(pipeline_stand.store, services) as api:
+        first = api.ask("POST", "/v1/enqueue", {"urls": [*slow, "nonsense"]}).json
+        batch = first["batch"]
+        more = api.ask("POST", "/v1/enqueue", {"urls": [URL, slow[0]], "batch": batch}).json
+        begun = api.get(f"/v1/batches/{batch}").json
+        pipeline_stand.in_flight.clear([URL, *slow[:2]])
+        later = api.get(f"/v1/batches/{batch}").json
+        pipeline_stand.in_flight.clear(slow)
+        done = api.get(f"/v1/batches/{batch}").json
+        unknown = api.get("/v1/batches/abcdefghij").status
+
+    assert more["batch"] == batch
+    assert (begun["total"], begun["done"], begun["in_flight"]) == (7, 0, 7)
+    assert (later["total"], later["done"], later["in_flight"]) == (7, 3, 4)
+    assert [one["domain"] for one in later["slowest"]] == ["slow.test"]
+    # Four URLs at two a second.
+    now_ms = SystemClock().now_ms()
+    assert later["estimated_finish_at_ms"] == later["slowest"][0]["finish_at_ms"]
+    assert now_ms - 60_000 < later["estimated_finish_at_ms"] - 2000 <= now_ms
+    assert (done["done"], done["estimated_finish_at_ms"], done["slowest"]) == (7, None, [])
+    assert unknown == 404
+
+
+def test_slots_that_are_given_away_already_count_in_the_estimate(pipeline_stand, services):
+    limiter = services.batches._limiter()
+    limiter.reserve([SlotRequest("a.test") for _ in range(40)])
+    with running(pipeline_stand.store, services) as api:
+        batch = api.ask("POST", "/v1/enqueue", {"urls": [URL]}).json["batch"]
+        asked_ms = SystemClock().now_ms()
+        found = api.get(f"/v1/batches/{batch}").json
+
+    backlog_ms = limiter.describe(["a.test"])["a.test"].backlog_ms
+    assert backlog_ms > 5_000
+    assert found["estimated_finish_at_ms"] >= asked_ms + backlog_ms
+
+
+def test_watches_are_listed_begun_and_ended(pipeline_stand):
+    pipeline_stand.store.put(URL, {"team.a": b"1"})
+    watch = f"/v1/watches?url={URL}&owner=pricing"
+    with running(pipeline_stand.store) as api:
+        codes = [api.ask("PUT", watch).status, api.ask("PUT", watch).status]
+        pipeline_stand.clock.advance_ms(5)
+        begun = api.get(f"/v1/watches?url={URL}").json
+        codes += [api.ask("DELETE", watch).status]
+        ended = api.get(f"/v1/watches?url={URL}").json
+        wrong = [
+            api.ask("PUT", f"/v1/watches?url={URL}").status,
+            api.ask("PUT", f"/v1/watches?url={URL}&owner={'x' * 201}").status,
+            api.ask("POST", watch).status,
+        ]
+
+    assert codes == [204, 204, 204]
+    assert begun == {"owners": ["pricing"]}
+    assert ended == {"owners": []}
+    assert wrong == [400, 400, 405]

@@ -1,0 +1,119 @@
+"""The look-up page at `/`: what it shows, and that no text of a stranger becomes markup."""
+
+from urllib.parse import quote
+
+import pytest
+
+from aragog.serving.auth import make
+from aragog.serving.http.services import Services
+from aragog.urlstore.records import OutLink
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.api_server import running
+from tests.support.stores import NOW_MS, page, stand
+
+A = "http://shop.example/p"
+EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+HTML = {"Accept": "text/html,application/xhtml+xml"}
+
+
+def explain(_url):
+    line = {"name": "because", "text": f"it says so {EVIL}", "note": EVIL}
+    return {"sections": [{"title": "store", "lines": [line], "problem": None},
+                         {"title": "slot", "lines": [], "problem": f"no answer {EVIL}"}]}  # fmt: skip
+
+
+def made(image='{"url":"https://img.example/a.jpg"}', title='"A desk"'):
+    found = stand(MemoryTables())
+    fields = {
+        "page.title": title.encode(), "product.price": b'"649.00"', "product.currency": b'"EUR"',
+        "page.image": image.encode(),
+    }  # fmt: skip
+    source = {"product.price": "json-ld #1"}
+    links = [OutLink("http://other.example/?a=1&b=2", EVIL)]
+    found.store.write_pages([page(A, NOW_MS - 7_200_000, fields=fields, provenance=source)])
+    found.store.links.add(A, links)
+    return found.store
+
+
+@pytest.fixture(scope="module")
+def api():
+    with running(
+        made(title=f'"{EVIL}"'.replace('">', '\\">').replace("\"'", "\\\"'")),
+        Services(explain=explain),
+    ) as one:
+        yield one
+
+
+def test_without_a_url_the_page_is_a_form_and_programs_get_json(api):
+    found = api.get("/", **HTML)
+
+    assert found.status == 200
+    assert b'name="url"' in found.body
+    assert api.get("/").json["docs"] == "/docs"
+
+
+def test_a_url_is_looked_up_in_any_spelling_as_a_card():
+    with running(made(), Services(explain=explain)) as api:
+        text = api.get(f"/?url={quote('HTTP://Shop.Example:80/p')}", **HTML).body.decode()
+
+    assert "<strong>A desk</strong>" in text
+    assert "649.00 EUR" in text
+    assert "from json-ld #1, " in text
+    assert '<img src="https://img.example/a.jpg"' in text
+    assert "it says so" in text
+    assert 'href="/?url=http%3A%2F%2Fother.example%2F%3Fa%3D1%26b%3D2"' in text
+    assert 'name="refresh"' in text
+
+
+def test_no_text_of_a_stranger_becomes_markup(api):
+    for url in (A, EVIL, f"http://x.example/{EVIL}"):
+        found = api.get(f"/?url={quote(url)}", **HTML)
+        text = found.body.decode()
+        assert "<script" not in text
+        assert "onerror=alert(1)>" not in text.replace("&gt;", "")
+        assert "<img src=x" not in text
+        assert "script-src" not in found.headers["content-security-policy"]
+        assert "default-src 'none'" in found.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "image",
+    ["javascript:alert(1)", "http://192.168.0.1/reboot", "http://localhost/x", "http://router/",
+     "data:image/svg+xml,x", "http://printer.local/x", 7, ["x"]],
+)  # fmt: skip
+def test_a_picture_never_makes_the_browser_ask_its_own_network(image):
+    import orjson
+
+    with running(made(orjson.dumps({"url": image}).decode())) as api:
+        assert b"<img" not in api.get(f"/?url={A}", **HTML).body
+
+
+def test_what_is_unknown_or_no_url_is_said(api):
+    assert b"Nothing is stored" in api.get("/?url=http://no.example/", **HTML).body
+    wrong = api.get("/?url=nonsense", **HTML)
+    assert wrong.status == 400
+    assert b"nonsense" in wrong.body
+
+
+def test_with_tokens_the_form_sends_one_in_its_body():
+    (reader, read), (_, write) = make("r", ["read"]), make("w", ["write"])
+    form = {"Content_Type": "application/x-www-form-urlencoded"}
+    with running(made(), Services(explain=explain), tokens=(read, write)) as api:
+        bare = api.get("/", **HTML)
+        closed = api.get(f"/?url={A}", **HTML)
+
+        def post(body, **headers):
+            data = body.encode()
+            return api.ask("POST", "/", data, **{**form, **headers})
+
+        seen = post(f"url={quote(A)}&token={reader}")
+        refresh = post(f"url={quote(A)}&token={reader}&refresh=1")
+        foreign = post(f"url={quote(A)}&token={reader}", Sec_Fetch_Site="cross-site")
+
+    assert b'type="password"' in bare.body
+    assert closed.status == 401
+    assert b"A desk" not in closed.body
+    assert b"A desk" in seen.body
+    assert seen.headers["cache-control"] == "no-store"
+    assert refresh.status == 403
+    assert foreign.status == 403

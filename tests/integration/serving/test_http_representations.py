@@ -1,0 +1,103 @@
+"""How responses travel: compression, ETags, ranges, caching, and pages of other origins."""
+
+import gzip
+
+import orjson
+import pytest
+import zstandard
+
+from aragog.serving.http.compression import coding_for
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.api_server import running
+from tests.support.stores import body, page, stand
+
+A = "http://a.example/"
+AT = f"/v1/urls?url={A}&include="
+APP = "https://app.example.com"
+
+
+@pytest.fixture(scope="module")
+def api():
+    made = stand(MemoryTables())
+    made.store.write_pages([page(A, fields={"page.title": b'"A"'}, content=body("0123456789"))])
+    made.store.put(A, {"team.long": b"x" * 5000, "team.big": b"y" * 200_000})
+    with running(made.store, cors_origins=(APP,)) as running_api:
+        yield running_api
+
+
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [
+        ("gzip, zstd", "zstd"), ("gzip", "gzip"), ("zstd;q=0, gzip;q=0.5", "gzip"),
+        ("br", None), ("", None), ("gzip;q=0.000", None), ("GZIP", "gzip"), ("*", None),
+    ],
+)  # fmt: skip
+def test_the_coding_is_one_that_the_client_accepts(accepted, coding):
+    assert coding_for(accepted) == coding
+
+
+@pytest.mark.parametrize("fields", ["team.long", "team.big"])
+@pytest.mark.parametrize(
+    ("coding", "decode"),
+    [
+        ("gzip", gzip.decompress),
+        ("zstd", lambda data: zstandard.ZstdDecompressor().decompress(data, 10**7)),
+    ],
+)
+def test_a_large_response_is_compressed_on_request(api, coding, decode, fields):
+    plain = api.get(f"{AT}&fields={fields}")
+    packed = api.get(f"{AT}&fields={fields}", Accept_Encoding=coding)
+
+    assert packed.headers["content-encoding"] == coding
+    assert len(packed.body) < len(plain.body) / 10
+    assert decode(packed.body) == plain.body
+    assert "accept-encoding" in packed.headers["vary"].lower()
+    assert packed.headers["etag"] != plain.headers["etag"]
+
+
+def test_the_tag_of_a_compressed_response_is_recognized(api):
+    packed = api.get(AT, Accept_Encoding="gzip")
+
+    again = api.get(AT, Accept_Encoding="gzip", If_None_Match=packed.headers["etag"])
+    written = api.ask("PATCH", f"/v1/urls?url={A}", {"fields": {}}, If_Match=packed.headers["etag"])
+
+    assert (again.status, again.body) == (304, b"")
+    assert written.status == 200
+
+
+def test_a_small_response_and_a_range_are_sent_as_they_are(api):
+    small = api.get(f"{AT}&fields=page.title", Accept_Encoding="gzip")
+    part = api.get(f"/v1/content?url={A}", Accept_Encoding="gzip", Range="bytes=2-4")
+
+    assert "content-encoding" not in small.headers
+    assert (part.status, part.body) == (206, b"234")
+
+
+def test_content_has_a_tag_for_caches_and_for_ranges(api):
+    whole = api.get(f"/v1/content?url={A}")
+    tag = whole.headers["etag"]
+
+    assert api.get(f"/v1/content?url={A}", If_None_Match=tag).status == 304
+    assert api.get(f"/v1/content?url={A}", Range="bytes=0-1", If_Range=tag).body == b"01"
+    assert api.get(f"/v1/content?url={A}", Range="bytes=0-1", If_Range='"old"').status == 200
+    assert whole.headers["cache-control"] == "private, no-cache"
+
+
+def test_responses_that_must_not_be_kept_say_so(api):
+    assert api.get("/healthz").headers["cache-control"] == "no-store"
+    assert api.get(AT).headers["cache-control"] == "private, no-cache"
+
+
+def test_a_page_of_a_named_origin_may_use_the_api_and_no_other(api):
+    ask = {"Access_Control_Request_Method": "PUT", "Access_Control_Request_Headers": "content-type"}
+    allowed = api.ask("OPTIONS", AT, Origin=APP, **ask)
+    refused = api.ask("OPTIONS", AT, Origin="https://evil.test", **ask)
+    read = api.get(AT, Origin=APP)
+    failed = api.get("/v1/urls", Origin=APP)
+
+    assert allowed.status == 200
+    assert allowed.headers["access-control-allow-origin"] == APP
+    assert "access-control-allow-origin" not in refused.headers
+    assert read.headers["access-control-allow-origin"] == APP
+    assert (failed.status, failed.headers["access-control-allow-origin"]) == (400, APP)
+    assert orjson.loads(failed.body)["status"] == 400
