@@ -80,7 +80,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
     limits, rules = limiter(settings, overrides, clock), robots_cache(settings, clock)
     store, waiting = url_store(settings, clock), waiting_jobs(settings)
     pool = ThreadPoolExecutor(settings.fetch.concurrency, thread_name_prefix="fetch")
-    rescheduling = Rescheduling(settings.pipeline, clock, counters)
+    rescheduling = Rescheduling(settings.pipeline, clock, counters, collects=waiting is not None)
     access = Access(GateRules(limits, rules, overrides, store.takedowns, settings), ssrf_filter)
     fetchers = [
         Fetcher(fetch, ssrf_filter, clock=clock)

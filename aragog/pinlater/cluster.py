@@ -19,7 +19,7 @@ import redis
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.health import Breaker
-from aragog.pinlater.models import Enqueued, NewJob
+from aragog.pinlater.models import Enqueued, JobFrame, JobItem, NewJob
 from aragog.pinlater.shard import RedisShard, Shard
 from aragog.redis_kit.connect import connect
 
@@ -34,7 +34,7 @@ class Cluster:
 
     Args:
         shards: in a fixed order, which names them; appending one is safe at any time.
-        clock: only its stopwatch is used.
+        clock: its stopwatch; its wall clock only spreads items over the shards.
         rng: picks a shard for each job.
     """
 
@@ -125,6 +125,44 @@ class Cluster:
                 raise problem
             left = failed
         return [answer for answer in answers if answer is not None]
+
+    def collect(self, queue: str, frame: JobFrame, items: Sequence[JobItem]) -> None:
+        """
+        Enqueue items that share jobs; see `Shard.collect`. One round trip per shard.
+
+        Items due at about the same time go to the same shard, so that they find each other. The
+        items of a shard that fails go to the others.
+
+        Raises:
+            BrokerUnavailable: no shard accepted some or all of them.
+        """
+        left = list(items)
+        for _ in range(len(self.shards) + 1):
+            failed: list[JobItem] = []
+            problem: BrokerUnavailable | None = None
+            for shard, part in self._deal_items(frame.span_ms, left).items():
+                try:
+                    with self.watched(shard):
+                        shard.collect(queue, frame, part)
+                except BrokerUnavailable as error:
+                    self.breakers[shard.name].failed(self._clock.monotonic_s(), at_once=True)
+                    failed, problem = failed + part, error
+            if problem is None:
+                return
+            if not any(b.healthy for b in self.breakers.values()):
+                raise problem
+            left = failed
+
+    def _deal_items(self, span_ms: int, items: Sequence[JobItem]) -> dict[Shard, list[JobItem]]:
+        shards = self.healthy()
+        if len(shards) == 1:
+            return {shards[0]: list(items)} if items else {}
+        # A wrong clock only makes the jobs less full.
+        now_ms = self._clock.now_ms()
+        dealt: dict[Shard, list[JobItem]] = defaultdict(list)
+        for item in items:
+            dealt[_pick(shards, str((now_ms + item.delay_ms) // span_ms))].append(item)
+        return dealt
 
     def _deal(self, jobs: Sequence[NewJob], places: Sequence[int]) -> dict[Shard, list[int]]:
         shards = self.healthy()

@@ -1,23 +1,29 @@
 """
 The stored format of a job: `version|priority|attempts allowed|created|due|unique|name|key|body`.
 
-The record of a finished job has `attempts|claimed at|ended at|worker|error` instead of the body.
+The body of a job that collects items (version 2) is in parts (lua/prelude.lua); `decode` returns it
+whole. The record of a finished job has `attempts|claimed at|ended at|worker|error` instead of the
+body.
 The Lua scripts read the same format (lua/prelude.lua). Pure.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from aragog.errors import InvalidMessage
-from aragog.pinlater.models import JobInfo, JobState, NewJob
+from aragog.pinlater.models import JobFrame, JobInfo, JobState, NewJob
 
 VERSION = 1
+COLLECTED = 2
+"""The version of a job whose body is in parts."""
+PART, DUE_END = b"\x1e", b"\x1f"
 MAX_PROBLEM = 1000
 """Maximum characters of a stored error."""
 
-HEADER = re.compile(rb"1\|(\d)\|(\d+)\|(\d+)\|(\d+)\|([^|]*)\|([^|]*)\|([^|]*)\|", re.DOTALL)
+HEADER = re.compile(rb"([12])\|(\d)\|(\d+)\|(\d+)\|(\d+)\|([^|]*)\|([^|]*)\|([^|]*)\|", re.DOTALL)
 _ESCAPED = re.compile("%(25|7C)")
 
 
@@ -62,16 +68,47 @@ def decode(record: bytes) -> JobRecord:
     match = HEADER.match(record)
     if not match:
         raise InvalidMessage("job record", f"cannot be read by version {VERSION}: {record[:40]!r}")
-    priority, allowed, created, due, unique, name, key = match.groups()
+    version, priority, allowed, created, due, unique, name, key = match.groups()
+    body = record[match.end() :]
+    if int(version) == COLLECTED:
+        unique, body = b"", _whole(body)
     return JobRecord(
         int(priority), int(allowed), int(created), int(due),
-        unescape(unique), unescape(name), unescape(key), record[match.end() :],
+        unescape(unique), unescape(name), unescape(key), body,
     )  # fmt: skip
+
+
+def _whole(parts: bytes) -> bytes:
+    """Return the body of a collected job; empty where it was deleted with the end of the job."""
+    if not parts:
+        return b""
+    _items, _width, _span, _most, _group, prefix, suffix, *items = parts.split(PART)
+    return prefix + b",".join(item.partition(DUE_END)[2] for item in items) + suffix
 
 
 def cut(problem: str) -> str:
     """Return an error on one line, cut to `MAX_PROBLEM` characters."""
     return " ".join(problem.split())[:MAX_PROBLEM]
+
+
+def encode_collected(
+    frame: JobFrame, items: Sequence[tuple[int, bytes]], now_ms: int, due_ms: int
+) -> bytes:
+    """
+    Return the record of a job with these items, as the collect script writes it.
+
+    Args:
+        frame: what the items share.
+        items: when each is due (ms), and its data.
+        now_ms: the time.
+        due_ms: when the first of them was due that came.
+    """
+    texts = "|".join(map(escape, ("", frame.name, frame.key)))
+    head = f"{COLLECTED}|{frame.priority}|{frame.max_attempts}|{now_ms}|{due_ms}|{texts}|"
+    counts = (len(items), frame.span_ms, frame.span_ms, frame.most)
+    parts = (*(b"%d" % n for n in counts), escape(frame.group).encode(), frame.prefix, frame.suffix)
+    entries = (b"%d%b%b" % (at_ms, DUE_END, data) for at_ms, data in items)
+    return head.encode() + PART.join((*parts, *entries))
 
 
 class JobPosition(NamedTuple):

@@ -18,7 +18,9 @@ from aragog.pinlater.models import (
     ClaimAnswer,
     Claimed,
     Enqueued,
+    JobFrame,
     JobInfo,
+    JobItem,
     JobState,
     Nack,
     NewJob,
@@ -51,6 +53,10 @@ class _Job:
     since_ms: int = 0
     worker: str = ""
     problem: str = ""
+    created_ms: int = 0
+    frame: JobFrame | None = None
+    items: list[tuple[int, bytes]] = field(default_factory=list)
+    """Of a job that collects items: when each is due, and its data."""
 
 
 @dataclass(slots=True)
@@ -61,6 +67,8 @@ class _Queue:
     last: int = 0
     tokens: float | None = None
     filled_at_ms: int = 0
+    collecting: dict[tuple[int, str, int], _Job] = field(default_factory=dict)
+    """By priority, group and span: the job that takes its items."""
 
     def of(self, state: JobState) -> list[_Job]:
         """Return the jobs of a state, soonest first."""
@@ -107,6 +115,30 @@ class MemoryShard:
         q.jobs[job_id] = _Job(job_id, job, record, JobState.PENDING, now_ms + job.delay_ms)
         q.stats["enqueued"] += 1
         return Enqueued(job_id, already_there=False)
+
+    def collect(self, queue: str, frame: JobFrame, items: Sequence[JobItem]) -> None:
+        # Without the wide jobs of the Redis shard, which only save memory.
+        for item in items:
+            self._collect(self._queues[queue], frame, item)
+
+    def _collect(self, q: _Queue, frame: JobFrame, item: JobItem) -> None:
+        now_ms = self._clock.now_ms()
+        due_ms = now_ms + item.delay_ms
+        span = (frame.priority, frame.group, due_ms // frame.span_ms)
+        job = q.collecting.get(span)
+        # Deleted, claimed once, or full: the next job of the span takes the item.
+        if job is None or job.job_id not in q.jobs or job.since_ms or len(job.items) >= frame.most:
+            q.last += 1
+            new = NewJob(b"", frame.priority, item.delay_ms, frame.max_attempts)
+            job = _Job(f"{q.last:016x}", new, b"", JobState.PENDING, due_ms)
+            job.created_ms, job.frame = now_ms, frame
+            q.jobs[job.job_id] = q.collecting[span] = job
+            q.stats["enqueued"] += 1
+        job.items.append((due_ms, item.data))
+        job.at_ms = min(job.at_ms, due_ms)
+        job.record = job_codec.encode_collected(
+            job.frame or frame, job.items, job.created_ms, job.created_ms + job.job.delay_ms
+        )
 
     @staticmethod
     def _holder(q: _Queue, unique_key: str) -> _Job | None:
@@ -311,7 +343,8 @@ class MemoryShard:
         line = f"{job.token}|{job.attempts}|{job.since_ms}|{job_codec.escape(job.worker)}|"
         info = job_codec.waiting(place, job.record, (line + job.problem).encode())
         if job.state is JobState.SUCCEEDED:
-            head = job.record[: len(job.record) - len(job.job.body)]
+            match = job_codec.HEADER.match(job.record)
+            head = job.record[: match.end()] if match else b""
             return job_codec.waiting(place, head, (line + job.problem).encode())
         return info
 

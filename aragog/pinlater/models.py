@@ -39,6 +39,36 @@ class NewJob:
     """Accepted even when the server's memory is full, because the job will free memory."""
 
 
+@dataclass(frozen=True, slots=True)
+class JobFrame:
+    """What items have in common that are collected in one job."""
+
+    prefix: bytes
+    """The body up to the items, which are joined by commas."""
+    suffix: bytes
+    """The body after the items. The parts and the items must not contain the bytes 30 and 31."""
+    span_ms: int
+    """Items share a job if they are due in the same span of the server's clock."""
+    most: int
+    """Items in one job."""
+    group: str = ""
+    """Items of different groups or priorities never share a job."""
+    priority: int = 0
+    max_attempts: int = 0
+    name: str = ""
+    key: str = ""
+    even_when_full: bool = False
+    """These five as of a `NewJob`; a job has those of its first item."""
+
+
+class JobItem(NamedTuple):
+    """One item to collect."""
+
+    data: bytes
+    delay_ms: int = 0
+    """Milliseconds until it is due; its job is due with the first of its items."""
+
+
 class JobState(StrEnum):
     """The state of a job."""
 

@@ -19,7 +19,9 @@ from aragog.pinlater.models import (
     ClaimAnswer,
     Claimed,
     Enqueued,
+    JobFrame,
     JobInfo,
+    JobItem,
     JobState,
     Nack,
     NewJob,
@@ -53,6 +55,15 @@ class Shard(Protocol):
 
     def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """Enqueue new jobs, in order, in one round trip for any number."""
+
+    def collect(self, queue: str, frame: JobFrame, items: Sequence[JobItem]) -> None:
+        """
+        Enqueue items that share jobs with others due in the same span; one round trip.
+
+        A job is due with the first of its items. It takes more of them until it has `frame.most`
+        or is claimed; it is acknowledged and retried as a whole. Items that are due far ahead wait
+        in jobs of up to 100 items, which are listed and counted as PENDING.
+        """
 
     def claim(
         self,
@@ -224,19 +235,21 @@ class RedisShard:
     def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
         self._register(queue)
         calls = [_new_job_args(part) for part in slices(jobs)]
-        answers = (
-            [self._run("enqueue", queue, *calls[0])]
-            if len(calls) == 1
-            else self._pipeline("enqueue", queue, calls)
-        )
         return [
             Enqueued(answer[i].decode(), bool(answer[i + 1]))
-            for answer in answers
+            for answer in self._run_all("enqueue", queue, calls)
             for i in range(1, len(answer), 2)
         ]
 
-    def _pipeline(self, verb: str, queue: str, calls: Sequence[Sequence[object]]) -> list[Any]:
+    def collect(self, queue: str, frame: JobFrame, items: Sequence[JobItem]) -> None:
+        self._register(queue)
+        calls = [_frame_args(frame) + _item_args(part) for part in slices(items)]
+        self._run_all("collect", queue, calls)
+
+    def _run_all(self, verb: str, queue: str, calls: Sequence[Sequence[object]]) -> list[Any]:
         """Run several calls of a script in one round trip."""
+        if len(calls) == 1:
+            return [self._run(verb, queue, *calls[0])]
         script, keys = _script(verb), self.keys(queue)
         pipe = self.client.pipeline(transaction=False)
         with redis_errors(f"shard {self.name}"), pipe:
@@ -481,3 +494,16 @@ def _new_job_args(jobs: Sequence[NewJob]) -> list[object]:
             escape(job.unique_key), escape(job.name), escape(job.key), job.body,
         )
     ]  # fmt: skip
+
+
+def _frame_args(frame: JobFrame) -> list[object]:
+    escape = job_codec.escape
+    return [
+        int(frame.even_when_full), frame.priority, frame.max_attempts,
+        escape(frame.name), escape(frame.key), escape(frame.group), frame.span_ms, frame.most,
+        frame.prefix, frame.suffix,
+    ]  # fmt: skip
+
+
+def _item_args(items: Sequence[JobItem]) -> list[object]:
+    return [x for item in items for x in (max(0, int(item.delay_ms)), item.data)]

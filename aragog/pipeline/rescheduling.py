@@ -8,14 +8,16 @@ its body was lost from the spool, or because its rows lie in a damaged file of t
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from aragog.clock import Clock
 from aragog.fetcher.outcome import OutcomeKind
+from aragog.pinlater.transport.collecting import Collection
 from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import without_fetch
-from aragog.pipeline.messages import FetchBatch, ResultBatch, UrlJob, into_batches
+from aragog.pipeline.messages import VERSION, FetchBatch, ResultBatch, UrlJob, into_batches
 from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.settings import PipelineSettings
@@ -30,11 +32,21 @@ Delayed = tuple[UrlJob, int]
 
 @dataclass(frozen=True, slots=True)
 class Rescheduling:
-    """Brings jobs back as the settings of the pipeline say."""
+    """
+    Brings jobs back as the settings of the pipeline say.
+
+    Args:
+        settings: attempts, delays and batch size.
+        clock: its wall clock dates failures.
+        counters: receives retries and failures.
+        collects: the broker collects URLs that are due at the same time in one message (pinlater).
+        rng: jitter.
+    """
 
     settings: PipelineSettings
     clock: Clock
     counters: CounterSink
+    collects: bool = False
     rng: random.Random = field(default_factory=random.Random)
 
     def next_attempt(self, job: UrlJob, wait_at_least_ms: int | None = None) -> Delayed | None:
@@ -44,8 +56,10 @@ class Rescheduling:
     def delayed(
         self, jobs: Iterable[Delayed], *, span_ms: int = 1, passed_ms: int = 0
     ) -> list[OutgoingMessage]:
-        """The messages of delayed jobs: see `delayed_batches`."""
+        """The messages of delayed jobs: see `collected` and `delayed_batches`."""
         size = self.settings.batch_size
+        if self.collects:
+            return collected(jobs, batch_size=size, span_ms=span_ms, passed_ms=passed_ms)
         return delayed_batches(jobs, batch_size=size, span_ms=span_ms, passed_ms=passed_ms)
 
     def refetch(self, jobs: Sequence[UrlJob]) -> list[OutgoingMessage]:
@@ -103,6 +117,36 @@ def next_attempt(
 def from_the_start(job: UrlJob) -> UrlJob:
     """The job at its first URL again, without a slot. Pure."""
     return replace(job, slot_at_ms=None, target=None, target_given=None, hops=())
+
+
+def collected(
+    jobs: Iterable[Delayed], *, batch_size: int, span_ms: int, passed_ms: int = 0
+) -> list[OutgoingMessage]:
+    """
+    One message for the jobs of each priority, each job with its own delay. Pure.
+
+    The broker puts jobs that are due within the same `span_ms` in one message, also those of other
+    tasks: a batch of many domains has as many slots, and a message for each costs 1 KB and 0.3 ms.
+    Arguments as of `delayed_batches`.
+    """
+    by_priority: dict[int, list[Delayed]] = defaultdict(list)
+    for job, wait_ms in jobs:
+        by_priority[job.priority].append((job, wait_ms))
+    return [
+        OutgoingMessage(
+            Destination.FETCH,
+            FetchBatch(tuple(job for job, _ in those)),
+            priority=priority,
+            collect=Collection(
+                elements="urls",
+                delays_ms=tuple(max(0, wait_ms - passed_ms) for _, wait_ms in those),
+                span_ms=max(1, span_ms),
+                most=batch_size,
+                group=f"{Destination.FETCH.task}:{VERSION}",
+            ),
+        )
+        for priority, those in by_priority.items()
+    ]
 
 
 def delayed_batches(

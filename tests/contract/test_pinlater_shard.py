@@ -1,5 +1,6 @@
 """What every shard promises, on Redis and on its twin; then random histories on both at once."""
 
+import json
 import time
 
 import pytest
@@ -8,9 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from aragog.clock import ManualClock
+from aragog.pinlater import job_codec
 from aragog.pinlater.memory import MemoryShard
-from aragog.pinlater.models import JobState, Nack, NewJob
+from aragog.pinlater.models import JobFrame, JobItem, JobState, Nack, NewJob
 from aragog.pinlater.shard import RedisShard
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
 
@@ -336,6 +339,97 @@ def test_a_large_batch_is_taken_whole_and_in_order(shard):
     assert bodies(claim(shard, limit=200)) == [b"%d" % i for i in range(200)]
 
 
+def frame(**more):
+    settings = {"span_ms": FOREVER_MS, "most": 3, "group": "g", "name": "task", "key": "id"}
+    return JobFrame(b"[", b"]", **settings | more)
+
+
+def items(*data, delay_ms=0):
+    return [JobItem(each, delay_ms) for each in data]
+
+
+def whole(answer):
+    return [job_codec.decode(c.record).body for c in answer.claims]
+
+
+def test_items_due_in_the_same_span_are_one_job_until_it_is_full(shard):
+    shard.collect("q", frame(), items(b"1", b"2"))
+    shard.collect("q", frame(key="other"), items(b"3", b"4"))
+
+    [first, second] = shard.jobs("q", JobState.PENDING, limit=9)
+    assert (first.name, first.key, first.unique_key) == ("task", "id", "")
+    assert sorted([first.body, second.body]) == [b"[1,2,3]", b"[4]"]
+    assert sorted(whole(claim(shard))) == [b"[1,2,3]", b"[4]"]
+
+
+def test_items_of_different_priorities_and_groups_share_no_job(shard):
+    shard.collect("q", frame(priority=5), items(b"1"))
+    shard.collect("q", frame(priority=1), items(b"2"))
+    shard.collect("q", frame(priority=5, group="h|"), items(b"3"))
+
+    assert whole(claim(shard)) == [b"[2]", b"[1]", b"[3]"]
+
+
+def test_a_job_that_collects_is_due_with_the_first_of_its_items(world):
+    shard = world.shard
+    shard.collect("q", frame(), items(b"late", delay_ms=2 * HOUR_MS))
+    shard.collect("q", frame(), items(b"early", delay_ms=HOUR_MS))
+
+    assert claim(shard).claims == ()
+    world.pass_ms(HOUR_MS)
+
+    assert whole(claim(shard)) == [b"[late,early]"]
+
+
+def test_a_claimed_job_collects_no_more_even_when_it_waits_again(shard):
+    shard.collect("q", frame(), items(b"1"))
+    [held] = holds(claim(shard))
+    shard.collect("q", frame(), items(b"2"))
+    shard.nack("q", [Nack(*held)])
+    shard.collect("q", frame(), items(b"3"))
+
+    assert sorted(whole(claim(shard))) == [b"[1]", b"[2,3]"]
+
+
+def test_a_job_that_collected_ends_like_any_other(shard):
+    shard.collect("q", frame(max_attempts=1), items(b"1"))
+    shard.collect("q", frame(span_ms=HOUR_MS), items(b"2"))
+    first, second = holds(claim(shard))
+    shard.ack("q", [second])
+    shard.nack("q", [Nack(*first)])
+
+    [done] = shard.jobs("q", JobState.SUCCEEDED, limit=9)
+    [failed] = shard.jobs("q", JobState.FAILED, limit=9)
+    assert (done.body, failed.body) == (b"", b"[1]")
+    shard.collect("q", frame(), items(b"3"))
+    assert shard.retry("q", ids=[failed.job_id]) == 1
+    assert sorted(whole(claim(shard))) == [b"[1]", b"[3]"]
+
+
+def test_items_due_far_ahead_wait_together_and_run_in_their_own_spans(redis_client):
+    shard, span_ms = RedisShard(redis_client), 20
+    delays_ms = list(range(0, 1400, 7))
+    these = [JobItem(b"%d" % delay_ms, delay_ms) for delay_ms in delays_ms]
+    now_ms = shard.age_ms()[0]
+    shard.collect("q", frame(span_ms=span_ms, most=25), these)
+    waiting = shard.sizes("q").pending
+    found = []
+
+    def all_found():
+        answer = claim(shard, limit=200)
+        for body in whole(answer):
+            found.append((answer.now_ms, json.loads(body)))
+        return sum(len(its) for _, its in found) >= len(these)
+
+    wait_until(all_found)
+
+    # Of 70 spans only the near ones have a job each.
+    assert waiting < 40
+    assert sorted(n for _, its in found for n in its) == sorted(delays_ms)
+    assert all(max(its) - min(its) <= span_ms for _, its in found)
+    assert all(now_ms + min(its) <= at_ms for at_ms, its in found)
+
+
 def test_a_dropped_queue_is_gone_and_another_one_untouched(shard):
     put(shard, b"a")
     shard.enqueue("other", [NewJob(b"b")])
@@ -386,6 +480,16 @@ class Histories(RuleBasedStateMachine):
     def enqueue(self, priority, hours, allowed, key, count):
         job = NewJob(b"b", priority, hours * HOUR_MS, allowed, key, "n", "k")
         self.ids += [a.job_id for a in self.both(lambda s: s.enqueue("q", [job] * count))]
+
+    @rule(
+        priority=st.sampled_from([0, 3]),
+        hours=st.lists(st.sampled_from([0, 0, 1, 3]), min_size=1, max_size=4),
+        allowed=st.sampled_from([0, 2]),
+    )
+    def collect(self, priority, hours, allowed):
+        these = [JobItem(b"i", each * HOUR_MS) for each in hours]
+        shared = frame(priority=priority, max_attempts=allowed)
+        self.both(lambda s: s.collect("q", shared, these))
 
     @rule(limit=st.integers(1, 4), hours=st.sampled_from([1, 2]))
     def claim(self, limit, hours):

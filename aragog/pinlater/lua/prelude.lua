@@ -2,12 +2,14 @@
 --
 -- KEYS[1]   seq      int    last job id and last claim token, one counter
 -- KEYS[2]   running  zset   job id -> deadline of its claim (ms)
--- KEYS[3]   bodies   hash   job id -> record: version|priority|attempts allowed|created|due|unique|name|key|body
+-- KEYS[3]   bodies   hash   job id -> record: version|priority|attempts allowed|created|due|unique|name|key|body;
+--                           version 2: the body is in parts, see below
 -- KEYS[4]   claims   hash   job id -> token|attempts|claimed at|worker|error; token 0: nobody's
 -- KEYS[5]   ok       zset   SUCCEEDED: job id -> when it ended (ms)
 -- KEYS[6]   bad      zset   FAILED: job id -> when it ended (ms)
 -- KEYS[7]   ended    hash   job id -> the record's header, then attempts|claimed at|ended at|worker|error
--- KEYS[8]   unique   hash   unique key -> job id, while that job waits or runs
+-- KEYS[8]   unique   hash   unique key -> job id, while that job waits or runs; also a span of time
+--                           -> the job that collects its items
 -- KEYS[9]   config   hash   setting -> value, and the state of the token bucket, and the server's
 --                           run id with the last token given out before its start
 -- KEYS[10]  stats    hash   counter -> value
@@ -54,7 +56,7 @@ end
 -- allows no second attempt: it becomes FAILED, where a person or a newer version can find it.
 local function header(record)
   local priority, allowed, unique, body_at =
-    record:match('^1|(%d)|(%d+)|%d+|%d+|([^|]*)|[^|]*|[^|]*|()')
+    record:match('^[12]|(%d)|(%d+)|%d+|%d+|([^|]*)|[^|]*|[^|]*|()')
   if not priority then return {priority = '9', allowed = 1, unique = '', body_at = 1} end
   return {priority = priority, allowed = tonumber(allowed), unique = unique, body_at = body_at}
 end
@@ -141,4 +143,101 @@ local function forget(set, before, most, limit)
   redis.call('HDEL', ENDED, unpack(ids))
   if set == BAD then redis.call('HDEL', BODIES, unpack(ids)) end
   return #ids
+end
+
+-- Jobs that collect items. Their record has version 2 and, as its body, parts separated by 30:
+-- items|width (ms)|span (ms)|most items|group|prefix|suffix, then for each item its due time (ms),
+-- 31, and its data. Items that are due far ahead are rare in any single span. They are therefore
+-- collected in wider jobs, as in a hierarchical timing wheel; `claim` breaks these up shortly before
+-- the first of their items is due. A wide job is never claimed.
+local PART, DUE_END = '\30', '\31'
+local WIDE_ITEMS = 100
+local WIDER = 8
+local FAR = 16
+local SPANS_AHEAD = 2
+
+-- The header, number of items and remaining body of the job that takes more; nil: there is none.
+local function open_job(id, most)
+  if not id or redis.call('HEXISTS', CLAIMS, id) == 1 then return nil end
+  local record = redis.call('HGET', BODIES, id)
+  if not record then return nil end
+  local body_at = header(record).body_at
+  local items, rest = record:match('^(%d+)(\30.*)$', body_at)
+  if not items or tonumber(items) >= most then return nil end
+  return record:sub(1, body_at - 1), tonumber(items), rest
+end
+
+-- Add items of one group and bucket to its open job, and to new ones. Returns how many are new.
+local function fill(frame, bucket)
+  local wide = bucket.width > frame.span_ms
+  local most = wide and WIDE_ITEMS or frame.most
+  local id = redis.call('HGET', UNIQUE, bucket.unique)
+  local head, items, rest = open_job(id, most)
+  local at, created = 1, 0
+  while at <= #bucket do
+    local due = bucket[at].due
+    if not head then
+      id, items = string.format('%016x', redis.call('INCR', SEQ)), 0
+      head = table.concat({'2', frame.priority, frame.allowed, text(NOW), text(due),
+        bucket.unique, frame.name, frame.key, ''}, '|')
+      rest = table.concat({'', text(bucket.width), text(frame.span_ms), text(frame.most),
+        frame.group, frame.prefix, frame.suffix}, PART)
+      redis.call('HSET', UNIQUE, bucket.unique, id)
+      created = created + 1
+    end
+    local added = {}
+    while at <= #bucket and items < most do
+      local item = bucket[at]
+      added[#added + 1] = PART .. text(item.due) .. DUE_END .. item.data
+      due, items, at = math.min(due, item.due), items + 1, at + 1
+    end
+    redis.call('HSET', BODIES, id, head .. text(items) .. rest .. table.concat(added))
+    if wide then due = bucket.start - SPANS_AHEAD * frame.span_ms end
+    redis.call('ZADD', pending(frame.priority), 'LT', due, id)
+    head = nil
+  end
+  return created
+end
+
+-- Put items ({due, data} each) into jobs that wait. Returns how many jobs are new.
+local function collect(frame, items)
+  local buckets, order, created = {}, {}, 0
+  for _, item in ipairs(items) do
+    local width = frame.span_ms
+    while item.due - NOW >= FAR * width do width = width * WIDER end
+    local number = math.floor(item.due / width)
+    local unique = PART .. table.concat({frame.priority, frame.group, text(width), text(number)}, ':')
+    local bucket = buckets[unique]
+    if not bucket then
+      bucket = {unique = unique, width = width, start = number * width}
+      buckets[unique], order[#order + 1] = bucket, bucket
+    end
+    bucket[#bucket + 1] = item
+  end
+  for _, bucket in ipairs(order) do created = created + fill(frame, bucket) end
+  return created
+end
+
+-- The parts of a job whose items are spread over more than one span; nil for any other job.
+local function wide_job(record)
+  local priority, allowed, unique, name, key, body_at =
+    record:match('^2|(%d)|(%d+)|%d+|%d+|([^|]*)|([^|]*)|([^|]*)|()')
+  if not priority then return nil end
+  local width, span_ms, most, group, prefix, suffix, items_at = record:match(
+    '^%d+\30(%d+)\30(%d+)\30(%d+)\30([^\30]*)\30([^\30]*)\30([^\30]*)()', body_at)
+  if not width or tonumber(width) <= tonumber(span_ms) then return nil end
+  return {priority = priority, allowed = allowed, name = name, key = key, group = group,
+    span_ms = tonumber(span_ms), most = tonumber(most), prefix = prefix, suffix = suffix,
+    unique = unique, items = record:sub(items_at)}
+end
+
+local function break_up(id, wide)
+  local items = {}
+  for due, data in wide.items:gmatch('\30(%d+)\31([^\30]*)') do
+    items[#items + 1] = {due = tonumber(due), data = data}
+  end
+  redis.call('ZREM', pending(wide.priority), id)
+  redis.call('HDEL', BODIES, id)
+  unlock(id, wide.unique)
+  collect(wide, items)
 end

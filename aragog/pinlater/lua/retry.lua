@@ -14,8 +14,8 @@ local done = 0
 for _, id in ipairs(ids) do
   local record = redis.call('HGET', BODIES, id)
   local head = record and redis.call('ZSCORE', BAD, id) and header(record)
-  -- A newer job that owns the unique key keeps it.
-  if head and head.unique ~= '' and redis.call('HSETNX', UNIQUE, head.unique, id) == 0 then
+  -- A newer job that owns the unique key keeps it. Jobs that collect items may be any number.
+  if head and head.unique ~= '' and record:sub(1, 1) == '1' and redis.call('HSETNX', UNIQUE, head.unique, id) == 0 then
     head = nil
   end
   if head then

@@ -30,7 +30,7 @@ from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.consumer import BlockingPoller, JobConsumer
 from aragog.pinlater.models import Claimed, JobState, Sizes
 from aragog.pinlater.shard import MAX_BATCH, RedisShard
-from aragog.pinlater.transport import envelope, publish_receipts
+from aragog.pinlater.transport import collecting, envelope, publish_receipts
 from aragog.pinlater.transport.publishing import JobBatch
 from aragog.redis_kit.errors import redis_errors
 
@@ -171,9 +171,16 @@ class Channel(stock.Channel):
         if not envelope.is_job(message):
             super()._put(queue, message, **kwargs)
             return
-        priority = self._get_message_priority(message)
-        job = envelope.to_job(message, priority=priority, now=datetime.now(UTC))
+        priority, now = self._get_message_priority(message), datetime.now(UTC)
         batch = kwargs.get("_publish_batch")
+        if collecting.is_collected(message):
+            frame, items = collecting.to_items(message, priority=priority, now=now)
+            if batch is not None:
+                batch.collect(queue, frame, items)
+            else:
+                self.cluster.collect(queue, frame, items)
+            return
+        job = envelope.to_job(message, priority=priority, now=now)
         if batch is not None:
             batch.put(queue, job)
         else:

@@ -84,13 +84,17 @@ def arguments(body: bytes) -> list[Any]:
         InvalidMessage: the body is not a task message in plain JSON.
     """
     try:
-        message: dict[str, Any] = _json.loads(body)
-        text: Any = message["body"]
-        if message["properties"].get("body_encoding") == "base64":
-            text = base64.b64decode(text)
-        return list(_json.loads(text)[0])
+        return list(payload(_json.loads(body))[0])
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise InvalidMessage("job body", f"{type(error).__name__}: {error}") from error
+
+
+def payload(message: Mapping[str, Any]) -> list[Any]:
+    """Return a message's positional arguments, keyword arguments and embedded options."""
+    text: Any = message["body"]
+    if message["properties"].get("body_encoding") == "base64":
+        text = base64.b64decode(text)
+    return list(_json.loads(text))
 
 
 def from_job(body: bytes, *, tag: str, attempt: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from kombu.transport import redis as stock
 
 from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.models import NewJob
+from aragog.pinlater.models import JobFrame, JobItem, NewJob
 from aragog.pinlater.transport import publish_receipts
 
 _clock = SystemClock()
@@ -28,7 +28,13 @@ class JobBatch(stock.PublishBatch):
     def __init__(self, channel: Any, max_size: int) -> None:
         super().__init__(channel, max_size)
         self._jobs: dict[str, list[tuple[NewJob, float]]] = defaultdict(list)
+        self._collected: list[tuple[str, JobFrame, list[JobItem], float]] = []
         self._count = 0
+
+    def collect(self, queue: str, frame: JobFrame, items: list[JobItem]) -> None:
+        """Add items that share jobs; see `Shard.collect`."""
+        self._collected.append((queue, frame, items, _clock.monotonic_s()))
+        self._count += len(items)
 
     def put(self, queue: str, job: NewJob) -> None:
         """Add a job to the batch."""
@@ -44,16 +50,19 @@ class JobBatch(stock.PublishBatch):
     def flush(self) -> None:
         super().flush()
         jobs, self._jobs, self._count = self._jobs, defaultdict(list), 0
+        collected, self._collected = self._collected, []
         now_s = _clock.monotonic_s()
         try:
             for queue, gathered in jobs.items():
-                # Subtract the time that the job spent in the batch from its delay.
                 due = [
-                    replace(job, delay_ms=max(0, job.delay_ms - round((now_s - at_s) * 1000)))
+                    replace(job, delay_ms=_left_ms(job.delay_ms, now_s - at_s))
                     for job, at_s in gathered
                 ]
                 for answer in self.channel.cluster.enqueue(queue, due):
                     publish_receipts.note(answer)
+            for queue, frame, items, at_s in collected:
+                due_items = [JobItem(data, _left_ms(ms, now_s - at_s)) for data, ms in items]
+                self.channel.cluster.collect(queue, frame, due_items)
         except BrokerUnavailable as error:
             self._failed = error
             raise BatchPublishError("publish batch failed; what arrived is not known") from error
@@ -61,4 +70,10 @@ class JobBatch(stock.PublishBatch):
     def discard(self) -> None:
         super().discard()
         self._jobs.clear()
+        self._collected.clear()
         self._count = 0
+
+
+def _left_ms(delay_ms: int, passed_s: float) -> int:
+    """The rest of a delay of which a part passed in the batch."""
+    return max(0, delay_ms - round(passed_s * 1000))

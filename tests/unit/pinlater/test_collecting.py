@@ -1,0 +1,106 @@
+"""Messages whose elements share jobs: split into items, and whole again as ordinary messages."""
+
+import base64
+from datetime import UTC, datetime
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aragog.clock import ManualClock
+from aragog.errors import InvalidMessage
+from aragog.pinlater import job_codec
+from aragog.pinlater.memory import MemoryShard
+from aragog.pinlater.models import JobState
+from aragog.pinlater.transport import collecting, envelope
+from aragog.pinlater.transport.collecting import HEADER, Collection
+from aragog.pipeline.messages import FetchBatch, UrlJob
+from aragog.pipeline.rescheduling import collected, delayed_batches
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def message(urls, **wanted):
+    """A task message as kombu passes it to a transport."""
+    settings = {"elements": "urls", "span_ms": 1000, "most": 25, "group": "g"} | wanted
+    settings.setdefault("delays_ms", (0,) * len(urls))
+    args = [{"v": 1, "urls": urls}, "other"]
+    body = orjson.dumps([args, {"k": "v"}, {"callbacks": None}])
+    return {
+        "body": base64.b64encode(body).decode(),
+        "content-type": "application/json",
+        "content-encoding": "utf-8",
+        "headers": {"task": "t", "id": "1", HEADER: Collection(**settings).header()},
+        "properties": {"body_encoding": "base64", "delivery_info": {}},
+    }
+
+
+def whole(shard):
+    [job] = shard.jobs("q", JobState.PENDING, limit=9)
+    return job
+
+
+@given(st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=9)), min_size=1, max_size=5))
+def test_the_elements_of_two_messages_arrive_in_one(elements):
+    shard = MemoryShard(ManualClock())
+    for _ in range(2):
+        frame, items = collecting.to_items(message(elements), priority=3, now=NOW)
+        shard.collect("q", frame, items)
+
+    job = whole(shard)
+    assert envelope.arguments(job.body) == [{"v": 1, "urls": elements * 2}, "other"]
+    opened = envelope.from_job(job.body, tag="t", attempt=1)
+    assert envelope.payload(opened)[1] == {"k": "v"}
+    assert HEADER not in opened["headers"]
+    assert (job.priority, job.name, job.unique_key) == (3, "t", "")
+
+
+def test_each_element_keeps_its_delay():
+    _, items = collecting.to_items(message(["a", "b"], delays_ms=(5, 9)), priority=0, now=NOW)
+
+    assert [item.delay_ms for item in items] == [5, 9]
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"delays_ms": (1,)}, {"elements": "nothing"}, {"delays_ms": ("x", "y")}]
+)
+def test_a_header_that_does_not_fit_its_message_is_refused(wanted):
+    with pytest.raises(InvalidMessage):
+        collecting.to_items(message(["a", "b"], **wanted), priority=0, now=NOW)
+
+
+def test_a_record_of_a_finished_job_has_no_body():
+    frame, items = collecting.to_items(message(["a"]), priority=0, now=NOW)
+    record = job_codec.encode_collected(frame, [(0, items[0].data)], 0, 0)
+    head = job_codec.HEADER.match(record)
+
+    assert head is not None
+    assert job_codec.decode(head[0]).body == b""
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.builds(UrlJob, url=st.text(max_size=5), priority=st.integers(0, 9)),
+            st.integers(0, 20_000),
+        )
+    ),
+    st.integers(0, 30_000),
+)
+def test_delayed_jobs_are_one_message_of_each_priority(jobs, passed_ms):
+    sends = collected(jobs, batch_size=25, span_ms=1000, passed_ms=passed_ms)
+
+    assert len({send.priority for send in sends}) == len(sends)
+    got = []
+    for send in sends:
+        assert isinstance(send.message, FetchBatch)
+        assert send.collect is not None
+        assert {job.priority for job in send.message.jobs} == {send.priority}
+        got += zip(send.message.jobs, send.collect.delays_ms, strict=True)
+    expected = [(job, max(0, wait_ms - passed_ms)) for job, wait_ms in jobs]
+    assert sorted(got, key=repr) == sorted(expected, key=repr)
+
+
+def test_jobs_without_delays_make_no_message():
+    assert collected([], batch_size=25, span_ms=1) == delayed_batches([], batch_size=25, span_ms=1)
