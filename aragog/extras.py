@@ -9,6 +9,7 @@ from aragog.errors import ConfigError
 MODULE_OF = {
     "s3": "boto3",
     "hbase": "happybase",
+    "thrift": "thriftpy2",
     "flower": "flower",
     "parquet": "pyarrow",
     "reppy": "reppy",

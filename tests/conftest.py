@@ -28,4 +28,5 @@ pytest_plugins = [
     "tests.support.pipeline_stand",
     "tests.support.crawl_stand",
     "tests.support.cli",
+    "tests.support.thrift_server",
 ]

@@ -333,12 +333,18 @@ class WebhookSettings:
 
 @dataclass(frozen=True, slots=True)
 class ServingSettings:
-    """The HTTP API of the UrlStore (docs/http.md), and Flower."""
+    """The HTTP API of the UrlStore (docs/http.md), its Thrift services, and Flower."""
 
     host: str = "127.0.0.1"
     """Address of the HTTP server. An address other than loopback requires `serving.tokens`."""
     http_port: int = 8100
     """Port of the HTTP/JSON API."""
+    thrift_port: int = 8101
+    """Port of the Thrift services, on `serving.host`; 0: none (docs/thrift.md)."""
+    thrift_certificate: Path | None = None
+    """PEM file with the certificate chain of the Thrift port; empty: no TLS."""
+    thrift_key: Path | None = None
+    """PEM file with the key of that certificate; empty: it is in the same file."""
     flower_host: str = "127.0.0.1"
     """Address of Flower. An address other than loopback requires a login in Flower."""
     flower_port: int = 5555

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from aragog.urlstore.fetch_report import FetchReport, HopReport
 from aragog.urlstore.schedule.refresh_policy import RefreshState, Seen
@@ -18,6 +18,7 @@ __all__ = [
     "Fact",
     "FetchReport",
     "FieldInfo",
+    "FieldValues",
     "HopReport",
     "LinkRecord",
     "ListPage",
@@ -125,6 +126,17 @@ class Record:
     """Of each field, if requested."""
     provisional: bool = False
     """True for an alias whose canonical URL was not fetched yet."""
+
+
+class FieldValues(NamedTuple):
+    """The values of some fields of one URL; what serving reads most."""
+
+    url: str
+    """The requested URL, normalized."""
+    canonical_url: str
+    version: bytes
+    values: tuple[bytes | None, ...]
+    """In the order of the requested fields; None: the page does not have the field."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ class NodeStore:
         # Bound once: these are on the path of every read.
         self.get = self._table.get
         self.get_many = self._table.get_many
+        self.values_many = self._table.values_many
 
     def put(self, node_id: bytes, properties: Mapping[bytes, bytes], *, at_ms: int) -> None:
         """Set properties as of `at_ms`, atomically; newer values stay."""

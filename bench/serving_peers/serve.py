@@ -18,10 +18,16 @@ from urllib.parse import parse_qsl
 import orjson
 import uvicorn
 import uvloop
+from thriftpy2.protocol import TCyBinaryProtocolFactory
+from thriftpy2.rpc import make_server
+from thriftpy2.transport import TCyFramedTransportFactory
 
 from aragog.serving.http import views
 from aragog.serving.http.app import Api
 from aragog.serving.http.server import run
+from aragog.serving.thrift.contract import idl
+from aragog.serving.thrift.server import ThriftServer
+from aragog.serving.thrift.urlstore_service import UrlStoreService
 from aragog.settings import ServingSettings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
@@ -95,6 +101,32 @@ def granian(store: UrlStore, sock: socket.socket) -> None:
     uvloop.run(server.serve())
 
 
+def thrift(store: UrlStore, sock: socket.socket) -> None:
+    """The project's Thrift services."""
+
+    async def serve() -> None:
+        await ThriftServer({"UrlStore": UrlStoreService(store)}, ServingSettings()).start(sock)
+        await asyncio.Event().wait()
+
+    uvloop.run(serve())
+
+
+def thriftpy2_threaded(store: UrlStore, sock: socket.socket) -> None:
+    """thriftpy2's own server, a thread a connection; the deadline and limits are missing."""
+
+    class Handler:
+        def get(self, url, fields, options):
+            found = store.get(url, fields)
+            return idl.Record(found.url, found.canonical_url, found.fields, found.version)
+
+    address = sock.getsockname()
+    sock.close()
+    make_server(
+        idl.UrlStore, Handler(), *address, proto_factory=TCyBinaryProtocolFactory(),
+        trans_factory=TCyFramedTransportFactory(),
+    ).serve()  # fmt: skip
+
+
 def main() -> None:
     name, folder, number = sys.argv[1:]
     store, sock = opened(folder), socket.socket(fileno=int(number))
@@ -112,6 +144,10 @@ def main() -> None:
         case "aragog":
             settings = ServingSettings()
             run(Api(store, settings), settings, sock)
+        case "thrift":
+            thrift(store, sock)
+        case "thriftpy2-threaded":
+            thriftpy2_threaded(store, sock)
         case _:
             sys.exit(f"no such server: {name}")
 

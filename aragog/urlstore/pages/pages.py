@@ -11,12 +11,19 @@ from aragog.urlstore.fetch_report import FetchReport
 from aragog.urlstore.pages import history, nodes
 from aragog.urlstore.pages.hosts import Hosts
 from aragog.urlstore.pages.nodes import Nodes, facts_of, text
-from aragog.urlstore.pages.record_reader import columns_of, record_of
+from aragog.urlstore.pages.record_reader import (
+    BEFORE_VALUES,
+    columns_of,
+    record_of,
+    value_columns,
+    values_of,
+)
 from aragog.urlstore.pages.report_cell import from_cell
-from aragog.urlstore.records import ListPage, Record
+from aragog.urlstore.records import FieldValues, ListPage, Record
 from aragog.urlstore.schedule.freshness import page_seen_at_ms
 from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
+from aragog.zen.properties import Cell
 
 _FETCH = (nodes.URL, nodes.CANONICAL, nodes.FACTS, nodes.FETCH)
 _KNOWN = (nodes.URL, nodes.CANONICAL, nodes.OWN)
@@ -56,6 +63,33 @@ class Pages:
             for url in asked
             for canonical, row in [found[url]]
         ]
+
+    def values(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[FieldValues | None]:
+        """
+        The values of `fields` of each normalized URL, in order; None when nothing is known of one.
+
+        `get_many` without facts, timestamps and provenance, at half its cost.
+        """
+        columns = value_columns(fields)
+        ids = [node_id(url) for url in urls]
+        rows = self._properties.values_many(ids, columns)
+        return [
+            self._values_of(url, row, fields) if (row := rows.get(key)) else None
+            for url, key in zip(urls, ids, strict=True)
+        ]
+
+    def _values_of(
+        self, url: str, row: tuple[bytes | None, ...], fields: tuple[str, ...]
+    ) -> FieldValues | None:
+        sentinel, stored, canonical, version = row[:BEFORE_VALUES]
+        if canonical is not None and canonical != url.encode():
+            record = self.get(url, fields)
+            return None if record is None else values_of(record, fields)
+        if sentinel is None:
+            return None
+        if stored is not None and stored != url.encode():
+            nodes.check_url({nodes.URL: Cell(stored, 0)}, url)
+        return FieldValues(url, url, version or b"", row[BEFORE_VALUES:])
 
     def history(self, url: str, field: str) -> list[tuple[bytes, int]]:
         """(value, at_ms) of the last changes of a field in `store.history`, newest first."""

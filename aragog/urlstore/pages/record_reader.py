@@ -9,7 +9,7 @@ import orjson
 
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import field_column, from_column, text
-from aragog.urlstore.records import FieldInfo, Record
+from aragog.urlstore.records import FieldInfo, FieldValues, Record
 from aragog.zen.properties import Row
 
 BASE = (
@@ -40,6 +40,23 @@ def _columns(fields: tuple[str, ...], info: bool) -> tuple[bytes, ...]:
     if info:
         columns += [nodes.PROVENANCE, *map(from_column, fields)]
     return tuple(columns)
+
+
+BEFORE_VALUES = 4
+"""How many of `value_columns` are not fields: the sentinel, the URL, the canonical URL, version."""
+
+
+@lru_cache(maxsize=1024)
+def value_columns(fields: tuple[str, ...]) -> tuple[bytes, ...]:
+    """The cells to read for `Pages.values`."""
+    own = (nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.VERSION)
+    return (*own, *[b"m:" + field.encode() for field in fields])
+
+
+def values_of(record: Record, fields: tuple[str, ...]) -> FieldValues:
+    """A whole record as the values of its fields."""
+    values = tuple(record.fields.get(field) for field in fields)
+    return FieldValues(record.url, record.canonical_url, record.version.encode(), values)
 
 
 def record_of(

@@ -78,6 +78,19 @@ class CellTable(Protocol):
     ) -> dict[bytes, Row]:
         """Existing rows with at least one of `columns`; one round trip if possible."""
 
+    def values_many(
+        self, rows: Sequence[bytes], columns: tuple[bytes, ...]
+    ) -> dict[bytes, tuple[bytes | None, ...]]:
+        """
+        The values of `columns`, in that order, for each row that has one of them; None: no cell.
+
+        What serving reads: without timestamps, at half the cost of `get_many` on SQLite.
+        """
+        return {
+            row: tuple([cell.value if (cell := cells.get(c)) else None for c in columns])
+            for row, cells in self.get_many(rows, columns).items()
+        }
+
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         """Write cells of one row, atomically."""
 

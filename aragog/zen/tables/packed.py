@@ -56,6 +56,35 @@ def unpack(data: bytes, columns: Sequence[bytes] | None = None) -> Row:
     }
 
 
+def values(data: bytes, columns: tuple[bytes, ...]) -> tuple[bytes | None, ...] | None:
+    """The values of `columns`, None for an absent cell; None if all are absent."""
+    count, length = _HEAD.unpack_from(data)
+    start = _HEAD.size + length
+    places = _places(data[_HEAD.size : start], columns)
+    if places is None:
+        return None
+    start += 8 * count
+    ends = _ends(count)
+    bounds = ends.unpack_from(data, start)
+    start += ends.size
+    return tuple(
+        [None if i < 0 else data[start + bounds[i] : start + bounds[i + 1]] for i in places]
+    )
+
+
+@lru_cache(maxsize=1024)
+def _ends(count: int) -> Struct:
+    return Struct(f">{count + 1}I")
+
+
+@lru_cache(maxsize=4096)
+def _places(shape: bytes, columns: tuple[bytes, ...]) -> tuple[int, ...] | None:
+    """The number of each column in a shape, -1 for one that is not in it; None: none is."""
+    there = dict(_where(shape))
+    places = tuple(there.get(column, -1) for column in columns)
+    return places if max(places, default=-1) >= 0 else None
+
+
 @lru_cache(maxsize=1024)
 def _numbers(count: int) -> Struct:
     return Struct(f">{count}q{count + 1}I")

@@ -73,6 +73,17 @@ class SqliteTable(CellTable):
                         found[row] = cells
         return found
 
+    def values_many(
+        self, rows: Sequence[bytes], columns: tuple[bytes, ...]
+    ) -> dict[bytes, tuple[bytes | None, ...]]:
+        found: dict[bytes, tuple[bytes | None, ...]] = {}
+        for shard, some in self._grouped(rows, itemgetter(0)):
+            try:
+                found |= self._layout.values(self._shards.connection(shard), some, columns)
+            except sqlite3.Error as error:
+                raise self._shards.translated(error, shard) from error
+        return found
+
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         with self._shards.writing(row[0]) as db:
             self._layout.put(db, [(row, cells, at_ms)])

@@ -14,7 +14,10 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from aragog.zen.tables import TABLES, Cell, Row
-from aragog.zen.tables.packed import merged, pack, unpack, without
+from aragog.zen.tables.packed import merged, pack, unpack, values, without
+
+_ROWS_A_STATEMENT = 32
+"""Each number of rows up to this one is a statement of its own, which SQLite keeps prepared."""
 
 RowItem = tuple[bytes, Mapping[bytes, bytes], int]
 DeleteItem = tuple[bytes, Sequence[bytes] | None, int]
@@ -27,6 +30,16 @@ class Layout(Protocol):
 
     def get(self, db: sqlite3.Connection, row: bytes, columns: Sequence[bytes] | None) -> Row:
         """The row's cells, or those of `columns`."""
+
+    def values(
+        self, db: sqlite3.Connection, rows: Sequence[bytes], columns: tuple[bytes, ...]
+    ) -> dict[bytes, tuple[bytes | None, ...]]:
+        """The values of `columns` of rows that have one of them."""
+        found = {}
+        for row in rows:
+            if cells := self.get(db, row, columns):
+                found[row] = tuple([x.value if (x := cells.get(c)) else None for c in columns])
+        return found
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:
         """Put each (row, cells, at_ms); a row may occur several times."""
@@ -47,6 +60,10 @@ class Packed(Layout):
         # Not WITHOUT ROWID: such tables store values over 1 KB out of line, one more page a read.
         self.schema = f"CREATE TABLE IF NOT EXISTS {name} (row BLOB PRIMARY KEY, data BLOB)"
         self._get = f"SELECT data FROM {name} WHERE row=?"  # noqa: S608
+        self._get_some = [
+            f"SELECT row, data FROM {name} WHERE row IN ({', '.join('?' * count)})"  # noqa: S608
+            for count in range(_ROWS_A_STATEMENT + 1)
+        ]
         self._put = (
             f"INSERT INTO {name} (row, data) VALUES (?, ?) "  # noqa: S608
             "ON CONFLICT (row) DO UPDATE SET data=excluded.data"
@@ -57,6 +74,17 @@ class Packed(Layout):
     def get(self, db: sqlite3.Connection, row: bytes, columns: Sequence[bytes] | None) -> Row:
         found = db.execute(self._get, (row,)).fetchone()
         return unpack(found[0], columns) if found else {}
+
+    def values(
+        self, db: sqlite3.Connection, rows: Sequence[bytes], columns: tuple[bytes, ...]
+    ) -> dict[bytes, tuple[bytes | None, ...]]:
+        found = {}
+        for at in range(0, len(rows), _ROWS_A_STATEMENT):
+            some = rows[at : at + _ROWS_A_STATEMENT]
+            for row, data in db.execute(self._get_some[len(some)], some):
+                if (read := values(data, columns)) is not None:
+                    found[row] = read
+        return found
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:
         rows: dict[bytes, Row] = {}

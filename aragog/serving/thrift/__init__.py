@@ -1,0 +1,1 @@
+"""The UrlStore, the Fetcher and PinLater over Thrift (docs/thrift.md)."""

@@ -1,0 +1,386 @@
+"""
+The Thrift server: connections on an event loop, calls in threads, deadlines, limits and drain.
+
+No call of a store runs on the event loop. A call that misses its deadline is answered, and its
+thread is given up until the call returns; it counts as in flight until then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import time
+from collections import Counter, deque
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from aragog.errors import ConfigError
+from aragog.serving.auth import READ, Tokens
+from aragog.serving.http.problems import Problem
+from aragog.serving.thrift import wire
+from aragog.serving.thrift.connection import SMALL_BYTES, Connection
+from aragog.serving.thrift.contract import REPLY, Method, Pool, head, methods, session_call
+from aragog.serving.thrift.errors import Raised, raised_for, too_late, unavailable
+from aragog.serving.thrift.workers import Workers
+from aragog.settings import ServingSettings
+
+DRAIN_S = 5.0
+MOST_HELD_BYTES = 256 << 20
+"""Of all large frames that are being received and all replies that clients do not read."""
+_TICK_S = 0.002
+_REPLIES_AT_ONCE = 16
+_SWEEP_S = 1.0
+
+
+class Call:
+    """One call, from its frame to its reply."""
+
+    __slots__ = (
+        "answered",
+        "arguments_at",
+        "connection",
+        "deadline_s",
+        "frame",
+        "method",
+        "number",
+    )
+
+    def __init__(
+        self, connection: Connection, method: Method, frame: bytes, head: wire.MessageHead,
+        deadline_s: float,
+    ) -> None:  # fmt: skip
+        self.connection = connection
+        self.method = method
+        self.frame = frame
+        self.number = head.number
+        self.arguments_at = head.arguments_at
+        self.deadline_s = deadline_s
+        self.answered = False
+
+
+class ThriftServer:
+    """
+    A server on the running event loop.
+
+    Args:
+        services: name in the contract to the object that handles its calls.
+        settings: limits, deadlines and tokens.
+        embedded: the store answers without waiting for a network; see `Workers`.
+    """
+
+    def __init__(
+        self, services: Mapping[str, Any], settings: ServingSettings, *, embedded: bool = True
+    ) -> None:
+        self.max_frame_bytes = settings.max_body_bytes
+        self.calls: Counter[tuple[str, str]] = Counter()
+        """Calls so far, by (method, outcome), for metrics."""
+        self._settings = settings
+        self._methods = methods(dict(services))
+        self._tokens = Tokens(settings.tokens)
+        self._most = settings.max_in_flight
+        short_s, long_s = settings.deadline_ms / 1000, settings.content_deadline_ms / 1000
+        self._deadlines = dict.fromkeys(Pool, long_s) | {Pool.STORE: short_s}
+        self._workers = {
+            Pool.STORE: self._threads(Pool.STORE, settings.threads, eager=not embedded),
+            Pool.CONTENT: self._threads(Pool.CONTENT, settings.content_threads, eager=True),
+            Pool.BROKER: self._threads(Pool.BROKER, settings.content_threads, eager=True),
+            Pool.FETCH: self._threads(Pool.FETCH, settings.max_in_flight // 2, eager=True),
+        }
+        self._connections: set[Connection] = set()
+        self._in_flight: set[Call] = set()
+        self._running = 0
+        self._held = 0
+        self._done: deque[tuple[Call, bytes, str]] = deque()
+        self._signalled = False
+        self._ticking = False
+        self._draining = False
+        self._empty: asyncio.Event | None = None
+        """Set during a drain when the last connection is closed."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._listeners: list[asyncio.Server] = []
+        self._sweeper: asyncio.Task[None] | None = None
+
+    async def start(self, *sockets: socket.socket, tls: ssl.SSLContext | None = None) -> None:
+        """Serve on these listening sockets."""
+        self._loop = loop = asyncio.get_running_loop()
+        for sock in sockets:
+            listener = await loop.create_server(lambda: Connection(self), sock=sock, ssl=tls)
+            self._listeners.append(listener)
+        self._sweeper = loop.create_task(self._sweep())
+
+    async def drain(self, limit_s: float = DRAIN_S) -> None:
+        """Accept nothing new, answer the calls that run, and close all connections."""
+        self._draining = True
+        for listener in self._listeners:
+            listener.close()
+        for connection in list(self._connections):
+            connection.close_when_done()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limit_s):
+                await self._all_closed()
+        for connection in list(self._connections):
+            connection.abort()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._sweeper
+        for workers in self._workers.values():
+            workers.close()
+
+    async def _all_closed(self) -> None:
+        self._empty = asyncio.Event()
+        if self._connections:
+            await self._empty.wait()
+
+    @property
+    def running_calls(self) -> int:
+        """How many calls run or wait, including abandoned ones."""
+        return self._running
+
+    @property
+    def held_bytes(self) -> int:
+        """The large frames and unread replies in memory."""
+        return self._held
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._connections)
+
+    # What connections ask: `connection.Gate`
+
+    def opened(self, connection: Connection) -> bool:
+        if self._draining or len(self._connections) >= self._settings.max_connections:
+            return False
+        self._connections.add(connection)
+        return True
+
+    def closed(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        if self._empty is not None and not self._connections:
+            self._empty.set()
+
+    def reserve(self, size: int) -> bool:
+        self._held += size
+        if self._held <= MOST_HELD_BYTES:
+            return True
+        self._held -= size
+        return False
+
+    def free(self, size: int) -> None:
+        self._held -= size
+
+    def take(self, connection: Connection, frame: bytes) -> None:
+        try:
+            head = wire.read_head(frame)
+        except wire.BadFrame:
+            connection.abort()
+            return
+        method = self._methods.get(head.name)
+        if method is None or not wire.is_call(head.kind):
+            connection.answer(self._without_method(connection, frame, head))
+            return
+        refusal = self._refusal(connection, method)
+        if refusal is not None:
+            self.calls[method.name, "refused"] += 1
+            connection.answer(_raised(method, head.number, refusal))
+            return
+        deadline_s = time.monotonic() + self._deadlines[method.pool]
+        call = Call(connection, method, frame, head, deadline_s)
+        self._in_flight.add(call)
+        self._running += 1
+        self._workers[method.pool].submit(call)
+        if not self._ticking:
+            self._tick_later()
+
+    def _refusal(self, connection: Connection, method: Method) -> Raised | None:
+        """Why a call is not begun."""
+        try:
+            self._tokens.check(connection.authorization, method.scope)
+        except Problem as problem:
+            return raised_for(problem)
+        if self._running >= self._most:
+            return unavailable("too many calls at once")
+        return None
+
+    def _without_method(
+        self, connection: Connection, frame: bytes, message: wire.MessageHead
+    ) -> bytes:
+        """The reply to `ping`, to `authenticate`, and to what is no call."""
+        call = session_call(message.name)
+        if not wire.is_call(message.kind):
+            return wire.refused(
+                message.name, message.number, wire.INVALID_MESSAGE_TYPE, "only calls are accepted"
+            )
+        if call is None:
+            return wire.refused(
+                message.name, message.number, wire.UNKNOWN_METHOD, "there is no such method"
+            )
+        if call == b"authenticate":
+            return self._authenticate(connection, frame, message)
+        return wire.frame(head(REPLY, call), message.number, b"\x00")
+
+    def _authenticate(
+        self, connection: Connection, frame: bytes, message: wire.MessageHead
+    ) -> bytes:
+        at = message.arguments_at
+        token = frame[at + 7 : -1] if frame[at : at + 3] == b"\x0b\x00\x01" else b""
+        connection.authorization = f"Bearer {token.decode('utf-8', 'replace')}"
+        try:
+            self._tokens.check(connection.authorization, READ)
+        except Problem as problem:
+            if problem.status != HTTPStatus.UNAUTHORIZED:  # known, with other scopes
+                return wire.frame(head(REPLY, b"authenticate"), message.number, b"\x00")
+            connection.authorization = None
+            error = raised_for(problem)
+            return wire.raised(b"authenticate", message.number, error.field, error.error)
+        return wire.frame(head(REPLY, b"authenticate"), message.number, b"\x00")
+
+    # In threads
+
+    def _threads(self, pool: Pool, count: int, *, eager: bool) -> Workers[Call]:
+        return Workers(f"thrift-{pool.value}", self._run, count, eager=eager)
+
+    def _run(self, call: Call) -> None:
+        """Make a call in a thread of its pool, and pass its reply to the event loop."""
+        data, outcome = b"", "abandoned"
+        if not call.answered:
+            data, outcome = self._made(call)
+        self._done.append((call, data, outcome))
+        if self._workers[call.method.pool].waiting and len(self._done) < _REPLIES_AT_ONCE:
+            return  # waking the event loop costs as much as a call; `_tick` bounds the delay
+        if not self._signalled and self._loop is not None:
+            self._signalled = True
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+                self._loop.call_soon_threadsafe(self._flush)
+
+    def _made(self, call: Call) -> tuple[bytes, str]:
+        method = call.method
+        try:
+            arguments = wire.read_arguments(method, call.frame, call.arguments_at)
+            options = arguments.__dict__.get("options")
+            if options is not None and (given_ms := options.deadline_ms) is not None:
+                limit_s = self._deadlines[method.pool]
+                sooner_s = max(0.0, limit_s - max(given_ms, 1) / 1000)
+                call.deadline_s -= sooner_s
+            return wire.reply(method, call.number, method.run(arguments)), "ok"
+        except wire.BadArguments as error:
+            name = method.name.encode()
+            return wire.refused(name, call.number, wire.PROTOCOL_ERROR, str(error)), "malformed"
+        except Exception as error:  # noqa: BLE001 - any defect is this call's, and is logged
+            found = raised_for(error)
+            return _raised(method, call.number, found), type(found.error).__name__
+
+    # On the event loop
+
+    def _flush(self) -> None:
+        """Send the replies that are there."""
+        self._signalled = False
+        while self._done:
+            call, data, outcome = self._done.popleft()
+            self._running -= 1
+            if call.answered:
+                continue
+            if len(data) > SMALL_BYTES and self._held + len(data) > MOST_HELD_BYTES:
+                data = _raised(call.method, call.number, unavailable("too many unread replies"))
+                outcome = "Unavailable"
+            self._answer(call, data, outcome)
+
+    def _answer(self, call: Call, data: bytes, outcome: str) -> None:
+        call.answered = True
+        self._in_flight.discard(call)
+        self.calls[call.method.name, outcome] += 1
+        call.connection.answer(data)
+
+    def _tick_later(self) -> None:
+        self._ticking = True
+        if self._loop is not None:
+            self._loop.call_later(_TICK_S, self._tick)
+
+    def _tick(self) -> None:
+        """While calls are in flight: reply, enforce deadlines, help stuck threads."""
+        self._flush()
+        now_s = time.monotonic()
+        for call in [call for call in self._in_flight if call.deadline_s <= now_s]:
+            self._answer(call, _raised(call.method, call.number, too_late()), "DeadlineExceeded")
+        for workers in self._workers.values():
+            workers.help_if_stuck()
+        self._ticking = False
+        if self._in_flight:
+            self._tick_later()
+
+    async def _sweep(self) -> None:
+        """Once a second: disconnect clients that are too slow or silent."""
+        given = self._settings
+        while True:
+            await asyncio.sleep(min(_SWEEP_S, given.head_timeout_s, given.send_timeout_s))
+            now_s = time.monotonic()
+            for connection in list(self._connections):
+                if connection.overdue(
+                    now_s, given.head_timeout_s, given.send_timeout_s, given.keep_alive_s
+                ):
+                    connection.abort()
+
+
+def _raised(method: Method, number: bytes, found: Raised) -> bytes:
+    return wire.raised(method.name.encode(), number, found.field, found.error)
+
+
+def listen(settings: ServingSettings, processes: int = 1) -> list[socket.socket]:
+    """
+    A listening socket for each process of the server, all on one port.
+
+    The kernel distributes connections over them (SO_REUSEPORT), because connections of Thrift
+    clients last long. A socket without SO_REUSEPORT is bound first: it finds out whether another
+    server has the port, which would otherwise share it unnoticed.
+
+    Raises:
+        ConfigError: the port is in use or not permitted.
+    """
+    host, port = settings.host, settings.thrift_port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found: list[socket.socket] = []
+    try:
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+        for _ in range(processes):
+            sock = socket.socket(family)
+            found.append(sock)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if processes > 1:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            sock.bind((host, port or found[0].getsockname()[1]))
+            sock.listen(1024)
+    except OSError as error:
+        for sock in found:
+            sock.close()
+        raise ConfigError(
+            f"serving.thrift_port: cannot listen on {host}:{port} ({error.strerror or error}); "
+            "set ARAGOG_SERVING__THRIFT_PORT to a free port, or to 0 to serve no Thrift"
+        ) from error
+    return found
+
+
+def tls_context(settings: ServingSettings) -> ssl.SSLContext | None:
+    """
+    The TLS context of the settings; None without a certificate.
+
+    Raises:
+        ConfigError: the certificate or its key cannot be read.
+    """
+    if settings.thrift_certificate is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(settings.thrift_certificate, settings.thrift_key)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(
+            f"serving.thrift_certificate: cannot read {settings.thrift_certificate} and its key "
+            f"({error}); both must be PEM files"
+        ) from error
+    return context

@@ -1,0 +1,257 @@
+"""The calls of service UrlStore: argument structs in, values of the contract out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import orjson
+
+from aragog.errors import BadInput, InvalidUrl, PermanentError
+from aragog.serving.thrift import records
+from aragog.serving.thrift.contract import MOST_ITEMS, Encoded, idl
+from aragog.serving.thrift.errors import Missing
+from aragog.urls.normalize import normalize
+from aragog.urlstore.records import FieldValues, LinkRecord, ListPage, OutLink, Record
+from aragog.urlstore.store import UrlStore
+
+T = TypeVar("T")
+
+MOST_REPLY_BYTES = 15_000_000
+"""Of records in one reply, with room for LEFT_OUT in 1,000 others: clients accept 16,384,000."""
+MOST_NAME_BYTES = 200
+_PART = 100
+"""URLs that are read together."""
+
+
+class UrlStoreService:
+    """
+    Handles calls, each in a thread.
+
+    Args:
+        store: the store to read and write.
+        read: makes a read of a store, and returns its value and whether the standby gave it; the
+            default reads `store`.
+    """
+
+    def __init__(
+        self,
+        store: UrlStore,
+        read: Callable[[Callable[[UrlStore], Any]], tuple[Any, bool]] | None = None,
+    ) -> None:
+        self._store = store
+        self._read = read or (lambda call: (call(store), False))
+
+    def get(self, given: Any) -> Any:
+        fields, url = names(given.fields), text(given.url, "url")
+        options = given.options
+        if not fields or (options is not None and options.facts):
+            found, standby = self._read(lambda store: store.get(url, fields or None))
+            if found is None:
+                raise Missing
+            return _whole(_record(found, standby, facts=bool(options and options.facts)))
+        asked = (normalize(url),)
+        (values,), standby = self._read(lambda store: store.pages.values(asked, fields))
+        if values is None:
+            raise Missing
+        return _whole(records.one(values, fields, from_standby=standby))
+
+    def getMany(self, given: Any) -> Any:  # noqa: N802 - its name in the contract
+        urls, fields = items(given.urls, "urls"), names(given.fields)
+        facts = bool(given.options is not None and given.options.facts)
+        results: list[bytes] = []
+        room = MOST_REPLY_BYTES
+        for at in range(0, len(urls), _PART):
+            read = self._part(urls[at : at + _PART], fields, facts=facts)
+            room -= sum(map(len, read))
+            results += read if room >= 0 else _fitting(read, room)
+            if room < 0:
+                break
+        results += [_LEFT_OUT] * (len(urls) - len(results))
+        return records.many(results, len(urls))
+
+    def _part(self, urls: Sequence[str], fields: tuple[str, ...], *, facts: bool) -> list[bytes]:
+        checked = [_checked(url) for url in urls]
+        valid = [url for url, problem in checked if problem is None]
+        try:
+            found = iter(self._results(valid, fields, facts=facts))
+        except PermanentError:
+            found = iter([self._alone(url, fields, facts=facts) for url in valid])
+        return [
+            next(found) if problem is None else records.absent(idl.ItemStatus.BAD_INPUT, problem)
+            for _, problem in checked
+        ]
+
+    def _results(self, urls: Sequence[str], fields: tuple[str, ...], *, facts: bool) -> list[bytes]:
+        """A RecordResult of each normalized URL."""
+        if fields and not facts:
+            values, standby = self._read(lambda store: store.pages.values(urls, fields))
+            return [
+                _UNKNOWN if each is None else records.found(each, fields, from_standby=standby)
+                for each in values
+            ]
+        found, standby = self._read(lambda store: store.get_many(urls, fields or None))
+        return [
+            _UNKNOWN if each is None else records.wrapped(_record(each, standby, facts=facts))
+            for each in found
+        ]
+
+    def _alone(self, url: str, fields: tuple[str, ...], *, facts: bool) -> bytes:
+        try:
+            return self._results([url], fields, facts=facts)[0]
+        except PermanentError as error:
+            return records.absent(idl.ItemStatus.DAMAGED, str(error))
+
+    def put(self, given: Any) -> str:
+        options = given.options or idl.PutOptions()
+        fields = given.fields or {}
+        return self._store.put(
+            text(given.url, "url"),
+            fields,
+            at_ms=options.at_ms,
+            provenance=options.provenance,
+            if_version=options.if_version,
+        )
+
+    def deleteFields(self, given: Any) -> str:  # noqa: N802
+        return self._store.delete_fields(text(given.url, "url"), names(given.names))
+
+    def remove(self, given: Any) -> None:
+        self._store.remove(text(given.url, "url"))
+
+    def outlinks(self, given: Any) -> Any:
+        url, limit = text(given.url, "url"), bounded(given.limit, "limit", 1, MOST_ITEMS)
+        cursor = given.cursor or None
+        return _links(self._read(lambda store: store.links.outlinks(url, limit, cursor))[0])
+
+    def inlinks(self, given: Any) -> Any:
+        url, limit = text(given.url, "url"), bounded(given.limit, "limit", 1, MOST_ITEMS)
+        cursor = given.cursor or None
+        return _links(self._read(lambda store: store.links.inlinks(url, limit, cursor))[0])
+
+    def addLinks(self, given: Any) -> None:  # noqa: N802
+        links = [
+            OutLink(text(link.url, "links.url"), link.text or "", link.rel or "")
+            for link in items(given.links, "links")
+        ]
+        self._store.links.add(text(given.url, "url"), links)
+
+    def removeLinks(self, given: Any) -> None:  # noqa: N802
+        self._store.links.remove(text(given.url, "url"), items(given.targets, "targets"))
+
+    def countInlinks(self, given: Any) -> int:  # noqa: N802
+        url = text(given.url, "url")
+        count: int = self._read(lambda store: store.links.count_inlinks(url))[0]
+        return count
+
+    def content(self, given: Any) -> Any:
+        options = given.options or idl.ContentOptions()
+        found = self._store.content(text(given.url, "url"))
+        if found is None:
+            raise Missing
+        begin = bounded(options.offset_bytes, "offset_bytes", 0, 2**62, 0)
+        limit = bounded(options.limit_bytes, "limit_bytes", 1, MOST_REPLY_BYTES, MOST_REPLY_BYTES)
+        return idl.Content(
+            url=found.url,
+            body=found.body[begin : begin + limit],
+            total_bytes=len(found.body),
+            meta=found.meta,
+        )
+
+    def aliases(self, given: Any) -> list[str]:
+        url = text(given.url, "url")
+        found: list[str] = self._read(lambda store: store.aliases.of(url))[0]
+        return found
+
+    def history(self, given: Any) -> list[Any]:
+        url, field = text(given.url, "url"), text(given.field, "field")
+        found = self._read(lambda store: store.pages.history(url, field))[0]
+        return [idl.PastValue(value=value, at_ms=at_ms) for value, at_ms in found]
+
+    def watch(self, given: Any) -> None:
+        self._store.schedule.watch(text(given.url, "url"), text(given.owner, "owner"))
+
+    def unwatch(self, given: Any) -> None:
+        self._store.schedule.unwatch(text(given.url, "url"), text(given.owner, "owner"))
+
+
+def names(given: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of fields; raises BadInput if there are too many, or one is too long."""
+    found = tuple(given or ())
+    if len(found) > MOST_ITEMS or any(len(name) > MOST_NAME_BYTES for name in found):
+        raise BadInput(f"fields: at most {MOST_ITEMS} names of at most {MOST_NAME_BYTES} bytes")
+    return found
+
+
+def items(given: Sequence[T] | None, name: str) -> Sequence[T]:
+    """A list of a request; raises BadInput if it is too long."""
+    if given is not None and len(given) > MOST_ITEMS:
+        raise BadInput(f"{name}: at most {MOST_ITEMS}, got {len(given)}")
+    return given or ()
+
+
+def text(given: str | None, name: str) -> str:
+    """A string of a request; raises BadInput if it was not sent."""
+    if given is None:
+        raise BadInput(f"{name}: is missing")
+    return given
+
+
+def bounded(given: int | None, name: str, least: int, most: int, default: int | None = None) -> int:
+    """A number of a request; raises BadInput if it is out of bounds, or missing without default."""
+    if given is None and default is not None:
+        return default
+    if given is None or not least <= given <= most:
+        raise BadInput(f"{name}: must be from {least} to {most}, got {given}")
+    return given
+
+
+def _checked(url: str) -> tuple[str, str | None]:
+    """The URL, normalized, or why it is none."""
+    try:
+        return normalize(url), None
+    except InvalidUrl as error:
+        return url, str(error)
+
+
+_UNKNOWN = records.absent(idl.ItemStatus.NOT_FOUND, "nothing is known of this URL")
+
+
+_LEFT_OUT = records.absent(
+    idl.ItemStatus.LEFT_OUT, "the reply is full: ask for this URL in another call, or fewer fields"
+)
+
+
+def _fitting(results: list[bytes], excess: int) -> list[bytes]:
+    """Results without the last ones, which exceed the room by `-excess` bytes."""
+    while results and excess < 0:
+        excess += len(results.pop())
+    return results
+
+
+def _whole(reply: Encoded) -> Encoded:
+    """The reply of `get`, if it fits into a frame that clients accept."""
+    if len(reply) > MOST_REPLY_BYTES:
+        raise BadInput(f"fields: they have more than {MOST_REPLY_BYTES} bytes; ask for some only")
+    return reply
+
+
+def _record(found: Record, standby: bool, *, facts: bool) -> Encoded:
+    fields = tuple(found.fields)
+    values = FieldValues(
+        found.url, found.canonical_url, found.version.encode(), tuple(found.fields.values())
+    )
+    if not facts:
+        return records.one(values, fields, from_standby=standby)
+    more = idl.Record(
+        facts={name: orjson.dumps(value).decode() for name, value in found.facts.items()},
+        content_bytes=found.content_bytes,
+        content_hash=found.content_hash,
+        due_at_ms=found.due_at_ms,
+    )
+    return records.one(values, fields, from_standby=standby, more=more)
+
+
+def _links(page: ListPage[LinkRecord]) -> Any:
+    links = [idl.Link(url=each.url, text=each.text, rel=each.rel) for each in page.items]
+    return idl.LinkPage(links=links, cursor=page.cursor)

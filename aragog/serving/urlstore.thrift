@@ -1,0 +1,403 @@
+/**
+ * The services of aragog for programs in any language: UrlStore, Fetcher and PinLater.
+ *
+ * Protocol: binary, strict, in frames (TFramedTransport). One port serves all three services
+ * through TMultiplexedProtocol, under their names below. A client without multiplexing reaches
+ * UrlStore. A connection handles one call at a time, in the order of its frames; further frames
+ * wait. A request frame holds at most `serving.max_body_bytes` (4 MiB unless configured), a reply
+ * at most 16,000,000 bytes.
+ *
+ * Units: every number has its unit in its name. Instants are milliseconds since the epoch.
+ * Strings are UTF-8. URLs may be given in any spelling: they are normalized, and calls follow
+ * aliases to the canonical URL.
+ *
+ * Deadlines: `deadline_ms` limits one call, measured at the server from the arrival of its frame.
+ * Without it the limit is `serving.deadline_ms` (1,000), and for `content`, `fetch` and all calls
+ * of PinLater `serving.content_deadline_ms` (10,000). These two are also the maximum: a longer
+ * deadline is shortened. A call that misses its deadline ends with DeadlineExceeded; a write may
+ * have happened.
+ *
+ * Retries: reads may be repeated. `put`, `deleteFields`, `remove`, `addLinks`, `removeLinks`,
+ * `watch` and `unwatch` may be repeated as well; only a `put` with `if_version` may then find its
+ * own version (Conflict).
+ */
+namespace py aragog_urlstore
+namespace go urlstore
+namespace java org.aragog.urlstore
+
+/** An argument is invalid; a retry cannot help. Nothing was written. */
+exception BadInput {
+  1: string message
+}
+
+/** Nothing is stored under this URL. */
+exception NotFound {
+  1: string message
+}
+
+/** A conditional write found another version; read again and decide again. Nothing was written. */
+exception Conflict {
+  1: string message
+  /** The version that was found; empty: the record does not exist. */
+  2: string found_version
+}
+
+/**
+ * The connection has no token, an unknown one, or one without the scope that this call requires
+ * (read, write or admin; admin includes the others). Nothing was done.
+ */
+exception Unauthorized {
+  1: string message
+}
+
+/** The server is full, is stopping, or a part behind it does not answer. */
+exception Unavailable {
+  1: string message
+  /** When to call again. */
+  2: i64 retry_after_ms
+}
+
+/** The call took longer than its deadline. A write may have happened. */
+exception DeadlineExceeded {
+  1: string message
+}
+
+/** Stored data is damaged, or the server has a defect; its log has the details. */
+exception InternalError {
+  1: string message
+}
+
+/** Options of a call that has no others. */
+struct CallOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+}
+
+struct ReadOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** Also return `facts`, `content_bytes`, `content_hash` and `due_at_ms`. Default: false. */
+  2: optional bool facts
+}
+
+/** What is stored of one URL. */
+struct Record {
+  /** The requested URL, normalized. */
+  1: string url
+  /** The URL that stands for the page; `url` itself if it is no alias. */
+  2: string canonical_url
+  /** Field to value, exactly as it was put. */
+  3: map<string, binary> fields
+  /** Changes with every write; for `PutOptions.if_version`. */
+  4: string version
+  /** Facts of the last fetch (docs/fields.md), each value as JSON. Only with `facts`. */
+  5: optional map<string, string> facts
+  /** Size of the page's content before compression. Absent: there is none. Only with `facts`. */
+  6: optional i64 content_bytes
+  /** SHA-256 of the content as stored, in hex. Only with `facts`. */
+  7: optional string content_hash
+  /** When the URL is fetched again. Absent: never. Only with `facts`. */
+  8: optional i64 due_at_ms
+  /** Read from the standby store, whose data may be older. */
+  9: optional bool from_standby
+}
+
+/** Why an item of a batch has no result. */
+enum ItemStatus {
+  OK = 0
+  /** Nothing is stored under this URL. */
+  NOT_FOUND = 1
+  /** Not a URL. */
+  BAD_INPUT = 2
+  /** The reply is full: ask for this URL in another call. */
+  LEFT_OUT = 3
+  /** The stored record is damaged. */
+  DAMAGED = 4
+}
+
+/** One item of `getMany`. */
+struct RecordResult {
+  1: ItemStatus status
+  /** Present if `status` is OK. */
+  2: optional Record record
+  /** Why there is no record. */
+  3: optional string message
+}
+
+struct PutOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** When the values were true; a value never replaces one of a later instant. Default: now. */
+  2: optional i64 at_ms
+  /** Field to where its value was found. */
+  3: optional map<string, string> provenance
+  /** Write only if the record has this version; empty: only if it does not exist. */
+  4: optional string if_version
+}
+
+struct Link {
+  /** Target of an outlink, source of an inlink. */
+  1: string url
+  /** Text of the link. */
+  2: string text
+  /** Values of the rel attribute, separated by spaces. */
+  3: string rel
+}
+
+struct LinkPage {
+  1: list<Link> links
+  /** Continues the list. Absent: it is complete. */
+  2: optional string cursor
+}
+
+struct ContentOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** First byte to return; default 0. */
+  2: optional i64 offset_bytes
+  /** At most so many bytes; default and maximum 15,000,000. */
+  3: optional i64 limit_bytes
+}
+
+/** The content of a page as it was fetched, without its content encoding. */
+struct Content {
+  /** The canonical URL that it is stored under. */
+  1: string url
+  /** The requested part. */
+  2: binary body
+  /** Size of the whole content. */
+  3: i64 total_bytes
+  /** Response headers and facts of the fetch. */
+  4: map<string, string> meta
+}
+
+struct PastValue {
+  1: binary value
+  /** Since when the field had this value. */
+  2: i64 at_ms
+}
+
+/** Calls that every service has. */
+service Session {
+  /** Returns at once. */
+  void ping(),
+
+  /**
+   * Use this token for all later calls of this connection, for all services. A server on loopback
+   * may require none.
+   */
+  void authenticate(1: string token) throws (4: Unauthorized unauthorized),
+}
+
+/** Metadata, links and content of URLs. Reads require scope read, writes scope write. */
+service UrlStore extends Session {
+  /**
+   * The record of a URL; NotFound if there is none.
+   *
+   * fields: which fields to return, up to 1,000; empty: all.
+   */
+  Record get(1: string url, 2: list<string> fields, 3: ReadOptions options) throws (
+    1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** The records of up to 1,000 URLs, a result for each, in their order. `fields` as in `get`. */
+  list<RecordResult> getMany(1: list<string> urls, 2: list<string> fields, 3: ReadOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** Set fields; others stay. Returns the new version. */
+  string put(1: string url, 2: map<string, binary> fields, 3: PutOptions options) throws (
+    1: BadInput bad_input, 3: Conflict conflict, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** Delete fields; names that the record does not have are ignored. Returns the new version. */
+  string deleteFields(1: string url, 2: list<string> names, 3: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** Remove the page, its links and its content until a later fetch brings it back. */
+  void remove(1: string url, 2: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** Links of the page in document order; `limit` 1 to 1,000; `cursor` empty: from the start. */
+  LinkPage outlinks(1: string url, 2: i32 limit, 3: string cursor, 4: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** Links to the page and to its aliases; new ones appear after the next compaction. */
+  LinkPage inlinks(1: string url, 2: i32 limit, 3: string cursor, 4: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** Add up to 1,000 outlinks; those to the same targets are replaced. */
+  void addLinks(1: string url, 2: list<Link> links, 3: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** Remove the outlinks to up to 1,000 targets; those that the page does not have are ignored. */
+  void removeLinks(1: string url, 2: list<string> targets, 3: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** How many links `inlinks` lists; read from counts, at the same cost for any number. */
+  i64 countInlinks(1: string url, 2: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** The page's content, or a part of it; NotFound if there is none. */
+  Content content(1: string url, 2: ContentOptions options) throws (
+    1: BadInput bad_input, 2: NotFound not_found, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** The URLs that stand for the same page, without the canonical one. */
+  list<string> aliases(1: string url, 2: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** Earlier values of a field in `store.history`, newest first. */
+  list<PastValue> history(1: string url, 2: string field, 3: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** Keep the URL's page fresh for `owner` (1 to 200 bytes). Fetches nothing itself. */
+  void watch(1: string url, 2: string owner, 3: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** End an owner's watch. After the last one the page is no longer refreshed; it stays. */
+  void unwatch(1: string url, 2: string owner, 3: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+}
+
+struct EnqueueOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** 0 (most urgent) to 9. Default: 5. */
+  2: optional i32 priority
+  /** Do not fetch before this instant. Default: now. */
+  3: optional i64 run_after_ms
+  /** Link hops to follow from each URL, within its registered domain; 0 to 100. Default: 0. */
+  4: optional i32 depth
+  /** Also fetch URLs that are stored already. Default: false. */
+  5: optional bool refresh
+  /** The URLs are sitemaps; enqueue the URLs that they list. Default: false. */
+  6: optional bool sitemap
+}
+
+/** What became of one URL. */
+struct EnqueueResult {
+  /** The URL as given. */
+  1: string input
+  /** enqueued, duplicate, invalid, …: docs/producers.md lists them. */
+  2: string status
+  /** The URL, normalized; absent if it is invalid. */
+  3: optional string url
+  /** Why it was not enqueued. */
+  4: optional string reason
+}
+
+/** Fetches URLs politely: robots.txt, rate limits and address filters apply. Scope write. */
+service Fetcher extends Session {
+  /** Enqueue up to 1,000 URLs, with a result for each, in their order. */
+  list<EnqueueResult> enqueue(1: list<string> urls, 2: EnqueueOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+}
+
+/** A job to enqueue. */
+struct NewJob {
+  /** Opaque; returned by `dequeue` as it is. Up to 1,000,000 bytes. */
+  1: binary body
+  /** 0 (most urgent) to 9. Default: 5. */
+  2: optional i32 priority
+  /** Do not deliver it earlier. Default: 0; maximum one year. */
+  3: optional i64 delay_ms
+  /** Deliveries before the job is FAILED; default: the queue's setting (10). */
+  4: optional i32 max_attempts
+  /** While a job with this key waits or runs, another one is not accepted. */
+  5: optional string unique_key
+  /** For display. */
+  6: optional string name
+}
+
+struct EnqueuedJob {
+  1: string job_id
+  /** Its unique key was in use: the id is that of the other job, and nothing was added. */
+  2: bool already_there
+}
+
+struct DequeueOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** How long the jobs belong to the caller without `extend`; 1,000 to 86,400,000. Default: 60,000. */
+  2: optional i64 claim_ms
+  /** Name of the worker, for display. */
+  3: optional string worker
+}
+
+/** A job that belongs to the caller until its claim expires. */
+struct ClaimedJob {
+  1: string job_id
+  /** Of this delivery; `ack`, `nack` and `extend` require it. */
+  2: i64 claim_token
+  /** 1 for the first delivery. */
+  3: i32 attempt
+  4: binary body
+}
+
+/** A claim, as `dequeue` returned it. */
+struct JobClaim {
+  1: string job_id
+  2: i64 claim_token
+  /** For `nack`: the attempt that failed, from which the delay is computed. Default: 1. */
+  3: optional i32 attempt
+}
+
+struct NackOptions {
+  /** 1 or more. */
+  1: optional i32 deadline_ms
+  /** Why, for display. */
+  2: optional string reason
+  /** Deliver again after so long. 0 to one year. Default: by the queue's retry policy. */
+  3: optional i64 delay_ms
+  /** The job is FAILED now, and is not delivered again. Default: false. */
+  4: optional bool fail
+}
+
+/**
+ * Jobs that wait on the server until they are due. Scope write; queues of the crawler itself
+ * (fetch, robots, canonicalize, store, …) are refused.
+ *
+ * Delivery is at least once: a job whose claim expires is delivered again.
+ */
+service PinLater extends Session {
+  /** Add up to 1,000 jobs. After an error some of them may have been added. */
+  list<EnqueuedJob> enqueue(1: string queue, 2: list<NewJob> jobs, 3: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /**
+   * Claim up to `limit` (1 to 200) due jobs, the most urgent first. Returns at once; empty if no
+   * job is due. Call again after a pause of your choice.
+   */
+  list<ClaimedJob> dequeue(1: string queue, 2: i32 limit, 3: DequeueOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** Jobs that are done; false where the claim was no longer the caller's. */
+  list<bool> ack(1: string queue, 2: list<JobClaim> claims, 3: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** Jobs to deliver again later, or FAILED; false where the claim was no longer the caller's. */
+  list<bool> nack(1: string queue, 2: list<JobClaim> claims, 3: NackOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
+  /** Keep claims for another `claim_ms` (1,000 to 86,400,000) from now; false where one was lost. */
+  list<bool> extend(1: string queue, 2: list<JobClaim> claims, 3: i64 claim_ms, 4: CallOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+}

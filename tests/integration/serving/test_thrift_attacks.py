@@ -1,0 +1,480 @@
+"""Bad input, slow clients, limits and stopping: the server answers or disconnects, and goes on."""
+
+import socket
+import struct
+import threading
+from pathlib import Path
+
+import pytest
+import trustme
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aragog.clock import ManualClock
+from aragog.errors import ConfigError
+from aragog.serving.auth import make
+from aragog.serving.thrift import wire
+from aragog.serving.thrift.contract import idl
+from aragog.serving.thrift.server import listen
+from aragog.settings import ServingSettings
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.stores import stand
+from tests.support.thrift_server import running
+from tests.support.waiting import wait_until
+
+URL = "http://shop.example/"
+PING = b"\x80\x01\x00\x01\x00\x00\x00\x04ping\x00\x00\x00\x07\x00"
+PONG = b"\x80\x01\x00\x02\x00\x00\x00\x04ping\x00\x00\x00\x07\x00"
+
+
+def framed(data):
+    return struct.pack(">I", len(data)) + data
+
+
+def message(name, arguments, *, kind=1, number=7):
+    return (
+        struct.pack(">II", 0x80010000 | kind, len(name))
+        + name
+        + struct.pack(">i", number)
+        + arguments
+    )
+
+
+def read_frame(sock):
+    """A reply; b"" at the end of the connection."""
+    head = read(sock, 4)
+    return read(sock, struct.unpack(">I", head)[0]) if head else b""
+
+
+def read(sock, size):
+    found = b""
+    try:
+        while len(found) < size and (piece := sock.recv(size - len(found))):
+            found += piece
+    except ConnectionError:
+        return b""
+    return found
+
+
+def asked(sock, data):
+    sock.sendall(framed(data))
+    return read_frame(sock)
+
+
+def refusal(reply):
+    """The code of a TApplicationException."""
+    head = wire.read_head(reply)
+    assert head.kind == 3
+    assert head.number == b"\0\0\0\7"
+    assert reply[-8:-5] == b"\x08\x00\x02"
+    return struct.unpack(">i", reply[-5:-1])[0]
+
+
+@pytest.fixture(scope="module")
+def store():
+    made = stand(MemoryTables(ManualClock())).store
+    made.put(URL, {"title": b"one"})
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(store):
+    with running(store) as server:
+        yield server
+
+
+@pytest.fixture
+def sock(server):
+    with server.connect() as sock:
+        yield sock
+    with server.connect() as other:  # whatever a test did: others are served
+        assert asked(other, PING) == PONG
+
+
+def test_a_ping_is_answered(sock):
+    assert asked(sock, PING) == PONG
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"nothing",
+        b"",
+        b"Nobody:get",
+        b"UrlStore:nothing",
+        b"\xff\xfe",
+        b"Nobody:ping",
+        b":ping",
+        b"x" * 5000,
+    ],
+)
+def test_an_unknown_method_is_an_error_and_the_connection_goes_on(sock, name):
+    assert refusal(asked(sock, message(name, b"\x00"))) == wire.UNKNOWN_METHOD
+    assert asked(sock, PING) == PONG
+
+
+@pytest.mark.parametrize("kind", [0, 2, 3, 4, 255])
+def test_a_message_that_is_no_call_is_an_error(sock, kind):
+    assert refusal(asked(sock, message(b"get", b"\x00", kind=kind))) == wire.INVALID_MESSAGE_TYPE
+
+
+STRING = b"\x0b\x00\x01\x00\x00\x00\x03abc"
+HUGE = b"\x7f\xff\xff\xff"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        b"",
+        b"\x0b",
+        STRING,
+        STRING[:-1] + b"\x00",
+        b"\x0b\x00\x01\x00\x00\x00\x02\xff\xfe\x00",
+        b"\x0b\x00\x01\xff\xff\xff\xff\x00",
+        b"\x0b\x00\x01" + HUGE + b"\x00",
+        STRING + b"\x0f\x00\x02\x0b" + HUGE + b"\x00",
+        STRING + b"\x0f\x00\x02\x00" + HUGE + b"\x00",
+        STRING + b"\x0f\x00\x02\x01" + HUGE + b"\x00",
+        STRING + b"\x0d\x00\x02\x00\x00" + HUGE + b"\x00",
+        STRING + b"\x0f\x00\x09\x0f" + HUGE + b"\x00",
+        STRING + b"\x0c\x00\x03" * 60 + b"\x00" * 61,
+        STRING + b"\x0f\x00\x02" + b"\x0f\x00\x00\x00\x01" * 60 + b"\x00",
+        STRING + b"\x63\x00\x02\x00",
+        STRING + b"\x00" + b"more",
+        STRING + b"\x0f\x00\x02\x0b\x00\x00\x00\x01\x00\x00\x00\x02\xff\xfe\x00",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", [b"get", b"getMany"])
+def test_damaged_arguments_are_an_error_and_the_connection_goes_on(sock, name, arguments):
+    assert refusal(asked(sock, message(name, arguments))) == wire.PROTOCOL_ERROR
+    assert asked(sock, PING) == PONG
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [b"\x00", b"\x08\x00\x01\x00\x00\x00\x01\x00", b"\x0f\x00\x01\x08\x00\x00\x00\x00\x00"],
+)
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"get",
+        b"put",
+        b"addLinks",
+        b"watch",
+        b"content",
+        b"outlinks",
+        b"PinLater:ack",
+        b"Fetcher:enqueue",
+    ],
+)
+def test_missing_arguments_are_bad_input(sock, name, arguments):
+    reply = asked(sock, message(name, arguments))
+
+    assert wire.read_head(reply).kind == 2
+    assert reply[-len(b"\x00\x00") :] == b"\x00\x00"
+    assert b"\x0c\x00\x01\x0b\x00\x01" in reply
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"\x00\x00\x00\x00",
+        b"\xff\xff\xff\xff",
+        b"\x7f\xff\xff\xff",
+        b"\x00\x40\x00\x01",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    ],
+)
+def test_a_frame_of_an_impossible_size_ends_the_connection(sock, head):
+    sock.sendall(head + b"x" * 100)
+
+    assert read_frame(sock) == b""
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"x",
+        b"x" * 12,
+        b"\x80\x02\x00\x01" + b"\x00" * 20,
+        b"\x80\x01\x00\x01\xff\xff\xff\xff" + b"\x00" * 20,
+        b"\x00\x00\x00\x04ping\x01\x00\x00\x00\x07\x00",
+    ],
+)
+def test_a_frame_that_is_no_message_ends_the_connection(sock, frame):
+    assert asked(sock, frame) == b""
+
+
+def test_frames_in_pieces_and_together_are_answered_in_order(sock):
+    pings = b"".join(framed(PING[:12] + struct.pack(">i", n) + b"\x00") for n in range(500))
+    for byte in pings[:40]:
+        sock.sendall(bytes([byte]))
+    sock.sendall(pings[40:])
+
+    numbers = [struct.unpack(">i", read_frame(sock)[12:16])[0] for _ in range(500)]
+
+    assert numbers == list(range(500))
+
+
+@settings(max_examples=300)
+@given(st.lists(st.binary(max_size=60), max_size=5))
+def test_random_bytes_hurt_nobody(server, pieces):
+    with server.connect() as sock:
+        try:
+            for piece in pieces:
+                sock.sendall(piece)
+            sock.shutdown(socket.SHUT_WR)
+            while sock.recv(65_536):
+                pass
+        except OSError:
+            pass  # the server has disconnected
+    with server.connect() as other:
+        assert asked(other, PING) == PONG
+
+
+METHODS = [
+    b"get",
+    b"getMany",
+    b"put",
+    b"UrlStore:addLinks",
+    b"content",
+    b"authenticate",
+    b"PinLater:nack",
+    b"Fetcher:enqueue",
+]
+FIELD = st.builds(lambda kind, number, body: bytes([kind]) + struct.pack(">h", number) + body,
+                  st.sampled_from([2, 3, 4, 6, 8, 10, 11, 12, 13, 14, 15, 0, 1, 99]), st.integers(-2, 6),
+                  st.one_of(st.binary(max_size=12), st.builds(lambda b: struct.pack(">I", len(b)) + b, st.binary(max_size=20))))  # fmt: skip
+
+
+@settings(max_examples=500)
+@given(st.sampled_from(METHODS), st.lists(FIELD, max_size=4), st.sampled_from([b"", b"\x00"]))
+def test_random_arguments_get_a_reply_each(server, name, fields, end):
+    with server.connect() as sock:
+        reply = asked(sock, message(name, b"".join(fields) + end))
+        assert wire.read_head(reply).kind in (2, 3)
+        assert asked(sock, PING) == PONG
+
+
+def test_a_client_that_stops_in_a_frame_is_disconnected(store):
+    with running(store, head_timeout_s=0.2) as server, server.connect() as slow:
+        slow.sendall(b"\x00\x00\x01\x00half")
+        assert read_frame(slow) == b""
+        with server.connect() as other:
+            assert asked(other, PING) == PONG
+
+
+def test_a_silent_client_is_disconnected(store):
+    with running(store, keep_alive_s=0.2) as server, server.connect() as idle:
+        assert read_frame(idle) == b""
+
+
+def test_a_client_that_does_not_read_is_disconnected_and_holds_one_reply(store):
+    store.put("http://big.example/", {f"f{n}": b"x" * 1_000_000 for n in range(9)})
+    call = framed(message(b"get", b"\x0b\x00\x01\x00\x00\x00\x13http://big.example/\x00"))
+    with running(store, send_timeout_s=0.5) as server, server.connect() as deaf:
+        deaf.sendall(call * 50)
+        with server.connect() as other:
+            assert asked(other, PING) == PONG
+        wait_until(
+            lambda: server.server.connections == 0, otherwise="the deaf client is disconnected"
+        )
+        assert server.server.calls["get", "ok"] < 5
+
+
+def test_large_frames_of_all_clients_together_are_bounded(store):
+    with running(store, max_body_bytes=200 << 20, head_timeout_s=60) as server:
+        with server.connect() as first, server.connect() as second:
+            first.sendall(struct.pack(">I", 200 << 20) + b"begin")
+            wait_until(
+                lambda: server.server.held_bytes > 0, otherwise="the first frame is reserved"
+            )
+            second.sendall(struct.pack(">I", 100 << 20) + b"begin")
+            assert read_frame(second) == b""
+        wait_until(lambda: server.server.held_bytes == 0, otherwise="what was reserved is free")
+
+
+def test_connections_over_the_limit_are_closed(store):
+    with running(store, max_connections=2) as server:
+        with server.connect() as one, server.connect() as two:
+            assert asked(one, PING) == PONG
+            assert asked(two, PING) == PONG
+            with server.connect() as three:
+                assert read_frame(three) == b""
+        wait_until(lambda: server.server.connections == 0, otherwise="both are gone")
+        with server.connect() as four:
+            assert asked(four, PING) == PONG
+
+
+class Gated:
+    """A store whose reads wait until they are let go."""
+
+    def __init__(self):
+        self.open = threading.Event()
+        self.entered = 0
+
+    def get(self, url, fields):
+        self.entered += 1
+        assert self.open.wait(60)
+
+
+GET = message(b"get", b"\x0b\x00\x01\x00\x00\x00\x14http://shop.example/\x00")
+NOT_FOUND = b"\x0c\x00\x02"
+UNAVAILABLE = b"\x0c\x00\x05"
+LATE = b"\x0c\x00\x06"
+AT = 15
+
+
+def test_a_call_that_hangs_is_answered_at_its_deadline_and_delays_no_other(store):
+    gated = Gated()
+    with running(gated, deadline_ms=100) as server, server.connect() as hangs:
+        assert asked(hangs, GET)[AT : AT + 3] == LATE
+        assert asked(hangs, PING) == PONG
+        assert server.server.running_calls == 1
+        gated.open.set()
+        wait_until(lambda: server.server.running_calls == 0, otherwise="the call has returned")
+        assert asked(hangs, GET)[AT : AT + 3] == NOT_FOUND
+
+
+def test_the_deadline_of_the_caller_counts_if_it_is_sooner(store):
+    gated = Gated()
+    options = b"\x0c\x00\x03\x08\x00\x01" + struct.pack(">i", 50) + b"\x00"
+    with running(gated, deadline_ms=60_000) as server, server.connect() as sock:
+        reply = asked(sock, GET[:-1] + options + b"\x00")
+        gated.open.set()
+    assert reply[AT : AT + 3] == LATE
+
+
+def test_a_thread_that_hangs_is_helped_by_others(store):
+    """On an embedded store one thread takes all calls, as long as it finishes some."""
+    gated = Gated()
+    with running(gated, threads=3) as server:
+        socks = [server.connect() for _ in range(3)]
+        for sock in socks:
+            sock.sendall(framed(GET))
+        wait_until(lambda: gated.entered == 3, otherwise="every call runs")
+        gated.open.set()
+        assert all(read_frame(sock)[AT : AT + 3] == NOT_FOUND for sock in socks)
+        for sock in socks:
+            sock.close()
+
+
+def test_calls_over_the_limit_are_refused_at_once(store):
+    gated = Gated()
+    with running(gated, max_in_flight=2, threads=4) as server:
+        socks = [server.connect() for _ in range(3)]
+        for n, sock in enumerate(socks[:2], 1):
+            sock.sendall(framed(GET))
+            wait_until(lambda n=n: gated.entered == n, otherwise="it runs")
+        assert asked(socks[2], GET)[AT : AT + 3] == UNAVAILABLE
+        assert asked(socks[2], PING) == PONG
+        gated.open.set()
+        assert all(read_frame(sock)[AT : AT + 3] == NOT_FOUND for sock in socks[:2])
+        for sock in socks:
+            sock.close()
+
+
+def test_a_drain_answers_what_runs_and_closes_the_rest(store):
+    gated = Gated()
+    with running(gated) as server, server.connect() as idle, server.connect() as busy:
+        assert asked(idle, PING) == PONG
+        busy.sendall(framed(GET) * 2)
+        wait_until(lambda: gated.entered == 1, otherwise="it runs")
+        stopping = threading.Thread(target=server.drain)
+        stopping.start()
+        assert read_frame(idle) == b""
+        gated.open.set()
+        assert read_frame(busy)[AT : AT + 3] == NOT_FOUND
+        assert read_frame(busy) == b""
+        stopping.join(60)
+        with pytest.raises(ConnectionError):
+            server.connect()
+
+
+def token_of(scope):
+    return make(scope, [scope])
+
+
+def test_calls_need_a_token_with_their_scope(store, apache):
+    types = apache.types
+    (reader, one), (writer, two) = token_of("read"), token_of("write")
+    with running(store, tokens=(one, two)) as server:
+        with apache.client(server.port) as client:
+            client.ping()
+            with pytest.raises(types.Unauthorized, match="bearer token"):
+                client.get(URL, [], types.ReadOptions())
+            with pytest.raises(types.Unauthorized):
+                client.authenticate("aragog_guess")
+            client.authenticate(reader)
+            assert client.get(URL, [], types.ReadOptions()).fields["title"] == b"one"
+            with pytest.raises(types.Unauthorized, match="scope write"):
+                client.put(URL, {"a": b"1"}, types.PutOptions())
+            client.authenticate(writer)
+            client.put(URL, {"a": b"1"}, types.PutOptions())
+        with apache.client(server.port) as other, pytest.raises(types.Unauthorized):
+            other.get(URL, [], types.ReadOptions())
+
+
+def test_calls_travel_over_tls(store, apache, tmp_path):
+    from thrift.transport.TSSLSocket import TSSLSocket
+
+    authority = trustme.CA()
+    one = authority.issue_cert("localhost", "127.0.0.1")
+    pem, trusted = tmp_path / "server.pem", tmp_path / "ca.pem"
+    one.private_key_and_cert_chain_pem.write_to_path(pem)
+    authority.cert_pem.write_to_path(trusted)
+
+    with running(store, thrift_certificate=pem) as server:
+        sock = TSSLSocket("localhost", server.port, ca_certs=str(trusted))
+        with apache.client(server.port, sock=sock) as client:
+            found = client.get(URL, ["title"], apache.types.ReadOptions())
+        with server.connect() as plain:
+            plain.sendall(framed(PING))
+            while plain.recv(1000):
+                pass
+
+    assert found.fields == {"title": b"one"}
+
+
+def test_a_certificate_that_cannot_be_read_is_named(store, tmp_path):
+    with (
+        pytest.raises(ConfigError, match=r"serving\.thrift_certificate: cannot read"),
+        running(store, thrift_certificate=tmp_path / "missing.pem"),
+    ):
+        pass
+
+
+def test_a_port_in_use_is_an_error_even_for_shared_ports():
+    [first] = listen(ServingSettings(thrift_port=0))
+    with first:
+        port = first.getsockname()[1]
+        for processes in (1, 2):
+            with pytest.raises(
+                ConfigError, match=r"serving\.thrift_port: cannot listen .* free port"
+            ):
+                listen(ServingSettings(thrift_port=port), processes)
+
+
+def test_the_processes_of_one_server_share_its_port():
+    socks = listen(ServingSettings(thrift_port=0), 3)
+
+    assert len({sock.getsockname() for sock in socks}) == 1
+    for sock in socks:
+        sock.close()
+
+
+def test_every_call_of_the_contract_declares_the_exceptions_of_the_server():
+    """The places in `throws` are those that `raised_for` uses."""
+    places = {1: "BadInput", 2: "NotFound", 3: "Conflict", 4: "Unauthorized", 5: "Unavailable", 6: "DeadlineExceeded", 7: "InternalError"}  # fmt: skip
+    for service in ("UrlStore", "Fetcher", "PinLater"):
+        for name in getattr(idl, service).thrift_services:
+            declared = getattr(getattr(idl, service), f"{name}_result").thrift_spec
+            found = {n: spec[2].__name__ for n, spec in declared.items() if n}
+            assert found.items() <= places.items()
+            if name not in ("ping", "authenticate"):
+                assert {1, 4, 5, 6, 7} <= found.keys()
+
+
+def test_the_contract_is_packaged():
+    assert '"*.thrift"' in Path("pyproject.toml").read_text()

@@ -1,0 +1,345 @@
+"""The contract, by Apache Thrift's own Python client, over each embedded store."""
+
+import pytest
+
+from aragog.errors import SlowDown, StoreUnavailable
+from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
+from aragog.settings import StoreSettings
+from tests.support.stores import page, stand
+from tests.support.tables import memory, sqlite
+from tests.support.thrift_server import running
+
+URL = "http://shop.example/p/1"
+
+
+@pytest.fixture(params=[memory, sqlite])
+def a_stand(request):
+    made = stand(request.param(request), StoreSettings(history=("price",)))
+    made.tables.create()
+    yield made
+    made.store.close()
+
+
+@pytest.fixture
+def client(a_stand, apache):
+    with running(a_stand.store) as server, apache.client(server.port) as client:
+        yield client
+
+
+def test_a_put_value_comes_back_byte_for_byte_under_any_spelling(client, apache):
+    every_byte = bytes(range(256))
+
+    version = client.put(URL, {"raw": every_byte, "empty": b""}, apache.types.PutOptions())
+    found = client.get(
+        "HTTP://Shop.example:80/p/1#top", ["raw", "empty", "other"], apache.types.ReadOptions()
+    )
+
+    assert found.fields == {"raw": every_byte, "empty": b""}
+    assert (found.url, found.canonical_url, found.version) == (URL, URL, version)
+    assert client.get(URL, [], apache.types.ReadOptions()).fields == found.fields
+
+
+def test_facts_are_sent_when_they_are_asked_for(a_stand, client, apache):
+    a_stand.store.write_pages([page(URL, facts={"status": 200, "why": None})])
+    a_stand.store.put_content(URL, b"<p>hello</p>")
+    asked = apache.types.ReadOptions(facts=True)
+
+    found = client.get(URL, ["title"], asked)
+    [result] = client.getMany([URL], ["title"], asked)
+
+    assert found.facts["status"] == "200"
+    assert found.facts["why"] == "null"
+    assert found.content_bytes == 12
+    assert len(found.content_hash) == 64
+    assert client.get(URL, ["title"], apache.types.ReadOptions()).facts is None
+    assert result.record == found
+
+
+def test_an_unknown_url_is_not_found_and_garbage_is_bad_input(client, apache):
+    options = apache.types.ReadOptions()
+    for fields in ([], ["title"]):
+        with pytest.raises(apache.types.NotFound):
+            client.get(URL, fields, options)
+        with pytest.raises(apache.types.BadInput, match="relative URL"):
+            client.get("nonsense", fields, options)
+
+
+@pytest.mark.parametrize("fields", [[], ["n"]])
+def test_one_bad_url_of_a_batch_harms_no_other(a_stand, client, apache, fields):
+    urls = [f"http://h{n}.example/" for n in range(150)]
+    for n, url in enumerate(urls):
+        a_stand.store.put(url, {"n": b"%d" % n})
+    asked = [*urls[:60], "nonsense", "http://unknown.example/", *urls[60:]]
+
+    results = client.getMany(asked, fields, apache.types.ReadOptions())
+
+    status = apache.types.ItemStatus
+    assert [r.status for r in results[60:62]] == [status.BAD_INPUT, status.NOT_FOUND]
+    found = [r.record for r in results[:60] + results[62:]]
+    assert [(r.url, r.fields["n"]) for r in found] == [(u, b"%d" % n) for n, u in enumerate(urls)]
+
+
+def test_an_alias_is_read_at_its_canonical_url(a_stand, client, apache):
+    a_stand.store.put(URL, {"title": b"one"})
+    a_stand.store.aliases.merge("http://old.example/", URL)
+
+    found = client.get("http://old.example/", ["title"], apache.types.ReadOptions())
+    [result] = client.getMany(["http://old.example/"], ["title"], apache.types.ReadOptions())
+
+    assert (found.url, found.canonical_url, found.fields) == (
+        "http://old.example/",
+        URL,
+        {"title": b"one"},
+    )
+    assert result.record == found
+    assert client.aliases(URL, apache.types.CallOptions()) == ["http://old.example/"]
+
+
+def test_a_batch_leaves_out_what_its_reply_has_no_room_for(a_stand, client, apache):
+    urls = [f"http://h{n}.example/" for n in range(300)]
+    for url in urls:
+        a_stand.store.put(url, {"big": b"x" * 200_000})
+
+    results = client.getMany(urls, ["big"], apache.types.ReadOptions())
+
+    status = apache.types.ItemStatus
+    assert [r.status for r in results] == [status.OK] * 74 + [status.LEFT_OUT] * 226
+
+
+def test_a_record_larger_than_a_reply_is_refused_and_read_in_parts(a_stand, client, apache):
+    names = [f"f{n}" for n in range(16)]
+    for name in names:
+        a_stand.store.put(URL, {name: b"x" * 1_000_000})
+
+    for fields in ([], names):
+        with pytest.raises(apache.types.BadInput, match="ask for some only"):
+            client.get(URL, fields, apache.types.ReadOptions())
+    [result] = client.getMany([URL], [], apache.types.ReadOptions())
+
+    assert result.status == apache.types.ItemStatus.LEFT_OUT
+    assert len(client.get(URL, names[:14], apache.types.ReadOptions()).fields) == 14
+
+
+def test_a_conditional_put_needs_the_version_it_was_meant_for(client, apache):
+    version = client.put(URL, {"a": b"1"}, apache.types.PutOptions(if_version=""))
+
+    with pytest.raises(apache.types.Conflict) as raised:
+        client.put(URL, {"a": b"2"}, apache.types.PutOptions(if_version="other"))
+
+    assert raised.value.found_version == version
+    client.put(URL, {"a": b"3"}, apache.types.PutOptions(if_version=version))
+    assert client.get(URL, ["a"], apache.types.ReadOptions()).fields == {"a": b"3"}
+
+
+def test_fields_and_records_are_deleted(a_stand, client, apache):
+    client.put(URL, {"a": b"1", "b": b"2"}, apache.types.PutOptions())
+    a_stand.clock.advance_ms(1000)
+
+    client.deleteFields(URL, ["a", "never there"], apache.types.CallOptions())
+    assert client.get(URL, [], apache.types.ReadOptions()).fields == {"b": b"2"}
+
+    client.remove(URL, apache.types.CallOptions())
+    with pytest.raises(apache.types.NotFound):
+        client.get(URL, [], apache.types.ReadOptions())
+
+
+def test_links_are_added_listed_page_by_page_counted_and_removed(a_stand, client, apache):
+    options = apache.types.CallOptions()
+    client.put(URL, {"a": b"1"}, apache.types.PutOptions())
+    targets = [f"http://t{n}.example/" for n in range(5)]
+    client.addLinks(
+        URL, [apache.types.Link(url, f"to {url}", "nofollow") for url in targets], options
+    )
+
+    first = client.outlinks(URL, 3, "", options)
+    rest = client.outlinks(URL, 3, first.cursor, options)
+    assert [link.url for link in first.links + rest.links] == targets
+    assert (first.links[0].text, first.links[0].rel, rest.cursor) == (
+        "to http://t0.example/",
+        "nofollow",
+        None,
+    )
+
+    a_stand.fold()
+    assert [link.url for link in client.inlinks(targets[0], 10, "", options).links] == [URL]
+    assert client.countInlinks(targets[0], options) == 1
+
+    a_stand.clock.advance_ms(1000)
+    client.removeLinks(URL, targets[:4], options)
+    assert [link.url for link in client.outlinks(URL, 9, "", options).links] == targets[4:]
+    with pytest.raises(apache.types.BadInput, match="limit"):
+        client.outlinks(URL, 1001, "", options)
+
+
+def test_content_is_read_whole_or_in_parts(a_stand, client, apache):
+    body = bytes(range(256)) * 100
+    a_stand.store.put_content(URL, body, {"content_type": "text/html"})
+
+    whole = client.content(URL, apache.types.ContentOptions())
+    part = client.content(URL, apache.types.ContentOptions(offset_bytes=100, limit_bytes=10))
+
+    assert (whole.url, whole.body, whole.total_bytes) == (URL, body, len(body))
+    assert whole.meta["content_type"] == "text/html"
+    assert (part.body, part.total_bytes) == (body[100:110], len(body))
+    with pytest.raises(apache.types.NotFound):
+        client.content("http://unknown.example/", apache.types.ContentOptions())
+
+
+def test_a_history_is_told_newest_first(a_stand, client, apache):
+    for price in (b"1", b"2"):
+        client.put(URL, {"price": price}, apache.types.PutOptions())
+        a_stand.clock.advance_ms(1000)
+
+    past = client.history(URL, "price", apache.types.CallOptions())
+
+    assert [one.value for one in past] == [b"2", b"1"]
+    assert past[0].at_ms == past[1].at_ms + 1000
+
+
+def test_a_watch_is_kept_until_its_owner_ends_it(a_stand, client, apache):
+    client.put(URL, {"a": b"1"}, apache.types.PutOptions())
+
+    client.watch(URL, "me", apache.types.CallOptions())
+    assert a_stand.store.schedule.watchers(URL) == ["me"]
+
+    a_stand.clock.advance_ms(1000)
+    client.unwatch(URL, "me", apache.types.CallOptions())
+    assert a_stand.store.schedule.watchers(URL) == []
+    with pytest.raises(apache.types.BadInput, match="owner"):
+        client.watch(URL, "", apache.types.CallOptions())
+
+
+def test_urls_are_enqueued_with_a_result_for_each(a_stand, apache):
+    asked = []
+
+    def enqueue(urls, **options):
+        asked.append((list(urls), options))
+        return [EnqueueResult("x", EnqueueStatus.INVALID, None, "not a URL")]
+
+    with (
+        running(a_stand.store, enqueue=enqueue) as server,
+        apache.client(server.port, "Fetcher") as client,
+    ):
+        [result] = client.enqueue(["x"], apache.types.EnqueueOptions(priority=1, refresh=True))
+        with pytest.raises(apache.types.BadInput, match="priority"):
+            client.enqueue(["x"], apache.types.EnqueueOptions(priority=10))
+
+    options = {"priority": 1, "run_after": None, "depth": 0, "refresh": True, "sitemap": False}
+    assert asked == [(["x"], options)]
+    assert (result.input, result.status, result.url, result.reason) == (
+        "x",
+        "invalid",
+        None,
+        "not a URL",
+    )
+
+
+def test_a_full_server_says_when_to_call_again(a_stand, apache):
+    def enqueue(urls, **options):
+        raise SlowDown("redis", "is full", 7.5)
+
+    with (
+        running(a_stand.store, enqueue=enqueue) as server,
+        apache.client(server.port, "Fetcher") as client,
+        pytest.raises(apache.types.Unavailable) as raised,
+    ):
+        client.enqueue([URL], apache.types.EnqueueOptions())
+
+    assert raised.value.retry_after_ms == 7500
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (StoreUnavailable("hbase", "no answer"), "Unavailable"),
+        (ZeroDivisionError(), "InternalError"),
+    ],
+)
+def test_what_fails_behind_the_server_is_an_exception_of_the_contract(a_stand, apache, error, kind):
+    class Broken:
+        def get(self, url, fields):
+            raise error
+
+    with running(Broken()) as server, apache.client(server.port) as client:
+        with pytest.raises(getattr(apache.types, kind)):
+            client.get(URL, [], apache.types.ReadOptions())
+        client.ping()
+
+
+@pytest.fixture
+def jobs(a_stand, apache, redis_url):
+    cluster = Cluster(connect_shards([redis_url, redis_url.replace("db=0", "db=1")]))
+    with (
+        running(a_stand.store, cluster=cluster) as server,
+        apache.client(server.port, "PinLater") as client,
+    ):
+        yield client
+
+
+@pytest.mark.redis
+def test_jobs_are_delivered_once_with_their_bytes_and_acknowledged(jobs, apache):
+    bodies = [bytes(range(256)), b"", b"1|2|3|"]
+    made = jobs.enqueue(
+        "mine", [apache.types.NewJob(body) for body in bodies], apache.types.CallOptions()
+    )
+
+    taken = jobs.dequeue("mine", 10, apache.types.DequeueOptions(worker="w"))
+    assert {job.job_id: job.body for job in taken} == {
+        m.job_id: b for m, b in zip(made, bodies, strict=True)
+    }
+    assert [job.attempt for job in taken] == [1, 1, 1]
+    assert jobs.dequeue("mine", 10, apache.types.DequeueOptions()) == []
+
+    claims = [apache.types.JobClaim(job.job_id, job.claim_token) for job in taken]
+    assert jobs.extend("mine", claims, 5000, apache.types.CallOptions()) == [True] * 3
+    assert jobs.ack("mine", claims, apache.types.CallOptions()) == [True] * 3
+    assert jobs.ack("mine", claims, apache.types.CallOptions()) == [False] * 3
+    assert jobs.extend("mine", claims, 5000, apache.types.CallOptions()) == [False] * 3
+
+
+@pytest.mark.redis
+def test_a_nacked_job_comes_again_and_a_failed_one_does_not(jobs, apache):
+    jobs.enqueue("mine", [apache.types.NewJob(b"job")], apache.types.CallOptions())
+    for attempt in (1, 2):
+        [job] = jobs.dequeue("mine", 10, apache.types.DequeueOptions())
+        assert job.attempt == attempt
+        claim = apache.types.JobClaim(job.job_id, job.claim_token, job.attempt)
+        options = apache.types.NackOptions(reason="no", delay_ms=0, fail=attempt == 2)
+        assert jobs.nack("mine", [claim], options) == [True]
+
+    assert jobs.dequeue("mine", 10, apache.types.DequeueOptions()) == []
+
+
+@pytest.mark.redis
+def test_a_job_with_the_key_of_a_waiting_one_is_not_added(jobs, apache):
+    job = apache.types.NewJob(b"job", unique_key="k")
+
+    [first] = jobs.enqueue("mine", [job], apache.types.CallOptions())
+    [second] = jobs.enqueue("mine", [job], apache.types.CallOptions())
+
+    assert (first.already_there, second.already_there) == (False, True)
+    assert second.job_id == first.job_id
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize("queue", ["", "a b", "../x", "é", "x" * 101])
+def test_a_bad_queue_name_is_refused(jobs, apache, queue):
+    with pytest.raises(apache.types.BadInput, match="queue"):
+        jobs.dequeue(queue, 1, apache.types.DequeueOptions())
+
+
+@pytest.mark.redis
+def test_a_claim_of_nowhere_is_refused(jobs, apache):
+    for job_id in ("", "7", "9-1", "0-x", "0-"):
+        with pytest.raises(apache.types.BadInput, match="job_id"):
+            jobs.ack("mine", [apache.types.JobClaim(job_id, 1)], apache.types.CallOptions())
+
+
+@pytest.mark.redis
+def test_the_queues_of_the_crawler_are_out_of_reach(jobs, apache, redis_url):
+    from aragog.pinlater.models import NewJob
+
+    Cluster(connect_shards([redis_url])).enqueue("fetch", [NewJob(b"celery")])
+
+    assert jobs.dequeue("fetch", 10, apache.types.DequeueOptions()) == []

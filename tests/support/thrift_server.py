@@ -1,0 +1,128 @@
+"""The Thrift services on loopback, in a thread of the test, and Apache Thrift's client for them."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from aragog.serving.thrift.contract import FILE
+from aragog.serving.thrift.fetcher_service import FetcherService
+from aragog.serving.thrift.pinlater_service import PinLaterService
+from aragog.serving.thrift.server import ThriftServer, listen, tls_context
+from aragog.serving.thrift.urlstore_service import UrlStoreService
+from aragog.settings import ServingSettings
+
+TIMEOUT_S = 60
+
+
+@dataclass
+class Running:
+    """A server that answers."""
+
+    port: int
+    server: ThriftServer
+    loop: asyncio.AbstractEventLoop
+
+    def connect(self) -> socket.socket:
+        """A connection."""
+        return socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S)
+
+    def drain(self) -> None:
+        """Stop as on SIGTERM, and wait for it."""
+        asyncio.run_coroutine_threadsafe(self.server.drain(), self.loop).result(TIMEOUT_S)
+
+
+@contextmanager
+def running(
+    store: Any, *, enqueue: Any = None, cluster: Any = None, embedded: bool = True,
+    service: Any = None, **given: Any,
+) -> Iterator[Running]:  # fmt: skip
+    """The services over a store, on a free port."""
+    settings = ServingSettings(**{"thrift_port": 0, "deadline_ms": 20_000, **given})
+    [sock] = listen(settings)
+    jobs = PinLaterService(cluster)
+    services = {
+        "UrlStore": service or UrlStoreService(store),
+        "Fetcher": FetcherService(enqueue),
+        "PinLater": jobs,
+    }
+    loop = uvloop.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    server = ThriftServer(services, settings, embedded=embedded)
+    start = server.start(sock, tls=tls_context(settings))
+    asyncio.run_coroutine_threadsafe(start, loop).result(TIMEOUT_S)
+    one = Running(sock.getsockname()[1], server, loop)
+    try:
+        yield one
+    finally:
+        one.drain()
+        jobs.close()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(TIMEOUT_S)
+        assert not thread.is_alive()
+        loop.close()
+
+
+def generated(language: str, folder: Path) -> Path:
+    """The contract as code of a language, by Apache Thrift's compiler; skips without one."""
+    if shutil.which("thrift") is None:
+        reason = "no Thrift compiler: install the package thrift-compiler"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    subprocess.run(["thrift", "--gen", language, "-o", str(folder), str(FILE)], check=True)
+    return folder
+
+
+class Apache:
+    """Apache Thrift's Python client with the code that its compiler made."""
+
+    def __init__(self, folder: Path) -> None:
+        sys.path.insert(0, str(generated("py", folder) / "gen-py"))
+        try:
+            self.types = importlib.import_module("aragog_urlstore.ttypes")
+            self.services = {
+                name: importlib.import_module(f"aragog_urlstore.{name}")
+                for name in ("UrlStore", "Fetcher", "PinLater")
+            }
+        finally:
+            sys.path.pop(0)
+
+    @contextmanager
+    def client(self, port: int, service: str = "UrlStore", sock: Any = None) -> Iterator[Any]:
+        """A client of one service, over a connection of its own."""
+        from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+        from thrift.protocol.TMultiplexedProtocol import TMultiplexedProtocol
+        from thrift.transport.TSocket import TSocket
+        from thrift.transport.TTransport import TFramedTransport
+
+        plain = sock or TSocket("127.0.0.1", port)
+        plain.setTimeout(TIMEOUT_S * 1000)
+        transport = TFramedTransport(plain)
+        protocol = TMultiplexedProtocol(TBinaryProtocol(transport), service)
+        transport.open()
+        try:
+            yield self.services[service].Client(protocol)
+        finally:
+            transport.close()
+
+
+@pytest.fixture(scope="session")
+def apache(tmp_path_factory: pytest.TempPathFactory) -> Apache:
+    """Apache Thrift's Python client."""
+    return Apache(tmp_path_factory.mktemp("thrift"))
