@@ -12,10 +12,10 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/pycache
 
 PYTEST := $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
-.PHONY: help setup run up down test unit check lint types layers fix bench lock hbase s3 clean
+.PHONY: help setup run up down test unit check lint types layers fix bench lock dist pinlater-dist hbase s3 clean
 
 help:  ## show what can be made
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup:  ## install everything into .venv, by the hashes of requirements.lock
 	@scripts/setup
@@ -60,6 +60,14 @@ hbase: setup  ## run an HBase with its Thrift gateway in the foreground (Java, M
 
 s3: setup  ## run an S3 server in the foreground (Go)
 	@$(BIN)/python -m deploy.s3
+
+pinlater-dist: setup  ## build the distribution celery-pinlater into dist/
+	@rm -rf build/celery-pinlater && mkdir -p build
+	@$(BIN)/python packaging/celery-pinlater/assemble.py build/celery-pinlater
+	@$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist build/celery-pinlater
+
+dist: setup  ## build the wheel of aragog into dist/
+	@$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist .
 
 lock: setup  ## resolve requirements.lock anew from pyproject.toml, and build.lock
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --universal --generate-hashes \

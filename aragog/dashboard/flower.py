@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 from aragog.dashboard.components import Components
 from aragog.dashboard.exposure import guard_address, guard_hosts
+from aragog.pinlater import flower_broker
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def install(
         if flower.__version__.partition(".")[0] != MAJOR:
             log.warning("Flower %s is not %s.x: it stays as it is", flower.__version__, MAJOR)
             return False
-        _teach_broker()
+        flower_broker.install()
         if components is not None:
             guard_hosts(allowed_hosts)
             guard_address(host)
@@ -51,24 +51,6 @@ def install(
         log.warning("Flower is not as expected: some pages are missing", exc_info=True)
         return False
     return True
-
-
-def _teach_broker() -> None:
-    """Make Flower's broker factory support `pinlater://`."""
-    from flower.utils.broker import Broker  # noqa: PLC0415 - only in Flower's process
-
-    from aragog.dashboard.broker import broker_for  # noqa: PLC0415
-
-    stock = Broker.__new__
-    if getattr(stock, "knows_pinlater", False):
-        return
-
-    def new(cls: type[Any], broker_url: str, *args: Any, **kwargs: Any) -> Any:
-        found = broker_for(broker_url, kwargs.get("broker_options"))
-        return stock(cls, broker_url, *args, **kwargs) if found is None else found
-
-    new.knows_pinlater = True  # type: ignore[attr-defined] # marks it as installed
-    Broker.__new__ = new
 
 
 def _add_pages(components: Components) -> None:

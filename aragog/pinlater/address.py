@@ -4,6 +4,9 @@ Conversion of `pinlater://` broker URLs to the Redis URLs of the servers. Pure.
     pinlater://[user:password@]host[:port][,host[:port]…][/db]   one server or several
     pinlaters://…                                                the same over TLS
     pinlater+socket:///path/to/redis.sock[?virtual_host=db]      one server on a unix socket
+    pinlater+sentinel://[user:password@]host[:port][,host[:port]…]/service[/db]
+                                 the master of a service, which the Sentinels at these hosts name
+    pinlater+sentinels://…       the same over TLS
 
 The first server also carries the messages that are not jobs: broadcasts, events, replies.
 """
@@ -15,7 +18,10 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from aragog.errors import ConfigError
 
-SCHEMES = ("pinlater", "pinlaters", "pinlater+socket")
+SENTINEL_SCHEMES = ("pinlater+sentinel", "pinlater+sentinels")
+SCHEMES = ("pinlater", "pinlaters", "pinlater+socket", *SENTINEL_SCHEMES)
+# kombu removes the first half of a scheme with a plus sign.
+SECOND_HALVES = ("socket", "sentinel", "sentinels")
 DEFAULT_PORT = 6379
 
 
@@ -29,6 +35,8 @@ def redis_urls(broker_url: str) -> tuple[str, ...]:
     scheme, _, rest = broker_url.partition("://")
     if scheme in ("pinlater+socket", "socket"):
         return (_socket_url(rest),)
+    if scheme in (*SENTINEL_SCHEMES, *SECOND_HALVES):
+        return (f"{scheme.removeprefix('pinlater+')}://{rest}",)
     if scheme not in SCHEMES:
         known = ", ".join(f"{s}://" for s in SCHEMES)
         shown = f"{scheme}://" if "://" in broker_url else "what has no scheme"

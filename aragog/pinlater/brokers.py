@@ -19,6 +19,8 @@ SCHEMES: dict[str, Kind] = {
     "pinlater": "pinlater",
     "pinlaters": "pinlater",
     "pinlater+socket": "pinlater",
+    "pinlater+sentinel": "pinlater",
+    "pinlater+sentinels": "pinlater",
     "redis": "redis",
     "rediss": "redis",
     "redis+socket": "redis",

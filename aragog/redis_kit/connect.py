@@ -50,7 +50,7 @@ def connect(
     if not plain(url).startswith("unix:"):
         options |= {"socket_connect_timeout": connect_timeout_s, "socket_keepalive": True}
     if is_sentinel(url):
-        return _master(url, options)
+        return master(url, options)
     try:
         return redis.Redis.from_url(plain(url), **options)
     except ValueError:
@@ -65,8 +65,15 @@ def _retry(attempts: int, *, retry_timeouts: bool) -> Retry:
     return Retry(ConstantBackoff(PAUSE_S), attempts - 1, supported_errors=kinds)
 
 
-def _master(url: str, options: dict[str, Any]) -> redis.Redis:
-    """A client that asks the Sentinels for the master each time it connects."""
+def master(url: str, options: dict[str, Any], **pool: Any) -> redis.Redis:
+    """
+    A client that asks the Sentinels of a Sentinel URL for the master each time it connects.
+
+    Args:
+        url: `sentinel://…` or `sentinels://…`.
+        options: of connections, to the Sentinels and to the master.
+        pool: options of the master's connection pool, such as `connection_class`.
+    """
     address = parse_sentinel(url)
     tls = {name: text for name, text in address.options.items() if name.startswith("ssl_")}
     shared = options | ({"ssl": True, **tls} if address.tls else {})
@@ -80,7 +87,11 @@ def _master(url: str, options: dict[str, Any]) -> redis.Redis:
         **shared,
     )  # type: ignore[no-untyped-call]
     return sentinel.master_for(  # type: ignore[no-untyped-call, no-any-return]
-        address.service, db=address.db, username=address.username, password=address.password
+        address.service,
+        db=address.db,
+        username=address.username,
+        password=address.password,
+        **pool,
     )
 
 

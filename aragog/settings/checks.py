@@ -13,7 +13,7 @@ from aragog.settings.sections import Settings
 from aragog.settings.values import DURATION
 
 BROKER_SCHEMES = (
-    "", "pinlater", "pinlaters", "pinlater+socket",
+    "", "pinlater", "pinlaters", "pinlater+socket", "pinlater+sentinel", "pinlater+sentinels",
     "redis", "rediss", "redis+socket", "amqp", "amqps",
 )  # fmt: skip
 FIELD_FORMATS = ("text", "integer", "decimal", "json", "bytes")

@@ -175,13 +175,13 @@ def _make(folder: Path, remedy: str) -> None:
 
 
 def celery(*arguments: str) -> list[str]:
-    """A Celery command line for the workers' app."""
-    return [sys.executable, "-P", "-m", "celery", "-A", "aragog.workers.app", *arguments]
+    """The command line of a command of Celery's on the workers' app."""
+    return [sys.executable, "-P", "-m", "aragog.workers", *arguments]
 
 
 def worker_command(role: str) -> list[str]:
     """The command line of a worker with that role; aragog/workers/roles.py defines the roles."""
-    return [sys.executable, "-P", "-m", "aragog.workers", role]
+    return celery(role)
 
 
 def release_command(pid: int) -> list[str]:

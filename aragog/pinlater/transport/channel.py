@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
@@ -19,6 +20,7 @@ from kombu.transport import redis as stock
 from kombu.transport import virtual
 from redis.connection import UnixDomainSocketConnection, parse_url
 from redis.exceptions import ExecAbortError, OutOfMemoryError
+from redis.sentinel import SentinelManagedConnection, SentinelManagedSSLConnection
 
 from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable, InvalidMessage
@@ -32,6 +34,8 @@ from aragog.pinlater.models import Claimed, JobState, Sizes
 from aragog.pinlater.shard import MAX_BATCH, RedisShard
 from aragog.pinlater.transport import collecting, envelope, publish_receipts
 from aragog.pinlater.transport.publishing import JobBatch
+from aragog.redis_kit.address import is_sentinel, parse_sentinel
+from aragog.redis_kit.connect import master
 from aragog.redis_kit.errors import redis_errors
 
 logger = logging.getLogger(__name__)
@@ -201,7 +205,15 @@ class Channel(stock.Channel):
     def consumer(self) -> JobConsumer:
         if self._consumer is None:
             self._consumer = JobConsumer(self.claims, self._deliver_job)
+            self._warn()
         return self._consumer
+
+    def _warn(self) -> None:
+        """Log what is wrong with the servers; a worker starts all the same."""
+        for shard in self._each_shard():
+            with suppress(BrokerUnavailable):
+                for remark in shard.remarks():
+                    logger.warning("shard %s %s", shard.name, remark)
 
     @property
     def waiters(self) -> list[BlockingPoller]:
@@ -386,6 +398,23 @@ class Channel(stock.Channel):
             self._consumer.close()
         super().close()
         self.claims.acks.flush()
+
+    def _get_pool(self, asynchronous: bool = False) -> Any:
+        first = self.connection.redis_urls[0]
+        if not is_sentinel(first):
+            return super()._get_pool(asynchronous)
+        self.keyprefix_fanout = self.keyprefix_fanout.format(db=parse_sentinel(first).db)
+        options = {
+            "socket_timeout": self.socket_timeout,
+            "socket_connect_timeout": self.socket_connect_timeout,
+            "socket_keepalive": self.socket_keepalive,
+            "health_check_interval": self.health_check_interval,
+        }
+        managed = SentinelManagedConnection
+        if parse_sentinel(first).tls:
+            managed = SentinelManagedSSLConnection
+        kind = _reporting(self, managed) if asynchronous else managed
+        return master(first, options, connection_class=kind).connection_pool
 
     def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:
         params = {

@@ -66,8 +66,7 @@ class Transport(stock.Transport):
     def as_uri(self, uri: str, include_password: bool = False, mask: str = "**") -> str:
         if "://" not in uri:
             uri = self._url()
-        elif uri.startswith("socket"):
-            # kombu has removed the first half of `pinlater+socket`.
+        elif uri.partition("://")[0] in address.SECOND_HALVES:
             uri = f"pinlater+{uri}"
         return uri if include_password else address.masked(uri, mask)
 

@@ -3,10 +3,10 @@
 import asyncio
 
 from aragog.clock import ManualClock
-from aragog.dashboard.broker import PinLaterBroker, broker_for
 from aragog.dashboard.tables import concerns, domain_row, job_row, queue_rows
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.flower_broker import PinLaterBroker, broker_for
 from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import JobState, Nack, NewJob
 from aragog.politeness.ratelimit.slots import DomainReport

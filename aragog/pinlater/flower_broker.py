@@ -1,4 +1,8 @@
-"""The queues of a pinlater broker, for Flower's broker page and `/api/queues/length`."""
+"""
+The queues of a pinlater broker, on Flower's Broker page and in `/api/queues/length`.
+
+An application's module calls `install()` before Flower starts.
+"""
 
 from __future__ import annotations
 
@@ -45,3 +49,19 @@ def broker_for(url: str, options: Mapping[str, Any] | None) -> PinLaterBroker | 
 def _admin(url: str, shards: tuple[str, ...], prefix: str) -> Admin:
     """Flower asks for a broker at each request; this cache keeps the connections open."""
     return Admin.connect(url, shards, prefix=prefix)
+
+
+def install() -> None:
+    """Make Flower's broker factory support `pinlater://`; a second call changes nothing."""
+    from flower.utils.broker import Broker  # noqa: PLC0415 - only in Flower's process
+
+    stock = Broker.__new__
+    if getattr(stock, "knows_pinlater", False):
+        return
+
+    def new(cls: type[Any], broker_url: str, *args: Any, **kwargs: Any) -> Any:
+        found = broker_for(broker_url, kwargs.get("broker_options"))
+        return stock(cls, broker_url, *args, **kwargs) if found is None else found
+
+    new.knows_pinlater = True  # type: ignore[attr-defined] # marks it as installed
+    Broker.__new__ = new

@@ -1,0 +1,45 @@
+"""`python -m aragog.pinlater --broker URL list`: queue administration for any application."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import click
+
+from aragog.errors import AragogError
+from aragog.pinlater.cli import queue
+from aragog.terminal import echo
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """The broker from the command line."""
+
+    broker_url: str
+    shards: tuple[str, ...]
+    queues: tuple[str, ...] = ()
+
+
+class OneLineErrors(click.Group):
+    """A group whose commands end with a message, never with a traceback."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except AragogError as error:
+            echo(str(error), err=True)
+            sys.exit(1)
+
+
+@click.group(cls=OneLineErrors, commands=queue.commands)
+@click.option("--broker", envvar="CELERY_BROKER_URL", required=True, help="pinlater://host:port/db")
+@click.option("--shard", "shards", multiple=True, help="A further Redis server for jobs.")
+@click.pass_context
+def main(context: click.Context, broker: str, shards: tuple[str, ...]) -> None:
+    """Look at queues, pause and limit them, retry what failed."""
+    context.obj = Broker(broker, shards)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m aragog.pinlater")

@@ -1,0 +1,13 @@
+"""
+What registers `pinlater://` in every process that imports kombu, without an import by hand.
+
+kombu loads no transports from entry points, but it loads the entry points `kombu.serializers` when
+it is imported. Loading this one imports the package, which registers the schemes.
+"""
+
+from __future__ import annotations
+
+import json
+
+# The name, functions and content type of a serializer; nothing uses it.
+serializer = (json.dumps, json.loads, "application/x-pinlater+json", "utf-8")

@@ -1,0 +1,64 @@
+"""`pinlater://` by Sentinel, and what it says of a server that evicts."""
+
+import tempfile
+from pathlib import Path
+
+import kombu.exceptions
+import pytest
+
+from aragog.redis_kit.connect import connect
+from aragog.standalone.redis_server import RedisServer
+from tests.support.celery_worker import Worker
+from tests.support.pinlater_app import make
+from tests.support.redis_variants import free_port, replicas, sentinel
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.redis
+
+APP = "tests.support.pinlater_app"
+
+
+@pytest.fixture
+def folder():
+    with tempfile.TemporaryDirectory(prefix="ar") as name:
+        yield Path(name)
+
+
+def sent(app, text):
+    try:
+        app.send_task("say", (text,), retry=False)
+    except kombu.exceptions.OperationalError:
+        return False
+    return True
+
+
+def test_tasks_run_on_the_master_that_sentinel_names_also_after_a_failover(place, folder, tmp_path):
+    for name in "ab":
+        (folder / name).mkdir()
+    first, second = (RedisServer(folder / name, port=free_port()) for name in "ab")
+    with first, second, connect(second.url) as replica, sentinel(folder, first.port) as port:
+        replica.replicaof("127.0.0.1", first.port)
+        wait_until(lambda: replicas(port) == 1)
+        broker = f"pinlater+sentinel://127.0.0.1:{port}/main/0"
+        app = make(broker)
+        env = place.env | {"ARAGOG_TEST_BROKER": broker}
+        with Worker(APP, tmp_path / "log", env=env, args=["-P", "threads", "-c2"]):
+            assert sent(app, "before")
+            wait_until(lambda: "before" in place.notes())
+            first.kill()
+            wait_until(lambda: replica.info("replication")["role"] == "master")
+
+            wait_until(lambda: sent(app, "after"))
+            wait_until(lambda: "after" in place.notes())
+        app.close()
+
+
+def test_a_worker_warns_of_a_server_that_evicts_jobs(place, tmp_path):
+    place.client.config_set("maxmemory-policy", "allkeys-lru")
+    place.client.config_set("maxmemory", 500_000_000)
+    try:
+        with Worker(APP, tmp_path / "log", env=place.env, args=["-P", "solo"]):
+            wait_until(lambda: b"evicts jobs" in (tmp_path / "log").read_bytes())
+    finally:
+        place.client.config_set("maxmemory-policy", "noeviction")
+        place.client.config_set("maxmemory", 0)

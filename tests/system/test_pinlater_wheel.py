@@ -1,0 +1,61 @@
+"""celery-pinlater, installed by itself beside an application of somebody's own."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from aragog.pinlater.address import of_socket
+from tests.support import wheels
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+APP = """
+import os
+from celery import Celery
+
+app = Celery("theirs", broker=os.environ["CELERY_BROKER_URL"])
+
+@app.task
+def add(a, b):
+    return a + b
+
+if __name__ == "__main__":
+    add.apply_async((1, 2), countdown=3600)
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pinlater")
+    assemble = wheels.ROOT / "packaging" / "celery-pinlater" / "assemble.py"
+    wheels.run(sys.executable, assemble, folder / "assembled", cwd=folder)
+    return wheels.build(folder, folder / "assembled")
+
+
+@pytest.fixture(scope="module")
+def bin_(wheel, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("clean")
+    return wheels.install(folder / "venv", wheel, env=wheels.without_compiler(folder))
+
+
+def test_it_installs_one_name_and_none_of_aragog(wheel, bin_):
+    assert wheels.top_level(wheel) == {"celery_pinlater"}
+    told = subprocess.run(
+        [bin_ / "python", "-P", "-c", "import aragog"], capture_output=True, check=False
+    )
+    assert told.returncode == 1
+
+
+def test_a_broker_url_works_without_an_import_and_the_command_shows_its_queue(
+    bin_, tmp_path, redis_server, redis_url
+):
+    (tmp_path / "theirs.py").write_text(APP)
+    env = {"PATH": str(bin_), "CELERY_BROKER_URL": of_socket(redis_server.socket)}
+
+    wheels.run(bin_ / "python", "theirs.py", cwd=tmp_path, env=env)
+    told = wheels.run(bin_ / "celery-pinlater", "list", "--json", cwd=tmp_path, env=env)
+
+    (queue,) = json.loads(told.stdout)
+    assert (queue["queue"], queue["later"]) == ("celery", 1)
