@@ -8,6 +8,8 @@ from celery import Celery
 from aragog.bootstrap.redis_services import robots_cache, spool
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import celery_settings, kind_of
+from aragog.pinlater.transport import dead_letters
+from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.routing import CelerySender
 from aragog.pipeline.takedown import Purge
 from aragog.settings import Settings
@@ -20,10 +22,13 @@ def takedown_purge(settings: Settings, store: UrlStore, client: redis.Redis) -> 
     broker = settings.broker
     app = Celery("aragog-takedown", set_as_current=False)
     app.conf.update(celery_settings(broker.url, broker.shards, broker.claim_timeout_s))
+    pinlater = kind_of(broker.url) == "pinlater"
     return Purge(
         store.takedowns.refused,
         robots_cache(settings),
         spool(settings, client),
-        Admin.connect(broker.url, broker.shards) if kind_of(broker.url) == "pinlater" else None,
+        InFlightSet(client, prefix=settings.redis.prefix),
+        Admin.connect(broker.url, broker.shards) if pinlater else None,
         CelerySender(app),
+        lambda drop: 0 if pinlater else dead_letters.drop(app, drop),
     )

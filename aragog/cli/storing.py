@@ -298,8 +298,8 @@ def _share_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = Fals
             if purge:
                 done = takedown_purge(settings, opened, client).run()
                 echo(
-                    f"removed besides: {done.failed:,} failed messages, {done.bodies:,} bodies in "
-                    f"the spool, {done.deliveries:,} webhook deliveries, robots.txt rules of "
+                    f"removed besides: {done.messages:,} messages, {done.bodies:,} bodies in the "
+                    f"spool, {done.deliveries:,} webhook deliveries, robots.txt rules of "
                     f"{done.origins:,} origins"
                 )
             if not settings.redis.url:

@@ -1,9 +1,11 @@
 """
 Remove what Redis and the broker hold of URLs that were taken down, instead of waiting for it.
 
-Stages refuse such URLs when their messages come up; this is for what would stay longer: FAILED
-messages (kept for days), bodies in the spool, deliveries that webhooks have not taken yet, and the
-robots.txt rules of taken-down sites. Run it after the takedown; safe to repeat.
+Stages refuse such URLs when their messages come up, and producers when they are enqueued; this is
+for what would stay until then: messages that wait or FAILED, bodies in the spool, deliveries that
+webhooks have not accepted yet, and the robots.txt rules of taken-down sites. A message that names
+other URLs, too, is replaced by one about those. Run it after the takedown; safe to repeat, and
+beside workers: a message that is claimed meanwhile is refused by its stage.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ from aragog.pinlater.models import JobInfo, JobState
 from aragog.pinlater.shard import Shard
 from aragog.pinlater.transport.envelope import arguments
 from aragog.pipeline.messages import FetchBatch, UrlJob
+from aragog.pipeline.ports import InFlight
 from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
-from aragog.pipeline.spool.reclaim import tokens_of
+from aragog.pipeline.spool.reclaim import tokens_in
 from aragog.pipeline.spool.spool import Spool
-from aragog.pipeline.stages.webhooks import Delivery
 from aragog.politeness.robots.cache import RobotsCache
 from aragog.urls.normalize import normalize
 
@@ -30,17 +32,22 @@ Refused = Callable[[Iterable[str]], set[str]]
 """Those of the normalized URLs that were taken down: `UrlStore.takedowns.refused`."""
 
 PAGE = 200
-_WEBHOOKS = Destination.WEBHOOK.queue
+PASSES = 3
+"""Messages that move while they are listed can be missed, so the queues are listed again."""
+_DESTINATIONS = {each.task: each for each in Destination}
+_STAGES = (Destination.FETCH, Destination.ROBOTS, Destination.CANONICALIZE, Destination.STORE)
+_ENTRIES = ("urls", "results", "changes", "origins")
+"""The lists of a message, of any stage, whose entries are independent of each other."""
 
 
 @dataclass(slots=True)
 class Purged:
     """What was removed."""
 
-    failed: int = 0
-    """FAILED messages; what else they named is fetched again."""
+    messages: int = 0
+    """Messages that waited or FAILED, except deliveries; on other brokers, dead letters."""
     bodies: int = 0
-    """Bodies in the spool; other pages of their messages are fetched again."""
+    """Bodies in the spool."""
     deliveries: int = 0
     """Webhook deliveries, sent again without the changes of these URLs."""
     origins: int = 0
@@ -48,16 +55,46 @@ class Purged:
 
 
 @dataclass(frozen=True, slots=True)
-class Purge:
-    """Purges one Redis and one broker."""
+class _Json:
+    """A message in its JSON form."""
 
-    refused: Refused
-    robots: RobotsCache
-    spool: Spool
-    admin: Admin | None
-    """The queues; None on a broker that cannot be asked."""
-    sender: Sender
-    """For what is sent again."""
+    value: Any
+
+    def wire(self) -> Any:
+        return self.value
+
+
+class Purge:
+    """
+    Purges one Redis and one broker.
+
+    Args:
+        refused: asked for many URLs at once.
+        robots: the cache of rules.
+        spool: where bodies wait.
+        in_flight: URLs of deleted messages can be enqueued again once the takedown is lifted.
+        admin: the queues; None on a broker that cannot be asked.
+        sender: for messages about other URLs.
+        drop_dead_letters: removes dead letters of another broker, by their arguments, and counts.
+    """
+
+    def __init__(
+        self,
+        refused: Refused,
+        robots: RobotsCache,
+        spool: Spool,
+        in_flight: InFlight,
+        admin: Admin | None,
+        sender: Sender,
+        drop_dead_letters: Callable[[Callable[[Any], bool]], int] = lambda _: 0,
+    ) -> None:
+        self._refused = refused
+        self._robots = robots
+        self._spool = spool
+        self._in_flight = in_flight
+        self._admin = admin
+        self._sender = sender
+        self._drop_dead_letters = drop_dead_letters
 
     def run(self) -> Purged:
         """
@@ -66,68 +103,48 @@ class Purge:
         Raises:
             BrokerUnavailable, SpoolUnavailable, RobotsUnavailable: run it again.
         """
-        done = Purged(origins=self.robots.forget(self.refused))
-        for queue in self.admin.queues() if self.admin else ():
-            self._of_queue(queue, done)
+        done = Purged(origins=self._robots.forget(self._refused))
+        done.messages += self._drop_dead_letters(lambda each: bool(self._refused(set(_urls(each)))))
+        for _ in range(PASSES):
+            before = done.messages + done.deliveries
+            for queue in self._admin.queues() if self._admin else ():
+                for state in (JobState.PENDING, JobState.FAILED):
+                    self._of_queue(queue, state, done)
+            if done.messages + done.deliveries == before:
+                break
         return done
 
-    def _of_queue(self, queue: str, done: Purged) -> None:
-        for shard, job in list(self._naming(queue, JobState.FAILED)):
-            done.bodies += self._free(job)
+    def _of_queue(self, queue: str, state: JobState, done: Purged) -> None:
+        for shard, job, message in list(self._naming(queue, state)):
+            refused = self._refused(set(_urls(message)))
+            rest = _without(message, refused)
+            if rest == message:
+                continue
             # Sent before it is deleted: killed in between, it is sent once more.
-            self._send_rest(job)
-            done.failed += shard.delete(queue, JobState.FAILED, ids=[job.job_id])
-        for shard, job in list(self._naming(queue, JobState.PENDING)):
-            if queue == _WEBHOOKS:
-                self._send_rest(job)
-                done.deliveries += shard.delete(queue, JobState.PENDING, ids=[job.job_id])
+            if (outgoing := _about_the_rest(job, rest)) is not None:
+                self._sender.send(outgoing)
+            tokens = _tokens(message) - (set() if _is_fetched_again(job) else _tokens(rest))
+            self._spool.free(sorted(tokens))
+            self._in_flight.clear(sorted(refused))
+            deleted = shard.delete(queue, state, ids=[job.job_id])
+            done.bodies += len(tokens)
+            if job.name == Destination.WEBHOOK.task:
+                done.deliveries += deleted
             else:
-                done.bodies += self._free(job)
+                done.messages += deleted
 
-    def _naming(self, queue: str, state: JobState) -> Iterator[tuple[Shard, JobInfo]]:
-        """The messages of a queue that name a taken-down URL."""
-        for shard in self.admin.cluster.shards if self.admin else ():
+    def _naming(self, queue: str, state: JobState) -> Iterator[tuple[Shard, JobInfo, Any]]:
+        """Messages of aragog in a queue that name a taken-down URL."""
+        for shard in self._admin.cluster.shards if self._admin else ():
             offset = 0
             while jobs := shard.jobs(queue, state, limit=PAGE, offset=offset):
                 offset += len(jobs)
-                urls = [set(_urls(_message(job))) for job in jobs]
-                refused = self.refused(set().union(*urls))
-                yield from (
-                    (shard, job)
-                    for job, its in zip(jobs, urls, strict=True)
-                    if not refused.isdisjoint(its)
-                )
-
-    def _free(self, job: JobInfo) -> int:
-        tokens = list(tokens_of(job))
-        self.spool.free(tokens)
-        return len(tokens)
-
-    def _send_rest(self, job: JobInfo) -> None:
-        """What else the message was for."""
-        message = _message(job)
-        if job.queue == _WEBHOOKS:
-            with suppress(InvalidMessage):
-                self._send_delivery(Delivery.read(message), job)
-            return
-        jobs = _jobs(message)
-        refused = self.refused({each.url for each in jobs})
-        rest = tuple(replace(each, attempt=0) for each in jobs if each.url not in refused)
-        if rest:
-            self.sender.send(
-                OutgoingMessage(Destination.FETCH, FetchBatch(rest), priority=job.priority)
-            )
-
-    def _send_delivery(self, delivery: Delivery, job: JobInfo) -> None:
-        named = [set(_urls(change)) for change in delivery.changes]
-        refused = self.refused(set().union(*named))
-        pairs = zip(delivery.changes, named, strict=True)
-        rest = tuple(change for change, urls in pairs if refused.isdisjoint(urls))
-        if rest:
-            wait_ms = max(0, job.due_at_ms - job.created_at_ms)
-            self.sender.send(
-                OutgoingMessage(Destination.WEBHOOK, replace(delivery, changes=rest), wait_ms)
-            )
+                read = [(job, _message(job)) for job in jobs if job.name in _DESTINATIONS]
+                urls = [set(_urls(message)) for _, message in read]
+                refused = self._refused(set().union(*urls))
+                for (job, message), its in zip(read, urls, strict=True):
+                    if not refused.isdisjoint(its):
+                        yield shard, job, message
 
 
 def _message(job: JobInfo) -> Any:
@@ -136,6 +153,53 @@ def _message(job: JobInfo) -> Any:
         return arguments(job.body)[0]
     except (InvalidMessage, LookupError):
         return None
+
+
+def _without(message: Any, refused: set[str]) -> Any:
+    """The message without the entries that name a refused URL; None if no entry is left. Pure."""
+
+    def kept(entries: list[Any]) -> list[Any]:
+        return [each for each in entries if refused.isdisjoint(_urls(each))]
+
+    if isinstance(message, list):
+        return kept(message) or None
+    if not isinstance(message, Mapping):
+        return message if refused.isdisjoint(_urls(message)) else None
+    lists = {n: kept(message[n]) for n in _ENTRIES if isinstance(message.get(n), list)}
+    rest = {**message, **lists}
+    if isinstance(message.get("slots"), Mapping):
+        left = set(lists.get("origins", ()))
+        rest["slots"] = {name: at for name, at in message["slots"].items() if name in left}
+    return rest if any(lists.values()) else None
+
+
+def _is_fetched_again(job: JobInfo) -> bool:
+    """
+    Whether the other URLs of a message are fetched again, instead of repeating it without some.
+
+    Page updates of a batch lie in the spool as one value; a FAILED message would only fail again.
+    """
+    destination = _DESTINATIONS[job.name]
+    failed = job.state is JobState.FAILED and destination in _STAGES
+    return failed or destination is Destination.STORE
+
+
+def _about_the_rest(job: JobInfo, rest: Any) -> OutgoingMessage | None:
+    if rest is None:
+        return None
+    wait_ms = max(0, job.due_at_ms - job.created_at_ms) or None
+    if not _is_fetched_again(job):
+        return OutgoingMessage(_DESTINATIONS[job.name], _Json(rest), wait_ms, job.priority)
+    jobs = tuple(replace(each, attempt=0) for each in _jobs(rest))
+    return (
+        OutgoingMessage(Destination.FETCH, FetchBatch(jobs), priority=job.priority)
+        if jobs
+        else None
+    )
+
+
+def _tokens(message: Any) -> set[str]:
+    return set(tokens_in(message))
 
 
 def _jobs(message: Any) -> list[UrlJob]:

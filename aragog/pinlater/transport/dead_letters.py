@@ -9,7 +9,10 @@ messages again. Pinlater does not need it: `aragog queue jobs QUEUE --state fail
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
+
+from kombu.exceptions import ChannelError, KombuError
 
 from aragog.pinlater.job_codec import cut
 
@@ -51,6 +54,41 @@ def keep(app: Any, message: Any, problem: str) -> bool:
         came_from, problem, QUEUE, shown,
     )  # fmt: skip
     return True
+
+
+def drop(app: Any, unwanted: Callable[[Any], bool]) -> int:
+    """
+    Delete the dead letters whose decoded body is unwanted; returns their number.
+
+    The others are received and returned, `MOST` at a time at most. A process that is killed
+    meanwhile returns them when its connection ends, or on Redis an hour later.
+    """
+    dropped, kept = 0, []
+    with app.connection_for_write() as connection, connection.channel() as channel:
+        queue = app.amqp.queues.new_missing(QUEUE).bind(channel)
+        try:
+            found = queue.queue_declare(passive=True).message_count
+        except (ChannelError, *connection.channel_errors):
+            return 0  # nothing was ever kept
+        for _ in range(min(found, MOST)):
+            message = queue.get(no_ack=False)
+            if message is None:
+                break
+            if _is(message, unwanted):
+                message.ack()
+                dropped += 1
+            else:
+                kept.append(message)
+        for message in kept:
+            message.requeue()
+    return dropped
+
+
+def _is(message: Any, unwanted: Callable[[Any], bool]) -> bool:
+    try:
+        return unwanted(message.decode())
+    except (KombuError, ValueError, LookupError):
+        return False
 
 
 def _publish(app: Any, message: Any, reason: dict[str, str]) -> None:

@@ -62,10 +62,11 @@ def tokens_of(job: JobInfo) -> Iterator[str]:
         message = orjson.loads(b64decode(orjson.loads(job.body)["body"]))[0][0]
     except (ValueError, LookupError, TypeError):
         return
-    yield from _tokens(message)
+    yield from tokens_in(message)
 
 
-def _tokens(message: Any) -> Iterator[str]:
+def tokens_in(message: Any) -> Iterator[str]:
+    """The tokens that a message names, in its JSON form. Pure."""
     if not isinstance(message, dict):
         return
     named: Iterable[Any] = [

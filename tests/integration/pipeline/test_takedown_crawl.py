@@ -14,10 +14,14 @@ from aragog.cli import main
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import celery_settings
 from aragog.pinlater.models import JobState, Nack
+from aragog.pinlater.transport.dead_letters import QUEUE
 from aragog.pinlater.transport.envelope import arguments
-from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, UrlJob
+from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
+from aragog.pipeline.stages.reextract import ReextractBatch
+from aragog.pipeline.stages.watches import WatchBatch
 from aragog.pipeline.stages.webhooks import Delivery
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.settings import FetchSettings, RedisSettings, Settings
@@ -260,11 +264,13 @@ def test_a_takedown_purges_failed_messages_spool_deliveries_and_robots_rules_at_
     done = CliRunner().invoke(main, ["store", "takedown", "--host", "gone.test", "--yes"])
 
     assert done.exit_code == 0, done.output
-    assert "1 failed messages" in done.output
+    assert "removed besides: 3 messages" in done.output
     assert "rules of 1 origins" in done.output
     assert admin.jobs("canonicalize", JobState.FAILED) == []
-    (fetch,) = [arguments(job.body)[0] for job in admin.jobs("fetch", JobState.PENDING)]
-    assert [job["url"] for job in fetch["urls"]] == [KEEP]
+    assert admin.jobs("canonicalize", JobState.PENDING) == []
+    assert admin.jobs("store", JobState.PENDING) == []
+    fetches = [arguments(job.body)[0] for job in admin.jobs("fetch", JobState.PENDING)]
+    assert [[job["url"] for job in fetch["urls"]] for fetch in fetches] == [[KEEP], [KEEP]]
     (left,) = [arguments(job.body)[0] for job in admin.jobs("webhooks", JobState.PENDING)]
     assert [change["url"] for change in left["changes"]] == [KEEP]
     assert Delivery.read(left).id == delivery.id
@@ -280,3 +286,81 @@ def test_a_takedown_purges_failed_messages_spool_deliveries_and_robots_rules_at_
     client.save()
     assert files_with(own_redis.folder, SECRET) == []
     crawl.pipeline.close()
+
+
+def test_a_takedown_leaves_no_message_that_waits_and_names_it(
+    tmp_path, own_redis, origin, monkeypatch
+):
+    """In any stage; messages about other URLs wait on, and other applications' are not read."""
+    broker_url = f"pinlater+socket://{own_redis.socket}?virtual_host=0"
+    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("ARAGOG_REDIS__URL", own_redis.url)
+    monkeypatch.setenv("ARAGOG_BROKER__URL", broker_url)
+    crawl = Crawl(tmp_path, own_redis.url, origin)
+    jobs = UrlJob(url=GONE + "waits", attempt=2), UrlJob(url=KEEP + "waits", attempt=2)
+    results = crawl.fetched(GONE, KEEP)
+    crawl.pipeline.enqueuer.enqueue([GONE + "waits"], EnqueueOptions())
+    origins = ("http://gone.test", "http://keep.test")
+    admin = failed_and_waiting(
+        broker_url,
+        [
+            (Destination.FETCH, FetchBatch(jobs), JobState.PENDING),
+            (Destination.FETCH, FetchBatch(jobs[:1]), JobState.PENDING),
+            (
+                Destination.ROBOTS,
+                RobotsBatch(origins, jobs, slots=dict.fromkeys(origins, 7)),
+                JobState.PENDING,
+            ),
+            (Destination.CANONICALIZE, results, JobState.PENDING),
+            (Destination.REEXTRACT, ReextractBatch((GONE, KEEP)), JobState.PENDING),
+            (Destination.WATCHES, WatchBatch((GONE, KEEP), "team", True, 1), JobState.PENDING),
+        ],
+    )
+    foreign = Celery("another", set_as_current=False)
+    foreign.conf.update(celery_settings(broker_url, (), 60.0))
+    foreign.send_task("their.task", (GONE,), queue="theirs")
+
+    done = CliRunner().invoke(main, ["store", "takedown", "--host", "gone.test", "--yes"])
+
+    assert done.exit_code == 0, done.output
+    assert "removed besides: 6 messages, 1 bodies" in done.output
+    waiting = {
+        (queue, job.name): (arguments(job.body)[0], job.body)
+        for queue in admin.queues()
+        for job in admin.jobs(queue, JobState.PENDING)
+    }
+    assert waiting.pop(("theirs", "their.task"))[0] == GONE
+    assert not [name for name, (left, body) in waiting.items() if "gone.test" in f"{left}{body!r}"]
+    left = {name: message for (_, name), (message, _) in waiting.items()}
+    assert FetchBatch.read(left["aragog.fetch"]).jobs == jobs[1:]
+    robots = RobotsBatch.read(left["aragog.robots"])
+    assert (robots.origins, robots.jobs, robots.slots) == (origins[1:], jobs[1:], {origins[1]: 7})
+    (kept,) = ResultBatch.read(left["aragog.canonicalize"]).results
+    assert crawl.pipeline.canonicalize.run(ResultBatch((kept,))) != []
+    assert ReextractBatch.read(left["aragog.reextract"]).urls == (KEEP,)
+    assert WatchBatch.read(left["aragog.watches"]).urls == (KEEP,)
+    client = redis.Redis.from_url(own_redis.url)
+    assert not InFlightSet(client, prefix="aragog:").contains(GONE + "waits")
+    crawl.pipeline.close()
+
+
+def test_a_takedown_removes_dead_letters_of_another_broker(
+    tmp_path, own_redis, origin, monkeypatch
+):
+    broker_url = f"redis+socket://{own_redis.socket}?virtual_host=1"
+    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("ARAGOG_REDIS__URL", own_redis.url)
+    monkeypatch.setenv("ARAGOG_BROKER__URL", broker_url)
+    app = Celery("test-takedown", set_as_current=False)
+    app.conf.update(celery_settings(broker_url))
+    for url in (KEEP + "1", GONE, KEEP + "2", GONE + "new", KEEP + "3"):
+        app.send_task("aragog.fetch", (FetchBatch((UrlJob(url=url),)).wire(),), queue=QUEUE)
+
+    done = CliRunner().invoke(main, ["store", "takedown", "--host", "gone.test", "--yes"])
+
+    assert "removed besides: 2 messages" in done.output
+    with app.connection() as connection:
+        queue = app.amqp.queues.new_missing(QUEUE).bind(connection.default_channel)
+        left = [queue.get(no_ack=True).decode()[0][0]["urls"][0]["url"] for _ in range(3)]
+        assert queue.get() is None
+    assert left == [KEEP + "1", KEEP + "2", KEEP + "3"]
