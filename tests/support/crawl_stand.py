@@ -13,16 +13,19 @@ import pytest
 
 from aragog.bootstrap.stages import connect
 from aragog.clock import Clock
-from aragog.pipeline.messages import FetchBatch, FetchResult, ResultBatch, RobotsBatch
+from aragog.pipeline.messages import FetchBatch, FetchResult, PageBatch, ResultBatch, RobotsBatch
 from aragog.pipeline.pipeline import Pipeline
 from aragog.pipeline.routing import Destination, OutgoingMessage
+from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.robots.cache import RobotsCache
 from aragog.settings import FetchSettings, PolitenessSettings, Settings, StoreSettings
 from aragog.settings.sections import RedisSettings
+from aragog.urlstore.store import UrlStore
 from tests.support.origin import Handler, Origin
 from tests.support.pipeline_stand import Sent
 
+AGENT = "aragog/1.0 (+http://127.0.0.1/)"
 NO_RULES = b"User-agent: *\nDisallow:\n"
 
 
@@ -56,13 +59,33 @@ class CrawlStand:
             self.robots.put(f"http://{host}", 200, body, now_ms)
 
     def step(self, send: OutgoingMessage) -> list[OutgoingMessage]:
-        """Deliver one message; what it leads to."""
+        """Deliver one message to its stage; what it leads to."""
         wire = send.message.wire()
-        if send.destination == Destination.FETCH:
-            return self.pipeline.fetch.run(FetchBatch.read(wire))
-        if send.destination == Destination.ROBOTS:
-            return self.pipeline.robots.run(RobotsBatch.read(wire))
+        match send.destination:
+            case Destination.FETCH:
+                return self.pipeline.fetch.run(FetchBatch.read(wire))
+            case Destination.ROBOTS:
+                return self.pipeline.robots.run(RobotsBatch.read(wire))
+            case Destination.CANONICALIZE:
+                return self.pipeline.canonicalize.run(ResultBatch.read(wire))
+            case Destination.STORE:
+                return self.pipeline.store.run(PageBatch.read(wire))
         return []
+
+    @property
+    def urls(self) -> UrlStore:
+        """The store that the crawl writes to."""
+        return self.pipeline.store.store
+
+    def crawl(self, urls: Sequence[str], options: EnqueueOptions, *, limit_s: float = 120) -> None:
+        """Enqueue URLs and deliver what they lead to, until everything is stored."""
+        list(self.pipeline.enqueuer.enqueue(urls, options))
+        until_ms = self.clock.now_ms() + limit_s * 1000
+        while self.sent.messages:
+            assert self.clock.now_ms() < until_ms, f"{len(self.sent.messages)} messages are left"
+            message = self.sent.messages.pop(0)
+            self.clock.sleep_s((message.delay_ms or 0) / 1000)
+            self.sent.messages += self.step(message)
 
     def run(self, sends: Sequence[OutgoingMessage], *, limit_s: float) -> list[FetchResult]:
         """
@@ -80,6 +103,7 @@ class CrawlStand:
             clock.sleep_s((at_ms - clock.now_ms()) / 1000)
             if isinstance(send.message, ResultBatch):
                 answers += send.message.results
+                continue
             for one in self.step(send):
                 due_ms = clock.now_ms() + (one.delay_ms or 0)
                 heapq.heappush(queue, (due_ms, next(numbers), one))
@@ -91,7 +115,7 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
     """Makes stands: `crawl_stand(handlers, qps=10)`; further keywords are politeness settings."""
     made: list[CrawlStand] = []
 
-    def make(handlers: dict[str, Handler], **politeness: Any) -> CrawlStand:
+    def make(handlers: dict[str, Handler], *, agent: str = AGENT, **politeness: Any) -> CrawlStand:
         origin = Origin(handlers)
         origin.start()
         settings = Settings(
@@ -100,7 +124,7 @@ def crawl_stand(redis_url: str, tmp_path: Path) -> Iterator[Callable[..., CrawlS
             politeness=PolitenessSettings(**politeness),
             store=StoreSettings(engine="memory"),
             fetch=FetchSettings(
-                user_agent="aragog/1.0 (+http://127.0.0.1/)",
+                user_agent=agent,
                 host_map={"*.test": origin.address},
                 allowed_networks=("127.0.0.0/8",),
             ),

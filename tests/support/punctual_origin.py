@@ -25,9 +25,10 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Type: text/html\r\n\r
 
 
 class PunctualOrigin:
-    """Runs it; `arrivals` tells what came since the last call."""
+    """Runs it; `arrivals` lists what came so far."""
 
     def __init__(self) -> None:
+        self._seen: list[tuple[float, str, str]] = []
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.punctual_origin"], stdout=subprocess.PIPE
         )
@@ -39,7 +40,8 @@ class PunctualOrigin:
         with socket.create_connection(("127.0.0.1", self.port)) as asked:
             asked.sendall(b"TELL\r\n\r\n")
             parts = iter(lambda: asked.recv(65536), b"")
-            return sorted((at, host, path) for at, host, path in json.loads(b"".join(parts)))
+            self._seen += [(at, host, path) for at, host, path in json.loads(b"".join(parts))]
+        return sorted(self._seen)
 
     def stop(self) -> None:
         self.process.kill()

@@ -7,8 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from aragog.client import Aragog
-from tests.support.standalone import standalone
+from tests.support.documented import agrees, examples, run
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
@@ -89,17 +88,6 @@ def test_what_brings_no_page_has_an_outcome_in_the_store(crawled, url, outcome):
     assert facts["reason"]
 
 
-def test_nothing_is_fetched_without_a_contact_and_it_says_so(demo_web):
-    environ = {k: v for k, v in demo_web.items() if k != "ARAGOG_FETCH__USER_AGENT"}
-    with standalone(environ) as system, Aragog(system.settings) as client:
-        client.enqueue(["http://example.com/"])
-        system.finish(client)
-        facts = show(system, "http://example.com/")["facts"]
-
-    assert facts["outcome"] == "Blocked"
-    assert "fetch.user_agent" in facts["reason"]
-
-
 def test_a_half_sent_page_is_stored_and_marked(crawled):
     found = show(crawled, "http://odd.test/half")
 
@@ -158,6 +146,24 @@ def test_flower_shows_the_workers(crawled):
         return all(f"{role}@" in page for role in ("fetch", "robots", "canonicalize", "store"))
 
     wait_until(lists_all, every_s=0.5, otherwise=crawled.logs)
+
+
+def test_doctor_finds_nothing_wrong(crawled):
+    ran = crawled.aragog("doctor")
+
+    assert ran.returncode == 0, ran.stdout
+    for part in ("redis", "store", "content", "data_dir", "workers", "beat"):
+        assert f"ok   {part}" in ran.stdout
+
+
+def test_every_command_of_the_page_prints_what_the_page_says(crawled):
+    wrong = []
+    for command, wanted in examples("docs/cli.md"):
+        got = run(command, crawled.environ)
+        if not agrees(wanted, got):
+            wrong.append(f"$ {command}\n{got}\ninstead of\n{wanted}")
+
+    assert not wrong, "\n".join(wrong)
 
 
 def test_nothing_ended_in_a_traceback(crawled):

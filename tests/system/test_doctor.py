@@ -227,13 +227,3 @@ def test_an_address_of_this_machine_is_known_as_such(host, is_here):
 )
 def test_a_clock_that_is_off_is_found(ahead_s, said):
     assert said in "".join(f.text for f in clock_findings("redis", ahead_s))
-
-
-@pytest.mark.redis
-@pytest.mark.slow
-def test_a_running_system_is_healthy(crawled):
-    ran = crawled.aragog("doctor")
-
-    assert ran.returncode == 0, ran.stdout
-    for part in ("redis", "store", "content", "data_dir", "workers", "beat"):
-        assert f"ok   {part}" in ran.stdout

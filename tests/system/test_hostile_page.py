@@ -29,6 +29,7 @@ def test_thirty_good_pages_are_stored_and_the_one_that_kills_its_process_is_unre
         "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
         "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
         "ARAGOG_PIPELINE__PAGE_MAX_CPU_S": "0.5",
+        "ARAGOG_BROKER__CLAIM_TIMEOUT_S": "5",
     }
     with Origin({"/*": site}) as origin:
         environ["ARAGOG_FETCH__HOST_MAP"] = f"*.test={origin.address}"

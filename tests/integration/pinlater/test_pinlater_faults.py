@@ -4,7 +4,6 @@ import json
 import signal
 import tempfile
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from aragog.pinlater.shard import RedisShard
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker
 from tests.support.pinlater_app import make
-from tests.support.waiting import wait_until
+from tests.support.waiting import WITHIN_S, wait_until
 
 pytestmark = pytest.mark.redis
 
@@ -107,11 +106,14 @@ def test_a_broker_that_restarts_costs_no_job_and_doubles_what_ran_at_most(own_pl
 def test_a_task_that_is_published_into_an_outage_keeps_its_eta(own_place):
     own_place.app.send_task("say", ("connects",), countdown=3600)
     own_place.server.stop()
+    failed = threading.Event()
     publish = threading.Thread(
-        target=own_place.app.send_task, args=("say", ("late",)), kwargs={"countdown": 3600}
+        target=own_place.app.send_task,
+        args=("say", ("late",)),
+        kwargs={"countdown": 3600, "retry_policy": {"errback": lambda *_: failed.set()}},
     )
     publish.start()
-    time.sleep(0.3)
+    assert failed.wait(WITHIN_S)
     own_place.server.start()
     publish.join()
 
@@ -136,15 +138,22 @@ def test_a_worker_whose_broker_died_logs_no_attribute_error(own_place, tmp_path,
 
 
 def test_a_worker_goes_on_after_its_broker_hung(own_place, tmp_path):
-    with Worker(APP, tmp_path / "log", env=with_conf(own_place), args=["-P", "threads", "-c2"]):
+    with Worker(
+        APP, tmp_path / "log", env=with_conf(own_place), args=["-P", "threads", "-c2"]
+    ) as worker:
         own_place.app.send_task("add", (1, 1)).get(timeout=60)
         own_place.server.process.send_signal(signal.SIGSTOP)
-        time.sleep(5)  # longer than the worker's socket timeout
+        wait_until(lambda: "Connection to broker lost" in worker.log.read_text())
         own_place.server.process.send_signal(signal.SIGCONT)
 
         for _ in range(3):
             assert own_place.app.send_task("add", (1, 2)).get(timeout=60) == 3
         assert own_place.app.send_task("add", (1, 3), countdown=0.5).get(timeout=60) == 4
+
+
+def writes_refused(client):
+    """How many writes a replica has refused."""
+    return client.info("errorstats").get("errorstat_READONLY", {}).get("count", 0)
 
 
 @pytest.mark.parametrize("pool", ["threads", "prefork"])
@@ -161,7 +170,10 @@ def test_a_worker_goes_on_after_its_broker_was_a_replica_for_a_while(own_place, 
             own_place.client.replicaof("127.0.0.1", 1)
             with pytest.raises(OperationalError):
                 own_place.app.send_task("say", ("refused",), retry=False)
-            time.sleep(3)
+            with redis.Redis.from_url(other.url) as client:
+                wait_until(lambda: client.llen("notes") == 4)  # both have ended
+            refused = writes_refused(own_place.client)
+            wait_until(lambda: writes_refused(own_place.client) > refused)
             own_place.client.replicaof("no", "one")
             wait_until(lambda: own_place.shard.sizes("celery").succeeded == 12)
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-import time
+from collections import Counter
 from itertools import pairwise
 
 import pytest
 
 from aragog.politeness.ratelimit.ring import Ring
 from tests.support.punctual_origin import PunctualOrigin
+from tests.support.waiting import wait_until
 
 # What clocks and networks may blur.
 NOISE_MS = 2.0
@@ -49,6 +51,17 @@ def gaps_by_host_ms(origin: PunctualOrigin) -> dict[str, list[float]]:
     return {host: gaps_ms(instants) for host, instants in arrived.items()}
 
 
+def wait_for_more(origin: PunctualOrigin, requests: int, hosts: set[str]) -> None:
+    """Wait until each of `hosts` has been sent so many more requests."""
+    before = Counter(host for _, host, _ in origin.arrivals())
+
+    def came() -> bool:
+        now = Counter(host for _, host, _ in origin.arrivals())
+        return all(now[host] >= before[host] + requests for host in hosts)
+
+    wait_until(came)
+
+
 def arrivals_ms(origin: PunctualOrigin, host: str) -> list[float]:
     return [at for at, name, _ in origin.arrivals() if name == host]
 
@@ -78,7 +91,7 @@ def test_killed_workers_neither_break_the_interval_nor_stop_the_domain(
     stays = workers(redis_url, 20, 6, "busy.example")
     for _ in range(6):
         victim = workers(redis_url, 20, 60, "busy.example")
-        time.sleep(0.8)
+        wait_for_more(punctual_origin, 12, {"busy.example"})
         victim.kill()
     assert stays.wait(60) == 0
 
@@ -92,12 +105,12 @@ def test_a_stopped_worker_does_not_send_its_backlog_when_it_goes_on(
     redis_url, punctual_origin, workers
 ):
     stopped = workers(redis_url, 20, 5, "busy.example")
-    workers(redis_url, 20, 5, "busy.example")
+    workers(redis_url, 20, 60, "busy.example")
     for _ in range(4):
-        time.sleep(0.7)
-        os.kill(stopped.pid, 19)  # SIGSTOP
-        time.sleep(0.3)
-        os.kill(stopped.pid, 18)  # SIGCONT
+        wait_for_more(punctual_origin, 12, {"busy.example"})
+        os.kill(stopped.pid, signal.SIGSTOP)
+        wait_for_more(punctual_origin, 4, {"busy.example"})
+        os.kill(stopped.pid, signal.SIGCONT)
     stopped.wait(60)
 
     assert min(gaps_ms(arrivals_ms(punctual_origin, "busy.example"))) >= 50 - NOISE_MS
@@ -105,7 +118,7 @@ def test_a_stopped_worker_does_not_send_its_backlog_when_it_goes_on(
 
 def test_a_restart_of_the_limiter_keeps_the_interval(own_redis, punctual_origin, workers):
     before = workers(own_redis.url, 2, 60, "slow.example")
-    time.sleep(2.5)
+    wait_for_more(punctual_origin, 4, {"slow.example"})
     own_redis.kill()
     before.kill()
     own_redis.start()
@@ -144,9 +157,9 @@ def test_a_node_that_is_gone_and_back_costs_no_early_request(
     both = [redis_url, own_redis.url]
     gone = {host for host in HOSTS if Ring(both).node_for(host) == own_redis.url}
     started = [workers(",".join(both), 4, 9, *HOSTS) for _ in range(2)]
-    time.sleep(2.5)
+    wait_for_more(punctual_origin, 4, set(HOSTS))
     own_redis.kill()
-    time.sleep(2.0)
+    wait_for_more(punctual_origin, 8, set(HOSTS) - gone)
     own_redis.start()
     assert [process.wait(60) for process in started] == [0, 0]
 

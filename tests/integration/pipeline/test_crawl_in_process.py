@@ -1,0 +1,50 @@
+"""Crawls through all stages in one process: what a sitemap lists, and what is not asked for."""
+
+import pytest
+
+from aragog.pipeline.stages.enqueue import EnqueueOptions
+from aragog.standalone.demo import sites
+from tests.support.origin import answer, page
+
+pytestmark = pytest.mark.redis
+
+PLACES = [f"http://travel.test/{place[0]}" for place in sites.PLACES]
+INDEX = "http://travel.test/sitemap.xml"
+
+
+def demo(request, _wire):
+    found = sites.web()[request.host].get(request.path)
+    return (
+        answer(404)
+        if found is None
+        else answer(found.status, found.body, content_type=found.content_type)
+    )
+
+
+def test_what_an_index_of_sitemaps_lists_is_fetched_and_once_only(crawl_stand):
+    stand = crawl_stand({"/*": demo}, qps=1000)
+    sitemap = EnqueueOptions(sitemap=True, depth=1, refresh=True)
+
+    stand.crawl([INDEX], sitemap)
+    first = [r.path for r in stand.origin.seen]
+    stand.crawl([INDEX], sitemap)
+
+    assert [r.facts["outcome"] for r in stand.urls.get_many(PLACES)] == ["Fetched"] * len(PLACES)
+    asked = [r.path for r in stand.origin.seen]
+    assert all(
+        asked.count(f"/{place[0]}") == first.count(f"/{place[0]}") == 1 for place in sites.PLACES
+    )
+    assert asked.count("/sitemap.xml") == 2
+    assert stand.urls.get(INDEX).facts["outcome"] in ("Fetched", "NotModified")
+
+
+def test_nothing_is_fetched_without_a_contact_and_the_reason_is_stored(crawl_stand):
+    stand = crawl_stand({"/*": page(b"<title>here</title>")}, agent="")
+    url = "http://example.com/"
+
+    stand.crawl([url], EnqueueOptions())
+
+    facts = stand.urls.get(url).facts
+    assert stand.origin.seen == []
+    assert facts["outcome"] == "Blocked"
+    assert "fetch.user_agent" in facts["reason"]
