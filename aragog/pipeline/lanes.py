@@ -1,24 +1,39 @@
 """
-Give new URLs of a domain that already has a backlog a less urgent priority.
+Give new URLs of a domain that already has a backlog a less urgent priority and a delay.
 
 A domain takes one request per interval. Of 200,000 URLs of one domain, all but the first few are
 therefore fetched hours later, no matter when a worker first claims them. Their messages get a
 priority that is one step less urgent, so workers first claim URLs of other domains and URLs whose
-slot has come.
+slot has come. They are also delayed by a quarter of the time until the domain can serve them: first
+visits, which reserve the slots, then come at a rate that leaves workers free for others.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from aragog.clock import Clock, SystemClock
 from aragog.urls.domain import registered_domain
 
 # URLs that a domain cannot serve within this time go behind others.
 AHEAD_S = 10.0
+# Share of the estimated wait before the first visit. It is small because URLs that are stored
+# already need no slot, a producer may know a lower rate than the workers, and then the slots of the
+# URLs before are free early.
+DELAYED_BY = 0.25
+LONGEST_DELAY_S = 3600.0
 MOST_DOMAINS = 100_000
 LEAST_URGENT = 9
+
+
+class Behind(NamedTuple):
+    """A URL that goes behind others."""
+
+    url: str
+    delay_ms: int
+    """How long its first visit is delayed."""
 
 
 class Lanes:
@@ -39,10 +54,10 @@ class Lanes:
         self._until_s: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def split(self, urls: Iterable[str]) -> tuple[list[str], list[str]]:
-        """Split normalized URLs into those in front and those behind; each list keeps the order."""
+    def split(self, urls: Iterable[str]) -> tuple[list[str], list[Behind]]:
+        """Split normalized URLs into those in front, in order, and those behind, soonest first."""
         front: list[str] = []
-        behind: list[str] = []
+        behind: list[Behind] = []
         with self._lock:
             now_s = self._clock.monotonic_s()
             if len(self._until_s) > MOST_DOMAINS:
@@ -51,7 +66,13 @@ class Lanes:
                 domain = registered_domain(url)
                 at_s = max(now_s, self._until_s.get(domain, 0.0))
                 self._until_s[domain] = at_s + self._interval_s
-                (behind if at_s - now_s > AHEAD_S else front).append(url)
+                wait_s = at_s - now_s
+                if wait_s > AHEAD_S:
+                    delay_s = min(wait_s * DELAYED_BY, LONGEST_DELAY_S)
+                    behind.append(Behind(url, int(delay_s * 1000)))
+                else:
+                    front.append(url)
+        behind.sort(key=lambda one: one.delay_ms)
         return front, behind
 
     def _forget(self, now_s: float) -> None:

@@ -21,7 +21,7 @@ from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.pipeline import counters
 from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.lanes import Lanes, behind
+from aragog.pipeline.lanes import Behind, Lanes, behind
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
 from aragog.pipeline.permission.admission import Admission
 from aragog.pipeline.permission.site_blocks import SiteBlocks
@@ -141,7 +141,8 @@ class Enqueuer:
 
     def _send(self, urls: Sequence[str], wanted: EnqueueOptions, others: Mapping[str, str]) -> None:
         front, back = self._lanes.split(urls)
-        outgoing = self._sends(front, wanted, wanted.priority, others)
+        in_front = [Behind(url, 0) for url in front]
+        outgoing = self._sends(in_front, wanted, wanted.priority, others)
         outgoing += self._sends(back, wanted, behind(wanted.priority), others)
         try:
             self._sender.send_all(outgoing)
@@ -152,9 +153,17 @@ class Enqueuer:
         self._in_flight.confirm(urls)
 
     def _sends(
-        self, urls: Sequence[str], wanted: EnqueueOptions, priority: int, others: Mapping[str, str]
+        self,
+        delayed: Sequence[Behind],
+        wanted: EnqueueOptions,
+        priority: int,
+        others: Mapping[str, str],
     ) -> list[OutgoingMessage]:
-        """Messages of this priority; the jobs keep the priority that the caller asked for."""
+        """
+        Messages of this priority; the jobs keep the priority that the caller asked for.
+
+        A message is delayed as long as the first of its URLs.
+        """
         jobs = [
             UrlJob(
                 url=url,
@@ -164,18 +173,19 @@ class Enqueuer:
                 priority=wanted.priority,
                 given=others.get(url),
             )
-            for url in urls
+            for url, _ in delayed
         ]
-        delay_ms = _delay_ms(wanted.run_after_ms)
+        size, run_after_ms = self._bundle_size, _delay_ms(wanted.run_after_ms)
+        delays_ms = [run_after_ms + first.delay_ms for first in delayed[::size]]
         return [
-            OutgoingMessage(Destination.FETCH, batch, delay_ms, priority)
-            for batch in into_batches(jobs, self._bundle_size)
+            OutgoingMessage(Destination.FETCH, batch, delay_ms or None, priority)
+            for batch, delay_ms in zip(into_batches(jobs, size), delays_ms, strict=True)
         ]
 
 
-def _delay_ms(run_after_ms: int | None) -> int | None:
+def _delay_ms(run_after_ms: int | None) -> int:
     if run_after_ms is None:
-        return None
+        return 0
     return max(0, run_after_ms - SystemClock().now_ms())
 
 

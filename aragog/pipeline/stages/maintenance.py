@@ -16,8 +16,10 @@ from aragog.urlstore.store import UrlStore
 
 log = logging.getLogger(__name__)
 
-# Journal rows that one run compacts; the rest waits for the next run.
-COMPACTED_ROWS = 1000
+# Pages whose links one compaction merges, which bounds its memory to about 30 MB.
+COMPACTED_PAGES = 1000
+# Compactions of one run; a busy system needs one after the other. The next run continues.
+MOST_COMPACTIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +35,17 @@ class Maintenance:
     settings: Settings
 
     def compact_links(self) -> None:
-        """Compact a stretch of the link journal into the posting lists of inlinks."""
+        """
+        Compact the link journal into the posting lists of inlinks.
+
+        It ends when nothing is left, after `MOST_COMPACTIONS`, or at once if another process is
+        compacting.
+        """
         with suppress(StoreDamaged):  # logged when the file was set aside; the journal keeps all
-            self.store.maintenance.compact_links(COMPACTED_ROWS)
+            for _ in range(MOST_COMPACTIONS):
+                report = self.store.maintenance.compact_links(COMPACTED_PAGES)
+                if not (report.left and report.journal_rows):
+                    break
 
     def sweep_in_flight(self) -> None:
         """Drop notes of URLs whose messages were lost with a server: they may be enqueued again."""

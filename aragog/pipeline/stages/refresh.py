@@ -50,8 +50,9 @@ TICK_S = 5.0
 _EARLY_S = 0.8
 # What a tick may catch up with after it was long away; more would come in one go.
 _LONGEST_TICK_S = 60.0
-# Steps of `refresh.batch` in one tick, at most.
-_STEPS = 10
+# A tick claims no more URLs, which bounds its memory to about 50 MB, and stops claiming when the next
+# tick is due. The rest is claimed by later ticks.
+_MOST_CLAIMED = 100_000
 # Of a domain whose slots are given away: refreshing is slow there, but it does not stop.
 _BUSY_SHARE = 0.1
 
@@ -104,7 +105,8 @@ class RefreshStage:
 
     def _claimed(self, now_ms: int, upto_ms: int) -> list[Due]:
         due: list[Due] = []
-        for _ in range(_STEPS):
+        until_s = self.clock.monotonic_s() + TICK_S
+        while len(due) < _MOST_CLAIMED and self.clock.monotonic_s() < until_s:
             size = self.settings.refresh.batch
             claimed = self.schedule.claim_due(now_ms, size, CLAIM_S, upto_ms=upto_ms)
             due += claimed

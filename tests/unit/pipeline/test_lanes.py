@@ -17,6 +17,25 @@ def test_only_what_a_domain_may_be_asked_soon_goes_in_front():
     assert len(front) + len(back) == 1000
 
 
+def test_first_visits_of_a_backlog_come_long_before_its_slots_but_not_all_at_once():
+    _, back = Lanes(10.0, ManualClock()).split(of("big.example", 200_000))
+
+    # 20,000 s of work at ten a second.
+    due_s = [one.delay_ms / 1000 for one in back]
+    assert due_s == sorted(due_s)
+    assert max(sum(at_s <= due < at_s + 1 for due in due_s) for at_s in range(60)) <= 41
+    served_s = [(200_000 - len(back) + n) / 10 for n in range(len(back))]
+    assert all(due <= at_s / 4 for due, at_s in zip(due_s, served_s, strict=True))
+    assert due_s[-1] == lanes.LONGEST_DELAY_S
+
+
+def test_a_backlog_of_one_domain_delays_no_other():
+    front, back = Lanes(10.0).split([*of("big.example", 500), *of("small.example", 50)])
+
+    assert set(of("small.example", 50)) <= set(front)
+    assert {one.url for one in back} < set(of("big.example", 500))
+
+
 def test_other_domains_go_in_front_of_any_backlog():
     some = Lanes(10.0)
     some.split(of("big.example", 100_000))
@@ -24,7 +43,7 @@ def test_other_domains_go_in_front_of_any_backlog():
     front, back = some.split([*of("big.example", 5), *of("small.example", 5)])
 
     assert front == of("small.example", 5)
-    assert back == of("big.example", 5)
+    assert [one.url for one in back] == of("big.example", 5)
 
 
 def test_a_backlog_passes_with_time():

@@ -28,6 +28,14 @@ def test_due_urls_are_enqueued_as_refreshes_and_the_tick_is_noted(stage, ports):
     assert ports.counters.ticks == 1
 
 
+def test_a_tick_takes_all_that_came_due_however_much_it_is(stage, ports):
+    # More than a thousand for each of the five seconds of a tick.
+    urls = [f"http://h{n % 600}.example/{n}" for n in range(6000)]
+    ports.store.write_pages([page(url, content=body(url), due_at_ms=NOW_MS - 1) for url in urls])
+
+    assert stage.run().enqueued == len(urls)
+
+
 def test_the_second_beat_of_a_tick_only_notes_that_it_ran(stage, ports):
     ports.store.write_pages([page(url, content=body(url), due_at_ms=NOW_MS - 1) for url in URLS])
     stage.run()
@@ -95,3 +103,14 @@ def test_the_later_of_two_requests_of_an_owner_counts_whatever_their_order(ports
     )
 
     assert [ports.store.schedule.watchers(url) for url in URLS[:2]] == [[], ["team"]]
+
+
+def test_one_run_compacts_the_links_of_any_number_of_pages(maintenance, ports):
+    target = "http://target.example/"
+    urls = [f"http://h{n}.example/" for n in range(2500)]
+    for at in range(0, len(urls), 25):
+        ports.store.write_pages([page(url, links=[target]) for url in urls[at : at + 25]])
+
+    maintenance.compact_links()
+
+    assert ports.store.links.count_inlinks(target) == len(urls)

@@ -1,0 +1,110 @@
+"""
+Measure how long urgent and unrelated URLs take while others wait.
+
+    python -m bench.urgency backlog [--waiting 200000]     # one domain's backlog, then 100 domains
+    python -m bench.urgency priority [--waiting 1000000]   # 10 URLs a domain, then priority 0
+
+The standalone system crawls an origin on loopback. `backlog` enqueues the URLs of one domain, and right
+after them one URL of each of 100 other domains; `priority` enqueues ten URLs of each domain, and then,
+one after the other, ten URLs of priority 0. It prints when they were stored (fetch slot, robots.txt,
+canonicalize and store included), beside the same on the idle system in the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from aragog.bootstrap.redis_services import redis_client
+from aragog.client import Aragog
+from aragog.pipeline.in_flight import InFlightSet
+from bench.backpressure import origin, system
+
+OTHERS = 100
+URGENT = 10
+WITHIN_S = 120.0
+
+
+@dataclass(frozen=True)
+class Stand:
+    """A running system and its origin."""
+
+    client: Aragog
+    in_flight: InFlightSet
+    port: int
+
+    def urls(self, name: str, count: int) -> list[str]:
+        """One URL of each of so many domains."""
+        return [f"http://{name}{n}.test:{self.port}/{name}/{n}" for n in range(count)]
+
+    def enqueue(self, urls: Iterator[str]) -> None:
+        began_s = time.monotonic()
+        count = sum(1 for _ in self.client.enqueue_all(urls))
+        print(f"{count:,} URLs enqueued in {time.monotonic() - began_s:.0f} s", flush=True)
+
+    def seconds(self, urls: list[str], priority: int = 5) -> list[float]:
+        """Seconds from enqueue until each URL had left the in-flight set, shortest first."""
+        began_s = time.monotonic()
+        self.client.enqueue(urls, priority=priority)
+        took_s, left = [], set(urls)
+        while left and time.monotonic() - began_s < WITHIN_S:
+            gone = {url for url in left if not self.in_flight.contains(url)}
+            left -= gone
+            took_s += [time.monotonic() - began_s] * len(gone)
+            time.sleep(0.02)
+        return took_s + [float("inf")] * len(left)
+
+    def one_by_one(self, urls: list[str]) -> list[float]:
+        """The same of single URLs of priority 0, each when the one before is stored."""
+        return sorted(self.seconds([url], 0)[0] for url in urls)
+
+
+def report(name: str, took_s: list[float]) -> None:
+    middle = took_s[len(took_s) // 2]
+    print(f"{name}: half after {middle:.2f} s, the last after {took_s[-1]:.2f} s", flush=True)
+
+
+def backlog(stand: Stand, waiting: int) -> None:
+    report("idle", stand.seconds(stand.urls("idle", OTHERS)))
+    stand.enqueue(f"http://big.test:{stand.port}/crawl/{n}" for n in range(waiting))
+    report("right after them", stand.seconds(stand.urls("other", OTHERS)))
+    report("later", stand.seconds(stand.urls("later", OTHERS)))
+
+
+def priority(stand: Stand, waiting: int) -> None:
+    report("idle, one by one", stand.one_by_one(stand.urls("idle", URGENT)))
+    domains = waiting // 10
+    stand.enqueue(f"http://w{n % domains}.test:{stand.port}/crawl/{n}" for n in range(waiting))
+    report("priority 0, one by one", stand.one_by_one(stand.urls("urgent", URGENT)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("what", choices=("backlog", "priority"))
+    parser.add_argument("--waiting", type=int)
+    parser.add_argument("--spool-mb", type=float, default=None)
+    parser.add_argument("--maxmemory-mb", type=float, default=None)
+    args = parser.parse_args()
+    with (
+        origin() as port,
+        tempfile.TemporaryDirectory(prefix="aru") as folder,
+        system(port, Path(folder), args) as (settings, _server),
+        Aragog(settings) as client,
+    ):
+        in_flight = InFlightSet(redis_client(settings), prefix=settings.redis.prefix)
+        stand = Stand(client, in_flight, port)
+        stand.seconds(stand.urls("warm", OTHERS))
+        print(f"load average {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores")
+        if args.what == "backlog":
+            backlog(stand, args.waiting or 200_000)
+        else:
+            priority(stand, args.waiting or 1_000_000)
+
+
+if __name__ == "__main__":
+    main()
