@@ -163,6 +163,10 @@ class Fetching:
             with suppress(ValueError):  # cancelled while a thread runs a step
                 steps.close()
 
+    def close(self) -> None:
+        """Wake everybody who waits, and end the thread that listens to Redis."""
+        self._completions.close()
+
     def _steps(self, request: FetchRequest) -> _Steps:
         """Yields what to wait for and how many seconds at most; returns the answer."""
         url = normalize(request.url)
