@@ -59,7 +59,7 @@ COMMANDS = {
     "serve": LazyCommand(
         "aragog.cli.serving",
         "serve_command",
-        "Serve the API over HTTP (serving.host, serving.http_port) until SIGTERM.",
+        "Serve HTTP (serving.http_port) and Thrift (serving.thrift_port) until SIGTERM.",
     ),
     "token": LazyCommand(
         "aragog.cli.serving",

@@ -1,4 +1,4 @@
-"""`aragog serve` and `aragog token`: the HTTP API, and bearer tokens for it."""
+"""`aragog serve` and `aragog token`: the HTTP API, Thrift, and bearer tokens for both."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ import prometheus_client
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.fetching import batches, fetching
 from aragog.bootstrap.stores import url_store
+from aragog.bootstrap.thrift import ThriftServices
+from aragog.bootstrap.thrift import listen as listen_thrift
 from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.metrics import MetricsCollector
@@ -32,17 +34,23 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 @click.command("serve")
 @click.option("--fd", type=int, hidden=True, help="A listening socket that was inherited.")
-def serve_command(fd: int | None) -> None:
-    """Serve the API over HTTP (serving.host, serving.http_port) until SIGTERM."""
+@click.option("--thrift-fd", type=int, hidden=True, help="The same for Thrift.")
+def serve_command(fd: int | None, thrift_fd: int | None) -> None:
+    """Serve HTTP (serving.http_port) and Thrift (serving.thrift_port) until SIGTERM."""
     settings = load_settings()
     logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
-    sock = listen(settings.serving) if fd is None else socket.socket(fileno=fd)
-    if fd is None and settings.serving.processes > 1:
-        sys.exit(_share(sock, settings.serving.processes))
-    _serve(settings, sock)
+    if fd is not None:
+        thrift = None if thrift_fd is None else socket.socket(fileno=thrift_fd)
+        _serve(settings, socket.socket(fileno=fd), thrift)
+        return
+    processes = settings.serving.processes
+    sock, thrifts = listen(settings.serving), listen_thrift(settings.serving, processes)
+    if processes > 1:
+        sys.exit(_share(sock, thrifts, processes))
+    _serve(settings, sock, thrifts[0] if thrifts else None)
 
 
-def _serve(settings: Settings, sock: socket.socket) -> None:
+def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None) -> None:
     store = url_store(settings)
     prometheus_client.REGISTRY.register(MetricsCollector(components(settings)))
     with (
@@ -59,25 +67,30 @@ def _serve(settings: Settings, sock: socket.socket) -> None:
             metrics=prometheus_client.generate_latest,
         )
         api = Api(store, settings.serving, services)
-        run(api, settings.serving, sock)
-        if api.running_calls:
+        beside = (
+            ThriftServices(settings, store, producer.enqueue, fetches, thrift) if thrift else None
+        )
+        run(api, settings.serving, sock, beside)
+        if api.running_calls or (beside and beside.running_calls):
             # Python would wait for the threads of abandoned calls for as long as the store hangs.
             sys.stderr.flush()
             os._exit(0)
 
 
-def _share(sock: socket.socket, processes: int) -> int:
+def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) -> int:
     """Processes on one socket; when one of them ends, all do, and the supervisor starts anew."""
     command = [sys.executable, "-m", "aragog.cli", "serve", "--fd", str(sock.fileno())]
+    own = [thrifts[n : n + 1] for n in range(processes)]
     children = [
         subprocess.Popen(
-            command,
-            pass_fds=[sock.fileno()],
+            command + [word for one in its for word in ("--thrift-fd", str(one.fileno()))],
+            pass_fds=[one.fileno() for one in (sock, *its)],
             preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
         )
-        for _ in range(processes)
+        for its in own
     ]
-    sock.close()
+    for one in (sock, *thrifts):
+        one.close()
 
     stopped = False
 

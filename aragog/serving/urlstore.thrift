@@ -12,9 +12,9 @@
  * aliases to the canonical URL.
  *
  * Deadlines: `deadline_ms` limits one call, measured at the server from the arrival of its frame.
- * Without it the limit is `serving.deadline_ms` (1,000), and for `content`, `fetch` and all calls
- * of PinLater `serving.content_deadline_ms` (10,000). These two are also the maximum: a longer
- * deadline is shortened. A call that misses its deadline ends with DeadlineExceeded; a write may
+ * Without it the limit is `serving.deadline_ms` (1,000), and for `content`, `remove`, `enqueue`
+ * and all calls of PinLater `serving.content_deadline_ms` (10,000). These two are also the maximum:
+ * a longer deadline is shortened. A call that misses its deadline ends with DeadlineExceeded; a write may
  * have happened.
  *
  * Retries: reads may be repeated. `put`, `deleteFields`, `remove`, `addLinks`, `removeLinks`,
@@ -298,8 +298,108 @@ struct EnqueueResult {
   4: optional string reason
 }
 
+struct FetchOptions {
+  /** How long to wait for the fetch; 0 to 60,000. Default: 10,000. The reply comes by then. */
+  1: optional i32 max_wait_ms
+  /** Do not fetch what was confirmed at most so long ago. Default: 0, always fetch. */
+  2: optional i64 max_age_ms
+  /** Fields to return in the record, up to 1,000. Default: all. */
+  3: optional list<string> fields
+  /** Also return the page's content, up to 15,000,000 bytes of it. Default: false. */
+  4: optional bool content
+}
+
+/** How what is stored of a URL relates to `max_age_ms`. */
+enum FetchState {
+  /** Young enough, or fetched by now. */
+  FRESH = 0
+  /** Older: the fetch was not done in time, or failed. */
+  STALE = 1
+  /** No page is stored; `report` says why the last fetch failed, if there was one. */
+  ABSENT = 2
+}
+
+struct Header {
+  1: string name
+  2: string value
+}
+
+/** One redirect. */
+struct Hop {
+  /** The URL that redirected. */
+  1: string url
+  2: i32 status
+  /** Where it redirected to. */
+  3: string target
+  /** From sending the request to the end of the response's head. */
+  4: optional double latency_ms
+  /** Of the response, in order, up to 4 KiB; cookies without their values. */
+  5: list<Header> headers
+}
+
+/** The last fetch of one URL. A time is absent if there was nothing to measure. */
+struct FetchReport {
+  /** The URL that was requested. */
+  1: string url
+  /** Fetched, NotModified, Gone, Refused, Blocked, Busy, …: docs/fetching.md lists them. */
+  2: string outcome
+  3: i64 fetched_at_ms
+  /** The URL of the last response. */
+  4: string final_url
+  /** Of the last response; absent without one. */
+  5: optional i32 status
+  /** Why there is no page. */
+  6: optional string reason
+  /** Fetches that it took. */
+  7: i32 attempts
+  /** Of the last response, in order, up to 16 KiB; cookies without their values. */
+  8: list<Header> headers
+  /** The redirects, in order. */
+  9: list<Hop> hops
+  10: optional double dns_ms
+  11: optional double connect_ms
+  /** From sending the last request to the end of the response's head. */
+  12: optional double first_byte_ms
+  /** Of the whole fetch, with its redirects and the waits for their slots. */
+  13: double total_ms
+  /** The IP address of the last server. */
+  14: optional string address
+  /** The TLS version; absent for plain HTTP. */
+  15: optional string tls
+  /** Size of the decoded body. */
+  16: i64 body_bytes
+  /** The body is incomplete: a limit, or a connection that ended early. */
+  17: bool truncated
+}
+
+struct FetchAnswer {
+  /** The requested URL, normalized. */
+  1: string url
+  2: FetchState state
+  /** What is stored. Absent: nothing. */
+  3: optional Record record
+  /** Since the page was last confirmed, by a fetch or a 304. Absent: never. */
+  4: optional i64 age_ms
+  /** The fetch goes on: a later call may bring more. */
+  5: bool fetching
+  /** Why the URL is not fetched. */
+  6: optional string reason
+  /** The last fetch. Absent: there was none. */
+  7: optional FetchReport report
+  /** Only with `content`. */
+  8: optional Content content
+}
+
 /** Fetches URLs politely: robots.txt, rate limits and address filters apply. Scope write. */
 service Fetcher extends Session {
+  /**
+   * Fetch a URL now, at the highest priority, and return what is stored when it is done or the
+   * time is over. Any number of callers cause one fetch; it goes on when they have given up.
+   */
+  FetchAnswer fetch(1: string url, 2: FetchOptions options) throws (
+    1: BadInput bad_input, 4: Unauthorized unauthorized,
+    5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
+
   /** Enqueue up to 1,000 URLs, with a result for each, in their order. */
   list<EnqueueResult> enqueue(1: list<string> urls, 2: EnqueueOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,

@@ -4,7 +4,7 @@ The standalone system: its processes and their command lines and environment.
     redis     the private redis-server (only where redis.url or broker.url was left empty)
     fetch, robots, canonicalize, store, webhooks   Celery workers, one for each role
     beat      the schedule
-    http      the HTTP API
+    http      the HTTP API, and the Thrift services
     flower    the dashboard (where the extra of that name is installed)
 """
 
@@ -151,6 +151,8 @@ def _listeners(settings: Settings) -> list[tuple[str, str, int]]:
     """(setting of the port, host, port) of each server of the system."""
     serving = settings.serving
     found = [("http_port", serving.host, serving.http_port)]
+    if has("thrift") and serving.thrift_port:
+        found.append(("thrift_port", serving.host, serving.thrift_port))
     if has("flower"):
         found.append(("flower_port", serving.flower_host, serving.flower_port))
     return found

@@ -220,3 +220,33 @@ def test_any_history_ends_as_in_memory(quick_tables, name, history):
     assert list(tables[name].scan(b"\x00b", b"\xff", reverse=True)) == list(
         twin.scan(b"\x00b", b"\xff", reverse=True)
     )
+
+
+def test_values_are_read_in_the_order_of_their_columns(tables):
+    table = tables["n"]
+    table.put(b"a" * 16, {b"m:x": b"1", b"m:y": b"", b"s:z": bytes(range(256))}, at_ms=5)
+    table.put(b"b" * 16, {b"m:y": b"2"}, at_ms=5)
+    table.put(b"c" * 16, {b"m:other": b"3"}, at_ms=5)
+    asked = [b"c" * 16, b"b" * 16, b"missing" * 2, b"a" * 16, b"a" * 16]
+
+    found = table.values_many(asked, (b"s:z", b"m:y", b"m:x"))
+
+    assert found == {
+        b"a" * 16: (bytes(range(256)), b"", b"1"),
+        b"b" * 16: (None, b"2", None),
+    }
+    assert table.values_many([], (b"m:x",)) == {}
+
+
+def test_values_of_many_rows_come_from_all_files(tables):
+    rows = [bytes([n]) * 16 for n in range(256)]
+    table = tables["n"]
+    table.put_many([(row, {b"m:n": row[:1]}, 5) for row in rows])
+
+    assert table.values_many(rows, (b"m:n",)) == {row: (row[:1],) for row in rows}
+
+
+def test_values_of_edges_are_read_too(tables):
+    tables["e"].put(b"edge", {b"p:a": b"1"}, at_ms=5)
+
+    assert tables["e"].values_many([b"edge", b"none"], (b"p:b", b"p:a")) == {b"edge": (None, b"1")}

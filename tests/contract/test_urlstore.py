@@ -321,3 +321,30 @@ def test_known_pages_are_those_that_were_fetched_themselves(a_stand):
     assert known[B].canonical_url == C
     assert C not in known
     assert known["http://gone.example/"].gone
+
+
+def test_values_are_those_of_whole_records(a_stand):
+    store = a_stand.store
+    store.write_pages([page("http://a.example/", fields={"title": b"one"})])
+    store.put("http://a.example/", {"price": b"2"})
+    store.aliases.merge("http://b.example/", "http://a.example/")
+    store.put("http://gone.example/", {"title": b"x"})
+    a_stand.clock.advance_ms(1000)
+    store.remove("http://gone.example/")
+    urls = [
+        "http://b.example/",
+        "http://none.example/",
+        "http://gone.example/",
+        "http://a.example/",
+    ]
+    names = ("price", "never", "title")
+
+    values = store.pages.values(urls, names)
+
+    whole = store.get_many(urls, names)
+    assert [v is None for v in values] == [r is None for r in whole] == [False, True, True, False]
+    for each, record in zip(values, whole, strict=True):
+        if record is not None:
+            assert each.values == tuple(record.fields.get(name) for name in names)
+            assert (each.url, each.canonical_url) == (record.url, record.canonical_url)
+            assert each.version.decode() == record.version

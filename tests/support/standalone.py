@@ -85,6 +85,7 @@ def standalone(
             "ARAGOG_DATA_DIR": str(data_dir),
             "ARAGOG_SETTINGS": "",
             "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
+            "ARAGOG_SERVING__THRIFT_PORT": "0",
             "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
         }
         settings = load_settings(environ=full)

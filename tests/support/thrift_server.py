@@ -48,8 +48,8 @@ class Running:
 
 @contextmanager
 def running(
-    store: Any, *, enqueue: Any = None, cluster: Any = None, embedded: bool = True,
-    service: Any = None, **given: Any,
+    store: Any, *, enqueue: Any = None, fetching: Any = None, cluster: Any = None,
+    embedded: bool = True, service: Any = None, **given: Any,
 ) -> Iterator[Running]:  # fmt: skip
     """The services over a store, on a free port."""
     settings = ServingSettings(**{"thrift_port": 0, "deadline_ms": 20_000, **given})
@@ -57,7 +57,7 @@ def running(
     jobs = PinLaterService(cluster)
     services = {
         "UrlStore": service or UrlStoreService(store),
-        "Fetcher": FetcherService(enqueue),
+        "Fetcher": FetcherService(enqueue, fetching, store),
         "PinLater": jobs,
     }
     loop = uvloop.new_event_loop()

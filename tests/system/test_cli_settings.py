@@ -20,6 +20,7 @@ def up(tmp_path):
             "ARAGOG_DATA_DIR": str(tmp_path / "var"),
             "ARAGOG_SETTINGS": "",
             "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
+            "ARAGOG_SERVING__THRIFT_PORT": "0",
             "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
             **variables,
         }

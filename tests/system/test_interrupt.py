@@ -29,6 +29,7 @@ def environ(plain_origin, tmp_path):
         "ARAGOG_DATA_DIR": str(tmp_path / "var"),
         "ARAGOG_SETTINGS": "",
         "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
+        "ARAGOG_SERVING__THRIFT_PORT": "0",
         "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
         "ARAGOG_FETCH__HOST_MAP": f"*.test={plain_origin.address}",
         "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",

@@ -104,6 +104,7 @@ def machine(demo_web):
             "ARAGOG_SETTINGS": "",
             "ARAGOG_BROKER__CLAIM_TIMEOUT_S": "5",
             "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
+            "ARAGOG_SERVING__THRIFT_PORT": "0",
             "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
         }
         found = Machine(Path(made), environ, load_settings(environ=environ))

@@ -29,6 +29,7 @@ def installed(wheel, tmp_path_factory):
     return wheels.install(folder / "venv", wheel, env=env), {
         **env,
         "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
+        "ARAGOG_SERVING__THRIFT_PORT": "0",
     }
 
 

@@ -7,10 +7,12 @@ are closed.
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 from collections.abc import Callable
 from types import FrameType
+from typing import Protocol
 
 import uvicorn
 
@@ -49,6 +51,20 @@ def listen(settings: ServingSettings) -> socket.socket:
     return sock
 
 
+class Companion(Protocol):
+    """Another server on the same event loop."""
+
+    async def start(self) -> None:
+        """Serve from now on."""
+
+    async def drain(self) -> None:
+        """Complete current calls, and stop."""
+
+    @property
+    def running_calls(self) -> int:
+        """How many calls are still running."""
+
+
 class ApiServer(uvicorn.Server):
     """
     A uvicorn server with the limits in the settings.
@@ -57,10 +73,16 @@ class ApiServer(uvicorn.Server):
         api: the application.
         settings: limits and timeouts.
         ready: called when the server accepts connections.
+        beside: another server that starts and stops with this one.
     """
 
     def __init__(
-        self, api: Api, settings: ServingSettings, *, ready: Callable[[], None] = lambda: None
+        self,
+        api: Api,
+        settings: ServingSettings,
+        *,
+        ready: Callable[[], None] = lambda: None,
+        beside: Companion | None = None,
     ) -> None:
         super().__init__(
             uvicorn.Config(
@@ -80,22 +102,33 @@ class ApiServer(uvicorn.Server):
         )
         self._api = api
         self._ready = ready
+        self._beside = beside
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._beside is not None:
+            await self._beside.start()
         await super().startup(sockets)
         self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        drains = [super().shutdown(sockets)]
+        if self._beside is not None:
+            drains.append(self._beside.drain())
+        await asyncio.gather(*drains)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._api.drain()
         super().handle_exit(sig, frame)
 
 
-def run(api: Api, settings: ServingSettings, sock: socket.socket) -> None:
+def run(
+    api: Api, settings: ServingSettings, sock: socket.socket, beside: Companion | None = None
+) -> None:
     """Serve on the socket until SIGTERM or SIGINT, then drain for at most 5 s."""
     # When uvicorn has stopped, it raises the signal again for the previous handlers.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     try:
-        ApiServer(api, settings).run(sockets=[sock])
+        ApiServer(api, settings, beside=beside).run(sockets=[sock])
     finally:
         api.close()

@@ -8,10 +8,23 @@ from typing import Any
 from aragog.errors import BadInput
 from aragog.pipeline.messages import PRIORITY_DEFAULT
 from aragog.pipeline.stages.enqueue import EnqueueResult
+from aragog.serving.fetching import LONGEST_WAIT_MS, Fetching, FetchRequest
 from aragog.serving.thrift.contract import idl
-from aragog.serving.thrift.urlstore_service import bounded, items
+from aragog.serving.thrift.urlstore_service import (
+    MOST_REPLY_BYTES,
+    bounded,
+    facts_of,
+    items,
+    names,
+    part_of,
+    text,
+)
+from aragog.urlstore.fetch_report import FetchReport, Headers
+from aragog.urlstore.records import Record
+from aragog.urlstore.store import UrlStore
 
 MOST_DEPTH = 100
+WAIT_MS = 10_000
 Enqueue = Callable[..., Iterable[EnqueueResult]]
 """`aragog.client.Aragog.enqueue`."""
 
@@ -22,10 +35,45 @@ class FetcherService:
 
     Args:
         enqueue: `Aragog.enqueue`; None: this server does not enqueue.
+        fetching: fetches for callers who wait; None: this server does not fetch.
+        store: where contents and fetch reports are read.
     """
 
-    def __init__(self, enqueue: Enqueue | None) -> None:
+    def __init__(
+        self,
+        enqueue: Enqueue | None,
+        fetching: Fetching | None = None,
+        store: UrlStore | None = None,
+    ) -> None:
         self._enqueue = enqueue
+        self._fetching = fetching
+        self._store = store
+
+    def fetch(self, given: Any) -> Any:
+        if self._fetching is None or self._store is None:
+            raise BadInput("this server does not fetch")
+        options = given.options or idl.FetchOptions()
+        longest = LONGEST_WAIT_MS
+        found = self._fetching.fetch_now(
+            FetchRequest(
+                url=text(given.url, "url"),
+                max_wait_ms=bounded(options.max_wait_ms, "max_wait_ms", 0, longest, WAIT_MS),
+                max_age_s=bounded(options.max_age_ms, "max_age_ms", 0, 2**53, 0) / 1000,
+                fields=None if options.fields is None else names(options.fields),
+            )
+        )
+        report = self._store.pages.fetch_report(found.url)
+        content = self._store.content(found.url) if options.content else None
+        return idl.FetchAnswer(
+            url=found.url,
+            state=getattr(idl.FetchState, found.state.name),
+            record=_record(found.record) if found.record else None,
+            age_ms=None if found.age_s is None else round(found.age_s * 1000),
+            fetching=found.fetching,
+            reason=found.reason,
+            report=_report(report) if report else None,
+            content=part_of(content, 0, MOST_REPLY_BYTES) if content else None,
+        )
 
     def enqueue(self, given: Any) -> list[Any]:
         if self._enqueue is None:
@@ -43,3 +91,36 @@ class FetcherService:
             idl.EnqueueResult(input=r.input, status=str(r.status), url=r.url, reason=r.reason)
             for r in results
         ]
+
+
+def _record(found: Record) -> Any:
+    return idl.Record(
+        url=found.url,
+        canonical_url=found.canonical_url,
+        fields=found.fields,
+        version=found.version,
+        **facts_of(found),
+    )
+
+
+def _report(found: FetchReport) -> Any:
+    hops = [
+        idl.Hop(
+            url=hop.url,
+            status=hop.status,
+            target=hop.target,
+            latency_ms=hop.latency_ms,
+            headers=_headers(hop.headers),
+        )
+        for hop in found.hops
+    ]
+    plain = {
+        name: getattr(found, name)
+        for _, name, *_ in idl.FetchReport.thrift_spec.values()
+        if name not in ("headers", "hops")
+    }
+    return idl.FetchReport(**plain, headers=_headers(found.headers), hops=hops)
+
+
+def _headers(found: Headers) -> list[Any]:
+    return [idl.Header(name=name, value=value) for name, value in found]

@@ -262,7 +262,8 @@ class ThriftServer:
         try:
             arguments = wire.read_arguments(method, call.frame, call.arguments_at)
             options = arguments.__dict__.get("options")
-            if options is not None and (given_ms := options.deadline_ms) is not None:
+            given_ms = getattr(options, "deadline_ms", None)
+            if given_ms is not None:
                 limit_s = self._deadlines[method.pool]
                 sooner_s = max(0.0, limit_s - max(given_ms, 1) / 1000)
                 call.deadline_s -= sooner_s

@@ -12,7 +12,7 @@ from aragog.serving.thrift import records
 from aragog.serving.thrift.contract import MOST_ITEMS, Encoded, idl
 from aragog.serving.thrift.errors import Missing
 from aragog.urls.normalize import normalize
-from aragog.urlstore.records import FieldValues, LinkRecord, ListPage, OutLink, Record
+from aragog.urlstore.records import Content, FieldValues, LinkRecord, ListPage, OutLink, Record
 from aragog.urlstore.store import UrlStore
 
 T = TypeVar("T")
@@ -151,12 +151,7 @@ class UrlStoreService:
             raise Missing
         begin = bounded(options.offset_bytes, "offset_bytes", 0, 2**62, 0)
         limit = bounded(options.limit_bytes, "limit_bytes", 1, MOST_REPLY_BYTES, MOST_REPLY_BYTES)
-        return idl.Content(
-            url=found.url,
-            body=found.body[begin : begin + limit],
-            total_bytes=len(found.body),
-            meta=found.meta,
-        )
+        return part_of(found, begin, limit)
 
     def aliases(self, given: Any) -> list[str]:
         url = text(given.url, "url")
@@ -206,6 +201,26 @@ def bounded(given: int | None, name: str, least: int, most: int, default: int | 
     return given
 
 
+def facts_of(found: Record) -> dict[str, Any]:
+    """The members of a Record that `facts` asks for."""
+    return {
+        "facts": {name: orjson.dumps(value).decode() for name, value in found.facts.items()},
+        "content_bytes": found.content_bytes,
+        "content_hash": found.content_hash,
+        "due_at_ms": found.due_at_ms,
+    }
+
+
+def part_of(found: Content, begin: int, limit: int) -> Any:
+    """A part of a page's content."""
+    return idl.Content(
+        url=found.url,
+        body=found.body[begin : begin + limit],
+        total_bytes=len(found.body),
+        meta=found.meta,
+    )
+
+
 def _checked(url: str) -> tuple[str, str | None]:
     """The URL, normalized, or why it is none."""
     try:
@@ -243,12 +258,7 @@ def _record(found: Record, standby: bool, *, facts: bool) -> Encoded:
     )
     if not facts:
         return records.one(values, fields, from_standby=standby)
-    more = idl.Record(
-        facts={name: orjson.dumps(value).decode() for name, value in found.facts.items()},
-        content_bytes=found.content_bytes,
-        content_hash=found.content_hash,
-        due_at_ms=found.due_at_ms,
-    )
+    more = idl.Record(**facts_of(found))
     return records.one(values, fields, from_standby=standby, more=more)
 
 

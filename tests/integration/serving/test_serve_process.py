@@ -33,6 +33,7 @@ def serving(redis_server, folder, port, **environ):
             "ARAGOG_BROKER__URL": f"redis+socket://{redis_server.socket}?virtual_host=7",
             "ARAGOG_REDIS__PREFIX": f"serving-{port}:",
             "ARAGOG_SERVING__HTTP_PORT": str(port),
+            "ARAGOG_SERVING__THRIFT_PORT": "0",
             **environ,
         },
         stderr=subprocess.PIPE,
@@ -139,3 +140,43 @@ def test_a_second_server_on_the_port_ends_with_the_reason(redis_server, tmp_path
     assert code == 1
     assert f"serving.http_port: cannot listen on 127.0.0.1:{port}" in told
     assert "Traceback" not in told
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_it_serves_thrift_beside_http(redis_server, tmp_path, processes, apache):
+    port, thrift_port = free_port(), free_port()
+    more = {
+        "ARAGOG_SERVING__PROCESSES": str(processes),
+        "ARAGOG_SERVING__THRIFT_PORT": str(thrift_port),
+    }
+    with serving(redis_server, tmp_path, port, **more) as process:
+        for n in range(10):
+            with apache.client(thrift_port) as client:
+                url = f"http://h{n}.example/"
+                client.put(url, {"n": b"1"}, apache.types.PutOptions())
+                assert client.get(url, ["n"], apache.types.ReadOptions()).fields == {"n": b"1"}
+        with apache.client(thrift_port, "Fetcher") as client:
+            [result] = client.enqueue(["nonsense"], apache.types.EnqueueOptions())
+            assert result.status == "invalid"
+        with apache.client(thrift_port, "PinLater") as client:
+            # The broker of this test is Celery's own.
+            with pytest.raises(apache.types.BadInput, match="not pinlater"):
+                client.dequeue("mine", 1, apache.types.DequeueOptions())
+            process.send_signal(signal.SIGTERM)
+            code = process.wait(30)
+
+    assert code == 0
+
+
+def test_a_second_server_on_the_thrift_port_is_an_error(redis_server, tmp_path):
+    port, thrift_port = free_port(), free_port()
+    more = {"ARAGOG_SERVING__THRIFT_PORT": str(thrift_port)}
+    with (
+        serving(redis_server, tmp_path, port, **more),
+        serving(redis_server, tmp_path / "other", free_port(), **more) as second,
+    ):
+        code = second.wait(30)
+        told = second.stderr.read()
+
+    assert code == 1
+    assert f"serving.thrift_port: cannot listen on 127.0.0.1:{thrift_port}" in told

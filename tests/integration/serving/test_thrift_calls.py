@@ -5,8 +5,10 @@ import pytest
 from aragog.errors import SlowDown, StoreUnavailable
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
+from aragog.serving.fetching import FetchAnswer, FetchState
 from aragog.settings import StoreSettings
-from tests.support.stores import page, stand
+from aragog.urlstore.fetch_report import FetchReport, HopReport
+from tests.support.stores import NOW_MS, page, stand
 from tests.support.tables import memory, sqlite
 from tests.support.thrift_server import running
 
@@ -265,6 +267,60 @@ def test_what_fails_behind_the_server_is_an_exception_of_the_contract(a_stand, a
         with pytest.raises(getattr(apache.types, kind)):
             client.get(URL, [], apache.types.ReadOptions())
         client.ping()
+
+
+def test_a_url_is_fetched_now_and_told_hop_by_hop(a_stand, apache):
+    report = FetchReport(
+        url="http://old.example/",
+        outcome="Fetched",
+        fetched_at_ms=NOW_MS,
+        final_url=URL,
+        status=200,
+        headers=(("Content-Type", "text/html"), ("X-One", "1"), ("X-One", "2")),
+        hops=(HopReport(url="http://old.example/", status=301, target=URL, latency_ms=1.5),),
+        total_ms=12.5,
+        body_bytes=5,
+    )
+    store = a_stand.store
+
+    class Fetching:
+        """Plays the workers: the page is stored when the wait is over."""
+
+        def fetch_now(self, request):
+            asked.append(request)
+            fetched = page(
+                "http://old.example/", final_url=URL, fields={"title": b"T"}, report=report
+            )
+            store.write_pages([fetched])
+            store.put_content(URL, b"hello")
+            found = store.get(request.url, request.fields)
+            return FetchAnswer(url=request.url, record=found, state=FetchState.FRESH, age_s=0.25)
+
+    asked = []
+    options = apache.types.FetchOptions(max_wait_ms=500, fields=["title"], content=True)
+    with (
+        running(store, fetching=Fetching()) as server,
+        apache.client(server.port, "Fetcher") as client,
+    ):
+        found = client.fetch("http://old.example/", options)
+        with pytest.raises(apache.types.BadInput, match="max_wait_ms"):
+            client.fetch(URL, apache.types.FetchOptions(max_wait_ms=60_001))
+
+    assert (asked[0].max_wait_ms, asked[0].max_age_s, asked[0].fields) == (500, 0.0, ("title",))
+    assert found.state == apache.types.FetchState.FRESH
+    assert (found.age_ms, found.fetching, found.record.fields) == (250, False, {"title": b"T"})
+    assert found.content.body == b"hello"
+    told = found.report
+    assert (told.outcome, told.status, told.total_ms, told.truncated) == (
+        "Fetched",
+        200,
+        12.5,
+        False,
+    )
+    assert [(h.name, h.value) for h in told.headers] == list(report.headers)
+    assert [(h.url, h.status, h.target, h.latency_ms) for h in told.hops] == [
+        ("http://old.example/", 301, URL, 1.5)
+    ]
 
 
 @pytest.fixture

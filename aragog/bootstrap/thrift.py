@@ -1,0 +1,87 @@
+"""The Thrift services of one process, beside its HTTP API."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+
+from aragog.extras import has
+from aragog.pinlater.address import redis_urls
+from aragog.pinlater.brokers import kind_of
+from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.serving.fetching import Enqueue, Fetching
+from aragog.settings import ServingSettings, Settings
+from aragog.urlstore.store import UrlStore
+
+
+class ThriftServices:
+    """
+    The services on their listening socket; starts on the event loop of the HTTP server.
+
+    Args:
+        settings: limits, tokens, and the broker for PinLater.
+        store: the store to read and write.
+        enqueue: `Aragog.enqueue`.
+        fetching: fetches for callers who wait.
+        sock: from `listen`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: UrlStore,
+        enqueue: Enqueue,
+        fetching: Fetching,
+        sock: socket.socket,
+    ) -> None:
+        from aragog.serving.thrift.fetcher_service import FetcherService  # noqa: PLC0415 - extra
+        from aragog.serving.thrift.pinlater_service import PinLaterService  # noqa: PLC0415
+        from aragog.serving.thrift.server import ThriftServer, tls_context  # noqa: PLC0415
+        from aragog.serving.thrift.urlstore_service import UrlStoreService  # noqa: PLC0415
+
+        self._sock = sock
+        self._tls: ssl.SSLContext | None = tls_context(settings.serving)
+        self._jobs = PinLaterService(_cluster(settings))
+        services = {
+            "UrlStore": UrlStoreService(store),
+            "Fetcher": FetcherService(enqueue, fetching, store),
+            "PinLater": self._jobs,
+        }
+        embedded = settings.store.engine != "hbase"
+        self._server = ThriftServer(services, settings.serving, embedded=embedded)
+
+    async def start(self) -> None:
+        """Serve from now on."""
+        await self._server.start(self._sock, tls=self._tls)
+
+    async def drain(self) -> None:
+        """Answer the calls that run, and close all connections."""
+        await self._server.drain()
+        self._jobs.close()
+
+    @property
+    def running_calls(self) -> int:
+        """How many calls are still running; after a drain, the abandoned ones."""
+        return self._server.running_calls
+
+
+def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
+    """
+    A listening socket for each process; none if Thrift is off or its extra is not installed.
+
+    Raises:
+        ConfigError: the port is in use or not permitted.
+    """
+    if not settings.thrift_port or not has("thrift"):
+        return []
+    from aragog.serving.thrift import server  # noqa: PLC0415 - an extra
+
+    return server.listen(settings, processes)
+
+
+def _cluster(settings: Settings) -> Cluster | None:
+    """The shards of the broker; None if it is not pinlater."""
+    broker = settings.resolved().broker
+    if kind_of(broker.url) != "pinlater":
+        return None
+    return Cluster(connect_shards((*redis_urls(broker.url), *broker.shards)))

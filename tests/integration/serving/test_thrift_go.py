@@ -1,0 +1,68 @@
+"""A client in another language: Go, with Apache Thrift's library and the code of its compiler."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from aragog.clock import ManualClock
+from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.stores import stand
+from tests.support.thrift_server import generated, running
+
+# The library of the same version as Debian's compiler; generated code and library go together.
+MODULE = """module aragog.test/client
+
+go 1.21
+
+require github.com/apache/thrift v0.17.0
+"""
+SOURCE = Path(__file__).parents[3] / "examples" / "thrift_go" / "main.go"
+
+
+@pytest.fixture(scope="module")
+def go_client(tmp_path_factory):
+    """The program of examples/thrift_go, built."""
+    folder = tmp_path_factory.mktemp("go")
+    generated("go", folder)
+    if shutil.which("go") is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("no Go here")
+        pytest.skip("no Go here")
+    shutil.copytree(folder / "gen-go" / "urlstore", folder / "urlstore")
+    for client in (folder / "urlstore").glob("*-remote"):
+        shutil.rmtree(client)
+    shutil.copy(SOURCE, folder)
+    (folder / "go.mod").write_text(MODULE)
+    environ = {**os.environ, "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"}
+    built = subprocess.run(
+        ["go", "build", "-o", "client", "."],
+        check=False,
+        cwd=folder,
+        env=environ,
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    return folder / "client"
+
+
+@pytest.mark.redis
+def test_a_go_program_reads_writes_and_works_off_a_job(go_client, redis_url):
+    store = stand(MemoryTables(ManualClock())).store
+    cluster = Cluster(connect_shards([redis_url]))
+    with running(store, cluster=cluster) as server:
+        done = subprocess.run(
+            [go_client, f"127.0.0.1:{server.port}"],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == "done"
+    assert store.get("http://go.example/").fields == {"raw": b"\x00\xffx"}
