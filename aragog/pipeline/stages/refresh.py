@@ -50,8 +50,8 @@ TICK_S = 5.0
 _EARLY_S = 0.8
 # What a tick may catch up with after it was long away; more would come in one go.
 _LONGEST_TICK_S = 60.0
-# A tick claims no more URLs, which bounds its memory to about 50 MB, and stops claiming when the next
-# tick is due. The rest is claimed by later ticks.
+# A tick claims no more URLs, which bounds its memory to about 50 MB, and stops claiming when the
+# next tick is due. The rest is claimed by later ticks.
 _MOST_CLAIMED = 100_000
 # Of a domain whose slots are given away: refreshing is slow there, but it does not stop.
 _BUSY_SHARE = 0.1
