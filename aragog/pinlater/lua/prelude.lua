@@ -239,5 +239,6 @@ local function break_up(id, wide)
   redis.call('ZREM', pending(wide.priority), id)
   redis.call('HDEL', BODIES, id)
   unlock(id, wide.unique)
-  collect(wide, items)
+  count('divided', 1)
+  count('enqueued', collect(wide, items))
 end
