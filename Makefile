@@ -12,7 +12,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/pycache
 
 PYTEST := $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
-.PHONY: help setup run up down test unit check lint types layers fix bench lock dist pinlater-dist hbase s3 clean
+.PHONY: help setup run up down test unit chaos check lint types layers fix bench lock dist pinlater-dist hbase s3 clean
 
 help:  ## show what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ test: setup  ## run the tests, on private servers, in WORKERS processes (one a c
 
 unit: setup  ## run the unit tests only: they start no server
 	@$(PYTEST) tests/unit -m "not redis" $(ARGS)
+
+chaos: setup  ## break the real system and check that nothing is lost (20 minutes)
+	@$(BIN)/python -m tests.chaos --report docs/reliability.md $(ARGS)
 
 check: lint types layers test  ## everything that is checked before a change lands
 

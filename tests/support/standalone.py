@@ -81,9 +81,9 @@ def standalone(
         ours = {k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")}
         full = {
             **ours,
+            "ARAGOG_SETTINGS": "",
             **environ,
             "ARAGOG_DATA_DIR": str(data_dir),
-            "ARAGOG_SETTINGS": "",
             "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
             "ARAGOG_SERVING__THRIFT_PORT": "0",
             "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),

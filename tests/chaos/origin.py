@@ -1,0 +1,196 @@
+"""
+The origin of the fault suite: a process that answers at once, misbehaves on command, and remembers.
+
+The kernel stamps each request (SO_TIMESTAMPNS), so the origin's own place in the run queue does not
+count. Every host has the pages `/0`, `/1`, ... and no robots.txt. In a mode other than `normal` one
+host in three misbehaves: `drip` sends a byte of the answer and no more, `reset` ends the connection
+with a TCP reset, `busy` answers 429, `away` closes without an answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tests.support.punctual_origin import SO_TIMESTAMPNS, host_and_path, stamped_ms
+
+MODES = ("normal", "drip", "reset", "busy", "away")
+RETRY_AFTER_S = 3
+POISON = "/poison"
+# A C parser compares each attribute with those before it; nothing interrupts it.
+POISONED_PAGE = (b"<p " + b" ".join(b"a%d" % n for n in range(1_900)) + b">x") * 800
+NO_LINGER = struct.pack("ii", 1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One request: when it arrived, for what, and the status of the answer (0: none)."""
+
+    at_ms: float
+    host: str
+    path: str
+    status: int
+
+
+class ChaosOrigin:
+    """Runs the process; `set_mode` changes its behavior, `arrivals` is what it has seen."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "tests.chaos.origin"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline())
+
+    def set_mode(self, mode: str) -> None:
+        self._ask(f"MODE {mode}")
+
+    def arrivals(self) -> list[Arrival]:
+        """All requests since the start, in order of arrival."""
+        found = (Arrival(*each) for each in json.loads(self._ask("TELL")))
+        return sorted(found, key=lambda arrival: arrival.at_ms)
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def _ask(self, line: str) -> bytes:
+        with socket.create_connection(("127.0.0.1", self.port)) as asked:
+            asked.sendall(line.encode() + b"\r\n\r\n")
+            return b"".join(iter(lambda: asked.recv(65536), b""))
+
+
+def title(host: str, path: str) -> str:
+    """The title of a page, which says which page it is."""
+    return f"{path[1:]} of {host}"
+
+
+@lru_cache(maxsize=1)
+def filler() -> str:
+    return "".join(
+        f"<p>Paragraph {n} of some ordinary text that fills a page.</p>" for n in range(60)
+    )
+
+
+def page(host: str, path: str) -> bytes:
+    if path == POISON:
+        return POISONED_PAGE
+    return (
+        f"<!doctype html><title>{title(host, path)}</title><h1>{path}</h1>"
+        f'<a href="/0">first</a> <a href="/{len(path)}">another</a>{filler()}'
+    ).encode()
+
+
+def response(status: int, body: bytes, *more: str) -> bytes:
+    head = [
+        f"HTTP/1.1 {status} X",
+        "Content-Type: text/html",
+        f"Content-Length: {len(body)}",
+        *more,
+    ]
+    return "\r\n".join(head).encode() + b"\r\n\r\n" + body
+
+
+class Origin:
+    """The process itself: one loop over all connections."""
+
+    def __init__(self) -> None:
+        self.mode = "normal"
+        self.seen: list[tuple[float, str, str, int]] = []
+        self.open: dict[int, socket.socket] = {}
+        self.poll = select.epoll()
+
+    def serve(self) -> None:
+        with contextlib.suppress(OSError):
+            os.nice(-10)  # only root may
+        listener = socket.create_server(("", 0), backlog=1024)  # the second host reaches it
+        listener.setblocking(False)
+        with contextlib.suppress(OSError):
+            listener.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        self.poll.register(listener.fileno(), select.EPOLLIN)
+        print(listener.getsockname()[1], flush=True)
+        while True:
+            for number, _ in self.poll.poll():
+                if number == listener.fileno():
+                    self.accept(listener)
+                else:
+                    self.receive(number)
+
+    def accept(self, listener: socket.socket) -> None:
+        with contextlib.suppress(BlockingIOError):
+            connection, _ = listener.accept()
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.open[connection.fileno()] = connection
+            self.poll.register(connection.fileno(), select.EPOLLIN)
+
+    def receive(self, number: int) -> None:
+        connection = self.open[number]
+        try:
+            request, stamps, *_ = connection.recvmsg(65536, 256)
+        except OSError:
+            request, stamps = b"", []
+        if request.startswith((b"TELL", b"MODE")):
+            self.control(number, request.split())
+        elif not request or not self.serve_one(connection, request, stamped_ms(stamps)):
+            self.close(number)
+
+    def serve_one(self, connection: socket.socket, request: bytes, at_ms: float) -> bool:
+        """Answer and remember a request; return whether the connection stays open."""
+        host, path = host_and_path(request)
+        host = host.partition(":")[0]
+        status = self.answer(connection, host, path)
+        self.seen.append((at_ms, host, path, status))
+        return bool(status) or self.mode == "drip"
+
+    def control(self, number: int, words: list[bytes]) -> None:
+        connection = self.open[number]
+        connection.setblocking(True)
+        if words[0] == b"MODE":
+            self.mode = words[1].decode()
+        else:
+            connection.sendall(json.dumps(self.seen).encode())
+        self.close(number)
+
+    def answer(self, connection: socket.socket, host: str, path: str) -> int:
+        """Answer, or misbehave; return the status that was sent, 0 if none was."""
+        troubled = self.mode != "normal" and sum(host.encode()) % 3 == 0
+        mode = self.mode if troubled else "normal"
+        status = {"busy": 429, "normal": 404 if path == "/robots.txt" else 200}.get(mode, 0)
+        with contextlib.suppress(OSError):
+            if mode == "busy":
+                connection.sendall(response(429, b"", f"Retry-After: {RETRY_AFTER_S}"))
+            elif mode == "drip":
+                connection.sendall(b"H")
+            elif mode == "reset":
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+            elif mode == "normal":
+                connection.sendall(response(status, b"" if status == 404 else page(host, path)))
+        return status
+
+    def close(self, number: int) -> None:
+        self.poll.unregister(number)
+        self.open.pop(number).close()
+
+
+@contextlib.contextmanager
+def chaos_origin() -> Iterator[ChaosOrigin]:
+    """A running origin."""
+    origin = ChaosOrigin()
+    try:
+        yield origin
+    finally:
+        origin.stop()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Origin().serve()

@@ -1,0 +1,60 @@
+"""Run one scenario: start a world, break it, wait for its end, judge it."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+from tests.chaos.laws import judge, orphans, recovery_s
+from tests.chaos.report import Row
+from tests.chaos.scenarios import Scenario
+from tests.chaos.world import World, world
+
+EVERY_S = 0.2
+WITHIN_S = 300.0
+"""The bound from the last fault to the end of the crawl."""
+
+
+def run(scenario: Scenario, *, urls: int, domains: int, seed: int = 0) -> Row:
+    """Run the scenario with that many URLs; never raises for a law that is broken."""
+    plan = dataclasses.replace(scenario.plan, urls=urls, domains=domains)
+    began_s = time.monotonic()
+    with world(plan, seed) as here:
+        _crawl(here, scenario)
+        verdict = judge(here, moved_domains=scenario.moved_domains)
+        recovered_s, folder, faults = recovery_s(here), here.folder, here.faults
+    if left := orphans(folder):
+        verdict = dataclasses.replace(
+            verdict, violations=(*verdict.violations, f"processes left: {left}")
+        )
+    return Row(scenario, verdict, faults, recovered_s, time.monotonic() - began_s)
+
+
+def _crawl(here: World, scenario: Scenario) -> None:
+    """Enqueue, break and supervise until nothing waits any more, or time is up."""
+    _warm(here)
+    faults = scenario.faults(here)
+    next_s: float | None = time.monotonic()
+    while True:
+        here.enqueue_some()
+        here.check()
+        now_s = time.monotonic()
+        if next_s is not None and now_s >= next_s:
+            pause_s = next(faults, None)
+            next_s = None if pause_s is None else now_s + pause_s
+            if pause_s is None:
+                here.healed()
+        if next_s is None and (not here.in_flight() and here.in_flight() is not None):
+            return
+        if next_s is None and now_s > here.last_fault_s + WITHIN_S:
+            return
+        time.sleep(EVERY_S)
+
+
+def _warm(here: World) -> None:
+    """Return once a first page was stored, so that every process is at work when faults begin."""
+    until_s = time.monotonic() + WITHIN_S
+    while not here.client.counters().get("stored") and time.monotonic() < until_s:
+        here.enqueue_some()
+        here.check()
+        time.sleep(EVERY_S)

@@ -1,0 +1,269 @@
+"""
+The scenarios: what is broken, how, and how often.
+
+Each is a generator over a running world: it breaks something, then yields the seconds until it goes
+on. It ends once the last fault has ended; the crawl then has to finish by itself.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import redis
+
+from aragog.pinlater.admin import Admin
+from tests.chaos import parts
+from tests.chaos.world import WORKERS, Plan, World
+
+Faults = Callable[[World], Iterator[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One row of the report."""
+
+    name: str
+    what: str
+    """What is broken, for the report."""
+    faults: Faults
+    plan: Plan = field(default_factory=Plan)
+    moved_domains: bool = False
+    """The limiter's ring changes, so each moved domain may be asked early once."""
+    needs_root: bool = False
+
+
+def kill_workers(world: World) -> Iterator[float]:
+    """A worker of one of three roles is killed every two seconds."""
+    while world.in_flight() != 0 and world.faults < 30:
+        world.kill(world.rng.choice(WORKERS))
+        yield 2.0
+
+
+def kill_front(world: World) -> Iterator[float]:
+    for _ in range(5):
+        world.kill("beat")
+        yield 1.0
+        world.kill("http")
+        yield 1.0
+
+
+def kill_redis(world: World) -> Iterator[float]:
+    for _ in range(3):
+        world.kill("redis")
+        yield 6.0
+
+
+def freeze_redis(world: World) -> Iterator[float]:
+    world.signal("redis", signal.SIGSTOP)
+    world.fault()
+    yield 20.0
+    world.signal("redis", signal.SIGCONT)
+    world.healed()
+
+
+def freeze_worker(world: World) -> Iterator[float]:
+    """Every worker is frozen for longer than its claims last."""
+    for name in WORKERS:
+        world.signal(name, signal.SIGSTOP)
+        world.fault()
+    yield 25.0
+    for name in WORKERS:
+        world.signal(name, signal.SIGCONT)
+    world.healed()
+
+
+def lose_shard(world: World) -> Iterator[float]:
+    world.shards[0].kill()
+    world.fault()
+    yield 20.0
+    world.shards[0].start()
+    world.healed()
+
+
+def lose_limiter(world: World) -> Iterator[float]:
+    world.limiters[0].kill()
+    world.fault()
+    yield 10.0
+    world.limiters[0].start()
+    world.healed()
+
+
+def restart_all(world: World) -> Iterator[float]:
+    """Every worker is asked to stop, one after the other, as in a rolling upgrade."""
+    for child in list(world.system.supervisor.children):
+        if child.name != "redis" and child.process is not None:
+            child.process.terminate()
+            world.fault()
+            yield 3.0
+
+
+def misbehave(mode: str, seconds: float) -> Faults:
+    """One host in three misbehaves for a while."""
+
+    def faults(world: World) -> Iterator[float]:
+        world.origin.set_mode(mode)
+        world.fault()
+        yield seconds
+        world.origin.set_mode("normal")
+        world.healed()
+
+    return faults
+
+
+def fill_disk(world: World) -> Iterator[float]:
+    """The file system of redis-server, SQLite, content and logs is full."""
+    assert world.disk is not None
+    world.disk.fill()
+    world.fault()
+    yield 10.0
+    world.kill("store")
+    yield 5.0
+    world.disk.free()
+    world.healed()
+
+
+def fill_redis(world: World) -> Iterator[float]:
+    """redis-server has reached its memory limit and refuses writes."""
+    with redis.Redis.from_url(world.system.settings.resolved().redis.url) as server:
+        limit = server.config_get("maxmemory")["maxmemory"]
+        server.config_set("maxmemory", server.info("memory")["used_memory"] // 2)
+        world.fault()
+        yield 15.0
+        server.config_set("maxmemory", limit)
+        world.healed()
+
+
+def pause(queue: str) -> Faults:
+    """A stage stops, so its queue and the spool fill."""
+
+    def faults(world: World) -> Iterator[float]:
+        broker = world.system.settings.resolved().broker
+        admin = Admin.connect(broker.url, broker.shards)
+        admin.pause(queue)
+        world.fault()
+        yield 20.0
+        admin.resume(queue)
+        world.healed()
+
+    return faults
+
+
+def kill_gateway(world: World) -> Iterator[float]:
+    assert world.cluster is not None
+    world.cluster.hbase.kill_gateway()
+    world.cluster.gateway.cut_all()
+    world.fault()
+    yield 8.0
+    world.cluster.hbase.start_gateway()
+    yield 4.0
+    world.healed()
+
+
+def slow_store(world: World) -> Iterator[float]:
+    """Every read and write of HBase takes two seconds longer."""
+    assert world.cluster is not None
+    world.cluster.gateway.delay_s = 2.0
+    world.fault()
+    yield 20.0
+    world.cluster.gateway.delay_s = 0.0
+    world.healed()
+
+
+def failing_s3(world: World) -> Iterator[float]:
+    assert world.cluster is not None
+    world.cluster.s3.share = 0.1
+    yield 30.0
+    world.cluster.s3.share = 0.0
+    world.fault(world.cluster.s3.failed)
+
+
+def wrong_clock(world: World) -> Iterator[float]:
+    """One more fetch worker's clock is an hour ahead, another one's an hour behind."""
+    for seconds in ("3600", "-3600"):
+        command = (sys.executable, "-m", "tests.chaos.shifted_worker", seconds, "fetch")
+        world.run_worker(*command, "--hostname", f"shifted{seconds}@%h")
+        world.fault()
+    yield 20.0
+    world.healed()
+
+
+def add_limiter(world: World) -> Iterator[float]:
+    """A third limiter node joins: every worker is restarted with the new list, one by one."""
+    urls = ",".join(f'"{node.url}"' for node in world.limiters)
+    world.settings_file.write_text(f"[politeness]\nlimiter_urls = [{urls}]\n")
+    for name in ("fetch", "robots"):
+        child = world.system.child(name)
+        if child.process is not None:
+            child.process.terminate()
+        world.fault()
+        yield 5.0
+    world.healed()
+
+
+def cut_cable(world: World) -> Iterator[float]:
+    """A second host fetches, too; its cable is cut for longer than its claims last."""
+    there = ("ip", "netns", "exec", parts.NAMESPACE, sys.executable, "-m", "workers", "fetch")
+
+    def from_there(name: str) -> str:
+        return world.system.environ[name].replace("127.0.0.1", parts.HERE_ADDRESS)
+
+    world.run_worker(
+        *there, "--hostname", "second@%h",
+        ARAGOG_REDIS__URL=from_there("ARAGOG_REDIS__URL"),
+        ARAGOG_BROKER__URL=from_there("ARAGOG_BROKER__URL"),
+        ARAGOG_FETCH__HOST_MAP=f"*.test={parts.HERE_ADDRESS}:{world.origin.port}",
+        ARAGOG_FETCH__ALLOWED_NETWORKS=f"127.0.0.0/8,{parts.HERE_ADDRESS}/32",
+    )  # fmt: skip
+    yield 12.0
+    parts.set_cable(world.cable, connected=False)
+    world.fault()
+    yield 25.0
+    parts.set_cable(world.cable, connected=True)
+    world.healed()
+
+
+def nothing(world: World) -> Iterator[float]:
+    """The fault lies in the pages."""
+    world.fault(world.plan.poison)
+    yield 0.0
+
+
+SCENARIOS = (
+    Scenario("workers-killed", "kill -9 of a fetch, canonicalize or store worker every 2 s", kill_workers),
+    Scenario("front-killed", "kill -9 of beat and of the API, five times each", kill_front,
+             Plan(front=("beat", "http"))),
+    Scenario("redis-killed", "kill -9 of redis-server, three times (append-only file)", kill_redis),
+    Scenario("redis-frozen", "redis-server frozen for 20 s", freeze_redis),
+    Scenario("workers-frozen", "all workers frozen for 25 s; claims last 10 s", freeze_worker),
+    Scenario("shard-gone", "one of three PinLater shards gone for 20 s", lose_shard,
+             Plan(extra_shards=2)),
+    Scenario("limiter-gone", "one of two limiter nodes gone for 10 s", lose_limiter,
+             Plan(limiter_nodes=2)),
+    Scenario("rolling-restart", "each worker and beat restarted in turn", restart_all),
+    Scenario("origin-drips", "one host in three drips for 20 s", misbehave("drip", 20.0)),
+    Scenario("origin-resets", "one host in three resets connections for 20 s", misbehave("reset", 20.0)),
+    Scenario("origin-busy", "one host in three answers 429 for 60 s", misbehave("busy", 60.0)),
+    Scenario("origin-away", "one host in three closes without an answer for 20 s", misbehave("away", 20.0)),
+    Scenario("disk-full", "the disk full for 15 s, and a worker killed meanwhile", fill_disk,
+             Plan(disk_mb=384), needs_root=True),
+    Scenario("redis-full", "redis-server at its memory limit for 15 s", fill_redis),
+    Scenario("store-stopped", "the store stage stopped for 20 s", pause("store"),
+             Plan(environ={"ARAGOG_PIPELINE__SPOOL_MAX_BYTES": "1000000"})),
+    Scenario("canonicalize-stopped", "the canonicalize stage stopped for 20 s", pause("canonicalize"),
+             Plan(environ={"ARAGOG_PIPELINE__SPOOL_MAX_BYTES": "1000000"})),
+    Scenario("gateway-killed", "the HBase gateway killed and away for 8 s", kill_gateway,
+             Plan(cluster=True)),
+    Scenario("store-slow", "HBase answers 2 s late for 20 s", slow_store, Plan(cluster=True)),
+    Scenario("s3-failing", "S3 answers 500, 503 or nothing to one request in ten for 30 s", failing_s3,
+             Plan(cluster=True)),
+    Scenario("clocks-apart", "two fetch workers whose clocks are an hour ahead and behind", wrong_clock),
+    Scenario("limiter-added", "a third limiter node joins two, workers restarted in turn", add_limiter,
+             Plan(limiter_nodes=3, limiter_first=2), moved_domains=True),
+    Scenario("cable-cut", "a second host's network cut for 25 s; claims last 10 s", cut_cable,
+             Plan(second_host=True), needs_root=True),
+    Scenario("poisoned-pages", "five pages that kill the process that parses them", nothing,
+             Plan(poison=5)),
+)  # fmt: skip

@@ -1,0 +1,259 @@
+"""The system under test: its servers, its processes, and the ways to break them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aragog.client import Aragog
+from aragog.errors import AragogError
+from aragog.pipeline.stages.enqueue import EnqueueStatus
+from aragog.standalone.redis_server import RedisServer
+from aragog.standalone.supervisor import die_with_parent
+from tests.chaos import parts
+from tests.chaos.origin import ChaosOrigin, chaos_origin
+from tests.support.small_disk import SmallDisk
+from tests.support.standalone import Standalone, free_port, standalone
+
+WORKERS = ("fetch", "canonicalize", "store")
+CLAIM_TIMEOUT_S = 10
+QPS = 10.0
+CHUNK = 500
+MEASURE_EVERY_S = 2.0
+ACCEPTED = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
+USER_AGENT = "aragog-chaos/1.0 (+http://127.0.0.1/)"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a scenario needs: sizes, servers of its own, settings."""
+
+    urls: int = 20_000
+    domains: int = 300
+    extra_shards: int = 0
+    limiter_nodes: int = 0
+    limiter_first: int | None = None
+    """How many of them the workers know at the start; None: all."""
+    poison: int = 0
+    disk_mb: int = 0
+    """Size of a file system of its own for everything that the system stores; 0: none."""
+    cluster: bool = False
+    """HBase and S3 instead of SQLite and a folder."""
+    second_host: bool = False
+    environ: Mapping[str, str] = field(default_factory=dict)
+    front: tuple[str, ...] = ("beat",)
+
+
+@dataclass
+class World:
+    """A running crawl; `enqueue_some` and `check` keep it going while it is broken."""
+
+    plan: Plan
+    origin: ChaosOrigin
+    folder: Path
+    system: Standalone
+    client: Aragog
+    shards: list[RedisServer]
+    limiters: list[RedisServer]
+    rng: random.Random
+    pending: list[str]
+    settings_file: Path
+    disk: SmallDisk | None = None
+    cluster: parts.Cluster | None = None
+    cable: str = ""
+    """The device that connects the second host, if there is one."""
+    others: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    """Workers that the supervisor does not know."""
+    accepted: list[str] = field(default_factory=list)
+    faults: int = 0
+    last_fault_s: float = 0.0
+    measured_s: float = 0.0
+    memory_bytes: dict[str, int] = field(default_factory=dict)
+    """The largest resident set of the processes of each command line."""
+    stored_at: list[tuple[float, int]] = field(default_factory=list)
+    """(monotonic second, stored so far), to see how long nothing was stored."""
+
+    # -- keeping it going
+
+    def enqueue_some(self) -> None:
+        """Enqueue the next URLs; those that are refused are tried again later, as producers do."""
+        if not self.pending:
+            return
+        chunk = self.pending[:CHUNK]
+        with contextlib.suppress(AragogError):
+            results = self.client.enqueue(chunk)
+            self.accepted += [r.input for r in results if r.status in ACCEPTED]
+            self.pending[: len(chunk)] = [r.input for r in results if r.status not in ACCEPTED]
+
+    def check(self) -> None:
+        """Restart what died, and note memory and progress."""
+        self.system.supervisor.check()
+        if time.monotonic() > self.measured_s + MEASURE_EVERY_S:
+            self.measured_s = time.monotonic()
+            for pid, command in processes_of(self.folder):
+                used = resident_bytes(pid)
+                self.memory_bytes[command] = max(self.memory_bytes.get(command, 0), used)
+        stored = self.client.counters().get("stored", 0)
+        self.stored_at.append((time.monotonic(), stored))
+
+    def in_flight(self) -> int | None:
+        """URLs that are not done yet; None while Redis does not answer."""
+        try:
+            return self.client.in_flight() + len(self.pending)
+        except (AragogError, OSError):
+            return None
+
+    # -- breaking it
+
+    def fault(self, count: int = 1) -> None:
+        """Count a fault that was injected now."""
+        self.faults += count
+        self.last_fault_s = time.monotonic()
+
+    def signal(self, name: str, number: signal.Signals) -> None:
+        """Send a signal to a child and its children, if it runs just now."""
+        child = self.system.child(name)
+        if child.process is not None and child.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.process.pid, number)
+
+    def kill(self, name: str) -> None:
+        self.signal(name, signal.SIGKILL)
+        self.fault()
+
+    def run_worker(self, *command: str, **environ: str) -> None:
+        """Run one more worker, beside those of the supervisor."""
+        with (self.folder / "logs" / f"other{len(self.others)}.log").open("ab") as log:
+            self.others.append(
+                subprocess.Popen(
+                    command or (sys.executable, "-m", "workers", "fetch"),
+                    env={**self.system.environ, **environ},
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads fork here
+                )
+            )
+
+    def healed(self) -> None:
+        """The last fault ended now."""
+        self.last_fault_s = time.monotonic()
+
+
+def resident_bytes(pid: int) -> int:
+    """The resident set of a process; 0 if it is gone."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def processes_of(folder: Path) -> Iterator[tuple[int, str]]:
+    """(process id, command line) of each process with this data folder in its environment."""
+    wanted = f"ARAGOG_DATA_DIR={folder}\0".encode()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted in (entry / "environ").read_bytes() + b"\0":
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                if command:
+                    yield int(entry.name), command
+        except OSError:
+            continue  # it ended
+
+
+def urls_of(plan: Plan) -> list[str]:
+    """The URLs of a plan, domain by domain in turn."""
+    urls = [f"http://d{n % plan.domains}-chaos.test/{n // plan.domains}" for n in range(plan.urls)]
+    return urls + [f"http://poison{n}-chaos.test/poison" for n in range(plan.poison)]
+
+
+class SharedRedis(RedisServer):
+    """A redis-server that the second host reaches, too."""
+
+    def command(self) -> list[str]:
+        line = super().command()
+        at = line.index("--bind") + 1
+        return [
+            *line[:at],
+            "127.0.0.1",
+            parts.HERE_ADDRESS,
+            *line[at + 1 :],
+            "--protected-mode",
+            "no",
+        ]
+
+
+@contextlib.contextmanager
+def world(plan: Plan, seed: int = 0) -> Iterator[World]:
+    """Start origin, servers and system; everything is gone afterwards."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="arc")))
+        data_dir = folder / "data"
+        data_dir.mkdir()
+        cable = stack.enter_context(parts.second_host()) if plan.second_host else ""
+        origin = stack.enter_context(chaos_origin())
+        disk = (
+            stack.enter_context(parts.small_disk(data_dir, plan.disk_mb)) if plan.disk_mb else None
+        )
+        cluster = stack.enter_context(parts.cluster(folder)) if plan.cluster else None
+
+        def server(name: str, kind: type[RedisServer] = RedisServer) -> RedisServer:
+            return stack.enter_context(kind(folder / name, port=free_port(), persistent=True))
+
+        shards = [server(f"shard{n}") for n in range(plan.extra_shards)]
+        limiters = [server(f"limiter{n}") for n in range(plan.limiter_nodes)]
+        settings_file = folder / "aragog.toml"
+        first = ", ".join(f'"{node.url}"' for node in limiters[: plan.limiter_first])
+        settings_file.write_text(f"[politeness]\nlimiter_urls = [{first}]\n")
+        environ = {
+            **_environ(origin, shards),
+            "ARAGOG_SETTINGS": str(settings_file),
+            **(cluster.environ() if cluster else {}),
+            **plan.environ,
+        }
+        if plan.second_host:
+            shared = server("shared", SharedRedis)
+            environ["ARAGOG_REDIS__URL"] = shared.url
+            environ["ARAGOG_BROKER__URL"] = shared.url.replace("redis://", "pinlater://")
+        system = stack.enter_context(standalone(environ, front=plan.front, folder=data_dir))
+        client = stack.enter_context(Aragog(system.settings))
+        made = World(
+            plan, origin, data_dir, system, client, shards, limiters,
+            random.Random(seed), urls_of(plan), settings_file, disk, cluster, cable,
+        )  # fmt: skip
+        stack.callback(_end, made.others)
+        yield made
+
+
+def _environ(origin: ChaosOrigin, shards: list[RedisServer]) -> dict[str, str]:
+    """The settings of every scenario."""
+    return {
+        "ARAGOG_FETCH__HOST_MAP": f"*.test=127.0.0.1:{origin.port}",
+        "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
+        "ARAGOG_FETCH__USER_AGENT": USER_AGENT,
+        "ARAGOG_FETCH__READ_TIMEOUT_S": "3",
+        "ARAGOG_BROKER__CLAIM_TIMEOUT_S": str(CLAIM_TIMEOUT_S),
+        "ARAGOG_BROKER__SHARDS": ",".join(shard.url for shard in shards),
+        "ARAGOG_POLITENESS__QPS": str(QPS),
+        "ARAGOG_POLITENESS__ROBOTS_ERROR_S": "2",
+        "ARAGOG_PIPELINE__RETRY_FIRST_S": "2",
+        "ARAGOG_PIPELINE__MAX_ATTEMPTS": "10",
+        "ARAGOG_PIPELINE__PAGE_MAX_CPU_S": "1",
+    }
+
+
+def _end(others: list[subprocess.Popen[bytes]]) -> None:
+    for process in others:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
