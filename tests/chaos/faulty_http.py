@@ -42,7 +42,11 @@ class FaultyHttp:
                 client, _ = self._server.accept()
             except OSError:
                 return
-            server = socket.create_connection(self._target)
+            try:
+                server = socket.create_connection(self._target)
+            except OSError:
+                client.close()
+                continue
             threading.Thread(target=self._up, args=(client, server), daemon=True).start()
             threading.Thread(target=self._down, args=(client, server), daemon=True).start()
 

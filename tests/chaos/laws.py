@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from aragog.bootstrap import url_store
+from aragog.bootstrap.stores import url_store
 from aragog.pinlater.admin import Admin
 from aragog.urlstore.store import UrlStore
 from tests.chaos.origin import POISON, Arrival, title

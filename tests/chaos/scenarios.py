@@ -205,7 +205,7 @@ def add_limiter(world: World) -> Iterator[float]:
 
 def cut_cable(world: World) -> Iterator[float]:
     """A second host fetches, too; its cable is cut for longer than its claims last."""
-    there = ("ip", "netns", "exec", parts.NAMESPACE, sys.executable, "-m", "workers", "fetch")
+    there = ("ip", "netns", "exec", parts.NAMESPACE, sys.executable, "-m", "aragog.workers", "fetch")
 
     def from_there(name: str) -> str:
         return world.system.environ[name].replace("127.0.0.1", parts.HERE_ADDRESS)

@@ -16,4 +16,4 @@ def shift(seconds: float) -> None:
 
 if __name__ == "__main__":
     shift(float(sys.argv.pop(1)))
-    runpy.run_module("workers", run_name="__main__", alter_sys=True)
+    runpy.run_module("aragog.workers", run_name="__main__", alter_sys=True)

@@ -135,7 +135,7 @@ class World:
         with (self.folder / "logs" / f"other{len(self.others)}.log").open("ab") as log:
             self.others.append(
                 subprocess.Popen(
-                    command or (sys.executable, "-m", "workers", "fetch"),
+                    command or (sys.executable, "-m", "aragog.workers", "fetch"),
                     env={**self.system.environ, **environ},
                     stdout=log,
                     stderr=log,

@@ -61,7 +61,11 @@ class TcpProxy:
                 client.close()
                 continue
             self.accepted += 1
-            server = socket.create_connection(self._target)
+            try:
+                server = socket.create_connection(self._target)
+            except OSError:
+                client.close()  # the target is away
+                continue
             self._open |= {client, server}
             threading.Thread(target=self._up, args=(client, server), daemon=True).start()
             threading.Thread(target=self._down, args=(server, client), daemon=True).start()
