@@ -19,6 +19,7 @@ from tests.chaos.world import QPS, World, processes_of
 NOISE_MS = 2.0
 """What two clocks and a scheduler may blur, as in the promise of docs/politeness.md."""
 MOST_MEMORY_BYTES = 700 * 2**20
+SWEEP_WITHIN_S = 180.0
 ALLOWED_EXTRA_FETCHES = 2
 """Answers of one URL beyond the first, per fault."""
 QUEUES = ("fetch", "robots", "canonicalize", "store")
@@ -36,6 +37,8 @@ class Verdict:
     """Requests that came sooner than the interval allows."""
     extra_fetches: int
     """Answers with a page beyond the first of each URL."""
+    late_acks: int
+    """Acks that were refused because the worker had lost the job."""
     violations: tuple[str, ...]
 
 
@@ -76,7 +79,12 @@ def judge(world: World, *, moved_domains: bool) -> Verdict:
     most = max(answers.values(), default=0)
     if most > 1 + ALLOWED_EXTRA_FETCHES * world.faults:
         violations.append(f"one URL was fetched {most} times")
-    violations += _queues(world)
+    late_acks, broken = _queues(world)
+    violations += broken
+    if world.spool_share > 1:
+        violations.append(f"the spool held {world.spool_share:.0%} of its bound")
+    if (left := _spool_bytes(world)) > 0:
+        violations.append(f"{left} bytes are left in the spool")
     violations += [
         f"{name} used {used >> 20} MiB"
         for name, used in world.memory_bytes.items()
@@ -84,7 +92,7 @@ def judge(world: World, *, moved_domains: bool) -> Verdict:
     ]
     extra = sum(answers.values()) - len(answers)
     total = len(set(world.accepted))
-    return Verdict(total, lost, dict(outcomes), early.total(), extra, tuple(violations))
+    return Verdict(total, lost, dict(outcomes), early.total(), extra, late_acks, tuple(violations))
 
 
 def _stored(world: World, store: UrlStore) -> tuple[Counter[str], list[str]]:
@@ -118,16 +126,33 @@ def _repairs(store: UrlStore) -> Iterator[str]:
             yield f"repair mended {count}: {problem}"
 
 
-def _queues(world: World) -> Iterator[str]:
-    """Jobs that nobody will end."""
+def _queues(world: World) -> tuple[int, list[str]]:
+    """Acks that were refused as late, and jobs that nobody will end or that nobody ended."""
     broker = world.system.settings.resolved().broker
     admin = Admin.connect(broker.url, broker.shards)
+    late, broken = 0, []
     for name in QUEUES:
-        sizes = admin.status(name).sizes
+        status = admin.status(name)
+        sizes, stats = status.sizes, Counter(status.stats)
+        late += stats["stale"]
         if sizes.running or sizes.due:
-            yield f"{name}: {sizes.running} jobs run and {sizes.due} are due after the end"
+            broken.append(f"{name}: {sizes.running} jobs run, {sizes.due} are due after the end")
         if sizes.failed:
-            yield f"{name}: {sizes.failed} jobs FAILED"
+            broken.append(f"{name}: {sizes.failed} jobs FAILED")
+        ended = sum(stats[name] for name in ("succeeded", "failed", "deleted", "divided"))
+        if stats["enqueued"] != ended + sizes.later + sizes.running + sizes.due:
+            # A job that two workers could acknowledge would be counted twice.
+            broken.append(f"{name}: {stats['enqueued']} jobs enqueued, {ended} ended: {stats}")
+    return late, broken
+
+
+def _spool_bytes(world: World) -> int:
+    """What is left in the spool once the sweep had its time; it runs every minute."""
+    until_s = time.monotonic() + SWEEP_WITHIN_S
+    while (used := world.spool.state().used_bytes) and time.monotonic() < until_s:
+        world.check()
+        time.sleep(1.0)
+    return used
 
 
 def orphans(folder: Path) -> list[str]:

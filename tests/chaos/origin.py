@@ -2,9 +2,9 @@
 The origin of the fault suite: a process that answers at once, misbehaves on command, and remembers.
 
 The kernel stamps each request (SO_TIMESTAMPNS), so the origin's own place in the run queue does not
-count. Every host has the pages `/0`, `/1`, ... and no robots.txt. In a mode other than `normal` one
-host in three misbehaves: `drip` sends a byte of the answer and no more, `reset` ends the connection
-with a TCP reset, `busy` answers 429, `away` closes without an answer.
+count. Every host has the pages `/0`, `/1`, ... and no robots.txt. While it misbehaves, one host in
+three does, each in one of four ways: `drip` sends a byte of the answer and no more, `reset` ends the
+connection with a TCP reset, `busy` answers 429, `away` closes without an answer.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ import socket
 import struct
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from tests.support.punctual_origin import SO_TIMESTAMPNS, host_and_path, stamped_ms
 
-MODES = ("normal", "drip", "reset", "busy", "away")
+WAYS = ("drip", "reset", "busy", "away")
 RETRY_AFTER_S = 3
 POISON = "/poison"
 # A C parser compares each attribute with those before it; nothing interrupts it.
@@ -43,7 +44,7 @@ class Arrival:
 
 
 class ChaosOrigin:
-    """Runs the process; `set_mode` changes its behavior, `arrivals` is what it has seen."""
+    """Runs the process; `misbehave` changes its behavior, `arrivals` is what it has seen."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-m", "tests.chaos.origin"]
@@ -51,8 +52,9 @@ class ChaosOrigin:
         assert self.process.stdout is not None
         self.port = int(self.process.stdout.readline())
 
-    def set_mode(self, mode: str) -> None:
-        self._ask(f"MODE {mode}")
+    def misbehave(self, *, on: bool) -> None:
+        """Let one host in three misbehave, or all behave again."""
+        self._ask(f"MISBEHAVE {'on' if on else 'off'}")
 
     def arrivals(self) -> list[Arrival]:
         """All requests since the start, in order of arrival."""
@@ -104,7 +106,7 @@ class Origin:
     """The process itself: one loop over all connections."""
 
     def __init__(self) -> None:
-        self.mode = "normal"
+        self.misbehaves = False
         self.seen: list[tuple[float, str, str, int]] = []
         self.open: dict[int, socket.socket] = {}
         self.poll = select.epoll()
@@ -138,7 +140,7 @@ class Origin:
             request, stamps, *_ = connection.recvmsg(65536, 256)
         except OSError:
             request, stamps = b"", []
-        if request.startswith((b"TELL", b"MODE")):
+        if request.startswith((b"TELL", b"MISBEHAVE")):
             self.control(number, request.split())
         elif not request or not self.serve_one(connection, request, stamped_ms(stamps)):
             self.close(number)
@@ -149,30 +151,34 @@ class Origin:
         host = host.partition(":")[0]
         status = self.answer(connection, host, path)
         self.seen.append((at_ms, host, path, status))
-        return bool(status) or self.mode == "drip"
+        return bool(status) or self.way(host) == "drip"
+
+    def way(self, host: str) -> str:
+        """How the host misbehaves now; empty if it does not."""
+        number = zlib.crc32(host.encode())
+        return WAYS[number // 3 % 4] if self.misbehaves and number % 3 == 0 else ""
 
     def control(self, number: int, words: list[bytes]) -> None:
         connection = self.open[number]
         connection.setblocking(True)
-        if words[0] == b"MODE":
-            self.mode = words[1].decode()
+        if words[0] == b"MISBEHAVE":
+            self.misbehaves = words[1] == b"on"
         else:
             connection.sendall(json.dumps(self.seen).encode())
         self.close(number)
 
     def answer(self, connection: socket.socket, host: str, path: str) -> int:
         """Answer, or misbehave; return the status that was sent, 0 if none was."""
-        troubled = self.mode != "normal" and sum(host.encode()) % 3 == 0
-        mode = self.mode if troubled else "normal"
-        status = {"busy": 429, "normal": 404 if path == "/robots.txt" else 200}.get(mode, 0)
+        way = self.way(host)
+        status = {"busy": 429, "": 404 if path == "/robots.txt" else 200}.get(way, 0)
         with contextlib.suppress(OSError):
-            if mode == "busy":
+            if way == "busy":
                 connection.sendall(response(429, b"", f"Retry-After: {RETRY_AFTER_S}"))
-            elif mode == "drip":
+            elif way == "drip":
                 connection.sendall(b"H")
-            elif mode == "reset":
+            elif way == "reset":
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
-            elif mode == "normal":
+            elif not way:
                 connection.sendall(response(status, b"" if status == 404 else page(host, path)))
         return status
 

@@ -73,10 +73,23 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         gateway = stack.enter_context(TcpProxy(hbase.gateways[0]))
         faulty = FaultyHttp(s3.endpoint.removeprefix("http://"))
         stack.callback(faulty.close)
+        stack.enter_context(_credentials())
         tables = HBaseTables(StoreSettings(engine="hbase", hbase_gateways=hbase.gateways))
         tables.create()
         tables.close()
         yield Cluster(hbase, gateway, faulty)
+
+
+@contextlib.contextmanager
+def _credentials() -> Iterator[None]:
+    """The checker of this process reads the bucket, too."""
+    before = dict(os.environ)
+    os.environ.update(AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 @contextlib.contextmanager

@@ -12,8 +12,8 @@ from tests.chaos.scenarios import Scenario
 BEGIN, END = "<!-- begin of the table -->\n", "<!-- end of the table -->\n"
 HEAD = (
     "| scenario | what is broken | faults | URLs | lost | other outcomes | early requests "
-    "| extra fetches | stores again after | laws broken |\n"
-    "| --- | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | --- |\n"
+    "| extra fetches | late acks refused | stores again after | laws broken |\n"
+    "| --- | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | --- |\n"
 )
 
 
@@ -35,7 +35,7 @@ class Row:
         broken = "; ".join(v.violations) or "none"
         return (
             f"| {self.scenario.name} | {self.scenario.what} | {self.faults} | {v.urls:,} | {v.lost} "
-            f"| {others or '-'} | {v.early} | {v.extra_fetches} | {self.recovery_s:.1f} s | {broken} |\n"
+            f"| {others or '-'} | {v.early} | {v.extra_fetches} | {v.late_acks} | {self.recovery_s:.1f} s | {broken} |\n"
         )
 
 

@@ -78,7 +78,7 @@ def freeze_worker(world: World) -> Iterator[float]:
 def lose_shard(world: World) -> Iterator[float]:
     world.shards[0].kill()
     world.fault()
-    yield 20.0
+    yield 60.0
     world.shards[0].start()
     world.healed()
 
@@ -100,17 +100,15 @@ def restart_all(world: World) -> Iterator[float]:
             yield 3.0
 
 
-def misbehave(mode: str, seconds: float) -> Faults:
-    """One host in three misbehaves for a while."""
-
-    def faults(world: World) -> Iterator[float]:
-        world.origin.set_mode(mode)
+def misbehave(world: World) -> Iterator[float]:
+    """Two rounds: robots.txt and pages of the same hosts meet different moments."""
+    for _ in range(2):
+        world.origin.misbehave(on=True)
         world.fault()
-        yield seconds
-        world.origin.set_mode("normal")
-        world.healed()
-
-    return faults
+        yield 30.0
+        world.origin.misbehave(on=False)
+        yield 5.0
+    world.healed()
 
 
 def fill_disk(world: World) -> Iterator[float]:
@@ -136,48 +134,37 @@ def fill_redis(world: World) -> Iterator[float]:
         world.healed()
 
 
-def pause(queue: str) -> Faults:
-    """A stage stops, so its queue and the spool fill."""
-
-    def faults(world: World) -> Iterator[float]:
-        broker = world.system.settings.resolved().broker
-        admin = Admin.connect(broker.url, broker.shards)
+def stop_stages(world: World) -> Iterator[float]:
+    """First store, then canonicalize stops, so that queues and spool fill."""
+    broker = world.system.settings.resolved().broker
+    admin = Admin.connect(broker.url, broker.shards)
+    for queue in ("store", "canonicalize"):
         admin.pause(queue)
         world.fault()
-        yield 20.0
+        yield 15.0
         admin.resume(queue)
-        world.healed()
+        yield 5.0
+    world.healed()
 
-    return faults
 
-
-def kill_gateway(world: World) -> Iterator[float]:
-    assert world.cluster is not None
-    world.cluster.hbase.kill_gateway()
-    world.cluster.gateway.cut_all()
+def break_cluster(world: World) -> Iterator[float]:
+    """The gateway is killed; then HBase answers 2 s late; then S3 fails one request in ten."""
+    cluster = world.cluster
+    assert cluster is not None
+    cluster.hbase.kill_gateway()
+    cluster.gateway.cut_all()
     world.fault()
     yield 8.0
-    world.cluster.hbase.start_gateway()
-    yield 4.0
-    world.healed()
-
-
-def slow_store(world: World) -> Iterator[float]:
-    """Every read and write of HBase takes two seconds longer."""
-    assert world.cluster is not None
-    world.cluster.gateway.delay_s = 2.0
+    cluster.hbase.start_gateway()
+    yield 8.0
+    cluster.gateway.delay_s = 2.0
     world.fault()
+    yield 15.0
+    cluster.gateway.delay_s = 0.0
+    cluster.s3.share = 0.1
     yield 20.0
-    world.cluster.gateway.delay_s = 0.0
-    world.healed()
-
-
-def failing_s3(world: World) -> Iterator[float]:
-    assert world.cluster is not None
-    world.cluster.s3.share = 0.1
-    yield 30.0
-    world.cluster.s3.share = 0.0
-    world.fault(world.cluster.s3.failed)
+    cluster.s3.share = 0.0
+    world.fault(cluster.s3.failed)
 
 
 def wrong_clock(world: World) -> Iterator[float]:
@@ -205,7 +192,16 @@ def add_limiter(world: World) -> Iterator[float]:
 
 def cut_cable(world: World) -> Iterator[float]:
     """A second host fetches, too; its cable is cut for longer than its claims last."""
-    there = ("ip", "netns", "exec", parts.NAMESPACE, sys.executable, "-m", "aragog.workers", "fetch")
+    there = (
+        "ip",
+        "netns",
+        "exec",
+        parts.NAMESPACE,
+        sys.executable,
+        "-m",
+        "aragog.workers",
+        "fetch",
+    )
 
     def from_there(name: str) -> str:
         return world.system.environ[name].replace("127.0.0.1", parts.HERE_ADDRESS)
@@ -231,39 +227,35 @@ def nothing(world: World) -> Iterator[float]:
     yield 0.0
 
 
+SMALL_SPOOL = {"ARAGOG_PIPELINE__SPOOL_MAX_BYTES": "1000000"}
+
 SCENARIOS = (
     Scenario("workers-killed", "kill -9 of a fetch, canonicalize or store worker every 2 s", kill_workers),
     Scenario("front-killed", "kill -9 of beat and of the API, five times each", kill_front,
              Plan(front=("beat", "http"))),
+    Scenario("workers-frozen", "all workers frozen for 25 s; claims last 10 s", freeze_worker),
+    Scenario("rolling-restart", "each worker and beat restarted in turn", restart_all),
     Scenario("redis-killed", "kill -9 of redis-server, three times (append-only file)", kill_redis),
     Scenario("redis-frozen", "redis-server frozen for 20 s", freeze_redis),
-    Scenario("workers-frozen", "all workers frozen for 25 s; claims last 10 s", freeze_worker),
-    Scenario("shard-gone", "one of three PinLater shards gone for 20 s", lose_shard,
+    Scenario("redis-full", "redis-server at its memory limit for 15 s", fill_redis),
+    Scenario("shard-gone", "one of three PinLater shards gone for a minute", lose_shard,
              Plan(extra_shards=2)),
     Scenario("limiter-gone", "one of two limiter nodes gone for 10 s", lose_limiter,
              Plan(limiter_nodes=2)),
-    Scenario("rolling-restart", "each worker and beat restarted in turn", restart_all),
-    Scenario("origin-drips", "one host in three drips for 20 s", misbehave("drip", 20.0)),
-    Scenario("origin-resets", "one host in three resets connections for 20 s", misbehave("reset", 20.0)),
-    Scenario("origin-busy", "one host in three answers 429 for 60 s", misbehave("busy", 60.0)),
-    Scenario("origin-away", "one host in three closes without an answer for 20 s", misbehave("away", 20.0)),
-    Scenario("disk-full", "the disk full for 15 s, and a worker killed meanwhile", fill_disk,
-             Plan(disk_mb=384), needs_root=True),
-    Scenario("redis-full", "redis-server at its memory limit for 15 s", fill_redis),
-    Scenario("store-stopped", "the store stage stopped for 20 s", pause("store"),
-             Plan(environ={"ARAGOG_PIPELINE__SPOOL_MAX_BYTES": "1000000"})),
-    Scenario("canonicalize-stopped", "the canonicalize stage stopped for 20 s", pause("canonicalize"),
-             Plan(environ={"ARAGOG_PIPELINE__SPOOL_MAX_BYTES": "1000000"})),
-    Scenario("gateway-killed", "the HBase gateway killed and away for 8 s", kill_gateway,
-             Plan(cluster=True)),
-    Scenario("store-slow", "HBase answers 2 s late for 20 s", slow_store, Plan(cluster=True)),
-    Scenario("s3-failing", "S3 answers 500, 503 or nothing to one request in ten for 30 s", failing_s3,
-             Plan(cluster=True)),
-    Scenario("clocks-apart", "two fetch workers whose clocks are an hour ahead and behind", wrong_clock),
     Scenario("limiter-added", "a third limiter node joins two, workers restarted in turn", add_limiter,
              Plan(limiter_nodes=3, limiter_first=2), moved_domains=True),
-    Scenario("cable-cut", "a second host's network cut for 25 s; claims last 10 s", cut_cable,
-             Plan(second_host=True), needs_root=True),
+    Scenario("disk-full", "the disk full for 15 s, and a worker killed meanwhile", fill_disk,
+             Plan(disk_mb=384), needs_root=True),
+    Scenario("stages-stopped", "the store stage, then the canonicalize stage stopped for 15 s", stop_stages,
+             Plan(environ=SMALL_SPOOL)),
+    Scenario("cluster-broken", "HBase's gateway killed and away for 8 s, HBase 2 s late for 15 s, S3 "
+             "answers 500, 503 or nothing to one request in ten for 20 s", break_cluster,
+             Plan(cluster=True)),
+    Scenario("origins-misbehave", "one host in three drips, resets connections, answers 429 or closes, "
+             "for a minute", misbehave),
     Scenario("poisoned-pages", "five pages that kill the process that parses them", nothing,
              Plan(poison=5)),
+    Scenario("clocks-apart", "two fetch workers whose clocks are an hour ahead and behind", wrong_clock),
+    Scenario("cable-cut", "a second host's network cut for 25 s; claims last 10 s", cut_cable,
+             Plan(second_host=True), needs_root=True),
 )  # fmt: skip

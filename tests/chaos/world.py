@@ -14,8 +14,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aragog.bootstrap.redis_services import redis_client, spool
 from aragog.client import Aragog
-from aragog.errors import AragogError
+from aragog.errors import AragogError, SlowDown
+from aragog.pipeline.spool.spool import Spool
 from aragog.pipeline.stages.enqueue import EnqueueStatus
 from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.supervisor import die_with_parent
@@ -62,6 +64,7 @@ class World:
     folder: Path
     system: Standalone
     client: Aragog
+    spool: Spool
     shards: list[RedisServer]
     limiters: list[RedisServer]
     rng: random.Random
@@ -79,6 +82,10 @@ class World:
     measured_s: float = 0.0
     memory_bytes: dict[str, int] = field(default_factory=dict)
     """The largest resident set of the processes of each command line."""
+    slowed_down: int = 0
+    """How often a producer was told to slow down."""
+    spool_share: float = 0.0
+    """The largest share of the spool's bound that was in use."""
     stored_at: list[tuple[float, int]] = field(default_factory=list)
     """(monotonic second, stored so far), to see how long nothing was stored."""
 
@@ -89,8 +96,13 @@ class World:
         if not self.pending:
             return
         chunk = self.pending[:CHUNK]
-        with contextlib.suppress(AragogError):
+        try:
             results = self.client.enqueue(chunk)
+        except SlowDown:
+            self.slowed_down += 1
+        except AragogError:
+            return
+        else:
             self.accepted += [r.input for r in results if r.status in ACCEPTED]
             self.pending[: len(chunk)] = [r.input for r in results if r.status not in ACCEPTED]
 
@@ -102,6 +114,9 @@ class World:
             for pid, command in processes_of(self.folder):
                 used = resident_bytes(pid)
                 self.memory_bytes[command] = max(self.memory_bytes.get(command, 0), used)
+        with contextlib.suppress(AragogError):
+            state, bounds = self.spool.state(), self.spool.bounds()
+            self.spool_share = max(self.spool_share, state.used_bytes / bounds.max_bytes)
         stored = self.client.counters().get("stored", 0)
         self.stored_at.append((time.monotonic(), stored))
 
@@ -227,8 +242,10 @@ def world(plan: Plan, seed: int = 0) -> Iterator[World]:
             environ["ARAGOG_BROKER__URL"] = shared.url.replace("redis://", "pinlater://")
         system = stack.enter_context(standalone(environ, front=plan.front, folder=data_dir))
         client = stack.enter_context(Aragog(system.settings))
+        resolved = system.settings.resolved()
+        server_client = stack.enter_context(redis_client(resolved))
         made = World(
-            plan, origin, data_dir, system, client, shards, limiters,
+            plan, origin, data_dir, system, client, spool(resolved, server_client), shards, limiters,
             random.Random(seed), urls_of(plan), settings_file, disk, cluster, cable,
         )  # fmt: skip
         stack.callback(_end, made.others)

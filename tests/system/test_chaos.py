@@ -8,7 +8,7 @@ from tests.chaos.scenarios import SCENARIOS
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
-SLICE = ("workers-killed", "redis-killed", "shard-gone", "origin-resets")
+SLICE = ("workers-killed", "redis-killed", "limiter-gone", "poisoned-pages")
 
 
 @pytest.mark.parametrize("name", SLICE)
