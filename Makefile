@@ -12,7 +12,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/pycache
 
 PYTEST := $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
-.PHONY: help setup run up down test unit chaos check lint types layers fix bench lock dist pinlater-dist hbase s3 clean
+.PHONY: help setup run up down test unit chaos check lint types layers fix bench docs lock dist pinlater-dist hbase s3 clean
 
 help:  ## show what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,11 @@ pinlater-dist: setup  ## build the distribution celery-pinlater into dist/
 dist: setup  ## build the wheel of aragog into dist/
 	@$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist .
 
+docs: setup  ## build the documentation as a site, build/docs
+	@scripts/setup docs
+	@$(BIN)/python scripts/reference_docs.py build/docs-reference
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict
+
 lock: setup  ## resolve requirements.lock anew from pyproject.toml, and build.lock
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --universal --generate-hashes \
 		--no-emit-index-url --no-header --quiet -o requirements.lock
@@ -79,6 +84,8 @@ lock: setup  ## resolve requirements.lock anew from pyproject.toml, and build.lo
 		--no-emit-index-url --no-header --quiet -o scripts/build.lock
 	@$(BIN)/uv pip compile bench/requirements.in --universal --generate-hashes \
 		--no-emit-index-url --no-header --quiet -o bench/requirements.lock
+	@$(BIN)/uv pip compile docs/requirements.in --universal --generate-hashes \
+		--no-emit-index-url --no-header --quiet -o docs/requirements.lock
 
 clean:  ## remove what was installed and cached (not ./var, where the data is)
-	@rm -rf .venv .venv-bench .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	@rm -rf .venv .venv-bench .venv-docs .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

@@ -171,6 +171,12 @@ def test_every_page_is_in_the_readme():
     assert [page.name for page in DOCS.glob("*.md") if f"docs/{page.name}" not in readme] == []
 
 
+def test_every_page_is_in_the_navigation_of_the_site():
+    config = (ROOT / "mkdocs.yml").read_text()
+
+    assert [page.name for page in DOCS.glob("*.md") if f": {page.name}\n" not in config] == []
+
+
 def test_the_changelog_has_each_section_of_a_version_once():
     for version in (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1:]:
         sections = re.findall(r"^### (.+)$", version, re.MULTILINE)

@@ -158,7 +158,7 @@ def test_doctor_finds_nothing_wrong(crawled):
 
 def test_every_command_of_the_page_prints_what_the_page_says(crawled):
     wrong = []
-    for command, wanted in examples("docs/cli.md"):
+    for command, wanted in (*examples("docs/cli.md"), *examples("docs/tutorial.md")):
         got = run(command, crawled.environ)
         if not agrees(wanted, got):
             wrong.append(f"$ {command}\n{got}\ninstead of\n{wanted}")

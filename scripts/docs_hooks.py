@@ -1,0 +1,58 @@
+"""
+What mkdocs adds to the pages of docs/: the README as index, the generated reference, the decisions.
+
+Links from a page to a file of the source tree become that file's name, since a site has no files.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[1]
+GENERATED = ROOT / "build" / "docs-reference"
+ADRS = ROOT / "docs" / "adr"
+_OUT = re.compile(r"\[([^\]]*)\]\(((?:\.\./)+[^)#]*|[A-Z]+\.md)(?:#[^)]*)?\)")
+_README_LINK = re.compile(r"\]\(docs/")
+_ADR_FOLDER = re.compile(r"\]\(adr/?\)")
+
+
+def on_config(config: Any) -> Any:
+    """Put the decisions at the end of the navigation."""
+    pages = [f"adr/{page.name}" for page in sorted(ADRS.glob("*.md"))]
+    config["nav"].append({"Decisions": ["adr/index.md", *pages]})
+    return config
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that are not in docs/."""
+    readme = _README_LINK.sub("](", (ROOT / "README.md").read_text())
+    files.append(File.generated(config, "index.md", content=readme))
+    files.append(File.generated(config, "adr/index.md", content=_decisions()))
+    for page in sorted(GENERATED.glob("*.md")):
+        files.append(File.generated(config, f"reference/{page.name}", content=page.read_text()))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Links out of the site as plain names."""
+    return _OUT.sub(_plain, _ADR_FOLDER.sub("](adr/index.md)", markdown))
+
+
+def _decisions() -> str:
+    """The list of decisions."""
+    titles = ((p.name, p.read_text().partition("\n")[0].lstrip("# ")) for p in ADRS.glob("*.md"))
+    lines = [f"- [{title}]({name})" for name, title in sorted(titles)]
+    return "\n".join(
+        ["# Decisions", "", "Why aragog is as it is, and what was measured.", "", *lines]
+    )
+
+
+def _plain(link: re.Match[str]) -> str:
+    text, target = link.group(1), link.group(2)
+    name = target.lstrip("./")
+    shown = text.strip("`")
+    return f"`{shown}`" if shown == name or "/" in shown else f"{text} (`{name}`)"
