@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -19,7 +20,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from aragog.bootstrap.stores import url_store
-from aragog.cli.arguments import NOT_NEGATIVE
+from aragog.cli.arguments import NOT_NEGATIVE, link_filters
 from aragog.cli.card import LOOKED_AT, best_of, card
 from aragog.cli.producing import LineReader, Where, told, with_contact
 from aragog.cli.running import Stopped, addresses, opened_log, report_deaths, running
@@ -35,8 +36,19 @@ from aragog.standalone.progress import watch
 from aragog.standalone.supervisor import running_pid
 from aragog.standalone.waiting import waiting_for
 from aragog.terminal import SafeConsole
+from aragog.urls.url_filter import UrlFilter
 
 MOST_INVALID_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueArguments:
+    """How the URLs of a run are enqueued."""
+
+    depth: int
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    refresh: bool
 
 
 @click.command()
@@ -49,8 +61,17 @@ MOST_INVALID_SHOWN = 10
     help="Link hops to follow from each URL.",
 )
 @click.option("--refresh", is_flag=True, help="Fetch again what is stored already.")
+@link_filters
 @click.option("--keep/--stop", default=None, help="Keep running afterwards (default: a terminal).")
-def run(file: str | None, depth: int, *, refresh: bool, keep: bool | None) -> None:
+def run(
+    file: str | None,
+    depth: int,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    *,
+    refresh: bool,
+    keep: bool | None,
+) -> None:
     """
     Start the system, fetch the URLs of FILE (one a line), show progress and a summary.
 
@@ -58,6 +79,8 @@ def run(file: str | None, depth: int, *, refresh: bool, keep: bool | None) -> No
     network. Uses the running system, if there is one. Stopped before the end, what waits stays, and
     the exit code is 130 (ctrl-C) or 143.
     """
+    UrlFilter(include, exclude)  # refuses a pattern before anything starts
+    options = EnqueueArguments(depth, include, exclude, refresh)
     console = SafeConsole()
     keep = console.is_terminal if keep is None else keep
     if file is None:
@@ -71,18 +94,18 @@ def run(file: str | None, depth: int, *, refresh: bool, keep: bool | None) -> No
         with _demo_log() as log, demo.web(log) as extra:
             os.environ.update(extra)
             nowhere = repeat(Where("demo", 0))
-            _run(urls, nowhere, depth or 1, refresh=True, keep=keep, console=console)
+            options = replace(options, depth=depth or 1, refresh=True)
+            _run(urls, nowhere, options, keep=keep, console=console)
         return
     lines = LineReader([file], Progress(disable=True))
-    _run(lines, lines.places(), depth, refresh=refresh, keep=keep, console=console)
+    _run(lines, lines.places(), options, keep=keep, console=console)
 
 
 def _run(
     urls: Iterable[str],
     places: Iterable[Where],
-    depth: int,
+    options: EnqueueArguments,
     *,
-    refresh: bool,
     keep: bool,
     console: Console,
 ) -> None:
@@ -99,8 +122,7 @@ def _run(
         settings,
         with_contact(urls, settings),
         places,
-        depth,
-        refresh=refresh,
+        options,
         console=console,
     )
     if running_pid(settings.data_dir.absolute() / "run"):
@@ -125,10 +147,9 @@ def _crawl(
     settings: Settings,
     urls: Iterable[str],
     places: Iterable[Where],
-    depth: int,
+    options: EnqueueArguments,
     tick: Callable[[], bool],
     *,
-    refresh: bool,
     console: Console,
 ) -> bool:
     """Enqueue, watch, sum up; False when it was stopped before the end."""
@@ -138,7 +159,12 @@ def _crawl(
     with Aragog(settings) as client:
         before = client.counters()
         results = client.enqueue_all(
-            urls, depth=depth, refresh=refresh, on_wait=partial(_wait_for_room, tick, console)
+            urls,
+            depth=options.depth,
+            refresh=options.refresh,
+            include=options.include,
+            exclude=options.exclude,
+            on_wait=partial(_wait_for_room, tick, console),
         )
         for number, (result, where) in enumerate(zip(results, places, strict=False), 1):
             fates[result.status] += 1

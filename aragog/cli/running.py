@@ -20,7 +20,7 @@ from aragog.extras import has
 from aragog.settings import Settings, load_settings
 from aragog.standalone import system
 from aragog.standalone.supervisor import Supervisor, is_ready, running_pid, stop_running
-from aragog.terminal import SafeConsole, echo
+from aragog.terminal import SafeConsole, echo, note
 
 FRONT_WITHIN_S = 60.0
 NO_FLOWER = "not installed: pip install 'aragog[flower]'"
@@ -129,7 +129,7 @@ def down() -> None:
     settings = load_settings()
     if not stop_running(settings.data_dir.absolute() / "run"):
         raise ConfigError(f"data_dir: nothing runs in {settings.data_dir.absolute()}")
-    echo("stopped")
+    note("stopped")
 
 
 @contextmanager
