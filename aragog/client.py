@@ -12,7 +12,7 @@ It needs the broker and the Redis server from the settings, but none of the work
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -36,6 +36,7 @@ from aragog.pipeline.stages.watches import WatchBatch
 from aragog.redis_kit.connect import connect
 from aragog.settings import Settings, load_settings
 from aragog.urls import normalize
+from aragog.urls.url_filter import UrlFilter
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,8 @@ class Aragog:
         depth: int = 0,
         refresh: bool = False,
         sitemap: bool = False,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
     ) -> list[EnqueueResult]:
         """
         Enqueue URLs and return the result of each, in order.
@@ -118,11 +121,15 @@ class Aragog:
             refresh: also fetch URLs that are already stored, or in flight for an hour.
             sitemap: the URLs are sitemaps or sitemap indexes. Enqueue the URLs they list, if
                 in the sitemap's registered domain and not stored since their lastmod.
+            include: follow only links and sitemap entries that match one of these patterns for
+                whole normalized URLs, in which `*` matches any characters. Empty: all.
+            exclude: follow none that match one of these.
 
         Raises:
             BrokerUnavailable: some URLs may not be enqueued; call again with all of them.
             SlowDown: as above, because a server is nearly full; see `backlog`.
             ConfigError: `priority` or `depth` is out of bounds.
+            BadInput: a pattern cannot be used.
         """
         return list(
             self.enqueue_all(
@@ -132,6 +139,8 @@ class Aragog:
                 depth=depth,
                 refresh=refresh,
                 sitemap=sitemap,
+                include=include,
+                exclude=exclude,
             )
         )
 
@@ -144,6 +153,8 @@ class Aragog:
         depth: int = 0,
         refresh: bool = False,
         sitemap: bool = False,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
         on_wait: Callable[[SlowDown], None] | None = None,
     ) -> Iterator[EnqueueResult]:
         """
@@ -163,6 +174,7 @@ class Aragog:
             priority=priority,
             run_after_ms=run_after,
             sitemap=sitemap,
+            url_filter=UrlFilter(tuple(include), tuple(exclude)).wire(),
         )
         return self._enqueuer.enqueue(urls, wanted, on_wait)
 

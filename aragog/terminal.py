@@ -31,6 +31,16 @@ _STEERING_OR_BREAK = re.compile(f"[\t\n{_CONTROL}]")
 _PIPE_COLUMNS = 100_000
 
 
+class Verbosity:
+    """What the command line was told to print; one for the process."""
+
+    quiet = False
+    verbose = False
+
+
+verbosity = Verbosity()
+
+
 def printable(text: str) -> str:
     """`text` with control characters escaped; tabs and newlines stay."""
     return _STEERING.sub(_escaped, text)
@@ -49,6 +59,12 @@ def _escaped(match: re.Match[str]) -> str:
 def echo(text: str, *, err: bool = False) -> None:
     """Print `text` and a newline."""
     click.echo(printable(text), err=err)
+
+
+def note(text: str) -> None:
+    """Print what a command did, for a person: nothing after `--quiet`."""
+    if not verbosity.quiet:
+        echo(text)
 
 
 def echo_json(value: Any, *, indent: bool = False) -> None:
@@ -70,7 +86,7 @@ class SafeConsole(Console):
     """A rich console that makes every string printable before it renders it, also in tables."""
 
     def __init__(self, *, stderr: bool = False) -> None:
-        super().__init__(stderr=stderr, emoji=False)
+        super().__init__(stderr=stderr, emoji=False, quiet=stderr and verbosity.quiet)
         if not self.is_terminal:
             self.width = _PIPE_COLUMNS
 

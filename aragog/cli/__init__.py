@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 
 import click
@@ -98,8 +99,10 @@ class OneLineErrors(LazyGroup):
         except AragogError as error:
             # A command that succeeds needs neither.
             from aragog.cli.error_hints import remedy  # noqa: PLC0415
-            from aragog.terminal import echo  # noqa: PLC0415
+            from aragog.terminal import echo, verbosity  # noqa: PLC0415
 
+            if verbosity.verbose:
+                raise
             for line in str(error).splitlines():
                 echo(f"aragog: {line}", err=True)
             hint = remedy(error)
@@ -114,5 +117,15 @@ class OneLineErrors(LazyGroup):
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="aragog")
-def main() -> None:
+@click.option("-q", "--quiet", is_flag=True, help="Print results and problems only.")
+@click.option("-v", "--verbose", is_flag=True, help="Log on standard error; errors with traceback.")
+def main(*, quiet: bool, verbose: bool) -> None:
     """Fetch, canonicalize, store and serve URLs, politely."""
+    if quiet and verbose:
+        raise click.UsageError("--quiet or --verbose, not both")
+    from aragog.terminal import verbosity  # noqa: PLC0415
+
+    verbosity.quiet, verbosity.verbose = quiet, verbose
+    if verbose:
+        logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+        logging.getLogger("aragog").setLevel(logging.DEBUG)

@@ -4,18 +4,49 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import time
 import typing
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from datetime import UTC, datetime
 from functools import cache
+from typing import Any, TypeVar
 
 import click
 
 from aragog.errors import InvalidUrl
+from aragog.settings import duration_s
 from aragog.urls import normalize
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 COUNT = click.IntRange(min=1)
 NOT_NEGATIVE = click.IntRange(min=0)
 PRIORITY = click.IntRange(0, 9)
+
+
+class Instant(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
+    """A time as ms since the epoch: that number, `in 2h`, `2026-12-31` or `2026-12-31T08:00Z`."""
+
+    name = "time"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        text = str(value).strip()
+        try:
+            if text.isdecimal():
+                return int(text)
+            if text.startswith("in "):
+                return int(1000 * (time.time() + duration_s(text.removeprefix("in ").strip())))
+            when = datetime.fromisoformat(text)
+            return int(1000 * (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
+        except (ValueError, OverflowError):
+            self.fail(
+                f"{text!r} is no time; write 'in 2h' (s, m, h, d), 2026-12-31T08:00Z (UTC without "
+                "a zone) or ms since the epoch",
+                param,
+                ctx,
+            )
 
 
 class WebAddress(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
@@ -29,6 +60,20 @@ class WebAddress(click.ParamType):  # type: ignore[type-arg] # generic since cli
         except InvalidUrl as error:
             self.fail(f"{error}; write http:// or https:// and a host", param, ctx)
         return value
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="As JSON.")
+as_json_lines = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+
+
+def link_filters(command: F) -> F:
+    """The options `--include` and `--exclude` of a crawl."""
+    for name, text in (
+        ("--exclude", "Follow no link that matches; repeatable."),
+        ("--include", "Follow only links that match, `*` for any characters; repeatable."),
+    ):
+        command = click.option(name, multiple=True, metavar="PATTERN", help=text)(command)
+    return command
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:

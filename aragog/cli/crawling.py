@@ -7,29 +7,48 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
 from pathlib import Path
+from typing import IO
 
 import click
 from rich.console import Console
 from rich.progress import Progress
 
-from aragog.cli.arguments import NOT_NEGATIVE
+from aragog.bootstrap.stores import url_store
+from aragog.cli.arguments import NOT_NEGATIVE, link_filters
+from aragog.cli.card import LOOKED_AT, best_of, card
 from aragog.cli.producing import LineReader, Where, told, with_contact
-from aragog.cli.running import Stopped, addresses, report_deaths, running
+from aragog.cli.running import Stopped, addresses, opened_log, report_deaths, running
 from aragog.client import Aragog
 from aragog.errors import ConfigError, SlowDown
+from aragog.pinlater.admin import Admin
+from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.stages.enqueue import CHUNK, EnqueueStatus
 from aragog.settings import Settings, load_settings
 from aragog.standalone.demo import settings as demo
 from aragog.standalone.demo.sites import seeds
 from aragog.standalone.progress import watch
 from aragog.standalone.supervisor import running_pid
+from aragog.standalone.waiting import waiting_for
 from aragog.terminal import SafeConsole
+from aragog.urls.url_filter import UrlFilter
 
 MOST_INVALID_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueArguments:
+    """How the URLs of a run are enqueued."""
+
+    depth: int
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    refresh: bool
 
 
 @click.command()
@@ -42,8 +61,17 @@ MOST_INVALID_SHOWN = 10
     help="Link hops to follow from each URL.",
 )
 @click.option("--refresh", is_flag=True, help="Fetch again what is stored already.")
+@link_filters
 @click.option("--keep/--stop", default=None, help="Keep running afterwards (default: a terminal).")
-def run(file: str | None, depth: int, *, refresh: bool, keep: bool | None) -> None:
+def run(
+    file: str | None,
+    depth: int,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    *,
+    refresh: bool,
+    keep: bool | None,
+) -> None:
     """
     Start the system, fetch the URLs of FILE (one a line), show progress and a summary.
 
@@ -51,29 +79,33 @@ def run(file: str | None, depth: int, *, refresh: bool, keep: bool | None) -> No
     network. Uses the running system, if there is one. Stopped before the end, what waits stays, and
     the exit code is 130 (ctrl-C) or 143.
     """
+    UrlFilter(include, exclude)  # refuses a pattern before anything starts
+    options = EnqueueArguments(depth, include, exclude, refresh)
     console = SafeConsole()
+    keep = console.is_terminal if keep is None else keep
     if file is None:
         if running_pid(load_settings().data_dir.absolute() / "run"):
             raise ConfigError(
                 "data_dir: aragog runs there already, and knows nothing of the demo web; "
                 "give a FILE of URLs, or stop it with `aragog down` first"
             )
-        with demo.web() as extra:
+        urls = seeds()
+        console.print(f"the demo web: {len(urls)} URLs, served by this machine", highlight=False)
+        with _demo_log() as log, demo.web(log) as extra:
             os.environ.update(extra)
             nowhere = repeat(Where("demo", 0))
-            _run(seeds(), nowhere, depth or 1, refresh=True, keep=bool(keep), console=console)
+            options = replace(options, depth=depth or 1, refresh=True)
+            _run(urls, nowhere, options, keep=keep, console=console)
         return
     lines = LineReader([file], Progress(disable=True))
-    keep = console.is_terminal if keep is None else keep
-    _run(lines, lines.places(), depth, refresh=refresh, keep=keep, console=console)
+    _run(lines, lines.places(), options, keep=keep, console=console)
 
 
 def _run(
     urls: Iterable[str],
     places: Iterable[Where],
-    depth: int,
+    options: EnqueueArguments,
     *,
-    refresh: bool,
     keep: bool,
     console: Console,
 ) -> None:
@@ -90,8 +122,7 @@ def _run(
         settings,
         with_contact(urls, settings),
         places,
-        depth,
-        refresh=refresh,
+        options,
         console=console,
     )
     if running_pid(settings.data_dir.absolute() / "run"):
@@ -116,23 +147,29 @@ def _crawl(
     settings: Settings,
     urls: Iterable[str],
     places: Iterable[Where],
-    depth: int,
+    options: EnqueueArguments,
     tick: Callable[[], bool],
     *,
-    refresh: bool,
     console: Console,
 ) -> bool:
     """Enqueue, watch, sum up; False when it was stopped before the end."""
     fates: Counter[EnqueueStatus] = Counter()
-    first, cut = "", False
+    first: list[str] = []
+    cut = False
     with Aragog(settings) as client:
         before = client.counters()
         results = client.enqueue_all(
-            urls, depth=depth, refresh=refresh, on_wait=partial(_wait_for_room, tick, console)
+            urls,
+            depth=options.depth,
+            refresh=options.refresh,
+            include=options.include,
+            exclude=options.exclude,
+            on_wait=partial(_wait_for_room, tick, console),
         )
         for number, (result, where) in enumerate(zip(results, places, strict=False), 1):
             fates[result.status] += 1
-            first = first or result.url or ""
+            if result.url and len(first) < LOOKED_AT:
+                first.append(result.url)
             if result.reason and fates[result.status] <= MOST_INVALID_SHOWN:
                 console.print(told(result, where), markup=False, highlight=False, soft_wrap=True)
             if number % CHUNK == 0 and not tick():
@@ -143,16 +180,49 @@ def _crawl(
             ", ".join(f"{fates[status]} {status.value}" for status in EnqueueStatus),
             highlight=False,
         )
-        snapshot = watch(client, before, console, tick)
-    console.print(snapshot.line(), highlight=False, soft_wrap=True)
+        snapshot = watch(client, before, console, tick, _causes(settings))
+    if not console.is_terminal:
+        console.print(snapshot.line(), highlight=False, soft_wrap=True)
     if snapshot.in_flight:
         console.print(
             f"{snapshot.in_flight} URLs still wait; they stay, `{_program()} up` goes on with them"
         )
+    shown = _show_best(settings, first, console) or next(iter(first), "URL")
     console.print(addresses(settings), markup=False, highlight=False)
-    shown = f"look:    {_program()} show '{first or 'URL'}'"
-    console.print(shown, highlight=False, markup=False, soft_wrap=True)
+    look = f"look:    {_program()} show '{shown}'"
+    console.print(look, highlight=False, markup=False, soft_wrap=True)
     return not (cut or snapshot.in_flight)
+
+
+@contextmanager
+def _demo_log() -> Iterator[IO[bytes]]:
+    """The log of the demo web's server, beside those of the system."""
+    data_dir = load_settings().data_dir.absolute()
+    with opened_log(data_dir / "logs" / "demo.log", data_dir) as log:
+        yield log
+
+
+def _causes(settings: Settings) -> Callable[[], Counter[str]]:
+    """Tells what URLs wait for, where the broker can be asked."""
+    broker = settings.resolved().broker
+    if kind_of(broker.url) != "pinlater":
+        return Counter
+    return partial(waiting_for, Admin.connect(broker.url, broker.shards))
+
+
+def _show_best(settings: Settings, urls: Sequence[str], console: Console) -> str | None:
+    """On a terminal, one of the pages as a card; returns its URL, None where none is shown."""
+    if not console.is_terminal:
+        return None
+    store = url_store(settings)
+    try:
+        record = best_of(store, urls)
+        if record is None:
+            return None
+        console.print(card(store, record))
+        return record.canonical_url
+    finally:
+        store.close()
 
 
 def _wait_for_room(tick: Callable[[], bool], console: Console, refusal: SlowDown) -> None:

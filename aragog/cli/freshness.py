@@ -19,14 +19,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from aragog.bootstrap.stores import url_store
-from aragog.cli.arguments import WebAddress
+from aragog.cli.arguments import WebAddress, as_json_lines
 from aragog.cli.reading import store
 from aragog.client import Aragog
 from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.stages.reextract import WALK, ReextractBatch, reextract_batch, walk
 from aragog.pipeline.webhooks.change_json import Reader, plain
 from aragog.settings import Settings, load_settings
-from aragog.terminal import SafeConsole, echo, echo_json, one_line, print_table
+from aragog.terminal import SafeConsole, echo, echo_json, note, one_line, print_table
 from aragog.urls.domain import host, registered_domain
 from aragog.urlstore.feed.changes import Change
 from aragog.urlstore.schedule.crawl_budget import marginal_freshness_s
@@ -45,7 +45,7 @@ def watch(url: tuple[str, ...], owner: str) -> None:
     """Keep each URL fresh for OWNER, until it is released. Fetches nothing itself."""
     with Aragog() as client:
         client.watch(url, owner)
-    echo(f"{len(url)} held for {owner}")
+    note(f"{len(url)} held for {owner}")
 
 
 @click.command()
@@ -55,7 +55,7 @@ def unwatch(url: tuple[str, ...], owner: str) -> None:
     """Stop watching each URL; a URL without watchers is not refreshed."""
     with Aragog() as client:
         client.unwatch(url, owner)
-    echo(f"{len(url)} released by {owner}")
+    note(f"{len(url)} released by {owner}")
 
 
 @click.command()
@@ -115,10 +115,15 @@ def add_webhook(url: str, owner: str | None, host: str | None, secret: str | Non
 
 
 @webhooks.command("list")
-def list_webhooks() -> None:
+@as_json_lines
+def list_webhooks(*, as_json: bool) -> None:
     """Every webhook."""
     with store() as opened:
         for webhook, _ in opened.feed.webhooks.all():
+            if as_json:
+                shown = {"name": webhook.name, "url": webhook.url}
+                echo_json({**shown, "owner": webhook.owner, "host": webhook.host})
+                continue
             which = " ".join(
                 f"{name}={value}"
                 for name, value in (("owner", webhook.owner), ("host", webhook.host))
@@ -139,15 +144,32 @@ def remove_webhook(name: str) -> None:
 
 @click.command()
 @click.argument("url", nargs=-1)
-def due(url: tuple[str, ...]) -> None:
+@as_json_lines
+def due(url: tuple[str, ...], *, as_json: bool) -> None:
     """When each URL is fetched again and why then; without URLs: how far refreshing is behind."""
     with store() as opened:
         if not url:
             oldest = opened.schedule.oldest_due_ms(_now_ms())
             late_s = 0 if oldest is None else (_now_ms() - oldest) / 1000
+            if as_json:
+                echo_json({"oldest_due_at_ms": oldest, "late_s": round(late_s, 3)})
+                return
             echo(f"the oldest that is due has been due for {late_s:.0f} s")
         for one in url:
-            _tell_due(opened, one)
+            if as_json:
+                echo_json(_due_json(opened, one))
+            else:
+                _tell_due(opened, one)
+
+
+def _due_json(opened: UrlStore, url: str) -> dict[str, object]:
+    record, state = opened.get(url, []), opened.schedule.refresh_state(url)
+    return {
+        "url": record.canonical_url if record else url,
+        "due_at_ms": record.due_at_ms if record else None,
+        "watchers": sorted(opened.schedule.watchers(url)),
+        "refresh": None if state is None else state._asdict(),
+    }
 
 
 def _tell_due(opened: UrlStore, url: str) -> None:

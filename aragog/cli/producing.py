@@ -22,14 +22,14 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from aragog.cli.arguments import NOT_NEGATIVE, PRIORITY
+from aragog.cli.arguments import NOT_NEGATIVE, PRIORITY, Instant, link_filters
 from aragog.client import Aragog
 from aragog.errors import ConfigError, InvalidUrl, SlowDown
 from aragog.fetcher.user_agent import check_user_agent, has_contact
 from aragog.pipeline.messages import PRIORITY_DEFAULT
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.settings import Settings, load_settings
-from aragog.terminal import SafeConsole, echo
+from aragog.terminal import SafeConsole, echo, note
 from aragog.urls import normalize
 
 # Browsers limit URLs to 2 MB, servers to 8 to 64 KB.
@@ -48,16 +48,19 @@ NO_URL = "\N{REPLACEMENT CHARACTER}"
 @click.option(
     "--depth", type=NOT_NEGATIVE, default=0, show_default=True, help="Link hops to follow."
 )
-@click.option("--run-after", type=NOT_NEGATIVE, help="Not before this instant, ms since the epoch.")
+@click.option("--run-after", type=Instant(), help="Not before: 'in 2h', 2026-12-31T08:00Z, or ms.")
 @click.option(
     "--refresh", is_flag=True, help="Fetch again what is stored already, or an hour on its way."
 )
 @click.option("--sitemap", is_flag=True, help="They are sitemaps: enqueue what they list.")
+@link_filters
 def enqueue(
     source: tuple[str, ...],
     priority: int,
     depth: int,
     run_after: int | None,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
     *,
     refresh: bool,
     sitemap: bool,
@@ -79,6 +82,8 @@ def enqueue(
             run_after=run_after,
             refresh=refresh,
             sitemap=sitemap,
+            include=include,
+            exclude=exclude,
             on_wait=_waiter(),
         )
         try:
@@ -93,7 +98,7 @@ def enqueue(
                 for status in EnqueueStatus
                 if status is not EnqueueStatus.TAKEN_DOWN or counts[status]
             ]
-            echo(", ".join(f"{counts[status]} {status.value}" for status in shown))
+            note(", ".join(f"{counts[status]} {status.value}" for status in shown))
     if counts[EnqueueStatus.INVALID]:
         sys.exit(3)
 
@@ -262,5 +267,5 @@ def _bar(console: Console) -> Progress:
         TimeElapsedColumn(),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
+        disable=console.quiet or not console.is_terminal,
     )

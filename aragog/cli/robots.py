@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from typing import BinaryIO
 
 import click
@@ -10,11 +11,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from aragog.bootstrap.redis_services import robots_cache
+from aragog.cli.arguments import as_json
 from aragog.errors import InvalidUrl
 from aragog.politeness.robots.engines import ENGINES, Opinion
 from aragog.politeness.robots.rules import RobotsRules
 from aragog.settings import load_settings
-from aragog.terminal import SafeConsole, echo
+from aragog.terminal import SafeConsole, echo, echo_json
 from aragog.urls import normalize
 from aragog.urls.domain import origin
 
@@ -28,7 +30,8 @@ def robots() -> None:
 @click.argument("url")
 @click.option("--file", "file", type=click.File("rb"), help="A robots.txt; `-`: standard input.")
 @click.option("--agent", help="User-Agent to ask for; only with --file. Default: fetch.user_agent.")
-def test(url: str, file: BinaryIO | None, agent: str | None) -> None:
+@as_json
+def test(url: str, file: BinaryIO | None, agent: str | None, *, as_json: bool) -> None:
     """
     Whether URL may be fetched, by each engine: `builtin`, which the crawl uses, and `reppy`.
 
@@ -50,7 +53,10 @@ def test(url: str, file: BinaryIO | None, agent: str | None) -> None:
         echo(f"robots.txt of {origin(url)} is not known yet; try --file", err=True)
         sys.exit(2)
     opinions = {engine.name: engine.opinion(rules, asked, url) for engine in ENGINES}
-    SafeConsole().print(_table(opinions))
+    if as_json:
+        echo_json({name: asdict(opinion) for name, opinion in opinions.items()})
+    else:
+        SafeConsole().print(_table(opinions))
     if not opinions["builtin"].allowed:
         sys.exit(1)
 

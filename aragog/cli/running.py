@@ -20,7 +20,7 @@ from aragog.extras import has
 from aragog.settings import Settings, load_settings
 from aragog.standalone import system
 from aragog.standalone.supervisor import Supervisor, is_ready, running_pid, stop_running
-from aragog.terminal import SafeConsole, echo
+from aragog.terminal import SafeConsole, echo, note
 
 FRONT_WITHIN_S = 60.0
 NO_FLOWER = "not installed: pip install 'aragog[flower]'"
@@ -86,7 +86,7 @@ def _detach(settings: Settings) -> None:
             f"data_dir: aragog runs in {data_dir} already (process {pid}); `aragog down` stops it"
         )
     system.check(settings)
-    out = _opened(log, data_dir)
+    out = opened_log(log, data_dir)
     at = out.tell()
     argv = [sys.executable, "-P", "-m", "aragog.cli", "up"]
     daemon = subprocess.Popen(
@@ -104,7 +104,13 @@ def _detach(settings: Settings) -> None:
     raise ConfigError(*[line.removeprefix("aragog: ") for line in lines[-5:]])
 
 
-def _opened(log: Path, data_dir: Path) -> IO[bytes]:
+def opened_log(log: Path, data_dir: Path) -> IO[bytes]:
+    """
+    A log in the data folder to append to, readable by its owner alone.
+
+    Raises:
+        ConfigError: the folder cannot be written.
+    """
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         log.parent.mkdir(mode=0o700, exist_ok=True)
@@ -123,7 +129,7 @@ def down() -> None:
     settings = load_settings()
     if not stop_running(settings.data_dir.absolute() / "run"):
         raise ConfigError(f"data_dir: nothing runs in {settings.data_dir.absolute()}")
-    echo("stopped")
+    note("stopped")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from aragog.bootstrap.redis_services import redis_client
 from aragog.bootstrap.store_claims import store_identity
 from aragog.bootstrap.stores import tables, url_store
 from aragog.bootstrap.takedowns import takedown_purge
-from aragog.cli.arguments import COUNT, NOT_NEGATIVE
+from aragog.cli.arguments import COUNT, NOT_NEGATIVE, as_json_lines
 from aragog.cli.exporting import export_parts
 from aragog.errors import (
     BadInput,
@@ -29,7 +29,7 @@ from aragog.extras import require
 from aragog.pipeline.faults.store_claim import StoreClaim
 from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.settings import Settings, load_settings
-from aragog.terminal import SafeConsole, echo, one_line
+from aragog.terminal import SafeConsole, echo, echo_json, note, one_line
 from aragog.urls.normalize import normalize
 from aragog.urlstore.content import open_content
 from aragog.urlstore.pages.tombstones import site_name
@@ -90,7 +90,7 @@ def create_tables(regions: int, *, show: bool) -> None:
         return
     with closing(tables(settings)) as engine:
         engine.create()
-    echo(f"the tables of {settings.store.engine} are there")
+    note(f"the tables of {settings.store.engine} are there")
 
 
 @store.command()
@@ -200,7 +200,7 @@ def import_(file: Path, after: int) -> None:
             ),
             on_progress=told,
         )
-    echo(f"{report.written:,} written, {report.problems:,} bad, up to {report.last_number:,}")
+    note(f"{report.written:,} written, {report.problems:,} bad, up to {report.last_number:,}")
     if report.problems:
         sys.exit(BAD_LINES)
 
@@ -255,15 +255,19 @@ def adopt() -> None:
     with closing(tables(settings)) as engine, redis_client(resolved) as client:
         mine = store_identity(settings, engine)
         StoreClaim(client, prefix=resolved.redis.prefix).take(mine)
-    echo(f"redis.url works for {mine}")
+    note(f"redis.url works for {mine}")
 
 
 @store.command()
-def takedowns() -> None:
+@as_json_lines
+def takedowns(*, as_json: bool) -> None:
     """The hosts and domains that were taken down."""
     with _store(load_settings()) as opened:
         for kind, name in opened.takedowns.sites():
-            echo(f"{kind:6} {name}")
+            if as_json:
+                echo_json({"kind": kind, "name": name})
+            else:
+                echo(f"{kind:6} {name}")
 
 
 @store.command("lift-takedown")
@@ -314,13 +318,17 @@ def _share_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = Fals
 @store.command("list")
 @click.argument("host")
 @click.option("--limit", type=COUNT, default=1000, show_default=True, help="At most so many.")
-def list_(host: str, limit: int) -> None:
+@as_json_lines
+def list_(host: str, limit: int, *, as_json: bool) -> None:
     """The URLs of HOST that are stored."""
     with _store(load_settings()) as opened:
         for number, url in enumerate(_urls_of(opened, host)):
             if number == limit:
                 break
-            echo(one_line(url))
+            if as_json:
+                echo_json({"url": url})
+            else:
+                echo(one_line(url))
 
 
 @store.command("copy")
@@ -339,7 +347,7 @@ def copy(to: Path) -> None:
     content, other = (open_content(s.content, s.data_dir) for s in (here, there))
     with _counting("objects") as told:
         objects = copy_content(content, other, on_progress=lambda _key, done: told(done))
-    echo(f"{rows:,} rows and {objects:,} objects copied")
+    note(f"{rows:,} rows and {objects:,} objects copied")
 
 
 def _urls_of(opened: UrlStore, host: str) -> Iterator[str]:

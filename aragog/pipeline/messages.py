@@ -51,6 +51,8 @@ class UrlJob:
     """Where to go on after a redirect that had to wait."""
     hops: tuple[Hop, ...] = ()
     """The redirects up to `target`."""
+    url_filter: str = ""
+    """Which links of it are followed: `UrlFilter.wire`."""
     given: str | None = None
     """The spelling in which `url` came, where robots.txt could answer otherwise for it."""
     target_given: str | None = None
@@ -102,6 +104,7 @@ _JOB_TYPES: dict[str, tuple[type, int, int]] = {
     "attempt": (int, 0, 1 << 31),
     "slot_at_ms": (int, 0, 1 << 53),
     "target": (str, 0, 0),
+    "url_filter": (str, 0, 0),
 }
 """Type and bounds of each field; a bool is an int."""
 _JOB_DEFAULTS = {

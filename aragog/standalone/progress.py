@@ -1,20 +1,33 @@
-"""Show a crawl's progress: a live table on a terminal, otherwise a line every few seconds."""
+"""Show a crawl's progress: a live bar on a terminal, otherwise a line every few seconds."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 from aragog.client import Aragog
 from aragog.errors import BrokerUnavailable
 from aragog.pipeline import counters
 
 LINE_EVERY_S = 3.0
+LOOK_EVERY_S = 0.25
+# A look at what waits reads some hundred messages.
+CAUSES_EVERY_S = 1.0
 SHOWN = (
     (counters.FETCHED, "fetched"),
     (counters.NOT_MODIFIED, "not modified"),
@@ -33,27 +46,77 @@ class Snapshot:
     counts: dict[str, int]
     in_flight: int
     elapsed_s: float
+    older: int = 0
+    """URLs in flight that an earlier crawl enqueued."""
+    causes: Counter[str] = field(default_factory=Counter)
+    """What URLs in flight wait for; those that are not in it are in work."""
+
+    @property
+    def total(self) -> int:
+        """URLs that were enqueued so far, followed links included."""
+        return max(self.in_flight, self.older + self.counts.get(counters.ENQUEUED, 0))
+
+    @property
+    def done(self) -> int:
+        """URLs that are stored or given up."""
+        return self.total - self.in_flight
+
+    @property
+    def rate(self) -> float:
+        """URLs done per second."""
+        return self.done / max(self.elapsed_s, 0.001)
 
     def line(self) -> str:
         """One line of plain text."""
         parts = [f"{self.counts.get(name, 0)} {text}" for name, text in SHOWN]
-        rate = self.counts.get(counters.STORED, 0) / max(self.elapsed_s, 0.001)
-        return f"{self.elapsed_s:6.1f}s  {self.in_flight} waiting, {', '.join(parts)}, {rate:.1f}/s"
+        return (
+            f"{self.elapsed_s:6.1f}s  {self.in_flight} waiting, {', '.join(parts)}, "
+            f"{self.rate:.1f}/s"
+        )
 
-    def table(self) -> Table:
-        """The same as a table."""
-        table = Table(box=None, pad_edge=False)
-        for heading in ("", "URLs", "per second"):
-            table.add_column(heading, justify="right" if heading else "left")
-        table.add_row("waiting", str(self.in_flight), "")
-        for name, text in SHOWN:
-            count = self.counts.get(name, 0)
-            table.add_row(text, str(count), f"{count / max(self.elapsed_s, 0.001):.1f}")
-        return table
+    def waiting(self) -> str:
+        """What is in flight, by cause."""
+        at_work = self.in_flight - self.causes.total()
+        parts = [f"{count} wait for {cause}" for cause, count in sorted(self.causes.items())]
+        return ", ".join([*parts, f"{at_work} in work"] if at_work > 0 else parts)
+
+    def outcomes(self) -> str:
+        """What became of the others."""
+        found = [f"{self.counts[name]} {text}" for name, text in SHOWN if self.counts.get(name)]
+        return ", ".join(found)
+
+
+class Bar:
+    """The live display of a terminal."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]:.1f}/s"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+        )
+        self._task = self._progress.add_task("URLs", total=None, rate=0.0)
+
+    def show(self, snapshot: Snapshot) -> Group:
+        """What to draw for a snapshot."""
+        self._progress.update(
+            self._task, total=snapshot.total, completed=snapshot.done, rate=snapshot.rate
+        )
+        lines = [line for line in (snapshot.waiting(), snapshot.outcomes()) if line]
+        return Group(self._progress, *(Text(f"  {line}", "dim") for line in lines))
 
 
 def watch(
-    client: Aragog, before: dict[str, int], console: Console, tick: Callable[[], bool]
+    client: Aragog,
+    before: dict[str, int],
+    console: Console,
+    tick: Callable[[], bool],
+    causes: Callable[[], Counter[str]] = Counter,
 ) -> Snapshot:
     """
     Show the counts until no URL is waiting, or until `tick` returns False.
@@ -61,8 +124,9 @@ def watch(
     Args:
         client: its counters are shown.
         before: the counters at the start, subtracted from the shown values.
-        console: a terminal gets a live table, other outputs get lines.
+        console: a terminal gets a live bar, other outputs get lines.
         tick: called four times a second; runs the supervisor's check.
+        causes: returns what URLs wait for (`aragog.standalone.waiting`); called once a second.
     """
     started_s = time.monotonic()
 
@@ -74,21 +138,29 @@ def watch(
         except BrokerUnavailable:
             return replace(last, elapsed_s=elapsed_s)
         counts = {k: v - before.get(k, 0) for k, v in client.counters().items()}
-        return Snapshot(counts or last.counts, in_flight, elapsed_s)
+        return replace(last, counts=counts or last.counts, in_flight=in_flight, elapsed_s=elapsed_s)
 
-    snapshot = Snapshot({}, client.in_flight(), 0.0)
+    snapshot = now(Snapshot({}, client.in_flight(), 0.0))
+    enqueued = snapshot.counts.get(counters.ENQUEUED, 0)
+    snapshot = replace(snapshot, older=max(0, snapshot.in_flight - enqueued))
+    shown_s = 0.0
     if not console.is_terminal:
-        told_s = 0.0
         while tick() and snapshot.in_flight:
-            time.sleep(0.25)
+            time.sleep(LOOK_EVERY_S)
             snapshot = now(snapshot)
-            if snapshot.elapsed_s - told_s >= LINE_EVERY_S:
-                told_s = snapshot.elapsed_s
+            if snapshot.elapsed_s - shown_s >= LINE_EVERY_S:
+                shown_s = snapshot.elapsed_s
                 console.print(snapshot.line(), highlight=False, soft_wrap=True)
         return snapshot
-    with Live(snapshot.table(), console=console, refresh_per_second=4) as live:
+    bar = Bar()
+    with Live(bar.show(snapshot), console=console, refresh_per_second=4) as live:
         while tick() and snapshot.in_flight:
-            time.sleep(0.25)
+            time.sleep(LOOK_EVERY_S)
             snapshot = now(snapshot)
-            live.update(snapshot.table())
+            if not snapshot.in_flight:
+                snapshot = replace(snapshot, causes=Counter())
+            elif snapshot.elapsed_s - shown_s >= CAUSES_EVERY_S:
+                shown_s = snapshot.elapsed_s
+                snapshot = replace(snapshot, causes=causes())
+            live.update(bar.show(snapshot))
     return snapshot

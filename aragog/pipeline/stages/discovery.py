@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from aragog.errors import BadInput
 from aragog.pages.sitemaps import SitemapUrl, parse
-from aragog.pipeline.messages import PRIORITY_REFRESH, FetchResult
+from aragog.pipeline.messages import PRIORITY_REFRESH, FetchResult, UrlJob
 from aragog.pipeline.pages.analysis import PageAnalysis
 from aragog.pipeline.pages.limits import limited
 from aragog.pipeline.stages.enqueue import EnqueueOptions, Enqueuer
 from aragog.settings import Settings
 from aragog.urls.domain import registered_domain
+from aragog.urls.url_filter import UrlFilter
 from aragog.urlstore.store import UrlStore
 
 CHUNK = 500
@@ -39,6 +41,7 @@ class Discovery:
             PageTooExpensive, MemoryError: the sitemap exceeds the limits of a page.
         """
         limits, job = self.settings.pipeline, result.job
+        wanted = _filter(job)
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
             sitemap = parse(body, result.final_url)
         domain = registered_domain(result.final_url)
@@ -46,10 +49,18 @@ class Discovery:
         if job.depth > 0:
             children = [one.url for one in sitemap.children if registered_domain(one.url) == domain]
             options = EnqueueOptions(
-                depth=job.depth - 1, refresh=True, sitemap=True, priority=job.priority
+                depth=job.depth - 1,
+                refresh=True,
+                sitemap=True,
+                priority=job.priority,
+                url_filter=job.url_filter,
             )
             count += self._enqueue(children, options)
-        entries = [entry for entry in sitemap.urls if registered_domain(entry.url) == domain]
+        entries = [
+            entry
+            for entry in sitemap.urls
+            if registered_domain(entry.url) == domain and wanted.accepts(entry.url)
+        ]
         options = EnqueueOptions(refresh=True, priority=PRIORITY_REFRESH)
         for at in range(0, len(entries), CHUNK):
             count += self._enqueue(self._newer(entries[at : at + CHUNK]), options)
@@ -66,26 +77,38 @@ class Discovery:
 
     def links(self, pages: Sequence[tuple[FetchResult, PageAnalysis]]) -> int:
         """How many links were enqueued, of pages with depth left."""
-        by_options: dict[tuple[int, int], list[str]] = {}
+        by_options: dict[tuple[int, int, str], list[str]] = {}
         for result, analysis in pages:
             if result.job.depth > 0:
-                key = (result.job.depth - 1, result.job.priority)
+                key = (result.job.depth - 1, result.job.priority, result.job.url_filter)
                 by_options.setdefault(key, []).extend(self._followed(result, analysis))
         return sum(
-            self._enqueue(urls, EnqueueOptions(depth=depth, priority=priority))
-            for (depth, priority), urls in by_options.items()
+            self._enqueue(
+                urls, EnqueueOptions(depth=depth, priority=priority, url_filter=url_filter)
+            )
+            for (depth, priority, url_filter), urls in by_options.items()
         )
 
     def _followed(self, result: FetchResult, analysis: PageAnalysis) -> list[str]:
         obey = self.settings.politeness.obey_nofollow
         if obey and analysis.nofollow:
             return []
-        domain = registered_domain(result.final_url)
+        domain, wanted = registered_domain(result.final_url), _filter(result.job)
         return [
             link.url
             for link in analysis.links
-            if registered_domain(link.url) == domain and not (obey and link.nofollow)
+            if registered_domain(link.url) == domain
+            and not (obey and link.nofollow)
+            and wanted.accepts(link.url)
         ]
 
     def _enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> int:
         return sum(1 for _ in self.enqueuer.enqueue(urls, options))
+
+
+def _filter(job: UrlJob) -> UrlFilter:
+    """The job's filter; of a message whose filter cannot be read, one that accepts nothing."""
+    try:
+        return UrlFilter.read(job.url_filter)
+    except BadInput:
+        return UrlFilter(exclude=("*",))

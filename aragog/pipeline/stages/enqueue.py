@@ -72,6 +72,8 @@ class EnqueueOptions:
     """Send a URL again if it has been in flight for an hour: its message may be lost."""
     sitemap: bool = False
     """The URLs are sitemaps: enqueue the URLs they list, following `depth` levels of sitemaps."""
+    url_filter: str = ""
+    """Which links and sitemap entries are followed: `UrlFilter.wire`."""
 
 
 class Enqueuer:
@@ -171,6 +173,7 @@ class Enqueuer:
                 refresh=wanted.refresh,
                 sitemap=wanted.sitemap,
                 priority=wanted.priority,
+                url_filter=wanted.url_filter,
                 given=others.get(url),
             )
             for url, _ in delayed

@@ -8,17 +8,24 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from socket import create_connection, socket
 from time import sleep
+from typing import IO
 
 from aragog.standalone.processes import die_with_parent
 
 
 @contextmanager
-def web() -> Iterator[dict[str, str]]:
-    """Run the demo origin in a process; yields the environment that limits the crawl to it."""
+def web(log: IO[bytes] | int = subprocess.DEVNULL) -> Iterator[dict[str, str]]:
+    """
+    Run the demo origin in a process; yields the environment that limits the crawl to it.
+
+    Args:
+        log: where its errors go; never the terminal, which shows the crawl's progress.
+    """
     port = _free_port()
     module = "aragog.standalone.demo.origin"
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", module, str(port)],
+        stderr=log,
         start_new_session=True,  # ctrl-C ends the crawl first, then this
         preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
     )

@@ -4,6 +4,7 @@ import pytest
 
 from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.standalone.demo import sites
+from aragog.urls.url_filter import UrlFilter
 from tests.support.origin import answer, page
 
 pytestmark = pytest.mark.redis
@@ -36,6 +37,22 @@ def test_what_an_index_of_sitemaps_lists_is_fetched_and_once_only(crawl_stand):
     )
     assert asked.count("/sitemap.xml") == 2
     assert stand.urls.get(INDEX).facts["outcome"] in ("Fetched", "NotModified")
+
+
+def test_links_and_sitemap_entries_that_the_filter_of_the_crawl_refuses_are_not_followed(
+    crawl_stand,
+):
+    stand = crawl_stand({"/*": demo}, qps=1000)
+    places = UrlFilter(exclude=("*-house", "*/tin-*")).wire()
+    lamp = UrlFilter(include=("*/p/brass-lamp",)).wire()
+
+    stand.crawl([INDEX], EnqueueOptions(sitemap=True, depth=1, refresh=True, url_filter=places))
+    stand.crawl(["http://www.shop.test/"], EnqueueOptions(depth=3, url_filter=lamp))
+
+    asked = {r.path for r in stand.origin.seen if r.path != "/robots.txt"}
+    assert asked == {
+        "/sitemap.xml", "/sitemaps/places.xml", "/harbour-baths", "/", "/p/brass-lamp",
+    }  # fmt: skip
 
 
 def test_nothing_is_fetched_without_a_contact_and_the_reason_is_stored(crawl_stand):

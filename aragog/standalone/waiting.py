@@ -1,0 +1,57 @@
+"""What the URLs of a crawl wait for, from a sample of the messages that wait on the server."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+
+from aragog.errors import BrokerUnavailable, InvalidMessage
+from aragog.pinlater.admin import Admin
+from aragog.pinlater.models import JobState
+from aragog.pinlater.transport.envelope import arguments
+from aragog.pipeline.routing import Queue
+
+SLOT, RETRY, ROBOTS, TURN = "a slot", "a retry", "robots.txt", "a worker"
+SAMPLED_MESSAGES = 100
+"""Of each queue; a message has up to `pipeline.batch_size` URLs."""
+
+
+def waiting_for(admin: Admin) -> Counter[str]:
+    """
+    URLs that wait for a slot, a retry, their robots.txt or a worker; empty without an answer.
+
+    Where more than `SAMPLED_MESSAGES` wait in a queue, its numbers are projected from them.
+    """
+    found: Counter[str] = Counter()
+    with suppress(BrokerUnavailable):
+        for queue in (Queue.FETCH, Queue.ROBOTS):
+            pending = admin.status(queue).sizes.pending
+            jobs = admin.jobs(queue, JobState.PENDING, limit=SAMPLED_MESSAGES)
+            sampled: Counter[str] = Counter()
+            for job in jobs:
+                with suppress(InvalidMessage):
+                    sampled.update(_causes(queue, arguments(job.body)))
+            factor = max(1.0, pending / len(jobs)) if jobs else 1.0
+            found.update({cause: round(count * factor) for cause, count in sampled.items()})
+    return found
+
+
+def _causes(queue: Queue, messages: list[object]) -> list[str]:
+    """The cause for each URL of a task's messages."""
+    entries = [
+        entry
+        for message in messages
+        if isinstance(message, Mapping)
+        for entry in message.get("urls", ())
+    ]
+    return [ROBOTS if queue is Queue.ROBOTS else cause(entry) for entry in entries]
+
+
+def cause(entry: object) -> str:
+    """Why one URL of a fetch message waits: its reserved slot, its next attempt, or a worker."""
+    if not isinstance(entry, Mapping):
+        return TURN
+    if entry.get("slot_at_ms"):
+        return SLOT
+    return RETRY if entry.get("attempt") else TURN

@@ -1,0 +1,84 @@
+"""
+Filters of a crawl: which of the URLs that pages and sitemaps name are followed. Pure.
+
+A pattern is compared with the whole normalized URL; `*` matches any characters. Matching searches
+the literal parts one after the other, so it takes no longer than the URL's length times the
+pattern's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from aragog.errors import BadInput
+
+MOST_PATTERNS = 50
+LONGEST_PATTERN = 500
+
+
+@dataclass(frozen=True, slots=True)
+class UrlFilter:
+    """
+    Accepts URLs that match a pattern of `include`, or any if it is empty, and none of `exclude`.
+
+    Raises:
+        BadInput: a pattern is empty, too long or has a line break, or there are too many.
+    """
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        patterns = self.include + self.exclude
+        if len(patterns) > MOST_PATTERNS:
+            raise BadInput(f"at most {MOST_PATTERNS} URL patterns, got {len(patterns)}")
+        for pattern in patterns:
+            if not 0 < len(pattern) <= LONGEST_PATTERN or not pattern.isprintable():
+                raise BadInput(
+                    f"a URL pattern has 1 to {LONGEST_PATTERN} printable characters, got "
+                    f"{pattern[:50]!r}"
+                )
+
+    def accepts(self, url: str) -> bool:
+        """Whether a normalized URL is followed."""
+        if any(matches(pattern, url) for pattern in self.exclude):
+            return False
+        return not self.include or any(matches(pattern, url) for pattern in self.include)
+
+    def wire(self) -> str:
+        """As text for a message: a pattern a line, after `+` or `-`; empty for no filter."""
+        return "\n".join([*(f"+{p}" for p in self.include), *(f"-{p}" for p in self.exclude)])
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """
+        The filter of its text.
+
+        Raises:
+            BadInput: a line begins with neither `+` nor `-`, or a pattern is not valid.
+        """
+        lines = text.split("\n") if text else []
+        if not all(line.startswith(("+", "-")) for line in lines):
+            raise BadInput(f"not a URL filter: {text[:100]!r}")
+        return cls(
+            tuple(line[1:] for line in lines if line[0] == "+"),
+            tuple(line[1:] for line in lines if line[0] == "-"),
+        )
+
+
+def matches(pattern: str, url: str) -> bool:
+    """Whether the pattern matches the whole URL."""
+    first, *others = pattern.split("*")
+    if not others:
+        return pattern == url
+    *middle, last = others
+    if len(first) + len(last) > len(url) or not (url.startswith(first) and url.endswith(last)):
+        return False
+    at, end = len(first), len(url) - len(last)
+    for part in middle:
+        found = url.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True

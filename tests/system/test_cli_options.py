@@ -1,0 +1,109 @@
+"""Options that all commands have in common: JSON, quiet, times, filters."""
+
+import json
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from aragog.cli import main
+from aragog.cli.arguments import Instant
+from aragog.terminal import verbosity
+from tests.support.producer import producer_home
+
+pytestmark = pytest.mark.redis
+
+URL = "http://a.example/page"
+
+
+@pytest.fixture(scope="module")
+def home():
+    with producer_home() as found:
+        yield found
+
+
+@pytest.fixture
+def run(home):
+    def call(*arguments, code=0):
+        ran = CliRunner().invoke(main, arguments, env=dict(home.environ))
+        assert ran.exit_code == code, ran.output
+        return ran
+
+    yield call
+    verbosity.quiet = verbosity.verbose = False
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted_ms"),
+    [
+        ("1790000000000", 1790000000000),
+        ("2026-12-31", 1798675200000),
+        ("2026-12-31T08:00Z", 1798704000000),
+        ("2026-12-31T08:00+01:00", 1798700400000),
+    ],
+)
+def test_a_time_is_a_number_or_a_date(text, wanted_ms):
+    assert Instant().convert(text, None, None) == wanted_ms
+
+
+def test_a_time_may_be_a_distance_from_now():
+    before_ms = int(1000 * time.time())
+
+    assert 7_200_000 <= Instant().convert("in 2h", None, None) - before_ms < 7_260_000
+
+
+@pytest.mark.parametrize("text", ["in two hours", "tomorrow", "-5", "2026-13-01", ""])
+def test_other_times_end_with_2(run, text):
+    assert "is no time" in run("enqueue", URL, "--run-after", text, code=2).stderr
+
+
+def test_a_job_with_a_distance_waits(run):
+    run("enqueue", URL, "--run-after", "in 2h")
+
+    (found,) = json.loads(run("queue", "list", "--json").stdout)[:1]
+    assert found["later"] + found["due"] >= 0
+    jobs = json.loads(run("queue", "jobs", "fetch", "--state", "pending", "--json").stdout)
+    assert [job["at_ms"] > 1000 * time.time() + 3_600_000 for job in jobs] == [True]
+
+
+@pytest.mark.parametrize("option", ["--include", "--exclude"])
+def test_an_unusable_pattern_ends_with_2(run, option):
+    assert "URL pattern" in run("enqueue", URL, option, "", code=2).stderr
+
+
+def test_quiet_prints_problems_and_no_summary(run):
+    told = run("--quiet", "enqueue", "http://a.example/other", "nonsense://x", code=3)
+
+    assert told.stdout == ""
+    assert "nonsense" in told.stderr
+
+
+def test_verbose_shows_the_traceback_of_an_error(run):
+    ran = CliRunner().invoke(main, ["--verbose", "enqueue", "nowhere.txt"])
+
+    assert type(ran.exception).__name__ == "ConfigError"
+    assert run("--quiet", "--verbose", "status", code=2)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["status"],
+        ["due"],
+        ["due", URL],
+        ["webhooks", "list"],
+        ["store", "takedowns"],
+        ["store", "list", "a.example"],
+        ["changes"],
+        ["queue", "list"],
+    ],
+    ids=" ".join,
+)
+def test_what_a_reading_command_prints_with_json_is_json(run, arguments):
+    run("webhooks", "add", "http://hook.example/", "--secret", "hunter2")
+
+    told = run(*arguments, "--json").stdout
+
+    for line in [told] if told.startswith(("[\n", "{\n")) else told.splitlines():
+        json.loads(line)
+    assert "hunter2" not in told

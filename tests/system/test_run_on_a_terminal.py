@@ -1,0 +1,70 @@
+"""`aragog run` as somebody sees it who tries it on a terminal."""
+
+import contextlib
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.standalone import free_port
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    """The process of `aragog run` on a pseudo-terminal, and a function that returns its screen."""
+    ours = {k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")}
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aragog.cli", "run"],
+        cwd=tmp_path,
+        env={
+            **ours,
+            "TERM": "xterm",
+            "COLUMNS": "100",
+            "ARAGOG_DATA_DIR": str(tmp_path / "var"),
+            "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
+            "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
+        },
+        stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+    )  # fmt: skip
+    os.close(slave)
+    os.set_blocking(master, False)
+    seen = bytearray()
+
+    def screen():
+        with contextlib.suppress(OSError):  # nothing new, or the process has ended
+            seen.extend(os.read(master, 1 << 20))
+        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", seen.decode(errors="replace"))
+
+    try:
+        yield process, screen
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+        os.close(master)
+
+
+def test_the_demo_shows_a_bar_and_a_card_and_stays_until_ctrl_c(terminal):
+    process, screen = terminal
+    wait_until(lambda: "still running; ctrl-C stops it" in screen(), 240)
+    shown = screen()
+
+    assert "the demo web: " in shown.splitlines()[0]
+    assert re.search(r"URLs ━+ +(\d+)/\1 ", shown)
+    assert re.search(r"page\.title +\w+", shown)
+    assert "flower:  http://127.0.0.1:" in shown
+    assert "Traceback" not in shown
+
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+
+    wait_until(lambda: screen() and process.poll() is not None, 60)
+    assert process.returncode == 0
+    assert "Traceback" not in screen()

@@ -1,0 +1,109 @@
+"""What is in deploy/: the linters have nothing to say, and the settings are those of aragog."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from aragog.settings import load_settings
+from aragog.workers.roles import ROLES
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DEPLOY = ROOT / "deploy"
+COMPOSE = DEPLOY / "docker" / "compose.yaml"
+KUBERNETES = sorted(
+    path for path in (DEPLOY / "kubernetes").glob("*.yaml") if path.stem != "kustomization"
+)
+FILLED_IN = {
+    "ARAGOG_USER_AGENT": "examplebot/1.0 (+https://example.com/bot)",
+    "SERVING_TOKENS": f"reader:read:{'0' * 64}",
+}
+
+
+def lint(*argv):
+    bin_ = Path(sys.executable).parent
+    tool = bin_ / argv[0]
+    assert tool.exists(), f"{tool}: run make setup"
+    done = subprocess.run([tool, *map(str, argv[1:])], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", "hbase.Dockerfile"])
+def test_a_dockerfile_passes_hadolint(name):
+    lint("hadolint", DEPLOY / "docker" / name)
+
+
+def test_every_yaml_file_passes_yamllint():
+    lint("yamllint", "-c", DEPLOY / "yamllint.yaml", DEPLOY)
+
+
+def test_the_compose_file_is_one():
+    lint("check-jsonschema", "--builtin-schema", "vendor.compose-spec", COMPOSE)
+
+
+@pytest.mark.parametrize("path", KUBERNETES, ids=lambda path: path.stem)
+def test_a_manifest_is_what_kubernetes_accepts(path):
+    lint("kubernetes-validate", "--strict", "-k", "1.33", path)
+
+
+def test_every_manifest_is_in_the_kustomization():
+    listed = yaml.safe_load((DEPLOY / "kubernetes" / "kustomization.yaml").read_text())["resources"]
+
+    assert sorted(listed) == [path.name for path in KUBERNETES]
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
+def test_the_units_pass_systemd_analyze(tmp_path):
+    for unit in (DEPLOY / "systemd").iterdir():
+        text = re.sub(r"/opt/aragog/bin/\w+", sys.executable, unit.read_text())
+        (tmp_path / unit.name).write_text(text)
+    units = [path for path in tmp_path.iterdir() if "@" not in path.name]
+    worker = tmp_path / "aragog-worker@fetch.service"
+    shutil.copy(tmp_path / "aragog-worker@.service", worker)
+
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *units, worker],
+        env={**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert [line for line in done.stderr.splitlines() if "aragog" in line] == []
+
+
+def environment_of(service):
+    """A service's environment, with the variables of env.example filled in."""
+
+    def fill(match):
+        return FILLED_IN.get(match[1], "filled-in")
+
+    found = yaml.safe_load(COMPOSE.read_text())["services"][service]["environment"]
+    return {name: re.sub(r"\$\{(\w+)[^}]*\}", fill, text) for name, text in found.items()}
+
+
+@pytest.mark.parametrize("service", [*ROLES, "beat", "api", "flower"])
+def test_every_process_of_the_compose_file_has_settings_that_are_accepted(service):
+    settings = load_settings(environ=environment_of(service))
+
+    assert settings.broker.shards
+    assert settings.store.engine == "hbase"
+    assert settings.content.s3_bucket == "pages"
+
+
+def test_the_settings_of_kubernetes_are_accepted():
+    (config,) = yaml.safe_load_all((DEPLOY / "kubernetes" / "settings.yaml").read_text())
+
+    assert load_settings(environ=config["data"]).content.engine == "s3"
+
+
+def test_every_role_runs_everywhere():
+    services = yaml.safe_load(COMPOSE.read_text())["services"]
+    workers = (DEPLOY / "kubernetes" / "workers.yaml").read_text()
+    deployments = {one["metadata"]["name"] for one in yaml.safe_load_all(workers)}
+
+    assert set(ROLES) <= set(services)
+    assert set(ROLES) == deployments

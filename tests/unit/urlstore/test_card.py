@@ -1,0 +1,38 @@
+"""The card that `aragog run` ends with."""
+
+from rich.console import Console
+
+from aragog.cli.card import best_of, card
+from aragog.settings import StoreSettings
+from aragog.urlstore.content.memory import MemoryContent
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.stores import page
+
+LAMP = "http://shop.test/lamp"
+
+
+def test_the_page_with_the_most_fields_is_shown_with_sources_and_ages_and_no_escapes():
+    store = UrlStore(MemoryTables(), MemoryContent(), StoreSettings())
+    store.write_pages(
+        [
+            page("http://shop.test/", fields={"page.title": b'"Shop"'}),
+            page(LAMP, fields={"page.title": b'"Lamp \\u001b[2J"', "product.price": b'"89.90"'}),
+        ]
+    )
+
+    record = best_of(store, ["http://shop.test/", LAMP, "http://shop.test/unknown"])
+    console = Console(width=100)
+    with console.capture() as captured:
+        console.print(card(store, record))
+
+    assert record.url == LAMP
+    assert "89.90" in captured.get()
+    assert " ago" in captured.get()
+    assert "\x1b" not in captured.get()
+
+
+def test_without_a_page_there_is_no_card():
+    store = UrlStore(MemoryTables(), MemoryContent(), StoreSettings())
+
+    assert best_of(store, [LAMP]) is None
