@@ -20,7 +20,7 @@ COMMANDS = {
         "Stop the standalone system of this data folder; what waits stays for the next `up`.",
     ),
     "run": LazyCommand(
-        "aragog.cli.running",
+        "aragog.cli.crawling",
         "run",
         "Start the system, fetch the URLs of FILE (one a line), show progress and a summary.",
     ),

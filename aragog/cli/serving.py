@@ -24,7 +24,7 @@ from aragog.serving.http.app import Api
 from aragog.serving.http.server import listen, run
 from aragog.serving.http.services import Services
 from aragog.settings import Settings, load_settings
-from aragog.standalone.supervisor import die_with_parent
+from aragog.standalone.processes import die_with_parent
 from aragog.terminal import echo
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"

@@ -17,8 +17,6 @@ from email.utils import parsedate_to_datetime
 from itertools import chain
 from typing import Any
 
-from lxml import etree
-
 from aragog.errors import InvalidUrl
 from aragog.urls import normalize
 
@@ -208,6 +206,8 @@ def _read_xml(pieces: Iterable[bytes], found: _Found) -> bool:
     sitemap.
     """
     entries = _Entries(found)
+    from lxml import etree  # noqa: PLC0415 - few messages carry a sitemap
+
     parser = etree.XMLParser(
         target=entries, recover=True, resolve_entities=False, no_network=True, load_dtd=False
     )

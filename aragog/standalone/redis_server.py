@@ -19,6 +19,7 @@ import redis
 from aragog.errors import ConfigError
 from aragog.redis_kit.connect import connect
 from aragog.settings.sections import MAX_SOCKET_PATH_BYTES
+from aragog.standalone.processes import Process
 
 
 def find_redis_server() -> Path:
@@ -65,7 +66,7 @@ class RedisServer:
         self.port = port
         self.persistent = persistent
         self.max_memory_bytes = max_memory_bytes
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
 
     @property
     def url(self) -> str:

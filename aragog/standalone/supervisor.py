@@ -8,6 +8,9 @@ this case children are killed, not asked to stop: a redis-server that shuts down
 next one starts would remove the new one's socket. Processes that outlive a dead supervisor, such as
 grandchildren, are listed in `run/children`, and the next supervisor ends them.
 
+Python processes are forked from one that has imported their modules (`fork_server`), where that is
+possible.
+
 Once the supervisor is running, errors from the disk or the kernel do not stop it: it retries a
 failed restart or a failed write at the next `check`.
 """
@@ -15,12 +18,10 @@ failed restart or a failed write at the next `check`.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,9 +31,10 @@ from typing import IO
 from aragog.errors import ConfigError
 from aragog.standalone import leftovers
 from aragog.standalone.cleanup import Cleanup
+from aragog.standalone.fork_server import ForkServer
+from aragog.standalone.processes import Process, die_with_parent, reap_group
 from aragog.standalone.spawn import create_private, spawn
 
-PR_SET_PDEATHSIG = 1  # prctl(2)
 # A child that lived this long had started well, so its next restart is immediate again.
 HEALTHY_AFTER_S = 20.0
 LONGEST_BACKOFF_S = 30.0
@@ -54,7 +56,7 @@ class Child:
     """Higher groups stop earlier: 0 servers, 1 workers, 2 processes that enqueue or serve."""
     stop_within_s: float = 10.0
     """Time after SIGTERM until it is killed."""
-    process: subprocess.Popen[bytes] | None = None
+    process: Process | None = None
     started_s: float = 0.0
     restarts: int = 0
     restart_at_s: float = 0.0
@@ -70,15 +72,20 @@ class Supervisor:
     Args:
         data_dir: contains run/ (lock) and logs/.
         environ: the children's environment.
+        preload: `module:function` that imports what Python children need; empty: do not fork.
     """
 
-    def __init__(self, data_dir: Path, environ: Mapping[str, str]) -> None:
+    def __init__(self, data_dir: Path, environ: Mapping[str, str], preload: str = "") -> None:
         self._run_dir = data_dir / "run"
         self._log_dir = data_dir / "logs"
         self._environ = dict(environ)
         self._cleanup = Cleanup(environ)
+        self._preload = preload
+        self._fork_server: ForkServer | None = None
         self._lock: IO[bytes] | None = None
         self._noted: list[int] = []
+        self._dead_groups: set[int] = set()
+        """Process groups of dead children, whose other processes this process has adopted."""
         self.children: list[Child] = []
 
     def acquire(self) -> None:
@@ -106,6 +113,15 @@ class Supervisor:
         self._lock = lock
         self._say("starting")
         leftovers.end(self._run_dir / CHILDREN)
+        with _writable(self._run_dir.parent):
+            self._start_fork_server()
+
+    def _start_fork_server(self) -> None:
+        """Start it, also after it was killed; raises OSError as `_spawn` does."""
+        last = self._fork_server
+        if self._preload and (last is None or (last.process is None and last.worked)):
+            log = self._log_dir / "fork_server.log"
+            self._fork_server = ForkServer(self._preload, self._environ, log, PRIVATE_UMASK)
 
     def ready(self) -> None:
         """Record for other processes that everything was started and answers."""
@@ -135,7 +151,9 @@ class Supervisor:
 
     def _spawn(self, child: Child) -> None:
         """Run the child; raises OSError if the kernel or the disk refuses."""
-        child.process = spawn(
+        self._start_fork_server()
+        forked = self._fork_server.fork(child.argv, child.log) if self._fork_server else None
+        child.process = forked or spawn(
             child.argv,
             self._environ,
             child.log,
@@ -147,7 +165,7 @@ class Supervisor:
 
     def _note(self) -> None:
         """Write the list of children if it changed; raises OSError on a full disk."""
-        living = [c.process.pid for c in self.children if c.process is not None]
+        living = [c.process.pid for c in (*self.children, self._fork_server) if c and c.process]
         if living != self._noted:
             leftovers.note(self._run_dir / CHILDREN, living)
             self._noted = living
@@ -163,6 +181,7 @@ class Supervisor:
         for child in self.children:
             if child.process is not None and child.process.poll() is not None:
                 died.append(child)
+                self._dead_groups.add(child.process.pid)
                 self._clean_up(child, child.process)
                 child.process = None
                 lived = now_s - child.started_s
@@ -170,12 +189,13 @@ class Supervisor:
                 child.restart_at_s = now_s + _pause_s(child)
             elif child.process is None and now_s >= child.restart_at_s:
                 self._restart(child, now_s)
+        self._dead_groups = {group for group in self._dead_groups if reap_group(group)}
         self._cleanup.check()
         with contextlib.suppress(OSError):
             self._note()
         return died
 
-    def _clean_up(self, child: Child, process: subprocess.Popen[bytes]) -> None:
+    def _clean_up(self, child: Child, process: Process) -> None:
         """End the remaining processes of a killed child's session, then run its command."""
         if child.after_kill is None or (process.returncode or 0) >= 0:
             return
@@ -206,6 +226,8 @@ class Supervisor:
             for child in members:
                 _wait(child)
         self._cleanup.stop()
+        if self._fork_server is not None:
+            self._fork_server.stop()
         self.children = []
         (self._run_dir / CHILDREN).unlink(missing_ok=True)
         if self._lock is not None:
@@ -229,12 +251,6 @@ def _wait(child: Child) -> None:
             os.killpg(child.process.pid, signal.SIGKILL)
         child.process.wait()
     child.process = None
-
-
-def die_with_parent() -> None:
-    """For `preexec_fn`: the kernel kills the child when its parent dies."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 @contextlib.contextmanager

@@ -32,6 +32,8 @@ SERVERS, WORKERS, FRONT = 0, 1, 2
 # A warm shutdown waits for the current batch: slots, deadline, and a margin.
 WORKER_STOP_S = 45.0
 FRONT_PROCESSES = ("beat", "http", *(["flower"] if has("flower") else []))
+# Imports what workers need, for the supervisor's fork server.
+PRELOAD = "aragog.workers.preload:preload"
 ROLES = ("fetch", "robots", "canonicalize", "store", "webhooks")
 
 
@@ -175,7 +177,7 @@ def _make(folder: Path, remedy: str) -> None:
 
 
 def celery(*arguments: str) -> list[str]:
-    """The command line of a command of Celery's on the workers' app."""
+    """The command line of a worker, beat or Flower; see aragog/workers/__main__.py."""
     return [sys.executable, "-P", "-m", "aragog.workers", *arguments]
 
 
@@ -191,16 +193,17 @@ def release_command(pid: int) -> list[str]:
 
 def beat_command(data_dir: Path) -> list[str]:
     """The command line of beat. Its state is in the data folder; losing it causes an early tick."""
-    return celery("beat", "--schedule", str(data_dir / "run" / "beat"), "--loglevel", "WARNING")
+    schedule = str(data_dir / "run" / "beat")
+    return [*celery("beat"), "--schedule", schedule, "--loglevel", "WARNING"]
 
 
 def flower_command(settings: Settings) -> list[str]:
     """The command line of Flower on its port, on loopback unless configured otherwise."""
     serving = settings.serving
-    return celery(
-        "flower",
+    return [
+        *celery("flower"),
         f"--address={serving.flower_host}",
         f"--port={serving.flower_port}",
         f"--max_tasks={serving.flower_max_tasks}",
         "--logging=warning",
-    )
+    ]

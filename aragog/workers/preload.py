@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import gc
+from importlib import import_module
 
 from aragog.urls.domain import registered_domain
+from aragog.workers.app import app
 
 # A page creates some thousand objects without cycles; by default, the garbage collector looks for
 # cycles after every 700.
 YOUNG_OBJECTS = 20_000
+# What Celery imports when a worker or beat starts.
+CELERY = (
+    "celery.apps.worker",
+    "celery.bin.worker",
+    "celery.concurrency.prefork",
+    "celery.concurrency.thread",
+    "celery.worker.autoscale",
+    "celery.worker.consumer",
+    "aragog.pinlater.transport.celery_consumer",
+    "aragog.pinlater.transport.kombu_transport",
+)
 
 
 def preload() -> None:
     """
-    Read the public suffix list, and exclude permanent objects from garbage collection.
+    Import what tasks need, read the public suffix list, and exclude both from garbage collection.
 
     Forked children share both. Otherwise each child would read the list (50 ms) with its first
     page, and garbage collection would copy the parent's memory into each child.
     """
+    app.loader.import_default_modules()  # the tasks and everything they import
+    for name in CELERY:
+        import_module(name)
     registered_domain("example.com")
     gc.collect()
     gc.freeze()

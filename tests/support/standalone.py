@@ -88,7 +88,7 @@ def standalone(
             "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
         }
         settings = load_settings(environ=full)
-        supervisor = Supervisor(data_dir, {**full, "PYTHONUNBUFFERED": "1"})
+        supervisor = Supervisor(data_dir, {**full, "PYTHONUNBUFFERED": "1"}, system.PRELOAD)
         supervisor.acquire()
         try:
             system.start(supervisor, settings, front=front)

@@ -58,7 +58,7 @@ class Machine:
         found = []
         for pid in self.children():
             with contextlib.suppress(OSError):
-                if word in Path(f"/proc/{pid}/cmdline").read_text():
+                if word in Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " "):
                     found.append(pid)
         return found
 
@@ -169,7 +169,7 @@ def test_down_in_the_middle_and_up_again_goes_on(machine):
     assert machine.finish(urls) == {"Gone": len(urls)}
 
 
-@pytest.mark.parametrize("name", ["redis-server", "beat", "aragog.workers\0robots"])
+@pytest.mark.parametrize("name", ["redis-server", "beat", "aragog.workers robots"])
 def test_a_child_that_is_killed_is_started_again(machine, name):
     urls = machine.enqueue(f"{name[-5:]}-killed")
     machine.stored(30)

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from socket import create_connection, socket
 from time import sleep
 
-from aragog.standalone.supervisor import die_with_parent
+from aragog.standalone.processes import die_with_parent
 
 
 @contextmanager

@@ -1,0 +1,153 @@
+"""
+Start Python processes by forking one that has imported their modules.
+
+    python -m aragog.standalone.fork_server FD MODULE:FUNCTION
+
+The function imports what the processes will need, once. Each process starts within milliseconds and
+shares the memory of the imported code with the others. The fork server has one thread and no
+connections, so a fork copies nothing that is in use.
+
+A new process becomes a child of the supervisor: the fork server forks a process that forks again
+and exits, and the kernel gives the orphan to the supervisor (`adopt_orphans`). So a supervisor sees
+exit codes as if it had started the process itself, and a dead fork server takes no process along.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from setproctitle import setproctitle
+
+from aragog.standalone.processes import AdoptedProcess, adopt_orphans, die_with_parent
+from aragog.standalone.spawn import create_private, spawn
+
+MAX_REQUEST_BYTES = 65_536
+# The first fork waits until everything is imported: a second of CPU time on a machine at rest.
+ANSWERS_WITHIN_S = 60.0
+
+
+class ForkServer:
+    """
+    The supervisor's end. Where orphans cannot be adopted, `fork` always returns None.
+
+    Args:
+        preload: `module:function`, called once before the first fork.
+        environ: environment of the processes.
+        log: receives the output of the fork server itself.
+        umask: of the processes.
+    """
+
+    def __init__(self, preload: str, environ: Mapping[str, str], log: Path, umask: int) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+        self.worked = False
+        """Whether it has started a process."""
+        if not adopt_orphans():
+            return
+        self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._connection.settimeout(ANSWERS_WITHIN_S)
+        with theirs:
+            self.process = spawn(
+                [sys.executable, "-P", "-m", __name__, str(theirs.fileno()), preload],
+                environ,
+                log,
+                umask=umask,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                preexec_fn=die_with_parent,  # no threads run here
+            )
+
+    def fork(self, argv: Sequence[str], log: Path) -> AdoptedProcess | None:
+        """
+        Run `python -P -m MODULE …` as a child of this process; None: start it in another way.
+
+        None is returned for other programs, and when the fork server has died or does not answer.
+        Raises OSError if the log cannot be opened.
+        """
+        if self.process is None or list(argv[:3]) != [sys.executable, "-P", "-m"]:
+            return None
+        with open(log, "ab", opener=create_private) as output:
+            try:
+                socket.send_fds(self._connection, [json.dumps(argv).encode()], [output.fileno()])
+                answer = self._connection.recv(MAX_REQUEST_BYTES)
+            except OSError:
+                answer = b""
+        if answer:
+            self.worked = True
+            return AdoptedProcess(int(answer))
+        self.stop()  # a late answer must not be taken for that of the next request
+        return None
+
+    def stop(self) -> None:
+        """End the fork server; the processes that it forked stay."""
+        if self.process is not None:
+            self._connection.close()
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+def serve(connection: socket.socket) -> list[str]:
+    """
+    Fork a process for each request. Returns in the new processes only, with their command line.
+
+    Raises:
+        SystemExit: in the fork server, when the supervisor has closed its end.
+    """
+    supervisor = os.getppid()
+    while True:
+        request, logs, _, _ = socket.recv_fds(connection, MAX_REQUEST_BYTES, 1)
+        if not request:
+            raise SystemExit
+        middle = os.fork()
+        if middle == 0:
+            _become_orphan()
+            die_with_parent()
+            if os.getppid() != supervisor:
+                os._exit(1)
+            os.dup2(logs[0], sys.stdout.fileno())
+            os.dup2(logs[0], sys.stderr.fileno())
+            os.close(logs[0])
+            connection.send(str(os.getpid()).encode())
+            connection.close()
+            return list(json.loads(request))
+        os.close(logs[0])
+        if os.waitpid(middle, 0)[1]:
+            raise SystemExit("a process could not be forked")
+
+
+def _become_orphan() -> None:
+    """Fork and return in the new process once its parent has ended."""
+    parent = os.getpid()
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    while os.getppid() == parent:
+        time.sleep(0.001)
+
+
+def main() -> None:
+    """Import, then become each process that is asked for."""
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    os.environ["NOSETPS"] = "1"  # Celery would replace the titles that `ps` shows
+    module, _, function = sys.argv[2].partition(":")
+    getattr(import_module(module), function)()
+    if threading.active_count() > 1:
+        sys.exit(f"{sys.argv[2]} starts a thread, which a fork would lose")
+    argv = serve(connection)
+    setproctitle(" ".join(argv))
+    sys.argv = argv[3:]
+    runpy.run_module(argv[3], run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

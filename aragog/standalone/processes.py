@@ -1,0 +1,98 @@
+"""What the supervisor needs of a process, and what Linux offers to bind processes to each other."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Protocol
+
+PR_SET_PDEATHSIG = 1  # prctl(2)
+PR_SET_CHILD_SUBREAPER = 36
+POLL_S = 0.02
+
+
+class Process(Protocol):
+    """A child of this process: the part of `subprocess.Popen` that the supervisor uses."""
+
+    pid: int
+    returncode: int | None
+
+    def poll(self) -> int | None:
+        """The exit code, negative for a signal; None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the exit code; raises `subprocess.TimeoutExpired`."""
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+
+
+class AdoptedProcess:
+    """A child that another process started and that the kernel gave to this one."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """See `Process`."""
+        if self.returncode is None:
+            with contextlib.suppress(ChildProcessError):
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+                if pid:
+                    self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """See `Process`."""
+        until_s = time.monotonic() + (timeout if timeout is not None else float("inf"))
+        while (code := self.poll()) is None:
+            if time.monotonic() > until_s:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+            time.sleep(POLL_S)
+        return code
+
+    def terminate(self) -> None:
+        """See `Process`."""
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """See `Process`."""
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: int) -> None:
+        # The kernel does not reuse the id of a child before `poll` has seen its end.
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+
+def die_with_parent() -> None:
+    """The kernel kills this process when its parent dies (Linux). Also for `preexec_fn`."""
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def adopt_orphans() -> bool:
+    """Make descendants whose parent ends children of this process; False where it cannot be."""
+    return _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> bool:
+    return sys.platform == "linux" and bool(ctypes.CDLL(None).prctl(option, value) == 0)
+
+
+def reap_group(group: int) -> bool:
+    """Take the exit codes of dead children in a process group; False when none are left."""
+    try:
+        while os.waitpid(-group, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
