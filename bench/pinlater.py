@@ -88,13 +88,13 @@ def server():
 
 
 @contextlib.contextmanager
-def worker(broker, *args, notes="", prefetch=4, **more):
+def worker(broker, *args, app="bench.pinlater", notes="", prefetch=4, **more):
     env = os.environ | more | {
         "BENCH_BROKER": broker, "BENCH_NOTES": notes, "PYTHONPATH": str(ROOT),
         "BENCH_PREFETCH": str(prefetch), "C_FORCE_ROOT": "1",
     }  # fmt: skip
     process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-m", "celery", "-A", "bench.pinlater", "worker",
+        [sys.executable, "-W", "ignore", "-m", "celery", "-A", app, "worker",
          "-l", "ERROR", "--without-gossip", "--without-mingle", *args],
         env=env, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip

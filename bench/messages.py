@@ -1,0 +1,118 @@
+"""
+Measure what messages cost: CPU of Celery, kombu, pinlater and Redis for each URL of a full batch.
+
+    python -m bench.messages [--batches 2000]
+
+A URL's batch is published and run three times: fetch and store in a pool of threads, canonicalize in
+a pool of processes. The tasks here do nothing, so everything measured is the cost of messages. Each
+number is CPU of a whole process divided by messages, for the middle 80 % of a backlog; the worker
+sends nothing, so publishing is measured apart, in a process that does nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+
+import psutil
+import redis
+from celery import Celery
+from rich.console import Console
+from rich.table import Table
+
+from aragog.pinlater.address import of_socket
+from aragog.pinlater.shard import RedisShard
+from aragog.pipeline.messages import FetchBatch, UrlJob
+from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
+from bench.pinlater import server, worker
+
+URLS = 25
+POOLS = {"threads": ("-P", "threads", "-c4"), "prefork": ("-P", "prefork", "-c1")}
+TASK = Destination.FETCH.task
+QUEUE = str(Destination.FETCH.queue)
+
+app = Celery("bench", broker=os.environ.get("BENCH_BROKER", "memory://"), set_as_current=False)
+app.conf.update(
+    task_acks_late=True,
+    task_reject_on_worker_lost=True,
+    task_ignore_result=True,
+    worker_prefetch_multiplier=1,
+    broker_connection_retry_on_startup=True,
+)
+
+
+@app.task(name=TASK)
+def nothing(message):
+    """What a batch costs beside its work."""
+
+
+def batch(number: int) -> OutgoingMessage:
+    """A full batch of URLs as long as usual."""
+    urls = (f"http://host{n}.example.com/library/page-{number}-{n}.html" for n in range(URLS))
+    return OutgoingMessage(Destination.FETCH, FetchBatch(tuple(UrlJob(url=url) for url in urls)))
+
+
+def cpu_s(process: psutil.Process) -> float:
+    """CPU seconds of a process and its children."""
+    return sum(sum(one.cpu_times()[:2]) for one in (process, *process.children(recursive=True)))
+
+
+def publish(broker: str, count: int) -> float:
+    """CPU ms of this process for each message."""
+    with Celery("p", broker=broker, set_as_current=False) as producer:
+        sender = CelerySender(producer)
+        sender.send(batch(0))
+        before = time.process_time()
+        for number in range(count):
+            sender.send(batch(number))
+        return (time.process_time() - before) / count * 1000
+
+
+def drain(found, count: int, pool: tuple[str, ...]) -> tuple[float, float]:
+    """CPU ms for each message: of the worker with its children, and of the redis-server."""
+    shard = RedisShard(redis.Redis.from_url(found.url))
+    server_ = psutil.Process(found.process.pid)
+
+    def left() -> int:
+        sizes = shard.sizes(QUEUE)
+        return sizes.pending + sizes.running
+
+    def until(most: int) -> tuple[int, float, float]:
+        while (now := left()) > most:
+            time.sleep(0.02)
+        return now, cpu_s(process), cpu_s(server_)
+
+    with worker(
+        of_socket(found.socket), "-Q", QUEUE, *pool, app="bench.messages", prefetch=1
+    ) as process:
+        (a, worker_a, redis_a), (b, worker_b, redis_b) = until(count * 9 // 10), until(count // 10)
+    return (worker_b - worker_a) / (a - b) * 1000, (redis_b - redis_a) / (a - b) * 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batches", type=int, default=2000)
+    count = parser.parse_args().batches
+    table = Table("", "CPU ms a message", "a URL in a batch of 25", box=None)
+    total = 0.0
+    for pool, messages in (("threads", 2), ("prefork", 1)):
+        with server() as found:
+            sent = publish(of_socket(found.socket), count)
+            run, served = drain(found, count, POOLS[pool])
+        for name, ms in (
+            (f"publish, for {pool}", sent),
+            (f"worker, {pool}", run),
+            ("redis", served),
+        ):
+            table.add_row(name, f"{ms:.2f}", f"{ms / URLS:.3f}")
+        total += messages * (sent + run + served)
+    table.add_row(
+        "three stages: two of threads, one prefork", f"{total:.2f}", f"{total / URLS:.3f}"
+    )
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

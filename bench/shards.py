@@ -1,0 +1,98 @@
+"""
+Measure how pinlater's throughput grows with the number of its Redis servers.
+
+    python -m bench.shards [--jobs 40000] [--clients 2]
+
+Client processes enqueue jobs into the whole cluster, 1,000 in a call, then claim and acknowledge them,
+100 in a call, from each server in turn. The rate is limited by the cores that clients and servers
+share here, so the CPU of each is shown. "Full at" is the rate at which the busiest server would
+use all of a core: Redis runs commands in one thread, so this is the limit where clients have cores
+of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import multiprocessing
+import os
+import time
+
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.pinlater.models import NewJob
+from bench.pinlater import server
+
+BODY = b"x" * 900
+ENQUEUED, CLAIMED = 1_000, 100
+GOAL = 100_000
+"""What PinLater ran in all: over 6 million jobs a minute, in more than ten clusters (2015)."""
+BUSY = 0.7
+"""A server that is busier than that lets jobs wait."""
+
+
+def work(urls: list[str], jobs: int, number: int) -> float:
+    """Enqueue, claim and acknowledge so many jobs; returns the CPU seconds of this process."""
+    before = time.process_time()
+    cluster = Cluster(connect_shards(urls, socket_timeout_s=60))
+    queue, worker = f"q{number}", f"w{os.getpid()}"
+    for start in range(0, jobs, ENQUEUED):
+        cluster.enqueue(queue, [NewJob(BODY)] * min(ENQUEUED, jobs - start))
+    left = list(cluster.shards)
+    while left:
+        for shard in list(left):
+            claims = shard.claim(queue, limit=CLAIMED, timeout_ms=60_000, worker=worker).claims
+            if claims:
+                shard.ack(queue, [(claim.job_id, claim.token) for claim in claims])
+            else:
+                left.remove(shard)
+    return time.process_time() - before
+
+
+def cpu_s(pid: int) -> float:
+    return sum(psutil.Process(pid).cpu_times()[:2])
+
+
+def run(shards: int, clients: int, jobs: int) -> tuple[float, float, list[float]]:
+    """Jobs a second, CPU µs of the clients for each job, and that of each server for each job."""
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(server()) for _ in range(shards)]
+        pids = [one.process.pid for one in servers]
+        pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(clients))
+        pool.map(abs, range(clients))  # all have imported
+        before, began = [cpu_s(pid) for pid in pids], time.monotonic()
+        urls = [one.url for one in servers]
+        spent = pool.starmap(work, [(urls, jobs // clients, number) for number in range(clients)])
+        took = time.monotonic() - began
+        served = [(cpu_s(pid) - was) / jobs * 1e6 for pid, was in zip(pids, before, strict=True)]
+    return jobs / took, sum(spent) / jobs * 1e6, served
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=40_000)
+    parser.add_argument("--clients", type=int, default=2)
+    options = parser.parse_args()
+    table = Table(
+        "servers", "jobs/s here", "client CPU µs a job", "server CPU µs a job, each", "full at, jobs/s",
+        box=None,
+    )  # fmt: skip
+    for shards in (1, 2, 4):
+        rate, client, served = run(shards, options.clients, options.jobs)
+        each = " ".join(f"{one:.0f}" for one in served)
+        table.add_row(
+            f"{shards}", f"{rate:,.0f}", f"{client:.0f}", each, f"{1e6 / max(served):,.0f}"
+        )
+    console = Console()
+    console.print(table)
+    console.print(
+        f"{GOAL:,} jobs/s: {GOAL * sum(served) / 1e6 / BUSY:.1f} servers, each {BUSY:.0%} busy, "
+        f"and {GOAL * client / 1e6:.1f} cores of clients"
+    )
+
+
+if __name__ == "__main__":
+    main()
