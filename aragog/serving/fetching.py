@@ -83,6 +83,8 @@ class FetchAnswer:
     """Why it is not fetched: its host was taken down, or the broker does not answer."""
     tried_at_ms: int = 0
     """Of the last fetch, whatever came of it; 0: there was none."""
+    confirmed_at_ms: int = 0
+    """Of the last fetch that confirmed the page; 0: there was none."""
 
 
 _Wait = tuple[Future[bool], float]
@@ -234,6 +236,7 @@ class Fetching:
             age_s=age_s,
             stale_fields=stale,
             tried_at_ms=tried_at_ms,
+            confirmed_at_ms=confirmed_at_ms,
         )
 
     def _times(self, record: Record) -> tuple[int, int]:
@@ -288,7 +291,8 @@ def _field_age_s(
 
 def _after(found: FetchAnswer, before: FetchAnswer) -> FetchAnswer:
     """The answer after a fetch: a page that it confirmed is fresh, even if nothing may be old."""
-    if found.age_s is None or (before.age_s is not None and found.age_s > before.age_s):
+    # Not by ages: they are of two instants.
+    if found.confirmed_at_ms <= before.confirmed_at_ms:
         return found
     stale = tuple(name for name in found.stale_fields if not is_extracted(name))
     return replace(found, state=FetchState.STALE if stale else FetchState.FRESH, stale_fields=stale)

@@ -24,7 +24,7 @@ def test_a_small_crawl_ends_with_every_page_stored(broker_url, demo_web):
     environ = {**demo_web, "ARAGOG_BROKER__URL": broker_url}
     with standalone(environ) as system, Aragog(system.settings) as client:
         client.enqueue(urls)
-        system.finish(client, within_s=90)
+        system.finish(client)
 
         store = url_store(system.settings)
         records = store.get_many(urls)

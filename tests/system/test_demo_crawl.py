@@ -21,7 +21,7 @@ def show(system, url, *options):
 
 def http(system, path):
     port = system.settings.serving.http_port
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=120) as answer:
         return json.loads(answer.read())
 
 
@@ -139,7 +139,7 @@ def test_flower_shows_the_workers(crawled):
 
     def lists_all():
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/workers", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/workers", timeout=120) as answer:
                 page = answer.read().decode()
         except (urllib.error.URLError, TimeoutError):
             return False

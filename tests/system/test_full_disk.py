@@ -5,6 +5,9 @@ import sys
 
 import pytest
 
+from aragog.bootstrap.stores import url_store
+from aragog.errors import StoreUnavailable
+from aragog.settings import Settings, StoreSettings
 from aragog.standalone import leftovers
 from aragog.standalone.supervisor import CHILDREN, Child, Supervisor, is_ready, running_pid
 from tests.support.waiting import wait_until
@@ -77,3 +80,23 @@ def test_a_program_that_cannot_be_started_now_is_tried_again(supervisor, tmp_pat
     program.symlink_to(sys.executable)
 
     wait_until(lambda: child.process is not None, meanwhile=supervisor.check)
+
+
+def test_a_store_on_a_full_disk_loses_nothing_and_goes_on_once_there_is_space(small_disk):
+    store = url_store(Settings(data_dir=small_disk.folder, store=StoreSettings(sqlite_shards=1)))
+    store.put("http://a.test/before", {"team.a": b"1"})
+    small_disk.fill()
+
+    def put_many():
+        for number in range(1000):
+            store.put(f"http://a.test/{number}", {"team.a": b"x" * 1000})
+
+    # A task that raises this is retried for hours (aragog/tasks/policy.py).
+    with pytest.raises(StoreUnavailable, match="full"):
+        put_many()
+
+    assert store.get("http://a.test/before").fields == {"team.a": b"1"}
+    small_disk.free()
+    store.put("http://a.test/after", {"team.a": b"2"})
+    assert store.get("http://a.test/after").fields == {"team.a": b"2"}
+    store.close()

@@ -26,7 +26,7 @@ def test_what_was_noted_is_ended_with_all_of_its_session(tmp_path):
     leftovers.note(tmp_path / "children", [parent.pid])
 
     assert leftovers.end(tmp_path / "children") == [parent.pid]
-    assert parent.wait(5) == -9
+    assert parent.wait(120) == -9
     assert not leftovers._started(child)
     assert not (tmp_path / "children").exists()
 

@@ -1,10 +1,20 @@
 """Flower is changed in its own process alone, once, and only a version that is known."""
 
+import http.client
 import os
 import subprocess
 import sys
+from contextlib import closing, suppress
 
 from tests.support.standalone import free_port
+from tests.support.waiting import wait_until
+
+DANGEROUS = (
+    "/api/worker/shutdown/w",
+    "/api/worker/queue/cancel-consumer/w?queue=fetch",
+    "/api/task/async-apply/aragog.fetch",
+    "/api/task/revoke/t",
+)
 
 IN_FLOWER = """
 import flower, logging
@@ -71,3 +81,32 @@ def test_flower_by_hand_does_not_listen_off_loopback_without_a_login(tmp_path):
 
     assert done.returncode == 1
     assert "FLOWER_BASIC_AUTH" in done.stderr
+
+
+def test_the_api_of_flower_refuses_callers_without_a_login(tmp_path, own_redis):
+    """It can end workers; FLOWER_UNAUTHENTICATED_API opens it, and only on loopback."""
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "FLOWER_"))}
+    environ |= {"ARAGOG_DATA_DIR": str(tmp_path), "ARAGOG_REDIS__URL": own_redis.url}
+    port, log = free_port(), tmp_path / "log"
+    with log.open("wb") as out:
+        flower = subprocess.Popen(
+            [sys.executable, *["-m", "celery", "-A", "workers.app", "flower"], f"--port={port}"],
+            env=environ | {"ARAGOG_BROKER__URL": f"pinlater+socket://{own_redis.socket}"},
+            stdout=out,
+            stderr=out,
+        )
+    try:
+
+        def status(method, path):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            with closing(connection), suppress(ConnectionRefusedError):
+                connection.request(method, path)
+                return connection.getresponse().status
+
+        wait_until(lambda: status("GET", "/healthcheck"), otherwise=log.read_text)
+        answers = {path: status("POST", path) for path in DANGEROUS}
+    finally:
+        flower.terminate()
+        flower.wait()
+
+    assert answers == dict.fromkeys(DANGEROUS, 401)

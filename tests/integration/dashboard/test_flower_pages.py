@@ -58,7 +58,7 @@ class Browser:
 
     def _open(self, where, data=None):
         try:
-            with self.opener.open(where, data, timeout=20) as answer:
+            with self.opener.open(where, data, timeout=120) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -114,7 +114,7 @@ def _process(argv, system, log):
         finally:
             made.terminate()
             try:
-                made.wait(20)
+                made.wait(120)
             except subprocess.TimeoutExpired:
                 made.kill()
                 made.wait()
@@ -281,7 +281,7 @@ def test_a_name_that_was_rebound_to_this_machine_is_refused(system, path):
         )
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(asked, timeout=20) as answer:
+            with opener.open(asked, timeout=120) as answer:
                 return answer.status
         except urllib.error.HTTPError as error:
             return error.code

@@ -103,9 +103,34 @@ def test_one_url_a_list_or_a_batch_is_fetched_and_a_bad_entry_harms_no_other(
     assert "priority is 'high'" in log
 
 
+class Evil:
+    """Unpickled, it leaves a file."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __reduce__(self):
+        return open, (str(self.file), "w")
+
+
+@pytest.mark.parametrize("broker", [None, "redis"])
+def test_a_message_that_would_run_code_is_not_decoded(punctual_origin, tmp_path, broker):
+    proof = tmp_path / "ran"
+    with place(punctual_origin, tmp_path, broker) as it:
+        it.app.send_task(
+            Destination.FETCH.task, (Evil(proof),), queue=Queue.FETCH.value, serializer="pickle"
+        )
+        it.send(f"{it.base}/one")
+
+        wait_until(lambda: it.fetched() == {"/one"})
+        wait_until(lambda: proof.exists() or "pickle" in (tmp_path / "log").read_text())
+
+    assert not proof.exists()
+
+
 def test_a_worker_without_queues_named_serves_all_of_them(punctual_origin, tmp_path):
     with place(punctual_origin, tmp_path) as it:
-        (found,) = it.app.control.inspect(timeout=5).active_queues().values()
+        (found,) = it.app.control.inspect(timeout=60, limit=1).active_queues().values()
 
     assert {queue["name"] for queue in found} == {"celery", *tuple(Queue)}
 

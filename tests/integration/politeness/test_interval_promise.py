@@ -74,7 +74,7 @@ def gaps_ms(arrivals: list[float]) -> list[float]:
 def test_many_workers_keep_the_interval_and_use_the_rate(redis_url, punctual_origin, workers, qps):
     started = [workers(redis_url, qps, 5, "busy.example") for _ in range(3)]
     for process in started:
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
 
     arrived = arrivals_ms(punctual_origin, "busy.example")
 
@@ -93,7 +93,7 @@ def test_killed_workers_neither_break_the_interval_nor_stop_the_domain(
         victim = workers(redis_url, 20, 60, "busy.example")
         wait_for_more(punctual_origin, 12, {"busy.example"})
         victim.kill()
-    assert stays.wait(60) == 0
+    assert stays.wait(300) == 0
 
     arrived = arrivals_ms(punctual_origin, "busy.example")
 
@@ -111,7 +111,7 @@ def test_a_stopped_worker_does_not_send_its_backlog_when_it_goes_on(
         os.kill(stopped.pid, signal.SIGSTOP)
         wait_for_more(punctual_origin, 4, {"busy.example"})
         os.kill(stopped.pid, signal.SIGCONT)
-    stopped.wait(60)
+    stopped.wait(300)
 
     assert min(gaps_ms(arrivals_ms(punctual_origin, "busy.example"))) >= 50 - NOISE_MS
 
@@ -123,7 +123,7 @@ def test_a_restart_of_the_limiter_keeps_the_interval(own_redis, punctual_origin,
     before.kill()
     own_redis.start()
     after = workers(own_redis.url, 2, 5, "slow.example")
-    after.wait(60)
+    after.wait(300)
 
     arrived = arrivals_ms(punctual_origin, "slow.example")
 
@@ -143,7 +143,7 @@ def test_an_added_node_costs_a_moved_domain_one_early_request_at_most(
 
     for nodes in (redis_url, ",".join(both)):
         started = [workers(nodes, 4, 4, *HOSTS) for _ in range(2)]
-        assert [process.wait(60) for process in started] == [0, 0]
+        assert [process.wait(300) for process in started] == [0, 0]
 
     found = gaps_by_host_ms(punctual_origin)
     early = {host: sum(gap < 250 - NOISE_MS for gap in gaps) for host, gaps in found.items()}
@@ -161,7 +161,7 @@ def test_a_node_that_is_gone_and_back_costs_no_early_request(
     own_redis.kill()
     wait_for_more(punctual_origin, 8, set(HOSTS) - gone)
     own_redis.start()
-    assert [process.wait(60) for process in started] == [0, 0]
+    assert [process.wait(300) for process in started] == [0, 0]
 
     found = gaps_by_host_ms(punctual_origin)
     assert set(found) == set(HOSTS)

@@ -44,7 +44,7 @@ def serving(redis_server, folder, port, **environ):
         yield process
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(120)
         process.stderr.close()
 
 
@@ -65,7 +65,7 @@ def test_it_answers_and_ends_by_sigterm_with_code_0(redis_server, tmp_path, proc
         with OPENER.open(f"http://127.0.0.1:{port}/metrics", timeout=30) as reply:
             assert b"aragog_http_requests_total" in reply.read()
         process.send_signal(signal.SIGTERM)
-        code = process.wait(30)
+        code = process.wait(120)
 
     assert code == 0
     assert not answers(port)
@@ -114,7 +114,7 @@ def test_an_s3_that_hangs_delays_neither_other_reads_nor_the_end(redis_server, t
                 for what in ("content", "urls", "content", "links")
             ]
             process.send_signal(signal.SIGTERM)
-            code = process.wait(60)
+            code = process.wait(120)
 
     assert codes == [504, 200, 504, 200]
     assert code == 0
@@ -134,7 +134,7 @@ def test_a_second_server_on_the_port_ends_with_the_reason(redis_server, tmp_path
         serving(redis_server, tmp_path, port, ARAGOG_SERVING__PROCESSES="2"),
         serving(redis_server, tmp_path, port) as second,
     ):
-        code = second.wait(60)
+        code = second.wait(120)
         told = second.stderr.read()
 
     assert code == 1

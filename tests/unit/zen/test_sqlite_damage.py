@@ -124,7 +124,7 @@ def test_another_process_learns_of_the_damage_and_of_the_repair_at_once(folder):
     (done,) = tables.salvage()
     assert ask() == "done"
     ours.send("end")
-    process.join(20)
+    process.join(120)
 
     assert done.new.endswith("00.2.db")
     assert tables["n"].get(even[0])[b"m:b"].value == b"theirs"
@@ -252,7 +252,7 @@ def test_a_file_that_was_read_only_for_a_while_is_written_again(tmp_path):
     ours.send("write")
     after = ours.recv()
     ours.send("end")
-    process.join(20)
+    process.join(120)
 
     assert "readonly" in told
     assert "readonly" in again

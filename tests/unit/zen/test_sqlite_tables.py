@@ -67,7 +67,7 @@ def test_a_forked_process_opens_its_own_connections(tables):
 
     process = FORK.Process(target=child)
     process.start()
-    process.join(20)
+    process.join(120)
 
     assert process.exitcode == 0
     assert tables["n"].get(b"s")[b"m:a"].value == b"2"
@@ -79,7 +79,7 @@ def test_files_may_be_made_by_several_processes_at_once(tmp_path):
 
     def child(round_, sent):
         try:
-            barrier.wait(60)
+            barrier.wait(120)
             SqliteTables(tmp_path / f"t{round_}", shards=16).create()
         except BaseException:
             sent.send(traceback.format_exc())
@@ -92,7 +92,7 @@ def test_files_may_be_made_by_several_processes_at_once(tmp_path):
         for process in made:
             process.start()
         for process in made:
-            process.join(60)
+            process.join(120)
         assert [p.exitcode for p in made] == [0] * 4, told.recv()
 
 
@@ -133,7 +133,7 @@ def test_what_was_acknowledged_outlives_kill_9(tables):
     while last < 300:
         last = ours.recv()
     os.kill(process.pid, signal.SIGKILL)
-    process.join(20)
+    process.join(120)
     while ours.poll():
         last = ours.recv()
 
