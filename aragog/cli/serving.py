@@ -23,6 +23,7 @@ from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.serving.auth import READ, SCOPES, make
 from aragog.serving.http.app import Api
+from aragog.serving.http.observed import access_log
 from aragog.serving.http.server import listen, run
 from aragog.serving.http.services import Services
 from aragog.settings import Settings, load_settings
@@ -38,7 +39,7 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 def serve_command(fd: int | None, thrift_fd: int | None) -> None:
     """Serve HTTP (serving.http_port) and Thrift (serving.thrift_port) until SIGTERM."""
     settings = load_settings()
-    logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
+    _configure_logs()
     if fd is not None:
         thrift = None if thrift_fd is None else socket.socket(fileno=thrift_fd)
         _serve(settings, socket.socket(fileno=fd), thrift)
@@ -48,6 +49,16 @@ def serve_command(fd: int | None, thrift_fd: int | None) -> None:
     if processes > 1:
         sys.exit(_share(sock, thrifts, processes))
     _serve(settings, sock, thrifts[0] if thrifts else None)
+
+
+def _configure_logs() -> None:
+    """Messages as text, and the access log as JSON, both to standard error."""
+    logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
+    lines = logging.StreamHandler()
+    lines.setFormatter(logging.Formatter("%(message)s"))
+    access_log.addHandler(lines)
+    access_log.setLevel(logging.INFO)
+    access_log.propagate = False
 
 
 def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None) -> None:
@@ -118,7 +129,10 @@ def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) ->
     "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), default=(READ,),
     show_default=True, help="What it may do; may be given several times.",
 )  # fmt: skip
-def token_command(name: str, scopes: tuple[str, ...]) -> None:
+@click.option(
+    "--rate", type=click.FloatRange(0.001, 999_999_999), help="Requests per second at most."
+)
+def token_command(name: str, scopes: tuple[str, ...], rate: float | None) -> None:
     """Make a bearer token NAME; it is shown once, its entry goes into serving.tokens."""
-    token, entry = make(name, scopes)
+    token, entry = make(name, scopes, rate)
     echo(f"token: {token}\nserving.tokens entry: {entry}")

@@ -17,8 +17,11 @@ BROKER_SCHEMES = (
     "redis", "rediss", "redis+socket", "amqp", "amqps",
 )  # fmt: skip
 FIELD_FORMATS = ("text", "integer", "decimal", "json", "bytes")
+ORIGIN = re.compile(r"https?://[a-z0-9.\[\]:-]{1,255}", re.ASCII)
 TOKEN_ENTRY = re.compile(
-    r"[\w.-]{1,64}:(?:read|write|admin)(?:\+(?:read|write|admin)){0,2}:[0-9a-f]{64}", re.ASCII
+    r"[\w.-]{1,64}:(?:read|write|admin)(?:\+(?:read|write|admin)){0,2}:[0-9a-f]{64}"
+    r"(?::(?=[0-9.]*[1-9])[0-9]{1,9}(?:\.[0-9]{1,3})?)?",
+    re.ASCII,
 )
 
 # Jobs, slots and robots rules of a small crawl need this much.
@@ -54,10 +57,19 @@ def problems_of(settings: Settings) -> list[str]:
         if text not in FIELD_FORMATS
     ]
     problems += [
-        "serving.tokens: must be name:scopes:sha256 as `aragog token` prints it, "
+        "serving.tokens: must be name:scopes:sha256[:rate] as `aragog token` prints it, "
         f"entry {number} is not"
         for number, entry in enumerate(settings.serving.tokens, 1)
         if not TOKEN_ENTRY.fullmatch(entry)
+    ]
+    if settings.serving.access_log_share > 1:
+        problems.append("serving.access_log_share: must be at most 1")
+    if settings.serving.tls_key_file and not settings.serving.tls_cert_file:
+        problems.append("serving.tls_key_file: needs serving.tls_cert_file")
+    problems += [
+        f"serving.cors_origins: must be https://host or http://host:port, got {origin!r}"
+        for origin in settings.serving.cors_origins
+        if not ORIGIN.fullmatch(origin)
     ]
     max_memory_bytes = settings.standalone.redis_max_memory_bytes
     if max_memory_bytes is not None and max_memory_bytes < MIN_REDIS_BYTES:

@@ -355,8 +355,14 @@ class ServingSettings:
     """Host headers that the API and Flower accept, besides localhost and IP addresses;
     `.example.com` includes subdomains."""
     tokens: tuple[str, ...] = ()
-    """Bearer tokens, hashed: `name:scopes:sha256`, scopes joined by `+`; see `aragog token`.
-    Empty: no token is required, on loopback only."""
+    """Bearer tokens, hashed: `name:scopes:sha256`, scopes joined by `+`, and perhaps `:rate` in
+    requests/s; see `aragog token`. Empty: no token is required, on loopback only."""
+    tls_cert_file: Path | None = None
+    """PEM file with the certificate and its chain; with it the API speaks HTTPS alone."""
+    tls_key_file: Path | None = None
+    """PEM file with the private key of `tls_cert_file`; empty: it is in the same file."""
+    access_log_share: float = 0.001
+    """Share of requests, up to 1, in the access log; responses with status 5xx are always in it."""
     cors_origins: tuple[str, ...] = ()
     """Origins (`https://app.example.com`) whose pages may use the API in a browser."""
     processes: int = 1

@@ -14,10 +14,13 @@ from aragog.serving.auth import READ, WRITE, Tokens
 from aragog.serving.http.calls import StoreCalls
 from aragog.serving.http.changes import ChangesApi
 from aragog.serving.http.compression import Compressed
+from aragog.serving.http.fast_reads import FastReads
 from aragog.serving.http.fetches import Fetches
 from aragog.serving.http.lookup import Lookup
 from aragog.serving.http.middleware import Guarded
+from aragog.serving.http.observed import Observer
 from aragog.serving.http.problems import Problem
+from aragog.serving.http.read_batches import ReadBatches
 from aragog.serving.http.reads import Reads
 from aragog.serving.http.services import Services
 from aragog.serving.http.status import Status
@@ -49,10 +52,15 @@ class Api:
     ) -> None:
         services = services or Services()
         self._calls = StoreCalls(store, settings)
-        self._tokens = Tokens(settings.tokens)
+        self._tokens = Tokens(settings.tokens, settings.processes)
         self._changes = ChangesApi(self._calls, most_readers=settings.max_in_flight)
         self._status = Status(self._calls, services.metrics)
-        self._app: ASGIApp = Guarded(Compressed(self._router(services)), settings)
+        observer = Observer(settings)
+        batches = ReadBatches(store, self._calls.metadata_threads, settings)
+        hosts = (*settings.allowed_hosts, settings.host)
+        self.fast_reads = FastReads(batches, self._tokens, hosts, observer)
+        """Answers plain reads; the server's protocol offers them here first."""
+        self._app: ASGIApp = Guarded(Compressed(self._router(services)), settings, observer)
         if settings.cors_origins:
             self._app = CORSMiddleware(
                 self._app,
@@ -117,7 +125,7 @@ class Api:
         )  # fmt: skip
 
     def _may_fetch(self, request: Request) -> None:
-        self._tokens.check(request.headers.get("authorization"), WRITE)
+        self._tokens.check(request.headers.get("authorization"), WRITE, counts=False)
 
     def _route(self, path: str, *, open_to_all: bool = False, **methods: Endpoint) -> Route:
         """The route of one path; it responds 405 to methods that the path does not have."""
@@ -134,7 +142,8 @@ class Api:
                     405, f"{method} is not a method of {path}", {"Allow": ", ".join(allowed)}
                 )
             if not open_to_all:
-                self._tokens.check(request.headers.get("authorization"), _scope_of(path, method))
+                header, scope = request.headers.get("authorization"), _scope_of(path, method)
+                request.scope["aragog.token"] = self._tokens.check(header, scope)
             return await endpoint(request)
 
         # Without `methods`, Starlette passes every method to this endpoint.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -12,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from aragog.serving.http.compression import plain_tag
+from aragog.serving.http.read_batches import body_tag
 from aragog.serving.http.store_threads import StoreThreads
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore
@@ -57,6 +57,11 @@ class StoreCalls:
             self._status,
             self._metrics,
         )
+
+    @property
+    def metadata_threads(self) -> StoreThreads:
+        """The threads of `metadata`, for reads that share calls."""
+        return self._metadata
 
     async def metadata(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
@@ -132,7 +137,7 @@ def tagged(request: Request, value: Any, version: str, **headers: str) -> Respon
     the body.
     """
     body = orjson.dumps(value)
-    tag = f'"{version}.{hashlib.blake2b(body, digest_size=8).hexdigest()}"'
+    tag = body_tag(version, body)
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", **headers}
     if has_tag(request, tag):
         return Response(None, 304, headers)

@@ -46,6 +46,11 @@ def coding_for(accepted: str) -> str | None:
     return next((coding for coding in _ENCODERS if coding in names), None)
 
 
+def compressed(coding: str, body: bytes) -> bytes:
+    """The body in one of the codings that `coding_for` returns."""
+    return _ENCODERS[coding](body)
+
+
 def plain_tag(tag: str) -> str:
     """An ETag without the suffix that compression added to it."""
     return _TAG.sub('"', tag)

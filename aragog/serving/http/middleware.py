@@ -8,39 +8,25 @@ problem details and records request metrics.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 
-from prometheus_client import Counter, Gauge, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from aragog.serving.http.observed import Observer
 from aragog.serving.http.problems import Problem, problem_of, unavailable
 from aragog.settings import ServingSettings
 from aragog.settings.allowed_hosts import is_allowed_host
 
-log = logging.getLogger(__name__)
-
 MOST_BUFFERED_BODIES = 16
 """How many bodies of maximum length all requests together may keep in memory."""
-
-REQUESTS = Counter(
-    "aragog_http_requests", "Requests by route and status.", ["method", "route", "status"]
-)
-SECONDS = Histogram(
-    "aragog_http_request_seconds",
-    "Until the response begins.",
-    ["route"],
-    buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
-)
-IN_FLIGHT = Gauge("aragog_http_requests_in_flight", "Requests that are being answered.")
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class Guarded:
     """The outermost ASGI middleware of the API."""
 
-    def __init__(self, app: ASGIApp, settings: ServingSettings) -> None:
+    def __init__(self, app: ASGIApp, settings: ServingSettings, observer: Observer) -> None:
         self._app = app
+        self._observer = observer
         self._settings = settings
         self._hosts = (*settings.allowed_hosts, settings.host)
         self._buffered_bytes = 0
@@ -49,8 +35,8 @@ class Guarded:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = _Exchange(scope, send)
-        IN_FLIGHT.inc()
+        exchange = _Exchange(scope, send, self._observer)
+        self._observer.in_flight += 1
         try:
             self._check_host(scope)
             body = await self._body(scope, receive, exchange)
@@ -62,8 +48,8 @@ class Guarded:
         except Exception as error:  # noqa: BLE001 - the last line of defense: no request without answer
             await exchange.fail(error)
         finally:
-            IN_FLIGHT.dec()
-            exchange.count()
+            self._observer.in_flight -= 1
+            exchange.report()
 
     def _check_host(self, scope: Scope) -> None:
         found = [value for name, value in scope["headers"] if name == b"host"]
@@ -110,10 +96,12 @@ class Guarded:
 class _Exchange:
     """One request and its response."""
 
-    def __init__(self, scope: Scope, send: Send) -> None:
+    def __init__(self, scope: Scope, send: Send, observer: Observer) -> None:
         self._scope = scope
         self._send = send
+        self._observer = observer
         self._began_s = time.perf_counter()
+        self._seconds = 0.0
         self._status = 0
         self.unread = False
 
@@ -121,7 +109,7 @@ class _Exchange:
         """Forward a message to the server."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
-            SECONDS.labels(self._route).observe(time.perf_counter() - self._began_s)
+            self._seconds = time.perf_counter() - self._began_s
             if self.unread:
                 message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
         await self._send(message)
@@ -129,23 +117,24 @@ class _Exchange:
     async def fail(self, error: Exception) -> None:
         """Respond with the error as a problem; if a response has begun, abort it."""
         problem = problem_of(error)
-        if problem.status == 500:
-            log.error("%s %s failed", self._scope["method"], self._scope["path"], exc_info=error)
+        self._observer.failed(problem, self._scope["method"], self._scope["path"], error)
         if self._status:
             raise error  # the server closes the connection: the client sees a short response
         await problem.response()(self._scope, _nothing, self.send)
 
-    def count(self) -> None:
-        """Count the request in the metrics."""
-        method = self._scope["method"]
-        REQUESTS.labels(
-            method if method in _METHODS else "other", self._route, str(self._status)
-        ).inc()
-
-    @property
-    def _route(self) -> str:
-        """The path of the route, never the client's path, so that metrics have few labels."""
-        return str(self._scope.get("aragog.route", "none"))
+    def report(self) -> None:
+        """Record the request in metrics and access log, by its route, not by the client's path."""
+        scope = self._scope
+        query = scope["query_string"]
+        target = scope["raw_path"] + (b"?" + query if query else b"")
+        self._observer.answered(
+            scope["method"],
+            str(scope.get("aragog.route", "none")),
+            self._status,
+            self._seconds,
+            target,
+            scope.get("aragog.token"),
+        )
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

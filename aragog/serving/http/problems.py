@@ -94,6 +94,11 @@ def problem_of(error: Exception) -> Problem:
             return Problem(500, "an error of the server; its log has the details")
 
 
+def unknown_url() -> Problem:
+    """404: the store has nothing of the URL."""
+    return Problem(404, "nothing is known of this URL")
+
+
 def unavailable(detail: str) -> Problem:
     """503: the same request may succeed a second later."""
     return Problem(503, detail, {"Retry-After": "1"})

@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from aragog.serving.http.fast_reads import FastReads
 from aragog.serving.http.problems import MEDIA_TYPE, Problem
 from aragog.settings import ServingSettings
 
@@ -32,6 +33,7 @@ class LimitedProtocol(HttpToolsProtocol):
     """The protocol of one connection; `limited` creates the class for given settings."""
 
     limits = ServingSettings()
+    fast_reads: FastReads | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -83,7 +85,26 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refusal = Problem(501, "this server is no proxy")
         if self._refusal is not None:
             raise _Refused
-        super().on_headers_complete()
+        if not self._read_fast():
+            super().on_headers_complete()
+
+    def _read_fast(self) -> bool:
+        """Answer a plain read of a record without ASGI; False: it is none, or has to wait."""
+        cycle: RequestResponseCycle | _FastCycle | None = self.cycle
+        if self.fast_reads is None or (cycle is not None and not cycle.response_complete):
+            return False
+        if self.flow.write_paused or self.parser.get_method() != b"GET":
+            return False
+        if self.parser.get_http_version() != "1.1" or not self.parser.should_keep_alive():
+            return False
+        fast = _FastCycle(self)
+        common = self.server_state.default_headers
+        # The answer may come at once, so the cycle is in place before.
+        self.cycle = fast  # type: ignore[assignment]
+        if self.fast_reads.take(self.url, self.headers, common, fast.answer):
+            return True
+        self.cycle = cycle  # type: ignore[assignment]
+        return False
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
@@ -128,6 +149,50 @@ class LimitedProtocol(HttpToolsProtocol):
         self._write_timer.start()  # a peer that does not read keeps a closed transport alive
 
 
+class _FastCycle:
+    """One request that is answered without ASGI; to uvicorn it looks like its own cycle."""
+
+    __slots__ = (
+        "_protocol", "body", "disconnected", "keep_alive", "message_event", "more_body",
+        "response_complete", "response_started",
+    )  # fmt: skip
+
+    def __init__(self, protocol: LimitedProtocol) -> None:
+        self._protocol = protocol
+        self.body = b""
+        self.disconnected = False
+        self.keep_alive = True
+        self.message_event = _NO_EVENT
+        self.more_body = False
+        self.response_complete = False
+        self.response_started = False
+
+    def answer(self, response: bytes) -> None:
+        """Send the whole response; a client that has gone gets nothing."""
+        protocol = self._protocol
+        if self.disconnected or protocol.transport.is_closing():
+            self.response_complete = True
+            return
+        self.response_started = self.response_complete = True
+        if not self.keep_alive:
+            head, blank, body = response.partition(b"\r\n\r\n")
+            response = b"%b\r\nconnection: close%b%b" % (head, blank, body)
+        protocol.transport.write(response)
+        if not self.keep_alive:
+            protocol.transport.close()
+        protocol.on_response_complete()
+
+
+class _NoEvent:
+    """uvicorn sets an event when a body or a disconnect arrives; here nobody waits for it."""
+
+    def set(self) -> None:
+        """Do nothing."""
+
+
+_NO_EVENT = _NoEvent()
+
+
 class _Timer:
     """Calls `then` once, `seconds` after `start`, unless it is stopped before."""
 
@@ -157,9 +222,13 @@ class _Timer:
         self._then()
 
 
-def limited(settings: ServingSettings) -> type[LimitedProtocol]:
-    """The protocol class with the limits in these settings."""
-    return type("LimitedProtocol", (LimitedProtocol,), {"limits": settings})
+def limited(
+    settings: ServingSettings, fast_reads: FastReads | None = None
+) -> type[LimitedProtocol]:
+    """The protocol class with the limits in these settings; `fast_reads` answers plain reads."""
+    return type(
+        "LimitedProtocol", (LimitedProtocol,), {"limits": settings, "fast_reads": fast_reads}
+    )
 
 
 def _too_long(most: int) -> Problem:

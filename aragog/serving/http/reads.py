@@ -22,7 +22,7 @@ from aragog.serving.http.parameters import (
     optional_strings,
     strings,
 )
-from aragog.serving.http.problems import Overloaded, Problem
+from aragog.serving.http.problems import Overloaded, unknown_url
 from aragog.serving.http.ranges import byte_range
 from aragog.urlstore.store import UrlStore
 
@@ -67,7 +67,7 @@ class Reads:
         url, fields = query.required("url"), query.names("fields")
         found = await self._calls.metadata(views.read_url, url, fields, extras)
         if found is None:
-            raise _unknown()
+            raise unknown_url()
         return tagged(request, found, found["version"])
 
     async def batch_get(self, request: Request) -> Response:
@@ -128,7 +128,7 @@ class Reads:
         try:
             found = await self._calls.content(UrlStore.content, url)
             if found is None:
-                raise _unknown()
+                raise unknown_url()
             tag = f'"{hashlib.blake2b(found.body, digest_size=16).hexdigest()}"'
             fits = request.headers.get("if-range", tag) == tag
             part = byte_range(request.headers.get("range") if fits else None, len(found.body))
@@ -165,10 +165,6 @@ class _Counted(Response):
             await super().__call__(scope, receive, send)
         finally:
             self._report()
-
-
-def _unknown() -> Problem:
-    return Problem(404, "nothing is known of this URL")
 
 
 def _aliases(store: UrlStore, url: str) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import ssl
 from collections.abc import Callable
 from types import FrameType
 from typing import Protocol
@@ -34,9 +35,11 @@ def listen(settings: ServingSettings) -> socket.socket:
     receive half of the requests.
 
     Raises:
-        ConfigError: the port is in use or not permitted, or the host requires tokens.
+        ConfigError: the port is in use or not permitted, the host requires tokens, or the
+            certificate cannot be used.
     """
     check_exposure(settings)
+    _check_certificate(settings)
     sock = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -65,6 +68,18 @@ class Companion(Protocol):
         """How many calls are still running."""
 
 
+def _check_certificate(settings: ServingSettings) -> None:
+    certificate = settings.tls_cert_file
+    if certificate is None:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, settings.tls_key_file)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(
+            f"serving.tls_cert_file: cannot use {certificate} with its key: {error}"
+        ) from error
+
+
 class ApiServer(uvicorn.Server):
     """
     A uvicorn server with the limits in the settings.
@@ -87,7 +102,9 @@ class ApiServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 api,
-                http=limited(settings),
+                http=limited(settings, api.fast_reads),
+                ssl_certfile=settings.tls_cert_file,
+                ssl_keyfile=settings.tls_key_file,
                 ws="none",
                 lifespan="off",
                 log_config=None,

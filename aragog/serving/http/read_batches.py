@@ -1,0 +1,176 @@
+"""
+Read records for many requests with one call into a thread.
+
+A call into a thread and back costs as much CPU as the read itself. So requests that arrive while
+others are being read wait for a moment and share a call: one under light load, up to `MOST` under
+heavy load. Requests of a batch have their own results; one that fails harms no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import orjson
+
+from aragog.errors import AragogError
+from aragog.serving.http import views
+from aragog.serving.http.compression import LEAST_BYTES, compressed
+from aragog.serving.http.problems import Overloaded
+from aragog.serving.http.store_threads import StoreThreads
+from aragog.settings import ServingSettings
+from aragog.urlstore.records import Record
+from aragog.urlstore.store import UrlStore
+
+MOST = 64
+"""Requests of one batch."""
+EAGER = 2
+"""So many batches begin at once; another one begins when it is full or `PATIENCE_S` old."""
+PATIENCE_S = 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A record as the body of a response."""
+
+    data: bytes
+    tag: str
+    """The ETag."""
+    coding: str | None = None
+    """The Content-Encoding."""
+
+
+Result = Body | Exception | None
+"""None: nothing is known of the URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One request for a record."""
+
+    url: str
+    fields: tuple[str, ...] | None
+    coding: str | None
+    """What the client accepts."""
+    done: Callable[[Result], None]
+    """Called on the event loop, once."""
+
+
+class ReadBatches:
+    """
+    The reads of one server; used on its event loop alone.
+
+    Args:
+        store: the store to read.
+        threads: where the reads run.
+        settings: limits and deadlines.
+    """
+
+    def __init__(self, store: UrlStore, threads: StoreThreads, settings: ServingSettings) -> None:
+        self._store = store
+        self._threads = threads
+        self._deadline_s = settings.deadline_ms / 1000
+        self._most_requests = settings.max_in_flight
+        self._most_batches = settings.threads
+        self._waiting: list[Read] = []
+        self._running = 0
+        self._reading = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._begins_soon = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def submit(self, read: Read) -> None:
+        """Read a record soon, and call `read.done` with the result, or with an error."""
+        if self._reading + len(self._waiting) >= self._most_requests:
+            read.done(Overloaded())
+            return
+        self._waiting.append(read)
+        if not self._begins_soon:
+            self._begins_soon = True
+            asyncio.get_running_loop().call_soon(self._begin)
+
+    def _begin(self, *, late: bool = False) -> None:
+        """Begin batches as far as it pays; later requests share the next ones."""
+        self._begins_soon = False
+        while self._waiting and self._running < self._most_batches:
+            if not (late or self._running < EAGER or len(self._waiting) >= MOST):
+                break
+            reads, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
+            self._running += 1
+            self._reading += len(reads)
+            task = asyncio.get_running_loop().create_task(self._run(reads))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        if self._waiting and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(PATIENCE_S, self._late)
+
+    def _late(self) -> None:
+        self._timer = None
+        self._begin(late=True)
+
+    async def _run(self, reads: Sequence[Read]) -> None:
+        results: Sequence[Result]
+        try:
+            call = partial(read_all, self._store, reads)
+            results = await self._threads.run(call, self._deadline_s)
+        except Exception as error:  # noqa: BLE001 - each request must be answered
+            results = [error] * len(reads)
+        finally:
+            self._running -= 1
+            self._reading -= len(reads)
+        for read, result in zip(reads, results, strict=True):
+            read.done(result)
+        self._begin()
+
+
+def read_all(store: UrlStore, reads: Sequence[Read]) -> list[Result]:
+    """The result of each read, in order."""
+    groups: dict[tuple[str, ...] | None, list[int]] = defaultdict(list)
+    for place, read in enumerate(reads):
+        groups[read.fields].append(place)
+    results: list[Result] = [None] * len(reads)
+    for fields, places in groups.items():
+        found = _records(store, [reads[place].url for place in places], fields)
+        for place, record in zip(places, found, strict=True):
+            results[place] = _body(store, record, reads[place].coding)
+    return results
+
+
+def _records(
+    store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None
+) -> Sequence[Record | Exception | None]:
+    if len(urls) > 1:
+        try:
+            return store.get_many(urls, fields)
+        except AragogError:
+            pass  # one of them: find out which
+    return [_record(store, url, fields) for url in urls]
+
+
+def _record(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> Record | Exception | None:
+    try:
+        return store.get(url, fields)
+    except Exception as error:  # noqa: BLE001 - it is the result of this request alone
+        return error
+
+
+def _body(store: UrlStore, found: Record | Exception | None, coding: str | None) -> Result:
+    if found is None or isinstance(found, Exception):
+        return found
+    try:
+        data = orjson.dumps(views.record(store, found))
+    except Exception as error:  # noqa: BLE001 - it is the result of this request alone
+        return error
+    tag = body_tag(found.version, data)
+    if coding is None or len(data) < LEAST_BYTES:
+        return Body(data, tag)
+    return Body(compressed(coding, data), f'{tag[:-1]}-{coding}"', coding)
+
+
+def body_tag(version: str, body: bytes) -> str:
+    """The ETag of a record: its version, which `If-Match` of a write compares, and a hash."""
+    return f'"{version}.{hashlib.blake2b(body, digest_size=8).hexdigest()}"'

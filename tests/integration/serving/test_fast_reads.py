@@ -1,0 +1,248 @@
+"""The shortcut for plain reads: its responses are those of the ordinary way, whatever is asked."""
+
+import gzip
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from aragog.errors import StoreUnavailable
+from aragog.serving.auth import make
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.api_server import parsed, read_all, running
+from tests.support.stores import stand
+from tests.support.waiting import wait_until
+
+A, LONG = "http://a.example/", "http://long.example/"
+READER, ENTRY = make("reader", ["read"])
+WRITER, WRITE_ENTRY = make("writer", ["write"])
+
+
+@pytest.fixture(scope="module")
+def store():
+    made = stand(MemoryTables())
+    made.store.put(A, {"page.title": b'"A"', "team.note": "ü7x".encode(), "team.raw": b"\xff"})
+    made.store.put(LONG, {"team.long": b"x" * 3000})
+    made.store.aliases.merge("http://a.example/alias", A)
+    return made.store
+
+
+@pytest.fixture(scope="module")
+def api(store):
+    with running(store, allowed_hosts=("api.example.com",)) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def closed(store):
+    with running(store, tokens=(ENTRY, WRITE_ENTRY)) as one:
+        yield one
+
+
+def both(api, path, **headers):
+    """The responses of the shortcut and of the ordinary way, which an Origin header asks for."""
+    fast, ordinary = api.get(path, **headers), api.get(path, **headers, Origin="http://localhost")
+    for reply in (fast, ordinary):
+        reply.headers.pop("date", None)
+    return fast, ordinary
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"url={A}&include=",
+        f"url={A}&fields=page.title,team.note&include=",
+        f"include=&url={A}&fields=",
+        f"url={A}&fields=,,page.title,&include=",
+        f"url={A}&fields=page%2Etitle%2cteam.note&include=",
+        "url=HTTP%3A%2F%2FA.example%3A80%2Falias&include=",
+        "url=http://a.example/%FF&include=",
+        "url=http%3A%2F%2Fa.example%2F%3Fq%3Da+b%2Bc&include=",
+        "url=http://no.example/&include=",
+        "url=nonsense&include=",
+        "url=&include=",
+        "url&include=",
+        "include=",
+        "",
+        f"url={A}",
+        f"url={A}&include=aliases",
+        f"url={A}&include=&include=aliases",
+        f"url=http://no.example/&url={A}&include=",
+        f"%75rl={A}&include=",
+        f"url={A}&fields=%FF&include=",
+        f"url={A}&include=&max_age=x",
+        f"url={A}&include=&other=1",
+        f"url={A}&include=#fragment",
+        f"url={LONG}&include=",
+        f"url={'http://a.example/' + 'x' * 5000}&include=",
+    ],
+)
+def test_the_response_is_the_same(api, query):
+    fast, ordinary = both(api, f"/v1/urls?{query}")
+
+    assert (fast.status, fast.body) == (ordinary.status, ordinary.body)
+    assert fast.headers == ordinary.headers
+
+
+@pytest.mark.parametrize("coding", ["gzip", "zstd", "br", "gzip;q=0"])
+@pytest.mark.parametrize("url", [A, LONG])
+def test_compressed_responses_are_the_same(api, url, coding):
+    fast, ordinary = both(api, f"/v1/urls?url={url}&include=", Accept_Encoding=coding)
+
+    assert fast.headers == ordinary.headers
+    assert fast.body == ordinary.body
+    if fast.headers.get("content-encoding") == "gzip":
+        assert b"x" * 3000 in gzip.decompress(fast.body)
+
+
+@pytest.mark.parametrize("host", ["localhost:1", "api.example.com", "evil.example", "127.0.0.1"])
+def test_the_host_is_checked_the_same(api, host):
+    fast, ordinary = both(api, f"/v1/urls?url={A}&include=", Host=host)
+
+    assert (fast.status, fast.body) == (ordinary.status, ordinary.body)
+
+
+@pytest.mark.parametrize("scheme", ["", "Bearer reader", "Bearer writer", "Basic x", "Bearer x"])
+def test_tokens_are_checked_the_same(closed, scheme):
+    token = scheme.replace("reader", READER).replace("writer", WRITER)
+    fast, ordinary = both(closed, f"/v1/urls?url={A}&include=", Authorization=token)
+
+    assert (fast.status, fast.body) == (ordinary.status, ordinary.body)
+    assert fast.headers == ordinary.headers
+
+
+def test_pipelined_reads_are_answered_in_order(api):
+    asked = [A, "http://no.example/", "nonsense", LONG, A]
+    lines = [
+        f"GET /v1/urls?url={url}&include= HTTP/1.1\r\nHost: localhost\r\n"
+        f"{'Connection: close' if last else 'X-More: 1'}\r\n\r\n"
+        for url, last in zip(asked, [False] * 4 + [True], strict=True)
+    ]
+    data = api.raw("".join(lines).encode())
+
+    codes = [int(part[:3]) for part in data.split(b"HTTP/1.1 ")[1:]]
+    assert codes == [200, 404, 400, 200, 200]
+
+
+def test_many_clients_at_once_get_each_their_own_record():
+    made = stand(MemoryTables())
+    for number in range(50):
+        made.store.put(f"http://a.example/{number}", {"team.n": b"%d" % number})
+
+    with running(made.store) as api, ThreadPoolExecutor(16) as pool:
+
+        def read(number):
+            found = api.get(f"/v1/urls?url=http://a.example/{number % 50}&include=")
+            return found.json["fields"]["team.n"]
+
+        assert list(pool.map(read, range(400))) == [str(n % 50) for n in range(400)]
+
+
+def test_one_row_that_cannot_be_read_harms_no_other_request():
+    made = stand(MemoryTables())
+    made.store.put(A, {"team.a": b"1"})
+
+    class Part:
+        """A store whose rows of one host are in a damaged file."""
+
+        def __getattr__(self, name):
+            return getattr(made.store, name)
+
+        def get(self, url, fields=None):
+            if "broken" in url:
+                raise StoreUnavailable("store", "damaged")
+            return made.store.get(url, fields)
+
+        def get_many(self, urls, fields=None):
+            return [self.get(url, fields) for url in urls]
+
+    with running(Part()) as api, ThreadPoolExecutor(12) as pool:
+        urls = [A, "http://broken.example/", "nonsense", "http://no.example/"] * 10
+        codes = list(pool.map(lambda url: api.get(f"/v1/urls?url={url}&include=").status, urls))
+
+    assert codes == [200, 503, 400, 404] * 10
+
+
+def test_a_store_that_hangs_gives_504_and_then_503_and_others_go_on():
+    made = stand(MemoryTables())
+    release = threading.Event()
+
+    class Hung:
+        def __getattr__(self, name):
+            return getattr(made.store, name)
+
+        def get(self, url, fields=None):
+            if "slow" in url:
+                release.wait(60)
+            return made.store.get(url, fields)
+
+        def get_many(self, urls, fields=None):
+            return [self.get(url, fields) for url in urls]
+
+    slow = "/v1/urls?url=http://slow.example/&include="
+    try:
+        with running(Hung(), deadline_ms=100, max_in_flight=2, threads=2) as api:
+            first = [api.get(slow).status for _ in range(2)]
+            then = api.get(slow)
+            health = api.get("/healthz").status
+            release.set()
+            wait_until(lambda: api.get(f"/v1/urls?url={A}&include=").status == 404, 60)
+    finally:
+        release.set()
+
+    assert first == [504, 504]
+    assert (then.status, then.headers["retry-after"]) == (503, "1")
+    assert health == 200
+
+
+def test_a_client_that_goes_away_harms_nobody(api):
+    for _ in range(20):
+        with api.connect() as sock:
+            sock.sendall(
+                f"GET /v1/urls?url={A}&include= HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+            )
+
+    assert api.get(f"/v1/urls?url={A}&include=").status == 200
+
+
+def test_a_draining_server_answers_what_it_has_begun():
+    made = stand(MemoryTables())
+    made.store.put(A, {"team.a": b"1"})
+    reading, release = threading.Event(), threading.Event()
+
+    class Slow:
+        def __getattr__(self, name):
+            return getattr(made.store, name)
+
+        def get(self, url, fields=None):
+            reading.set()
+            release.wait(60)
+            return made.store.get(url, fields)
+
+    with running(Slow()) as api, api.connect() as sock:
+        sock.sendall(f"GET /v1/urls?url={A}&include= HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        assert reading.wait(60)
+        api.server.should_exit = True
+        wait_until(lambda: not api.server.servers or not api.server.servers[0].is_serving(), 60)
+        release.set()
+        reply = parsed(read_all(sock))
+
+    assert reply.status == 200
+    assert reply.headers["connection"] == "close"
+
+
+def test_requests_of_both_ways_are_counted(store):
+    from prometheus_client import generate_latest
+
+    from aragog.serving.http.services import Services
+
+    def count(text):
+        name = 'aragog_http_requests_total{method="GET",route="/v1/urls",status="200"} '
+        return float(text.partition(name)[2].split("\n")[0] or 0)
+
+    with running(store, Services(metrics=generate_latest)) as api:
+        before = count(api.get("/metrics").body.decode())
+        both(api, f"/v1/urls?url={A}&include=")
+        after = count(api.get("/metrics").body.decode())
+
+    assert after - before == 2

@@ -1,0 +1,147 @@
+"""Protection of the API: rates of tokens, TLS, the access log."""
+
+import logging
+
+import orjson
+import pytest
+
+from aragog.errors import ConfigError
+from aragog.serving.auth import READ, Tokens, make
+from aragog.serving.http.problems import Problem
+from aragog.serving.http.server import listen
+from aragog.serving.rates import Bucket
+from aragog.settings import ServingSettings
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.api_server import parsed, read_all, running
+from tests.support.stores import stand
+from tests.support.tls import authority, client_context
+
+A = "http://a.example/"
+AT = f"/v1/urls?url={A}&include="
+
+
+@pytest.fixture(scope="module")
+def store():
+    made = stand(MemoryTables())
+    made.store.put(A, {"team.a": b"1"})
+    return made.store
+
+
+def test_a_bucket_allows_its_rate_and_a_burst_of_one_second():
+    bucket = Bucket(2.0)
+
+    assert [bucket.take(10.0) for _ in range(3)] == [0.0, 0.0, 0.5]
+    assert bucket.take(10.4) == pytest.approx(0.1)
+    assert bucket.take(10.5) == 0.0
+    assert [bucket.take(1000.0) for _ in range(3)] == [0.0, 0.0, 0.5], "no more than the burst"
+
+
+def test_a_slow_rate_still_allows_a_first_request():
+    bucket = Bucket(0.1)
+
+    assert bucket.take(0.0) == 0.0
+    assert bucket.take(1.0) == pytest.approx(9.0)
+
+
+def test_each_token_has_its_own_rate_shared_by_the_processes():
+    (slow, slow_entry), (free, free_entry) = make("slow", [READ], 4.0), make("free", [READ])
+    tokens = Tokens((slow_entry, free_entry), processes=2, now_s=lambda: 5.0)
+
+    assert [tokens.check(f"Bearer {slow}", READ) for _ in range(2)] == ["slow", "slow"]
+    with pytest.raises(Problem) as refused:
+        tokens.check(f"Bearer {slow}", READ)
+    assert refused.value.status == 429
+    assert refused.value.headers == {"Retry-After": "1"}
+    assert {tokens.check(f"Bearer {free}", READ) for _ in range(100)} == {"free"}
+
+
+@pytest.mark.parametrize("origin", [{}, {"Origin": "http://localhost"}])
+def test_a_token_that_exceeds_its_rate_gets_429_on_both_ways(store, origin):
+    token, entry = make("slow", [READ], 0.001)
+    bearer = {"Authorization": f"Bearer {token}", **origin}
+    with running(store, tokens=(entry,)) as api:
+        first, second = api.get(AT, **bearer), api.get(AT, **bearer)
+
+    assert (first.status, second.status) == (200, 429)
+    assert 900 < int(second.headers["retry-after"]) <= 1000
+    assert second.json["status"] == 429
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    made = authority().issue_cert("localhost")
+    path = tmp_path / "api.pem"
+    made.private_key_and_cert_chain_pem.write_to_path(path)
+    return path
+
+
+def test_the_api_speaks_https_with_a_certificate(store, certificate):
+    with running(store, tls_cert_file=certificate) as api:
+        with (
+            api.connect() as plain,
+            client_context().wrap_socket(plain, server_hostname="localhost") as sock,
+        ):
+            sock.sendall(
+                f"GET {AT} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+            )
+            ordinary = parsed(read_all(sock))
+        with (
+            api.connect() as plain,
+            client_context().wrap_socket(plain, server_hostname="localhost") as sock,
+        ):
+            sock.sendall(f"GET {AT} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            fast = sock.recv(65_536)
+            version = sock.version()
+        with api.connect() as plain:
+            plain.sendall(f"GET {AT} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            unencrypted = read_all(plain)
+
+    assert ordinary.status == 200
+    assert fast.startswith(b"HTTP/1.1 200 ")
+    assert version in ("TLSv1.2", "TLSv1.3")
+    assert b"200" not in unencrypted
+
+
+def test_a_certificate_that_cannot_be_used_is_said_before_the_start(tmp_path, certificate):
+    (tmp_path / "empty.pem").write_text("")
+
+    for path in (tmp_path / "empty.pem", tmp_path / "missing.pem"):
+        with pytest.raises(ConfigError, match=r"serving\.tls_cert_file"):
+            listen(ServingSettings(http_port=0, tls_cert_file=path))
+    listen(ServingSettings(http_port=0, tls_cert_file=certificate)).close()
+
+
+@pytest.mark.parametrize("origin", [{}, {"Origin": "http://localhost"}])
+def test_the_access_log_has_one_json_object_a_request(store, origin, caplog):
+    token, entry = make("reader", [READ])
+    caplog.set_level(logging.INFO, "aragog.access")
+    with running(store, tokens=(entry,), access_log_share=1.0) as api:
+        api.get(AT, **origin, Authorization=f"Bearer {token}")
+        api.get("/nowhere?x=1")
+
+    lines = [
+        orjson.loads(one.getMessage()) for one in caplog.records if one.name == "aragog.access"
+    ]
+    assert [(one["method"], one["route"], one["status"], one["token"]) for one in lines] == [
+        ("GET", "/v1/urls", 200, "reader"),
+        ("GET", "none", 404, None),
+    ]
+    assert [one["target"] for one in lines] == [AT, "/nowhere?x=1"]
+    assert all(one["ms"] > 0 and one["at"].endswith("Z") for one in lines)
+    assert token not in caplog.text
+
+
+def test_failures_are_in_the_access_log_even_if_no_other_is(caplog):
+    class Broken:
+        formats = None
+
+        def __getattr__(self, name):
+            raise OSError("no such store")
+
+    caplog.set_level(logging.INFO, "aragog.access")
+    with running(Broken(), access_log_share=1e-12) as api:
+        codes = [api.get(AT).status, api.get(f"/v1/aliases?url={A}").status, api.get("/").status]
+
+    lines = [one for one in caplog.records if one.name == "aragog.access"]
+    assert codes == [500, 500, 200]
+    assert len(lines) == 2
