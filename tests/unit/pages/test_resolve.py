@@ -16,6 +16,7 @@ fronts = st.sampled_from(
     [
         *("http://a.test", "https://a.test:443", "http://a.test:80", "http://a.test:8080"),
         *("http://1.2", "http://0x7f.1", "http://a.test.", "https://a_b.test", "http://.."),
+        *("../", "../../", "../../.."),
         *("//a.test", "https://xn--a.test", "https://A.test", "http://a.test:99999"),
     ]
 )
@@ -25,7 +26,7 @@ hrefs = st.builds(
     st.just("") | fronts,
     st.sampled_from(["/", "/", "", "//"]),
     paths,
-    st.sampled_from(["", "", "/", "?", "?b=1&a=2", "#x", "\n", " "]),
+    st.sampled_from(["", "", "/", "?", "?b=1&a=2", "#x", " #x", "\x01#x", "\n", " "]),
 )
 
 
@@ -52,6 +53,31 @@ def test_plain_paths_share_their_front(base):
 
     assert [resolver.resolve(href) for href in references] == [
         alone(href, base) for href in references
+    ]
+
+
+def test_relative_references_share_their_front():
+    resolver = LinkResolver("https://docs.test/3/library/os.html?old=1")
+    references = [
+        "re.html",
+        "re.html#match",
+        "io.html",
+        "../a",
+        "../../b",
+        "../../../c/d",
+        "",
+        "#x",
+    ]
+
+    assert [resolver.resolve(href) for href in references] == [
+        "https://docs.test/3/library/re.html",
+        "https://docs.test/3/library/re.html",
+        "https://docs.test/3/library/io.html",
+        "https://docs.test/3/a",
+        "https://docs.test/b",
+        "https://docs.test/c/d",
+        "https://docs.test/3/library/os.html?old=1",
+        "https://docs.test/3/library/os.html?old=1",
     ]
 
 
