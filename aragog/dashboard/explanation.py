@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from aragog.dashboard.components import Components
-from aragog.dashboard.formatting import moment, plain, span
+from aragog.dashboard.formatting import moment, plain
+from aragog.durations import span
 from aragog.errors import AragogError
 from aragog.politeness.ratelimit.slots import DomainReport
 from aragog.urls import explain, normalize

@@ -11,9 +11,9 @@ import secrets
 from collections.abc import Iterable
 
 from aragog.errors import ConfigError
+from aragog.hosts import is_loopback
 from aragog.serving.http.problems import Problem
 from aragog.settings import ServingSettings
-from aragog.settings.allowed_hosts import is_loopback
 
 READ, WRITE, ADMIN = "read", "write", "admin"
 SCOPES = (READ, WRITE, ADMIN)
