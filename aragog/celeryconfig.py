@@ -7,7 +7,6 @@ default beside it, which applies to brokers that do not need another value.
 
 from aragog.beat_schedule import beat_schedule
 from aragog.pinlater.brokers import celery_settings, kind_of
-from aragog.pipeline.deleted_jobs import clear_in_flight
 from aragog.settings import load_settings
 from aragog.tasks.routes import QUEUE_OF
 
@@ -20,7 +19,8 @@ broker_url = _of_broker["broker_url"]
 broker_transport_options = _of_broker["broker_transport_options"]
 if kind_of(broker_url) == "pinlater":
     # `celery purge`: the URLs of deleted jobs can be enqueued again at once.
-    broker_transport_options |= {"before_delete": clear_in_flight}
+    # By name: workers report their transport options as JSON to `celery inspect` and Flower.
+    broker_transport_options |= {"before_delete": "aragog.pipeline.deleted_jobs:clear_in_flight"}
 # RabbitMQ: quorum queues, and topic exchanges for its native delayed delivery.
 task_default_queue_type = _of_broker.get("task_default_queue_type", "classic")
 task_default_exchange_type = _of_broker.get("task_default_exchange_type", "direct")

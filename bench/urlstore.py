@@ -204,7 +204,7 @@ def run(tables: Tables, bare, engine: str, scale: float, import_urls: int) -> No
 
     measure("store stage, links and all", "page", len(pages), lambda: write(pages))
     measure("the same again (nothing changed)", "page", len(pages), lambda: write(pages))
-    measure("fold of their links", "page", len(pages), lambda: fold(store))
+    measure("compaction of their links", "page", len(pages), lambda: compact(store))
     linkless = [replace(page, links=None) for page in pages_of(len(pages), seed=2)]
     measure("store stage without links", "page", len(pages), lambda: write(linkless))
     bare.fill([node_id(url) for url in urls])
@@ -243,7 +243,7 @@ def run(tables: Tables, bare, engine: str, scale: float, import_urls: int) -> No
     )  # fmt: skip
     hub, key = "https://hub.example/", node_id("https://hub.example/")
     made = build_hub(tables, key, 200_000)
-    print(f"a hub of 200,000 inlinks: {made:.1f} us of CPU a link to fold and merge")
+    print(f"a hub of 200,000 inlinks: {made:.1f} us of CPU a link to compact and merge")
     measure(
         "hub: 20 inlinks", "call", 20, lambda: [store.links.inlinks(hub, 20) for _ in range(20)]
     )
@@ -271,7 +271,7 @@ def copied(tables: Tables, bare, target: str) -> bytes:
 
 
 def build_hub(tables: Tables, key: bytes, count: int) -> float:
-    """Folds of 10,000 new links to one target each; us of CPU a link."""
+    """Compactions of 10,000 new links to one target each; us of CPU a link."""
     segments, start = Segments(tables), time.process_time()
     for number in range(count // 10_000):
         lines = [
@@ -284,7 +284,7 @@ def build_hub(tables: Tables, key: bytes, count: int) -> float:
     return (time.process_time() - start) / count * 1e6
 
 
-def fold(store: UrlStore) -> None:
+def compact(store: UrlStore) -> None:
     while store.maintenance.compact_links(1000).journal_rows:
         pass
 

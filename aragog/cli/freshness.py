@@ -22,6 +22,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import WebAddress, as_json_lines
 from aragog.cli.reading import store
 from aragog.client import Aragog
+from aragog.durations import span
 from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.stages.reextract import WALK, ReextractBatch, reextract_batch, walk
 from aragog.pipeline.webhooks.change_json import Reader, plain
@@ -189,11 +190,11 @@ def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
     state = opened.schedule.refresh_state(url)
     if state is None:
         return
-    yield "usual interval", span(state.usual_s)
-    yield "its own interval", span(state.interval_s)
+    yield "usual interval", span(1000 * state.usual_s)
+    yield "its own interval", span(1000 * state.interval_s)
     yield "changes", f"{state.changes:.3g} in {state.checks} checks"
     if state.rate_per_s:
-        yield "believed to change", f"every {span(1 / state.rate_per_s)}"
+        yield "believed to change", f"every {span(1000 / state.rate_per_s)}"
     yield "last checked", _moment(state.checked_at_ms)
     yield "last change", _moment(state.changed_at_ms)
     if state.gone:
@@ -206,22 +207,17 @@ def _scarcity(opened: UrlStore, url: str, state: RefreshState) -> Iterator[tuple
     names = {registered_domain(url), host(url)}
     budget = max(opened.schedule.budgets(sorted(names)).values(), key=lambda b: b.price_s)
     if budget.price_s:
-        yield "scarce", f"a fetch must buy {span(budget.price_s)} of freshness in this domain"
-        yield "a fetch now buys", span(marginal_freshness_s(state, budget, _now_ms()))
+        yield (
+            "scarce",
+            f"a fetch must buy {span(1000 * budget.price_s)} of freshness",
+        )
+        yield "a fetch now buys", span(1000 * marginal_freshness_s(state, budget, _now_ms()))
 
 
 def _moment(at_ms: int | None) -> str:
     if not at_ms:
         return "never"
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds")
-
-
-def span(seconds: float) -> str:
-    """A time as people read it: `3.5 h`."""
-    for unit, name in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= unit:
-            return f"{seconds / unit:.1f} {name}"
-    return f"{seconds:.0f} s"
 
 
 @click.command()

@@ -10,9 +10,9 @@ from rich.text import Text
 
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.stores import url_store
-from aragog.cli.freshness import span
 from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
+from aragog.durations import span
 from aragog.settings import Settings, load_settings
 from aragog.terminal import echo_json, print_table, printable
 from aragog.urlstore.schedule.freshness import Freshness
@@ -78,6 +78,6 @@ def _fresh_table(fresh: dict[str, Freshness]) -> Table:
     for name in ("type", "sampled", "age p50", "age p95", "refreshed on time"):
         table.add_column(name, justify="left" if name == "type" else "right")
     for of, one in fresh.items():
-        ages = (span(age_s) for age_s in (one.age_p50_s, one.age_p95_s))
+        ages = (span(1000 * age_s) for age_s in (one.age_p50_s, one.age_p95_s))
         table.add_row(of, str(one.pages), *ages, f"{one.on_time:.0%}")
     return table

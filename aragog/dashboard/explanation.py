@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from aragog.dashboard.components import Components
-from aragog.dashboard.formatting import moment, plain, span
+from aragog.dashboard.formatting import moment, plain
+from aragog.durations import span
 from aragog.errors import AragogError
 from aragog.politeness.ratelimit.slots import DomainReport
 from aragog.urls import explain, normalize
@@ -80,7 +81,7 @@ def explain_url(url: str, components: Components) -> Explanation:
     """
     normalized = normalize(url)
     sections = [ExplanationSection("spelling", tuple(_spelling(url, normalized)))]
-    sections += [_told(title, how, normalized, components) for title, how in _CHAPTERS]
+    sections += [_told(title, how, normalized, components) for title, how in _SECTIONS]
     return Explanation(url, normalized, tuple(sections))
 
 
@@ -106,8 +107,8 @@ def _spelling(given: str, normalized: str) -> Iterator[Line]:
         yield Line(step.name, plain(step.after, 2000), plain(f"was {step.before}", 2000))
 
 
-def _guard(url: str, components: Components) -> Iterator[Line]:
-    yield Line("guard", components.ssrf_filter.vet_url(url) or "nothing speaks against it")
+def _ssrf_filter(url: str, components: Components) -> Iterator[Line]:
+    yield Line("address", components.ssrf_filter.vet_url(url) or "nothing speaks against it")
 
 
 def _robots(url: str, components: Components) -> Iterator[Line]:
@@ -225,8 +226,8 @@ def _links(url: str, components: Components) -> Iterator[Line]:
         yield Line("aliases", f"{len(aliases) - MOST_ALIASES:,} more")
 
 
-_CHAPTERS: tuple[tuple[str, Callable[[str, Components], Iterator[Line]]], ...] = (
-    ("guard", _guard),
+_SECTIONS: tuple[tuple[str, Callable[[str, Components], Iterator[Line]]], ...] = (
+    ("SSRF filter", _ssrf_filter),
     ("robots.txt", _robots),
     ("slot", _slot),
     ("queue", _way),

@@ -1,30 +1,13 @@
-"""Format times, durations and untrusted text for people. Pure; all times are UTC."""
+"""Format times and untrusted text for people. Pure; all times are UTC."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-_STEPS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
+from aragog.durations import span
+
 # The last millisecond that datetime can hold.
 _LAST_MS = 253_402_300_799_999
-
-
-def span(ms: float) -> str:
-    """A duration in its two largest units: `850 ms`, `12.5 s`, `3 min 20 s`, `2 d 4 h`."""
-    whole = round(ms)
-    if abs(whole) < 1000:
-        return f"{whole} ms"
-    if abs(whole) < 60_000:
-        return f"{whole / 1000:.1f}".removesuffix(".0") + " s"
-    sign = "-" if whole < 0 else ""
-    left, told = abs(whole), list[str]()
-    for unit, size_ms in _STEPS:
-        if left >= size_ms or told:
-            told.append(f"{left // size_ms} {unit}")
-            left %= size_ms
-        if len(told) == 2:
-            break
-    return sign + " ".join(part for part in told if not part.startswith("0 "))
 
 
 def at(ms: int) -> str:

@@ -235,8 +235,8 @@ def _domains(components: Components) -> Iterator[Metric]:
 
 def _store(components: Components) -> Iterator[Metric]:
     yield GaugeMetricFamily(
-        "aragog_fold_lag_seconds",
-        "Age of the oldest link not yet folded.",
+        "aragog_compaction_lag_seconds",
+        "Age of the oldest link not yet compacted.",
         value=components.store().maintenance.compaction_lag_ms() / 1000,
     )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aragog.dashboard.formatting import moment, plain, span
+from aragog.dashboard.formatting import moment, plain
+from aragog.durations import span
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import JobInfo, JobState, QueueStatus
 from aragog.politeness.ratelimit.slots import DomainReport

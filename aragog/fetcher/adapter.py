@@ -29,7 +29,8 @@ from aragog.fetcher.request import PoliteRequest, Target
 from aragog.fetcher.requests_errors import faults_as_requests_errors
 from aragog.fetcher.ssrf.filter import Denied, Unresolved, Vetted
 from aragog.fetcher.ssrf.ports import AddressPolicy
-from aragog.fetcher.user_agent import has_contact, is_loopback, missing_contact
+from aragog.fetcher.user_agent import has_contact, missing_contact
+from aragog.hosts import is_loopback
 from aragog.settings import FetchSettings
 
 METHODS = ("GET", "HEAD", "POST")

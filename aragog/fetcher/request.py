@@ -11,6 +11,7 @@ from requests.structures import CaseInsensitiveDict
 from aragog.fetcher.admission import Later
 from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.faults import TransportError
+from aragog.hosts import split_port
 
 
 def _no_op() -> None:
@@ -61,11 +62,8 @@ class Target:
         path = rest[end:]
         self.path = path if path.startswith("/") else f"/{path}"
         default = 443 if self.scheme == "https" else 80
-        host, colon, port = self.host_header.rpartition(":")
-        if colon and port.isdigit() and not host.endswith(":"):
-            self.host, self.port = host, int(port)
-        else:
-            self.host, self.port = self.host_header, default
+        self.host, port = split_port(self.host_header)
+        self.port = int(port) if port else default
         self.authority = f"{self.host}:{self.port}"
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib.metadata
-import ipaddress
 import re
 
 from aragog.errors import ConfigError
+from aragog.hosts import is_loopback, split_port
 from aragog.settings import FetchSettings
 
 _CONTACT = re.compile(
@@ -48,23 +48,11 @@ def missing_contact(settings: FetchSettings) -> ConfigError:
 
 def _is_loopback(settings: FetchSettings, url: str) -> bool:
     authority = url.partition("://")[2].partition("/")[0].partition("?")[0].rpartition("@")[2]
-    host = authority if authority.endswith("]") else authority.rpartition(":")[0] or authority
-    mapped = next(
-        (
-            where
-            for name, where in settings.host_map.items()
-            if name == host or (name.startswith("*.") and host.endswith(name[1:]))
-        ),
-        "",
+    host = split_port(authority)[0]
+    mapped = (
+        where
+        for name, where in settings.host_map.items()
+        if name == host or (name.startswith("*.") and host.endswith(name[1:]))
     )
-    if mapped:
-        host = mapped if mapped.endswith("]") else mapped.rpartition(":")[0] or mapped
-    return host == "localhost" or host.endswith(".localhost") or is_loopback(host.strip("[]"))
-
-
-def is_loopback(address: str) -> bool:
-    """Report whether `address` is a loopback IP address."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
+    host = split_port(next(mapped, host))[0].strip("[]")
+    return is_loopback(host) or host.endswith(".localhost")

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from aragog.errors import ConfigError
+from aragog.hosts import split_port
 
 SENTINEL_SCHEMES = ("pinlater+sentinel", "pinlater+sentinels")
 SCHEMES = ("pinlater", "pinlaters", "pinlater+socket", *SENTINEL_SCHEMES)
@@ -76,7 +77,7 @@ def single(broker_url: str) -> ServerAddress | None:
         return None
     place, _, path = rest.partition("/")
     user, _, host = place.rpartition("@")
-    name, _, port = _host(host).rpartition(":")
+    name, port = split_port(_host(host))
     userid, _, password = user.partition(":")
     return ServerAddress(
         name.strip("[]"), int(port), unquote(userid) or None, unquote(password) or None, path or "/"

@@ -20,6 +20,7 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from aragog.durations import span
 from aragog.pinlater.admin import SETTINGS, Admin, count_of
 from aragog.pinlater.models import JobInfo, JobState, QueueStatus
 from aragog.terminal import SafeConsole, echo, echo_json, print_table
@@ -100,7 +101,7 @@ def _cells(status: QueueStatus) -> list[str]:
     z = status.sizes
     rate = "" if status.rate_per_s is None else f"{status.rate_per_s:g}"
     counts = (z.due, z.later, z.running, z.succeeded, z.failed)
-    return [*(f"{n:,}" for n in counts), _span(z.oldest_due_ms), rate]
+    return [*(f"{n:,}" for n in counts), span(z.oldest_due_ms) if z.oldest_due_ms else "", rate]
 
 
 def _remarks(status: QueueStatus) -> str:
@@ -108,14 +109,6 @@ def _remarks(status: QueueStatus) -> str:
     if status.missing_shards:
         said.append(f"without shards {', '.join(status.missing_shards)}")
     return ", ".join(said)
-
-
-def _span(ms: int) -> str:
-    seconds = ms / 1000
-    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.1f} s" if ms else ""
 
 
 def status_as_dict(status: QueueStatus) -> dict[str, Any]:

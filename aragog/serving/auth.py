@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from aragog.errors import ConfigError
+from aragog.hosts import is_loopback
 from aragog.serving.http.problems import Problem
 from aragog.serving.rates import Bucket
 from aragog.settings import ServingSettings
-from aragog.settings.allowed_hosts import is_loopback
 
 READ, WRITE, ADMIN = "read", "write", "admin"
 SCOPES = (READ, WRITE, ADMIN)

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import TransientError
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.urls.normalize import normalize
@@ -29,7 +30,7 @@ from aragog.urlstore.store import UrlStore
 PRIORITY = 0
 LONGEST_WAIT_MS = 60_000
 """The upper bound of a caller's `max_wait_ms`."""
-_CONFIRMING = ("Fetched", "NotModified")
+_CONFIRMING = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 
 
 class Enqueue(Protocol):

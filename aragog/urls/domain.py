@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from publicsuffixlist import PublicSuffixList
 
 from aragog.errors import InvalidUrl
+from aragog.hosts import split_port
 
 _CACHED_HOSTS = 65_536
 _MAX_HOST_CHARS = 253
@@ -39,10 +40,7 @@ def host(url: str) -> str:
     Raises:
         InvalidUrl: `url` does not begin with an http(s) origin.
     """
-    authority = _match(url)[2]
-    if authority.endswith("]"):
-        return authority
-    return authority.rpartition(":")[0] or authority
+    return split_port(_match(url)[2])[0]
 
 
 def registered_domain(url_or_host: str) -> str:

@@ -38,7 +38,7 @@ class Maintenance:
 
         Killed at any point and run again, here or elsewhere, it gives the same lists and counts.
         """
-        return self._compactor.fold(limit)
+        return self._compactor.compact(limit)
 
     def compaction_lag_ms(self) -> int:
         """How long the oldest link change has waited for compaction; 0: none waits."""

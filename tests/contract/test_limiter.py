@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aragog.errors import ConfigError, LimiterUnavailable
-from aragog.politeness.ratelimit.limiter import HOLD_US, Limiter
+from aragog.politeness.ratelimit.limiter import PERMIT_TTL_US, Limiter
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import PolitenessSettings
@@ -139,8 +139,8 @@ def test_the_first_slot_of_an_idle_domain_needs_no_question(limiter, redis_clien
     assert limiter.acquire_permit(slot)
 
     assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] == before
-    assert slot.solo_until_us > slot.at_us
-    assert second.solo_until_us == 0
+    assert slot.pre_granted_until_us > slot.at_us
+    assert second.pre_granted_until_us == 0
 
 
 def test_nobody_gets_a_permit_while_another_sender_has_it(limiter):
@@ -195,7 +195,7 @@ def test_a_permit_whose_holder_never_reports_expires(limiter):
     assert limiter.acquire_permit(heir)
 
     decision = limiter.request_permit(heir)
-    assert decision.at_us >= left_us + HOLD_US + 100_000 - CATCH_UP_US
+    assert decision.at_us >= left_us + PERMIT_TTL_US + 100_000 - CATCH_UP_US
 
 
 def test_reporting_twice_or_late_changes_nothing_more(limiter):
@@ -300,7 +300,7 @@ def test_a_concurrency_slot_of_a_killed_worker_expires(overridden, redis_client)
     limiter = overridden('["a.com"]\nmax_concurrent = 1\n')
     limiter.acquire_permit(limiter.reserve([SlotRequest("a.com")])[0])
 
-    assert 0 < redis_client.pttl("aragog:place:a.com") <= 120_000
+    assert 0 < redis_client.pttl("aragog:concurrent:a.com") <= 120_000
 
 
 def test_the_busiest_domains_come_first(limiter):
@@ -314,9 +314,9 @@ def test_the_busiest_domains_come_first(limiter):
 def test_a_slot_is_good_until_its_window_has_passed(limiter):
     now_ms = int(time.time() * 1000)
 
-    assert limiter.still_good(now_ms - 500, "a.com")
-    assert limiter.still_good(now_ms + 60_000)
-    assert not limiter.still_good(now_ms - 2_000, "a.com")
+    assert limiter.is_usable(now_ms - 500, "a.com")
+    assert limiter.is_usable(now_ms + 60_000)
+    assert not limiter.is_usable(now_ms - 2_000, "a.com")
 
 
 def test_an_unreachable_server_is_an_error_of_ours(tmp_path):
@@ -328,7 +328,7 @@ def test_an_unreachable_server_is_an_error_of_ours(tmp_path):
         lambda: limiter.report("a.com", ok=False),
         lambda: limiter.describe(["a.com"]),
         limiter.busiest,
-        lambda: limiter.still_good(1),
+        lambda: limiter.is_usable(1),
     ):
         with pytest.raises(LimiterUnavailable):
             call()

@@ -116,7 +116,7 @@ def test_nothing_of_a_page_stays_in_any_table(a_stand):
     for at_ms in (NOW_MS, NOW_MS + 10, NOW_MS + 20):
         store.write_pages([secret_page(GONE, at_ms, links=[THIRD, OTHER])])
         a_stand.clock.advance_ms(10)
-    a_stand.fold()
+    a_stand.compact()
     store.write_pages([secret_page(GONE, NOW_MS + 30, links=[THIRD, OTHER])])
     store.write_pages([page(THIRD, NOW_MS + 30, links=[OTHER])])
     store.schedule.watch(GONE, "the owner")
@@ -140,14 +140,14 @@ def test_nothing_stays_of_a_link_that_the_page_had_before_its_last_fetch(a_stand
     store, clock = a_stand.store, a_stand.clock
     fans = [f"http://fan.example/{number:03d}" for number in range(2 * INLINE_LINES)]
     store.write_pages([page(url, NOW_MS, links=[THIRD]) for url in fans])
-    a_stand.fold()
+    a_stand.compact()
     linked = replace(secret_page(GONE, NOW_MS + 1), links=linking(THIRD, OTHER))
     store.write_pages([linked])
     clock.advance_ms(10)
-    a_stand.fold()
+    a_stand.compact()
     store.write_pages([secret_page(GONE, NOW_MS + 2, links=[])])
     clock.advance_ms(10)
-    a_stand.fold()
+    a_stand.compact()
 
     store.takedowns.take_down(url=GONE)
 
@@ -161,7 +161,7 @@ def test_nothing_stays_of_a_link_that_the_page_had_before_its_last_fetch(a_stand
 def test_a_takedown_waits_for_another_process_that_compacts(a_stand):
     store = a_stand.store
     store.write_pages([replace(secret_page(GONE), links=linking(THIRD))])
-    a_stand.fold()
+    a_stand.compact()
     # A compaction that was killed: its lock expires.
     assert Compactor(a_stand.tables, a_stand.clock).acquire()
 
@@ -174,7 +174,7 @@ def test_a_takedown_waits_for_another_process_that_compacts(a_stand):
 def test_a_takedown_that_was_killed_half_way_is_completed_by_the_next(a_stand, monkeypatch):
     store = a_stand.store
     store.write_pages([replace(secret_page(GONE), links=linking(THIRD))])
-    a_stand.fold()
+    a_stand.compact()
     with monkeypatch.context() as killed:
         killed.setattr(Compactor, "purge", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):

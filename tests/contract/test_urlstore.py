@@ -62,12 +62,12 @@ def test_writing_a_bundle_twice_changes_nothing(a_stand):
         page(C, fields={"t": b"2"}, links=[A, B], content=body("y"), due_at_ms=NOW_MS + 6),
     ]
     a_stand.store.write_pages(batch)
-    a_stand.fold()
+    a_stand.compact()
     before = snapshot(a_stand)
 
     a_stand.clock.advance_ms(1000)
     a_stand.store.write_pages(batch)
-    a_stand.fold()
+    a_stand.compact()
 
     assert snapshot(a_stand) == before
 

@@ -31,7 +31,7 @@ def test_what_an_alias_had_moves_with_its_timestamps(a_stand):
     assert store.aliases.of(B) == [A]
     assert store.schedule.claim_due(NOW_MS + 99, 10, 5) == []
     assert len(list(a_stand.content.keys())) == 1
-    a_stand.fold()
+    a_stand.compact()
     assert a_stand.sources(C) == [B]
 
 
@@ -76,7 +76,7 @@ def test_every_write_through_an_alias_goes_to_its_home(a_stand):
 def test_links_to_an_alias_are_links_to_its_home_until_it_is_undone(a_stand):
     store = a_stand.store
     store.write_pages([page(C, links=[A, B]), page(D, links=[A])])
-    a_stand.fold()
+    a_stand.compact()
     store.aliases.merge(A, B)
 
     merged = store.links.inlinks(B).items

@@ -36,11 +36,11 @@ def test_outlinks_come_in_the_order_of_the_page_with_text_and_rel(a_stand):
 
 def test_a_changed_page_removes_its_old_links(a_stand):
     a_stand.store.write_pages([page(A, NOW_MS, links=[B, C])])
-    a_stand.fold()
+    a_stand.compact()
     a_stand.store.write_pages([page(A, NOW_MS + 1, links=[C])])
 
     assert a_stand.sources(B) == [A]
-    a_stand.fold()
+    a_stand.compact()
 
     assert a_stand.sources(B) == []
     assert a_stand.sources(C) == [A]
@@ -60,8 +60,8 @@ def test_another_text_shows_and_counts_once(a_stand):
         a_stand.clock.advance_ms(1)
         a_stand.store.links.add(A, [OutLink(B, text)])
         if not i:
-            a_stand.fold()
-    a_stand.fold()
+            a_stand.compact()
+    a_stand.compact()
 
     assert [(link.url, link.text) for link in a_stand.store.links.inlinks(B).items] == [(A, "two")]
     assert a_stand.store.links.count_inlinks(B) == 1
@@ -73,7 +73,7 @@ def test_the_lag_is_the_age_of_what_waits(a_stand):
     a_stand.clock.advance_ms(5000)
 
     assert 4990 <= a_stand.store.maintenance.compaction_lag_ms() <= 5000
-    a_stand.fold()
+    a_stand.compact()
     assert a_stand.store.maintenance.compaction_lag_ms() == 0
 
 
@@ -91,7 +91,7 @@ def test_only_one_folds_at_a_time_and_a_dead_ones_lock_runs_out(a_stand):
 def test_inlinks_from_the_same_site_may_be_left_out(tables):
     here = stand(tables, StoreSettings(inlinks="external"))
     here.store.write_pages([page(A, links=[B, "http://x.a.example/"]), page(B, links=[C])])
-    here.fold()
+    here.compact()
 
     assert here.sources(B) == [A]
     assert here.sources("http://x.a.example/") == []
@@ -118,7 +118,7 @@ def test_a_hub_is_read_and_counted_whole(a_stand, monkeypatch):
             gone = sorted(expected)[:: start // 2]
             a_stand.store.write_pages([page(u, NOW_MS + 1000 + start, links=[]) for u in gone])
             expected -= set(gone)
-        a_stand.fold()
+        a_stand.compact()
 
     assert a_stand.sources(A) == sorted(expected)
     assert a_stand.store.links.count_inlinks(A) == len(expected)
@@ -133,8 +133,8 @@ def test_a_made_up_cursor_is_refused(a_stand):
         a_stand.store.links.outlinks(A, cursor="x")
 
 
-def test_a_removal_is_never_folded_before_the_addition_it_removes(a_stand, monkeypatch):
-    """A journal row's bucket is random; with a small limit, a later row used to be folded first."""
+def test_a_removal_is_never_compacted_before_the_addition_it_removes(a_stand, monkeypatch):
+    """A journal row's bucket is random; with a small limit, a later row used to be compacted first."""
     monkeypatch.setattr(segments, "_MANY_PIECES", 1)
     monkeypatch.setattr(compaction, "_CHECK_EVERY", 1)
     journal = a_stand.tables["j"]
@@ -165,7 +165,7 @@ STEP = st.one_of(
         st.integers(0, 30),
         st.lists(st.sampled_from(PAGES), max_size=6, unique=True),
     ),
-    st.tuples(st.just("fold"), st.integers(1, 40)),
+    st.tuples(st.just("compact"), st.integers(1, 40)),
     st.tuples(st.just("add"), st.sampled_from(PAGES), st.sampled_from(PAGES)),
     st.tuples(st.just("drop"), st.sampled_from(PAGES), st.sampled_from(PAGES)),
     st.tuples(st.just("remove"), st.sampled_from(PAGES)),
@@ -196,7 +196,7 @@ def test_after_any_history_lists_and_counts_are_those_of_a_naive_model(quick_tab
                     newest[url] = at
                     links[url] = set(targets)
                 here.store.write_pages([page(url, at, links=targets)])
-            elif step[0] == "fold":
+            elif step[0] == "compact":
                 here.store.maintenance.compact_links(step[1])
             elif step[0] == "add":
                 here.store.links.add(step[1], [OutLink(step[2], "text")])
@@ -212,7 +212,7 @@ def test_after_any_history_lists_and_counts_are_those_of_a_naive_model(quick_tab
                 here.store.remove(step[1])
                 links[step[1]] = set()
                 newest[step[1]] = max(now, newest.get(step[1], 0))
-        here.fold()
+        here.compact()
 
         for target in PAGES:
             sources = sorted(url for url, its in links.items() if target in its)

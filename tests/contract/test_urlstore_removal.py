@@ -28,7 +28,7 @@ def test_a_removed_page_is_gone_and_comes_back_with_a_later_fetch(a_stand):
     assert store.links.outlinks(A).items == []
     assert store.schedule.claim_due(NOW_MS + 99, 5, 5) == []
     assert list(a_stand.content.keys()) == []
-    a_stand.fold()
+    a_stand.compact()
     assert a_stand.sources(C) == []
     store.write_pages([full(A, NOW_MS + 10)])
     assert store.get(A).fields == {"t": b"1"}

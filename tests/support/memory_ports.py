@@ -131,7 +131,7 @@ class MemoryLimiter:
         wait_ms = self.waits_ms.get(key, 0)
         return Slot(key, (self.clock.now_ms() + wait_ms) * 1000.0, wait_ms, 1e5, 1)
 
-    def still_good(self, slot_at_ms: int, key: str | None = None) -> bool:
+    def is_usable(self, slot_at_ms: int, key: str | None = None) -> bool:
         return slot_at_ms >= self.clock.now_ms()
 
     def resume(self, key: str, slot_at_ms: int, crawl_delay_s: float | None = None) -> Slot:

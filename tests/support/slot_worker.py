@@ -44,7 +44,7 @@ def send(limiter: Limiter, connection: socket.socket, host: str, did: Counter[st
         return
     connection.sendall(f"GET /{slot.token} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
     did["sent"] += 1
-    did["solo"] += bool(slot.solo_until_us)
+    did["solo"] += bool(slot.pre_granted_until_us)
     try:
         limiter.release_permit(slot)
     finally:

@@ -28,8 +28,8 @@ class Stand:
     content: ContentStore
     clock: ManualClock
 
-    def fold(self) -> None:
-        """Fold until nothing is left."""
+    def compact(self) -> None:
+        """Compact until nothing is left."""
         while self.store.maintenance.compact_links(1000).left:
             pass
 

@@ -103,7 +103,7 @@ def test_content_comes_back_as_it_was_sent(crawled):
     assert told.stdout.encode() == web()["kitchen.test"]["/r/dal-tadka"].body
 
 
-def test_inlinks_are_folded_from_the_journal(crawled):
+def test_inlinks_are_compacted_from_the_journal(crawled):
     def linking():
         told = crawled.aragog("links", "http://news.test/paper-maps", "--in")
         return {line.split("\t")[0] for line in told.stdout.splitlines()}

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from aragog.cli.doctor.finding import Finding, Patient
 from aragog.cli.doctor.servers import redis_servers
 from aragog.fetcher.user_agent import has_contact
+from aragog.hosts import split_port
 from aragog.pinlater.brokers import kind_of
 from aragog.redis_kit.address import server_name
 
@@ -49,10 +50,10 @@ def _shared(patient: Patient) -> Iterator[str]:
     """The host of every server that workers share; a socket's is this machine."""
     broker = patient.resolved.broker.url
     if kind_of(broker) == "rabbitmq":
-        yield server_name(broker).rpartition(":")[0]
+        yield split_port(server_name(broker))[0]
     for url in redis_servers(patient.resolved):
         for where in server_name(url).rpartition("@")[2].split(","):
-            yield "localhost" if where.startswith("/") else where.rpartition(":")[0]
+            yield "localhost" if where.startswith("/") else split_port(where)[0]
 
 
 def is_this_machine(host: str) -> bool:

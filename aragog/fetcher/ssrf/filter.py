@@ -24,6 +24,7 @@ from aragog.errors import ConfigError, InvalidUrl
 from aragog.fetcher.ssrf.dns import Lookup, Resolver, system_lookup
 from aragog.fetcher.ssrf.names import embedded_addresses, loopback_service, why_local, why_metadata
 from aragog.fetcher.ssrf.ranges import IP, METADATA, Network, embedded_ipv4, why_not_global
+from aragog.hosts import split_port
 from aragog.settings import FetchSettings
 
 Address = tuple[str, int]
@@ -306,8 +307,8 @@ def _host_map(entries: Mapping[str, str]) -> dict[str, tuple[IP, int | None]]:
     mapping: dict[str, tuple[IP, int | None]] = {}
     problems = []
     for name, target in entries.items():
-        host, colon, port = target.rpartition(":")
-        ip = _ip(_plain(host if colon else target)) or _ip(target)
+        host, port = split_port(target)
+        ip = _ip(_plain(host))
         whole = _ip(_plain(target)) is not None
         if ip is None or not (whole or (port.isdecimal() and 0 < int(port) < 65536)):
             problems.append(

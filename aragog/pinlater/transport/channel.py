@@ -18,6 +18,7 @@ from typing import Any
 
 from kombu.transport import redis as stock
 from kombu.transport import virtual
+from kombu.utils.imports import symbol_by_name
 from redis.connection import UnixDomainSocketConnection, parse_url
 from redis.exceptions import ExecAbortError, OutOfMemoryError
 from redis.sentinel import SentinelManagedConnection, SentinelManagedSSLConnection
@@ -137,6 +138,7 @@ class Channel(stock.Channel):
         self._put_off_s: float | None = None
         """When the current claim was first postponed; None: it is not postponed."""
         super().__init__(*args, **kwargs)
+        self.before_delete = symbol_by_name(self.before_delete)
         # The first server has just answered a PING, so reset its circuit breaker.
         self.claims.cluster.breakers[self.claims.cluster.shards[0].name].answered(0, 0)
 

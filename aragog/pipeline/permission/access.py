@@ -118,7 +118,7 @@ class Access:
         new: list[tuple[UrlJob, SlotRequest]] = []
         for job, delay_s in jobs:
             key = limiter.key_for(job.next_url)
-            if job.slot_at_ms is not None and limiter.still_good(job.slot_at_ms, key):
+            if job.slot_at_ms is not None and limiter.is_usable(job.slot_at_ms, key):
                 slots.append((job, limiter.resume(key, job.slot_at_ms, delay_s)))
             else:
                 new.append((job, SlotRequest(key, delay_s)))

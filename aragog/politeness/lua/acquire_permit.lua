@@ -1,13 +1,13 @@
 -- acquire_permit: decide whether a sender may send its request now.
 --
--- keys: restart slot places
+-- keys: restart slot running
 -- args: request
 --
 -- KEYS[1]  {prefix}slots:restart   string   instant (us) that counts as everybody's last departure
 -- KEYS[2]  {prefix}slot:<domain>   string   packed state, see state.py
--- KEYS[3]  {prefix}place:<domain>  zset     token -> when its place falls free by itself (us)
+-- KEYS[3]  {prefix}concurrent:<domain>  zset     token -> when the request counts as ended (us)
 -- ARGV[1]  packed <ddI4ddddd: slot (us), interval (us), token, hold (us), lead (us), window (us),
---          places (0: any number), life of a place (us)
+--          limit of requests in progress (0: none), time after which one counts as ended (us)
 --
 -- Returns <dBd: now (us); 0 = go at, 1 = ask again at, 2 = too late: reserve anew; instant (us).
 -- True after "go": the caller has the permit for `hold` after the instant, or until it reports.
@@ -16,7 +16,7 @@ local FORMAT = '<ddi4I4I4HB'
 local CATCH_UP, POLL_MIN, POLL_MAX = 500, 5000, 50000
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local slot, interval, token, hold, lead, window, places, life = struct.unpack('<ddI4ddddd', ARGV[1])
+local slot, interval, token, hold, lead, window, limit, life = struct.unpack('<ddI4ddddd', ARGV[1])
 local planned, last, lag, holder, held, factor, streak = 0, 0, 0, 0, 0, 100, 0
 local state = redis.call('GET', KEYS[2])
 if state then
@@ -47,9 +47,9 @@ if open > now + lead then
   -- Earlier slots go first; one more sender may wait for the permit early.
   return wait(open + math.min(math.max(slot - front - 2 * step, 0), 2 * step))
 end
-if places > 0 then
+if limit > 0 then
   redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
-  if redis.call('ZCARD', KEYS[3]) >= places and not redis.call('ZSCORE', KEYS[3], token) then
+  if redis.call('ZCARD', KEYS[3]) >= limit and not redis.call('ZSCORE', KEYS[3], token) then
     return wait(now + math.max(step, POLL_MAX))
   end
   redis.call('ZADD', KEYS[3], now + life, token)

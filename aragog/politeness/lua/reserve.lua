@@ -1,15 +1,15 @@
 -- reserve: give each request the next free instant of its domain, an interval after the last one.
 --
--- keys: restart busy slots...
+-- keys: restart backlog slots...
 -- args: horizon_us hold_us prefix_bytes requests
 --
 -- KEYS[1]    {prefix}slots:restart   string   instant (us) that counts as everybody's last departure
--- KEYS[2]    {prefix}slots:busy      zset     domain -> its last slot (us), for backlogs over 1 s
+-- KEYS[2]    {prefix}slots:backlog   zset     domain -> its last slot (us), for backlogs over 1 s
 -- KEYS[3..]  {prefix}slot:<domain>   string   packed state, see state.py; one key an ask, repeats allowed
--- ARGV[1]  horizon (us)   ARGV[2]  hold of a solo slot (us)   ARGV[3]  length of the keys' prefix
--- ARGV[4]  an ask each, packed <dI4: interval (us), token (0: no solo slot wanted)
+-- ARGV[1]  horizon (us)   ARGV[2]  hold of a pre-granted permit (us)   ARGV[3]  length of the keys' prefix
+-- ARGV[4]  an ask each, packed <dI4: interval (us), token (0: no pre-granted permit wanted)
 --
--- Returns <d now (us), then <dB an ask: slot (us); 1 = solo, 2 = refused, 4 = domain in trouble.
+-- Returns <d now (us), then <dB an ask: slot (us); 1 = pre-granted, 2 = refused, 4 = domain in trouble.
 -- True after it: each slot is its own interval after the previous one. A slot with a pre-granted
 -- permit holds the permit of the domain; a refused request has changed nothing.
 local FORMAT = '<ddi4I4I4HB'
@@ -29,13 +29,13 @@ for n = 3, #KEYS do
   local step = interval * factor / 100
   -- A holder that has not reported may send at any moment until its permit expires.
   local open = math.max(last + held, restart) + step
-  local solo = token > 0 and open <= now and planned + step <= now
+  local granted = token > 0 and open <= now and planned + step <= now
   local slot = math.max(now, planned + step, holder == 0 and open or 0)
   local answer = (factor > 100 or streak > 0) and 4 or 0
   if slot - now > horizon then
     answer = answer + 2
   else
-    if solo then
+    if granted then
       answer = answer + 1
       last, lag, holder, held = now, 0, token, hold
     end

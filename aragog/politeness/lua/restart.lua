@@ -5,7 +5,7 @@
 --
 -- KEYS[1]  {prefix}slots:run       string   run id of the server that this was last done on
 -- KEYS[2]  {prefix}slots:restart   string   instant (us) that counts as everybody's last departure
--- ARGV[1]  run id of the server   ARGV[2]  hold of a solo slot (us)
+-- ARGV[1]  run id of the server   ARGV[2]  hold of a pre-granted permit (us)
 --
 -- Returns 1 when the server had been restarted since, 0 when not.
 -- True after it: what the append-only file did not save (a second or two) cannot bring two requests

@@ -9,8 +9,8 @@ the permit of the domain, which is granted an interval after the previous reques
     pre-granted  the domain was idle when the slot was reserved: the slot includes the permit
     queued       other slots precede it: one request for the permit, one report after sending
 
-The permit of a sender that dies expires after `HOLD_US` (pre-granted: `slot_window_ms`). Instants
-are microseconds by the server's clock internally, and `…_ms` in the interface.
+The permit of a sender that dies expires after `PERMIT_TTL_US` (pre-granted: `slot_window_ms`).
+Instants are microseconds by the server's clock internally, and `…_ms` in the interface.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from aragog.settings import PolitenessSettings
 from aragog.urls.domain import host, registered_domain
 
 # A permit expires after this if its holder does not report, because it is dead or stuck.
-HOLD_US = 500_000
+PERMIT_TTL_US = 500_000
 # A sender that could not write within this long after the grant requests the permit again. It is
-# far below HOLD_US: only a longer pause between the last clock check and the write breaks the
+# far below PERMIT_TTL_US: only a longer pause between the last clock check and the write breaks the
 # promise.
 ALLOWANCE_US = 250_000
 # A permit is requested this much early, and granted for an instant up to this far ahead, so that
@@ -55,15 +55,15 @@ NO_DOOR_US = 2_000
 PATIENCE = 3
 SLOWEST = 3_200
 # A concurrency slot (`max_concurrent`) of a killed sender expires after this.
-PLACE_LIFE_S = 120
+CONCURRENCY_TTL_S = 120
 # Sends with pre-granted permits are reported this much later at most, in batches.
 TELL_AFTER_S = 0.01
 
 _SOLO, _REFUSED, _TROUBLE = 1, 2, 4
 _ASK = struct.Struct("<dI")
 _ANSWER = struct.Struct("<dB")
-_DEPART = struct.Struct("<ddIddddd")
-_DOOR = struct.Struct("<dBd")
+_PERMIT_REQUEST = struct.Struct("<ddIddddd")
+_PERMIT_ANSWER = struct.Struct("<dBd")
 _DEPARTED = struct.Struct("<dId")
 
 
@@ -101,7 +101,7 @@ class Limiter:
         self._hold_us = settings.slot_window_ms * 1000
         self._nodes = {url: LimiterNode(url, prefix, self._hold_us) for url in nodes}
         self._prefix = prefix
-        self._troubled: set[str] = set()
+        self._failing: set[str] = set()
         self._holding: dict[int, None] = {}
         self._pauses = Pauses()
         self._feedback = FeedbackQueue(self._tell, TELL_AFTER_S)
@@ -155,7 +155,7 @@ class Limiter:
         answer = node.call(
             "reserve",
             restart=node.key("slots", "restart"),
-            busy=node.key("slots", "busy"),
+            backlog=node.key("slots", "backlog"),
             slots=[prefix + ask.key for ask in asks],
             horizon_us=self._settings.horizon_s * 1e6,
             hold_us=self._hold_us,
@@ -190,13 +190,13 @@ class Limiter:
         """
         Return the slot of a job that was rescheduled to it, possibly to another process.
 
-        No round trip. Check `still_good` first.
+        No round trip. Check `is_usable` first.
         """
         interval = self.interval_us(key, crawl_delay_s)
         wait_ms = self.wait_ms(key, slot_at_ms)
         return Slot(key, slot_at_ms * 1000.0, wait_ms, interval, _tokens(1)[0])
 
-    def still_good(self, slot_at_ms: int, key: str | None = None) -> bool:
+    def is_usable(self, slot_at_ms: int, key: str | None = None) -> bool:
         """
         Report whether the window of a slot is still open; if not, reserve again.
 
@@ -223,9 +223,9 @@ class Limiter:
         paused = self._paused(slot.key, node, look=planned_only)
         if planned_only and not paused:
             return True
-        if slot.solo_until_us:
+        if slot.pre_granted_until_us:
             unused = slot.token in self._holding and not paused
-            if unused and node.clock.latest_us(stopwatch_us()) < slot.solo_until_us:
+            if unused and node.clock.latest_us(stopwatch_us()) < slot.pre_granted_until_us:
                 return True
             self._feedback.flush()  # or the node would still treat it as the holder
         self._sleep_until(node, slot.at_us - ASK_AHEAD_US)
@@ -245,18 +245,18 @@ class Limiter:
         """Request a send permit in one round trip, without the sleep of `acquire_permit`."""
         node = self._node(slot.key)
         places = self.max_concurrent(slot.key) or 0
-        packed = _DEPART.pack(
-            slot.at_us, slot.interval_us, slot.token, HOLD_US, BOOK_AHEAD_US,
-            self._settings.slot_window_ms * 1000, places, PLACE_LIFE_S * 1e6,
+        packed = _PERMIT_REQUEST.pack(
+            slot.at_us, slot.interval_us, slot.token, PERMIT_TTL_US, BOOK_AHEAD_US,
+            self._settings.slot_window_ms * 1000, places, CONCURRENCY_TTL_S * 1e6,
         )  # fmt: skip
         answer = node.call(
             "acquire_permit",
             restart=node.key("slots", "restart"),
             slot=node.key("slot", slot.key),
-            places=node.key("place", slot.key),
+            running=node.key("concurrent", slot.key),
             request=packed,
         )
-        _, verdict, at_us = _DOOR.unpack(answer)
+        _, verdict, at_us = _PERMIT_ANSWER.unpack(answer)
         return PermitDecision(VERDICTS[verdict], at_us)
 
     def release_permit(self, slot: Slot, *, written: bool = True) -> None:
@@ -272,7 +272,7 @@ class Limiter:
         if not held and slot.interval_us <= NO_DOOR_US and not self.max_concurrent(slot.key):
             return
         at_us = node.clock.latest_us(stopwatch_us()) if written else 0.0
-        if slot.solo_until_us:
+        if slot.pre_granted_until_us:
             self._feedback.add((slot, at_us))
         else:
             self._tell([(slot, at_us)])
@@ -297,7 +297,7 @@ class Limiter:
             self.release_permit(slot, written=False)
         if self.max_concurrent(slot.key):
             node = self._node(slot.key)
-            node.remove_member(node.key("place", slot.key), slot.token)
+            node.remove_member(node.key("concurrent", slot.key), slot.token)
 
     def wait_ms(self, key: str, at_ms: int) -> int:
         """
@@ -357,8 +357,8 @@ class Limiter:
         success reduces the factor by a quarter. Successes of domains without errors need no round
         trip. Safe to repeat.
         """
-        worth_telling = [(key, (key, ok)) for key, ok in reports if not ok or key in self._troubled]
-        for url, group in self._ring.group(worth_telling).items():
+        reported = [(key, (key, ok)) for key, ok in reports if not ok or key in self._failing]
+        for url, group in self._ring.group(reported).items():
             node = self._nodes[url]
             answer = node.call(
                 "report",
@@ -373,7 +373,7 @@ class Limiter:
                 if factor:
                     self._remember_trouble(key)
                 else:
-                    self._troubled.discard(key)
+                    self._failing.discard(key)
 
     def _hold(self, token: int) -> None:
         if len(self._holding) > 100_000:
@@ -381,9 +381,9 @@ class Limiter:
         self._holding[token] = None
 
     def _remember_trouble(self, key: str) -> None:
-        if len(self._troubled) > 100_000:
-            self._troubled.clear()  # learned again with the next slot
-        self._troubled.add(key)
+        if len(self._failing) > 100_000:
+            self._failing.clear()  # learned again with the next slot
+        self._failing.add(key)
 
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
         """Return the state of domains; one round trip per node."""
@@ -414,7 +414,7 @@ class Limiter:
         named = [
             name.decode()
             for node in self._nodes.values()
-            for name in node.last_members(node.key("slots", "busy"), count)
+            for name in node.last_members(node.key("slots", "backlog"), count)
         ]
         found = [one for one in self.describe(named).values() if one.backlog_ms]
         return sorted(found, key=lambda one: -one.backlog_ms)[:count]

@@ -33,7 +33,7 @@ class Slot:
     """Between two requests, without the backoff factor."""
     token: int
     """Identifies the owner of this slot in permit requests."""
-    solo_until_us: float = 0.0
+    pre_granted_until_us: float = 0.0
     """Its pre-granted permit is valid until then; 0: it must request a permit."""
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from aragog.errors import InvalidUrl
-from aragog.settings.allowed_hosts import is_ip
+from aragog.hosts import is_ip
 from aragog.urls.domain import host
 from aragog.urls.normalize import normalize
 from aragog.urlstore.records import FieldInfo

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.settings import RefreshSettings, duration_s
 
 HOUR_S = 3600.0
@@ -191,10 +192,10 @@ def decide(
     before = state or RefreshState()
     if before.checked_at_ms >= seen.fetched_at_ms:
         return before, before.due_at_ms
-    if seen.outcome in ("Fetched", "NotModified"):
+    if seen.outcome in (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED):
         after = _compared(before, seen, tuple(changed), present, settings)
         wait_s = _hinted_s(after, seen)
-    elif seen.outcome == "Gone":
+    elif seen.outcome == OutcomeKind.GONE:
         after = _gone(before, seen, settings)
         wait_s = GONE_WAITS_S[min(after.gone, len(GONE_WAITS_S)) - 1]
     else:
@@ -231,7 +232,7 @@ def _compared(
     settings: RefreshSettings,
 ) -> RefreshState:
     page_type = seen.page_type or before.page_type
-    read = seen.outcome == "Fetched" or not before.usual_s
+    read = seen.outcome == OutcomeKind.FETCHED or not before.usual_s
     usual = _usual_of(present, page_type, settings) if read else before.usual_s
     kind = kind_of(usual, settings.effort)
     body = (seen.body_hash or "")[:16] or before.body_hash

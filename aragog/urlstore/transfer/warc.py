@@ -29,6 +29,7 @@ from warcio.utils import Digester
 from warcio.warcwriter import WARCWriter
 
 from aragog.errors import ConfigError, CorruptContent
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.urlstore.content.compression import content_hash, decompress
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.pages import nodes
@@ -163,7 +164,8 @@ class _Files:
             self._remember(page.digest, _First(page.target, page.date))
         self._write(writer, record)
         checked_at_ms = _number(facts.get("attempted_at_ms"))
-        if facts.get("outcome") == "NotModified" and page.head is not None and checked_at_ms:
+        confirmed = facts.get("outcome") == OutcomeKind.NOT_MODIFIED
+        if confirmed and page.head is not None and checked_at_ms:
             status = _status_line(HTTPStatus.NOT_MODIFIED)
             head = StatusAndHeaders(status, _validators(page.head), "HTTP/1.1")
             again = page._replace(date=_date(checked_at_ms))

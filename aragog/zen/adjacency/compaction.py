@@ -72,7 +72,7 @@ class Compactor:
         self._clock = clock
         self._lock = CellLock(self._journal, _LOCK, LOCK_MS, clock)
 
-    def fold(self, limit: int) -> CompactionReport:
+    def compact(self, limit: int) -> CompactionReport:
         """
         Compact journal rows of about `limit` pages, oldest first in each bucket.
 
@@ -127,7 +127,7 @@ class Compactor:
         Compacts the whole journal, and rewrites long lists that contain such a link. Another
         process that is compacting is waited for. Safe to repeat after a crash.
         """
-        while (report := self.fold(_PURGED_AT_ONCE)).left:
+        while (report := self.compact(_PURGED_AT_ONCE)).left:
             if not report.journal_rows:
                 self._clock.sleep_s(_LOCK_PAUSE_S)
         while (lock := self.acquire()) is None:

@@ -165,7 +165,7 @@ class OutlinkWriter:
         if len(kept.changes) >= MAX_CHANGES:
             raise StoreUnavailable(
                 "link journal",
-                f"{source} changed {MAX_CHANGES} times since the last fold; fold first",
+                f"{source} changed {MAX_CHANGES} times since the last compaction; compact first",
             )
         return kept
 

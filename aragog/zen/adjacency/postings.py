@@ -77,7 +77,7 @@ def newest(runs: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
         yield last
 
 
-def folded(deltas: Iterable[list[bytes]]) -> list[bytes]:
+def merged_lines(deltas: Iterable[list[bytes]]) -> list[bytes]:
     """The same for a few short lists, sorted or not, in memory."""
     lines = sorted(line for delta in deltas for line in delta)
     counting: dict[bytes, bytes] = {}

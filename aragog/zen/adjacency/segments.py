@@ -22,8 +22,8 @@ from itertools import chain
 from aragog.zen.adjacency.list_header import HEADER, ListHeader, Segment
 from aragog.zen.adjacency.postings import (
     Delta,
-    folded,
     is_there,
+    merged_lines,
     net_of,
     newest,
     pack,
@@ -72,7 +72,7 @@ class Segments:
         row = self._table.get(target)
         head = ListHeader.of(row)
         recent = _recent(row, head).lines
-        runs: list[Iterable[bytes]] = [folded([recent])]
+        runs: list[Iterable[bytes]] = [merged_lines([recent])]
         runs += [self._segment(target, segment, beyond) for segment in head.segments]
         for line in newest(runs):
             if source_of(line) > beyond and is_there(line):
@@ -154,7 +154,7 @@ class Segments:
         for target, row in lists:
             head = ListHeader.of(row)
             net, lines = _recent(row, head)
-            lines = folded([lines])
+            lines = merged_lines([lines])
             if not head.segments:
                 lines = [line for line in lines if is_there(line)]
                 net = len(lines)

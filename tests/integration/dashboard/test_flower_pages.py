@@ -20,7 +20,8 @@ from click.testing import CliRunner
 
 from aragog.bootstrap.redis_services import limiter
 from aragog.bootstrap.stores import url_store
-from aragog.cli.inspecting import doctor, explain
+from aragog.cli.doctor import doctor
+from aragog.cli.inspecting import explain
 from aragog.client import Aragog
 from aragog.pinlater.address import of_socket
 from aragog.pinlater.admin import Admin

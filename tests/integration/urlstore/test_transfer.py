@@ -335,7 +335,7 @@ def test_an_export_and_an_import_of_many_take_little_memory():
 
 def test_a_copy_of_all_tables_and_content_is_the_same_store(filled):
     filled.store.put_content(A, b"<html>", {"content_type": "text/html"}, at_ms=5000)
-    filled.fold()
+    filled.compact()
     tables, content, told = MemoryTables(ManualClock()), MemoryContent(), []
 
     copied = copy_tables(filled.tables, tables, on_progress=lambda *at: told.append(at))

@@ -41,7 +41,7 @@ def test_what_answers_is_told_and_what_does_not_is_down(here):
 
     assert 'aragog_jobs{queue="fetch",state="pending"} 2.0' in text
     assert 'aragog_jobs_due{queue="fetch"} 1.0' in text
-    assert "aragog_fold_lag_seconds 0.0" in text
+    assert "aragog_compaction_lag_seconds 0.0" in text
     assert 'aragog_part_up{part="queues"} 1.0' in text
     assert 'aragog_part_up{part="urls"} 0.0' in text
     assert "aragog_redis_up{" in text

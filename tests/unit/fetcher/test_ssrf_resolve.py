@@ -1,4 +1,4 @@
-"""What the guard lets a connection go to. DNS is a dictionary here."""
+"""What the SSRF filter lets a connection go to. DNS is a dictionary here."""
 
 from __future__ import annotations
 

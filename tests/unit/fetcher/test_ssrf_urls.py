@@ -1,4 +1,4 @@
-"""What the guard says of URLs. No test here asks DNS: names are looked up in a dictionary."""
+"""What the SSRF filter says of URLs. No test here asks DNS: names are looked up in a dictionary."""
 
 from __future__ import annotations
 

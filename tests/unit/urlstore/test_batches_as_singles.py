@@ -68,7 +68,7 @@ def test_a_bundle_leaves_what_its_pages_would_leave_alone(before, pages):
         alone.store.write_pages([one])
 
     for here in (together, alone):
-        here.fold()
+        here.compact()
     for url in URLS:
         assert shown(together, url) == shown(alone, url)
 

@@ -33,7 +33,7 @@ def before(here):
             ),
         ]
     )
-    here.fold()
+    here.compact()
     here.clock.advance_ms(100_000)
 
 
@@ -121,9 +121,9 @@ def shown(here):
 def settled(here):
     """What is shown when all upkeep has run, long after."""
     here.clock.advance_ms(2 * compaction.GRACE_MS)
-    here.fold()
+    here.compact()
     here.store.maintenance.repair()
-    here.fold()
+    here.compact()
     return shown(here)
 
 
@@ -168,9 +168,9 @@ def test_killed_anywhere_and_run_again_it_ends_as_if_never_killed(step):
 def test_killed_anywhere_and_never_run_again_repair_leaves_nothing_wrong(step):
     for _, here in every_kill_point(before, step=step):
         here.clock.advance_ms(2 * compaction.GRACE_MS)
-        here.fold()
+        here.compact()
         here.store.maintenance.repair()
-        here.fold()
+        here.compact()
         consistent(here)
         here.clock.advance_ms(2 * compaction.GRACE_MS)
         assert here.store.maintenance.repair().mended == {}

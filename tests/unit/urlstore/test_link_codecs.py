@@ -9,7 +9,7 @@ from aragog.urlstore.content.compression import compress, decompress
 from aragog.zen.adjacency import journal, outlinks, postings
 from aragog.zen.adjacency.journal import Entry
 from aragog.zen.adjacency.outlinks import Outlinks, difference, from_lines, to_lines
-from aragog.zen.adjacency.postings import folded, newest, spill
+from aragog.zen.adjacency.postings import merged_lines, newest, spill
 
 URLS = st.integers(0, 9).map(lambda i: f"http://x.example/{i}")
 LINKS = st.lists(
@@ -107,7 +107,7 @@ def test_merged_lists_hold_the_newest_posting_of_each_source(lines, parts):
     expected: dict[bytes, bytes] = {}
     for line in sorted(lines):
         expected[line.partition(b"\t")[0]] = line
-    assert merged == list(expected.values()) == folded(runs)
+    assert merged == list(expected.values()) == merged_lines(runs)
 
 
 @given(st.integers(-9, 9), POSTINGS)

@@ -85,7 +85,7 @@ def here():
             page(LINKING, links=[ALIAS]),
         ]
     )
-    made.fold()
+    made.compact()
     made.clock.advance_ms(3_600_000)
     return made
 

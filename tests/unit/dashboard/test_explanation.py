@@ -46,7 +46,7 @@ def test_a_part_that_does_not_answer_costs_its_chapter_alone(here):
 
 
 def test_the_guard_says_why_not(here):
-    assert "127.0.0.1" in texts(told(here, "http://127.0.0.1/", "guard"))["guard"]
+    assert "127.0.0.1" in texts(told(here, "http://127.0.0.1/", "SSRF filter"))["address"]
 
 
 def test_a_field_is_told_with_its_age_and_its_source(here):

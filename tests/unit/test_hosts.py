@@ -1,0 +1,36 @@
+"""Hosts with and without ports, in every spelling that settings and headers use."""
+
+import pytest
+
+from aragog.hosts import is_ip, is_loopback, split_port
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("example.com", ("example.com", "")),
+        ("example.com:8080", ("example.com", "8080")),
+        ("example.com:", ("example.com", "")),
+        ("127.0.0.1:80", ("127.0.0.1", "80")),
+        ("[::1]", ("[::1]", "")),
+        ("[::1]:80", ("[::1]", "80")),
+        ("::1", ("::1", "")),
+        ("2001:db8::1", ("2001:db8::1", "")),
+        ("host:name", ("host:name", "")),
+        ("host:٣", ("host:٣", "")),
+        ("", ("", "")),
+    ],
+)
+def test_a_port_is_digits_behind_a_host_or_a_bracket(text, parts):
+    assert split_port(text) == parts
+
+
+def test_names_are_no_addresses_and_only_localhost_is_a_loopback_name():
+    assert [is_ip(host) for host in ("10.0.0.1", "::1", "localhost", "")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert [is_loopback(host) for host in ("127.0.0.9", "::1", "localhost")] == [True] * 3
+    assert [is_loopback(host) for host in ("10.0.0.1", "example.com", "")] == [False] * 3
