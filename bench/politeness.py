@@ -26,6 +26,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ from aragog.fetcher.outcome import Gone, Outcome, Redirected
 from aragog.pinlater import job_codec
 from aragog.pinlater.address import of_socket
 from aragog.pinlater.brokers import celery_settings
+from aragog.pinlater.models import Claimed
 from aragog.pinlater.shard import RedisShard
 from aragog.pinlater.transport.envelope import arguments
 from aragog.pipeline.in_flight import InFlightSet
@@ -95,6 +97,7 @@ class Queue:
     def __init__(self, sender: CelerySender, shard: RedisShard, in_flight: InFlightSet) -> None:
         self.shard = shard
         self.visits: Counter[str] = Counter()
+        self._lock = threading.Lock()
         self._sender = sender
         self._in_flight = in_flight
         # Records of finished jobs are not part of a waiting URL.
@@ -110,18 +113,28 @@ class Queue:
                 results = what.message.wire()["results"]
                 self._in_flight.clear([result["job"]["url"] for result in results])
 
-    def work(self, pipeline: Pipeline, until_s: float) -> None:
-        """Claim and fetch, one message at a time, until it is time to stop."""
-        while time.monotonic() < until_s:
-            answer = self.shard.claim("fetch", limit=1, timeout_ms=CLAIM_MS, worker="bench")
-            for claim in answer.claims:
-                (message,) = arguments(job_codec.decode(claim.record).body)
-                batch = FetchBatch.read(message)
-                self.visits.update(job.url for job in batch.jobs)
-                self.send_all(pipeline.fetch.run(batch))
-                self.shard.ack("fetch", [(claim.job_id, claim.token)])
-            if not answer.claims:
-                time.sleep(0.02)
+    def work(self, pipeline: Pipeline, until_s: float, threads: int) -> None:
+        """Claim messages as a worker does, and fetch each in a thread, until it is time to stop."""
+        running = threading.Semaphore(threads)
+        with ThreadPoolExecutor(threads) as pool:
+            while time.monotonic() < until_s:
+                running.acquire()
+                answer = self.shard.claim("fetch", limit=1, timeout_ms=CLAIM_MS, worker="bench")
+                for claim in answer.claims:
+                    pool.submit(self._run, pipeline, claim).add_done_callback(
+                        lambda _: running.release()
+                    )
+                if not answer.claims:
+                    running.release()
+                    time.sleep(0.02)
+
+    def _run(self, pipeline: Pipeline, claim: Claimed) -> None:
+        (message,) = arguments(job_codec.decode(claim.record).body)
+        batch = FetchBatch.read(message)
+        with self._lock:
+            self.visits.update(job.url for job in batch.jobs)
+        self.send_all(pipeline.fetch.run(batch))
+        self.shard.ack("fetch", [(claim.job_id, claim.token)])
 
 
 class Memory(threading.Thread):
@@ -209,14 +222,7 @@ def measure(args: argparse.Namespace, shared: str, limiter: str, folder: Path) -
     calls = script_calls(limiting)
     began_s, cpu_s = time.monotonic(), time.process_time()
     memory.start()
-    threads = [
-        threading.Thread(target=queue.work, args=(pipeline, began_s + args.seconds))
-        for _ in range(args.threads)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    queue.work(pipeline, began_s + args.seconds, args.threads)
     memory.ended.set()
     memory.join()
     took_s = time.monotonic() - began_s

@@ -97,11 +97,11 @@ def sqlite_engine() -> Iterator[tuple[Tables, BareSqlite]]:
 ENGINES = {"sqlite": sqlite_engine, "hbase": lambda: hbase_engine(FIELDS)}
 
 
-def pages_of(count: int, seed: int = 1) -> list[PageWrite]:
+def pages_of(count: int, seed: int = 1, first: int = 0) -> list[PageWrite]:
     """Pages of some sites: 185 links each, two thirds of them the site's own, 15 fields."""
     rng = random.Random(seed)
     pages = []
-    for number in range(count):
+    for number in range(first, first + count):
         site = f"https://www.site{number // 40}.example"
         nav = [OutLink(f"{site}/section/{i}", f"Section {i}") for i in range(45)]
         near = [

@@ -80,6 +80,11 @@ COMMANDS = {
         "doctor",
         "Check every part and say what to do; exits with 1 when something is wrong.",
     ),
+    "plan": LazyCommand(
+        "aragog.cli.planning",
+        "plan",
+        "What a crawl needs: machines, Redis, HBase, S3; and what breaks first.",
+    ),
     "robots": LazyCommand("aragog.cli.robots", "robots", "What robots.txt files say."),
     "store": LazyCommand(
         "aragog.cli.storing", "store", "Tables, repair, import, export, takedown."

@@ -311,6 +311,16 @@ def test_the_busiest_domains_come_first(limiter):
     assert [one.key for one in limiter.busiest(5)] == ["b.com", "a.com"]
 
 
+def test_only_the_longest_backlogs_are_kept_for_operators(limiter, redis_client):
+    # An entry for each of millions of domains would double the limiter's memory.
+    short = [SlotRequest(f"d{n}.com", 2.0) for n in range(1200)]
+    limiter.reserve(short)
+    limiter.reserve([*short, SlotRequest("long.com", 30.0), SlotRequest("long.com", 30.0)])
+
+    assert redis_client.zcard("aragog:slots:busy") <= 1000
+    assert limiter.busiest(1)[0].key == "long.com"
+
+
 def test_a_slot_is_good_until_its_window_has_passed(limiter):
     now_ms = int(time.time() * 1000)
 

@@ -4,7 +4,8 @@
 -- args: horizon_us hold_us prefix_bytes requests
 --
 -- KEYS[1]    {prefix}slots:restart   string   instant (us) that counts as everybody's last departure
--- KEYS[2]    {prefix}slots:backlog   zset     domain -> its last slot (us), for backlogs over 1 s
+-- KEYS[2]    {prefix}slots:backlog   zset     domain -> its last slot (us), of the 1,000 longest
+--                                             backlogs over 1 s
 -- KEYS[3..]  {prefix}slot:<domain>   string   packed state, see state.py; one key an ask, repeats allowed
 -- ARGV[1]  horizon (us)   ARGV[2]  hold of a pre-granted permit (us)   ARGV[3]  length of the keys' prefix
 -- ARGV[4]  an ask each, packed <dI4: interval (us), token (0: no pre-granted permit wanted)
@@ -13,6 +14,8 @@
 -- True after it: each slot is its own interval after the previous one. A slot with a pre-granted
 -- permit holds the permit of the domain; a refused request has changed nothing.
 local FORMAT = '<ddi4I4I4HB'
+-- Operators look at the first twenty; an entry for each domain would double a domain's memory.
+local MOST_BUSY = 1000
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local horizon, hold = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -54,6 +57,7 @@ for n = 3, #KEYS do
 end
 if backlog then
   redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+  redis.call('ZREMRANGEBYRANK', KEYS[2], 0, -MOST_BUSY - 1)
   redis.call('PEXPIRE', KEYS[2], math.ceil(horizon / 1000) + 60000)
 end
 return table.concat(answers)

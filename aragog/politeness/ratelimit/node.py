@@ -58,7 +58,7 @@ class LimiterNode:
         )
 
     def key(self, kind: str, name: str) -> str:
-        """The Redis key of a kind: `slot` and `concurrent` by domain, `slots` for the server's own."""
+        """The Redis key of a kind: `slot` and `concurrent` by domain, `slots` for the server."""
         return f"{self.prefix}{kind}:{name}"
 
     def call(self, name: str, **values: Any) -> bytes:

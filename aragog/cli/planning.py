@@ -1,0 +1,69 @@
+"""`aragog plan`: what a crawl of some size needs."""
+
+from __future__ import annotations
+
+import click
+from rich.table import Table
+
+from aragog.capacity import COSTS, Demand, Plan
+from aragog.capacity import plan as needs_of
+from aragog.terminal import SafeConsole, echo
+
+_POSITIVE = click.FloatRange(min=0, min_open=True)
+_SHARE = click.FloatRange(0, 1, min_open=True)
+
+
+@click.command("plan")
+@click.option("--urls", type=_POSITIVE, required=True, help="Fetches in --days, such as 1e9.")
+@click.option("--domains", type=_POSITIVE, required=True, help="Registered domains.")
+@click.option("--days", type=_POSITIVE, default=7, show_default=True)
+@click.option("--page-bytes", type=_POSITIVE, default=62_000, show_default=True)
+@click.option("--waiting", type=click.FloatRange(min=0), help="URLs that wait; default: a day's.")
+@click.option("--changed", type=_SHARE, default=1, show_default=True, help="Share of new bodies.")
+@click.option("--qps", type=_POSITIVE, default=10, show_default=True, help="Rate of a domain.")
+@click.option("--cores", type=click.IntRange(1), default=16, show_default=True)
+@click.option("--costs", is_flag=True, help="Also print the measured costs.")
+def plan(costs: bool, **demand: float) -> None:
+    """
+    What a crawl needs: machines, Redis, HBase, S3; and what breaks first.
+
+    Computed from measured costs; no server is asked. docs/scale.md explains the figures.
+    """
+    result = needs_of(Demand(**demand))  # type: ignore[arg-type]
+    console = SafeConsole()
+    console.print(_needs(result))
+    echo("\nWhat breaks first (share of what one of it does):")
+    console.print(_limits(result))
+    if costs:
+        echo("\nMeasured:")
+        console.print(_costs())
+
+
+def _grid() -> Table:
+    return Table(box=None, show_header=False, pad_edge=False)
+
+
+def _needs(result: Plan) -> Table:
+    table = _grid()
+    for need in result.needs:
+        table.add_row(need.name, amount(need.amount), need.unit, need.because)
+    return table
+
+
+def _limits(result: Plan) -> Table:
+    table = _grid()
+    for limit in result.limits:
+        table.add_row(f"{limit.load:.0%}", limit.name, limit.remedy)
+    return table
+
+
+def _costs() -> Table:
+    table = _grid()
+    for name, cost in COSTS.items():
+        table.add_row(name, f"{cost.value:g}", cost.unit, cost.measured_by)
+    return table
+
+
+def amount(value: float) -> str:
+    """A number with two significant digits below 10, else without decimals. Pure."""
+    return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.2g}"

@@ -1,0 +1,245 @@
+"""
+Measure what a page costs while the store grows, with one and two writing processes.
+
+    python -m bench.growth [--pages 100000] [--processes 1 2] [--svg docs/growth.svg]
+    python -m bench.growth --engine hbase --content s3 --pages 2000 --processes 1
+    python -m bench.growth --rows
+
+Each process does what the store stage does with pages of 185 links and 15 fields: it looks up what
+is stored, writes batches of 25 with their content, and compacts links. The figure is the CPU of
+these processes alone, without HBase's and S3's servers (all private, on loopback), for the pages
+before each mark: 1,000, 10,000 and so on. Making the pages is not
+counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from aragog.bootstrap.stores import url_store
+from aragog.clock import SystemClock
+from aragog.settings import ContentSettings, Settings, StoreSettings
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.content.compression import compress
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables import TABLES
+from aragog.zen.tables.memory import MemoryTable, MemoryTables
+from bench.crawl.page_sets import CACHE
+from bench.urlstore import BATCH, pages_of
+
+# Pages of one command to a process.
+CHUNK = 500
+WIDTH, HEIGHT, MARGIN = 640, 320, 48
+
+
+def write_pages(settings: Settings, commands: Connection) -> None:
+    """The loop of a writing process: (first page, number of pages) in, CPU seconds out."""
+    store = url_store(settings)
+    while command := commands.recv():
+        first, count = command
+        pages = pages_of(count, seed=first, first=first)
+        began_s = time.process_time()
+        for at in range(0, count, BATCH):
+            some = pages[at : at + BATCH]
+            store.get_many([page.url for page in some], fields=[])
+            store.write_pages(some)
+        while (report := store.maintenance.compact_links(1000)).left and report.journal_rows:
+            pass
+        commands.send(time.process_time() - began_s)
+    store.close()
+
+
+class Writers:
+    """Processes that write to one store."""
+
+    def __init__(self, settings: Settings, count: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipes: list[Connection] = []
+        self._processes = []
+        for _ in range(count):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=write_pages, args=(settings, theirs))
+            process.start()
+            self._pipes.append(ours)
+            self._processes.append(process)
+
+    def write(self, first: int, count: int) -> float:
+        """CPU seconds of all processes for so many pages."""
+        cpu_s, chunks = 0.0, list(range(first, first + count, CHUNK))
+        while chunks:
+            now, chunks = chunks[: len(self._pipes)], chunks[len(self._pipes) :]
+            for pipe, at in zip(self._pipes, now, strict=False):
+                pipe.send((at, min(CHUNK, first + count - at)))
+            cpu_s += sum(pipe.recv() for pipe, _ in zip(self._pipes, now, strict=False))
+        return cpu_s
+
+    def stop(self) -> None:
+        for pipe, process in zip(self._pipes, self._processes, strict=True):
+            pipe.send(None)
+            process.join()
+
+
+def marks(most: int) -> list[int]:
+    """1,000, 10,000 and so on, up to the number of pages."""
+    found = [1000]
+    while found[-1] * 10 <= most:
+        found.append(found[-1] * 10)
+    return found if found[-1] >= most else [*found, most]
+
+
+def measure(settings: Settings, processes: int, most: int) -> list[tuple[int, float]]:
+    """(Stored pages, CPU ms a page of the pages before that mark)."""
+    writers, found, stored = Writers(settings, processes), [], 0
+    try:
+        writers.write(most, CHUNK * processes)  # imports, connections and first files
+        for mark in marks(most):
+            cpu_s = writers.write(stored, mark - stored)
+            found.append((mark, 1000 * cpu_s / (mark - stored)))
+            print(f"{processes} processes, {mark:,} pages: {found[-1][1]:.2f} ms", flush=True)
+            stored = mark
+    finally:
+        writers.stop()
+    return found
+
+
+@contextmanager
+def a_store(engine: str, content: str) -> Iterator[Settings]:
+    """An empty store of its own; its servers are stopped at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="aragog-growth-"))
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        store, bodies = StoreSettings(), ContentSettings()
+        if engine == "hbase":
+            from aragog.zen.tables.hbase import HBaseTables
+            from deploy.hbase.server import HBaseServer
+
+            hbase = HBaseServer(folder / "hbase")
+            stack.callback(hbase.kill)
+            hbase.start()
+            store = StoreSettings(engine="hbase", hbase_gateways=hbase.gateways)
+            HBaseTables(store).create()
+        if content == "s3":
+            from deploy.s3.server import (
+                ACCESS_KEY,
+                SECRET_KEY,
+                S3Server,
+            )
+
+            os.environ |= {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
+            s3 = S3Server(folder / "s3").start()
+            stack.callback(s3.stop)
+            s3.create_bucket("growth")
+            bodies = ContentSettings(
+                engine="s3", s3_bucket="growth", s3_endpoint=s3.endpoint, s3_region="us-east-1"
+            )
+        yield Settings(data_dir=folder / "data", store=store, content=bodies)
+
+
+class CountedTable(MemoryTable):
+    """A table that counts what is written."""
+
+    rows = 0
+    written_bytes = 0
+
+    def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
+        CountedTable.rows += 1
+        # HBase stores the row key, column, time and value of each cell (12 bytes of lengths).
+        CountedTable.written_bytes += sum(len(row) + len(c) + len(v) + 20 for c, v in cells.items())
+        super().put(row, cells, at_ms=at_ms)
+
+
+def count_rows(pages: int) -> None:
+    """Print what a page writes to the tables, and how large a real body is in the content store."""
+    tables = MemoryTables()
+    for name in TABLES:
+        tables._tables[name] = CountedTable(SystemClock(), masking=False)
+    store = UrlStore(tables, MemoryContent(), StoreSettings())
+    for first in range(0, pages, CHUNK):
+        some = pages_of(CHUNK, seed=first, first=first)
+        for at in range(0, CHUNK, BATCH):
+            store.write_pages(some[at : at + BATCH])
+        store.maintenance.compact_links(1000)
+    print(f"rows written a page: {CountedTable.rows / pages:.0f}")
+    print(f"bytes written a page, before compression: {CountedTable.written_bytes / pages:,.0f}")
+    bodies = [path.read_bytes() for path in CACHE.glob("*/**/*.html")][:500]
+    if bodies:
+        share = sum(len(compress(body)) for body in bodies) / sum(map(len, bodies))
+        print(f"compressed size of {len(bodies)} pages of make bench: {share:.2f}")
+
+
+def svg(series: dict[str, list[tuple[int, float]]]) -> str:
+    """A plot of CPU ms a page by stored pages, the latter on a logarithmic scale."""
+    highest = max(ms for points in series.values() for _, ms in points) * 1.15
+    decades = sorted({mark for points in series.values() for mark, _ in points})
+    step = (WIDTH - 2 * MARGIN) / max(1, len(decades) - 1)
+
+    def place(mark: int, ms: float) -> str:
+        x = MARGIN + step * decades.index(mark)
+        return f"{x:.0f},{HEIGHT - MARGIN - ms / highest * (HEIGHT - 2 * MARGIN):.0f}"
+
+    parts = [
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
+            'font-family="sans-serif" font-size="12">'
+        ),
+        f'<text x="{MARGIN}" y="20">CPU ms a page by stored pages</text>',
+        (
+            f'<path d="M{MARGIN},{MARGIN} V{HEIGHT - MARGIN} H{WIDTH - MARGIN}" fill="none" '
+            'stroke="gray"/>'
+        ),
+    ]
+    for mark in decades:
+        x, y = place(mark, 0).split(",")
+        parts.append(f'<text x="{x}" y="{int(y) + 18}" text-anchor="middle">{mark:,}</text>')
+    for color, (name, points) in zip(
+        ("#1f77b4", "#d62728", "#2ca02c"), series.items(), strict=False
+    ):
+        line = " ".join(place(*point) for point in points)
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{color}" stroke-width="2"/>')
+        x, y = place(*points[-1]).split(",")
+        label = f"{name}: {points[-1][1]:.2f}"
+        parts.append(
+            f'<text x="{x}" y="{int(y) - 8}" text-anchor="end" fill="{color}">{label}</text>'
+        )
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--engine", choices=("sqlite", "hbase"), default="sqlite")
+    parser.add_argument("--content", choices=("folder", "s3"), default="folder")
+    parser.add_argument("--pages", type=int, default=100_000)
+    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--svg", type=Path)
+    parser.add_argument("--rows", action="store_true", help="count rows and bytes, and end")
+    args = parser.parse_args()
+    if args.rows:
+        count_rows(2000)
+        return
+    series = {}
+    for processes in args.processes:
+        with a_store(args.engine, args.content) as settings:
+            name = f"{args.engine}, {args.content}, {processes} writing"
+            series[name] = measure(settings, processes, args.pages)
+    table = Table("store", *(f"{mark:,}" for mark in marks(args.pages)))
+    for name, points in series.items():
+        table.add_row(name, *(f"{ms:.2f}" for _, ms in points))
+    Console().print(table)
+    if args.svg:
+        args.svg.write_text(svg(series), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""The plan of a crawl: it grows with the demand, and each of its figures has a source."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from aragog import capacity
+from aragog.capacity import COSTS, Demand, plan
+from aragog.cli.planning import amount
+from aragog.cli.planning import plan as plan_command
+
+ROOT = Path(__file__).resolve().parents[2]
+BILLION = Demand(urls=1e9, domains=1e7)
+
+
+def load(demand, name):
+    return {limit.name: limit.load for limit in plan(demand).limits}[name]
+
+
+def test_a_billion_pages_a_week_are_1653_a_second():
+    assert plan(BILLION).amount("pages/s") == pytest.approx(1e9 / 604_800)
+
+
+@pytest.mark.parametrize("name", ["S3 puts", "S3 put cost", "S3 data", "HBase data", "bandwidth"])
+def test_twice_the_urls_need_twice(name):
+    twice = plan(replace(BILLION, urls=2e9)).amount(name)
+
+    assert twice == pytest.approx(2 * plan(BILLION).amount(name))
+
+
+@pytest.mark.parametrize("change", [{"urls": 3e9}, {"days": 2}, {"page_bytes": 300_000}])
+def test_more_work_in_the_same_time_needs_more_cores(change):
+    more = plan(replace(BILLION, **change))
+
+    assert more.amount("worker cores") > plan(BILLION).amount("worker cores")
+    assert more.amount("worker machines") >= plan(BILLION).amount("worker machines")
+
+
+def test_a_small_crawl_needs_one_of_each():
+    small = plan(Demand(urls=1e5, domains=100))
+
+    for name in ("worker machines", "limiter nodes", "other Redis", "HBase region servers"):
+        assert small.amount(name) == 1
+
+
+def test_unchanged_pages_are_not_put_again():
+    assert plan(replace(BILLION, changed=0.25)).amount("S3 puts") == 0.25e9
+
+
+def test_memory_of_the_queue_is_that_of_the_waiting_urls():
+    waiting = plan(replace(BILLION, waiting=1e6)).amount("queue memory")
+
+    assert waiting == pytest.approx(1e6 * COSTS["waiting_url"].value / 1e9)
+
+
+def test_the_most_loaded_part_comes_first():
+    loads = [limit.load for limit in plan(BILLION).limits]
+
+    assert loads == sorted(loads, reverse=True)
+
+
+def test_few_domains_are_the_limit_of_a_fast_crawl():
+    few = replace(BILLION, domains=100)
+
+    assert load(few, "the domains' rates") == pytest.approx(1e9 / 604_800 / 1000)
+
+
+def test_every_measured_cost_is_used_and_its_command_exists():
+    source = Path(capacity.__file__).read_text()
+    for name, cost in COSTS.items():
+        assert source.count(f'"{name}"') > 1, f"{name} is not used"
+        if module := re.match(r"python -m (bench\.\w+)", cost.measured_by):
+            assert (ROOT / module[1].replace(".", "/")).with_suffix(".py").exists()
+        elif cost.measured_by.startswith("docs/"):
+            assert (ROOT / cost.measured_by).exists()
+
+
+def test_the_command_prints_what_is_needed_and_what_breaks_first():
+    result = CliRunner().invoke(plan_command, ["--urls", "1e9", "--domains", "1e7", "--costs"])
+
+    assert result.exit_code == 0, result.output
+    for text in ("worker machines", "S3 put cost", "What breaks first", "make bench"):
+        assert text in result.output
+
+
+@pytest.mark.parametrize("urls", ["0", "-1", "many"])
+def test_a_plan_of_nothing_is_refused(urls):
+    assert CliRunner().invoke(plan_command, ["--urls", urls, "--domains", "1"]).exit_code == 2
+
+
+def test_amounts_are_short():
+    assert [amount(n) for n in (0.123, 2, 9.87, 1653.4)] == ["0.12", "2", "9.9", "1,653"]
