@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 import ssl
 
+from aragog.bootstrap.stores import url_store
+from aragog.errors import ConfigError
 from aragog.extras import has
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.serving.fetching import Enqueue, Fetching
+from aragog.serving.hedging import HedgedReads
 from aragog.settings import ServingSettings, Settings
 from aragog.urlstore.store import UrlStore
 
@@ -42,8 +46,9 @@ class ThriftServices:
         self._sock = sock
         self._tls: ssl.SSLContext | None = tls_context(settings.serving)
         self._jobs = PinLaterService(_cluster(settings))
+        self._hedged = hedged_reads(settings, store)
         services = {
-            "UrlStore": UrlStoreService(store),
+            "UrlStore": UrlStoreService(store, self._hedged.read if self._hedged else None),
             "Fetcher": FetcherService(enqueue, fetching, store),
             "PinLater": self._jobs,
         }
@@ -58,6 +63,8 @@ class ThriftServices:
         """Answer the calls that run, and close all connections."""
         await self._server.drain()
         self._jobs.close()
+        if self._hedged is not None:
+            self._hedged.close()
 
     @property
     def running_calls(self) -> int:
@@ -77,6 +84,25 @@ def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
     from aragog.serving.thrift import server  # noqa: PLC0415 - an extra
 
     return server.listen(settings, processes)
+
+
+def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
+    """
+    Reads of `store` and its standby (`serving.standby_gateways`); None if there is no standby.
+
+    Raises:
+        ConfigError: the store's engine has no standby.
+    """
+    gateways = settings.serving.standby_gateways
+    if not gateways:
+        return None
+    if settings.store.engine != "hbase":
+        raise ConfigError(
+            "serving.standby_gateways: only an HBase store has a standby; set store.engine to hbase"
+        )
+    replica = dataclasses.replace(settings.store, hbase_gateways=gateways)
+    standby = url_store(dataclasses.replace(settings, store=replica))
+    return HedgedReads(store, standby, threads=settings.serving.threads)
 
 
 def _cluster(settings: Settings) -> Cluster | None:

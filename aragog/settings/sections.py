@@ -341,6 +341,9 @@ class ServingSettings:
     """Port of the HTTP/JSON API."""
     thrift_port: int = 8101
     """Port of the Thrift services, on `serving.host`; 0: none (docs/thrift.md)."""
+    standby_gateways: tuple[str, ...] = ()
+    """`host:port` of gateways of a replica of the HBase store. Thrift reads that are late or fail
+    are sent there too, at most 2 % of them (docs/thrift.md); empty: none."""
     thrift_certificate: Path | None = None
     """PEM file with the certificate chain of the Thrift port; empty: no TLS."""
     thrift_key: Path | None = None

@@ -1,0 +1,225 @@
+"""
+Hedged reads: a read that takes too long is sent to a standby store as well; the first answer wins.
+
+A store behind a network stalls now and then: a garbage collection, a region that moves. Asking a
+second replica after a delay hides that for little additional load (J. Dean and L. Barroso, "The
+Tail at Scale", 2013; Pinterest's SmartFeed read its two HBase clusters this way). Writes are never
+hedged.
+
+The delay follows the measured latencies. It is the 99.9th percentile while the tail is thin. If
+more than one read in a thousand stalls, that percentile is the stall itself; then the delay is
+four medians, but no less than the percentile that spends the budget.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple, TypeVar
+
+from aragog.errors import TransientError
+from aragog.urlstore.store import UrlStore
+
+T = TypeVar("T")
+
+EXTRA_SHARE = 0.02
+"""At most this share of reads is sent to the standby as well, hedged and mirrored together."""
+WARM_SHARE = 0.01
+"""At least this share is, so that the standby's caches and connections stay warm."""
+LEAST_DELAY_S, MOST_DELAY_S, FIRST_DELAY_S = 0.001, 0.1, 0.02
+DOWN_AFTER_S = 1.0
+"""Without an answer of the primary for this long, every read that is late is hedged."""
+_BURST = 20.0
+_SAMPLES = 10_000
+_LEAST_SAMPLES = 100
+_RATIO = 1.1
+_FINEST_S = 50e-6
+_BUCKETS = 140
+
+
+class Latencies:
+    """A histogram of recent latencies, in buckets that grow by 10 %: 50 µs to 30 s."""
+
+    def __init__(self) -> None:
+        self._counts = [0.0] * _BUCKETS
+        self._total = 0.0
+
+    def add(self, latency_s: float) -> None:
+        """Count a latency; older ones lose weight."""
+        place, bound_s = 0, _FINEST_S
+        while bound_s < latency_s and place < _BUCKETS - 1:
+            place, bound_s = place + 1, bound_s * _RATIO
+        self._counts[place] += 1
+        self._total += 1
+        if self._total > _SAMPLES:
+            self._counts = [count / 2 for count in self._counts]
+            self._total = sum(self._counts)
+
+    def quantiles(self, *shares: float) -> list[float]:
+        """The upper bounds, in seconds, of these shares of the latencies; shares ascend."""
+        found: list[float] = []
+        seen, bound_s = 0.0, _FINEST_S
+        for count in self._counts:
+            seen += count
+            while len(found) < len(shares) and seen >= shares[len(found)] * self._total:
+                found.append(bound_s)
+            bound_s *= _RATIO
+        return found
+
+    @property
+    def enough(self) -> bool:
+        """True if there are enough latencies to judge by."""
+        return self._total >= _LEAST_SAMPLES
+
+
+class HedgePolicy:
+    """
+    When to send a read to the standby. Pure, apart from its own counts; not safe for threads.
+
+    Attributes:
+        delay_s: how long to wait for the primary.
+        reads, hedged, mirrored: counts so far.
+    """
+
+    def __init__(self) -> None:
+        self.delay_s = FIRST_DELAY_S
+        self.reads = self.hedged = self.mirrored = 0
+        self._latencies = Latencies()
+        self._room = 1.0
+        self._owed = 0.0
+
+    def begun(self) -> None:
+        """Count a read."""
+        self.reads += 1
+        self._room = min(_BURST, self._room + EXTRA_SHARE)
+        self._owed += WARM_SHARE
+        if self.reads % 64 == 0 and self._latencies.enough:
+            middle_s, spent_s, last_s = self._latencies.quantiles(0.5, 1 - 0.9 * EXTRA_SHARE, 0.999)
+            wanted_s = min(last_s, max(spent_s, 4 * middle_s))
+            self.delay_s = min(MOST_DELAY_S, max(LEAST_DELAY_S, wanted_s))
+
+    def answered(self, latency_s: float) -> None:
+        """Count an answer of the primary."""
+        self._latencies.add(latency_s)
+
+    def hedge(self, *, down: bool = False) -> bool:
+        """Whether to send a late read to the standby; `down`: whatever the budget is."""
+        if self._room < 1 and not down:
+            return False
+        self.hedged += 1
+        self._spend()
+        return True
+
+    def mirror(self) -> bool:
+        """Whether to repeat a read that was answered at the standby, to keep it warm."""
+        if self._owed < 1 or self._room < 1:
+            return False
+        self.mirrored += 1
+        self._spend()
+        return True
+
+    def _spend(self) -> None:
+        self._room = max(0.0, self._room - 1)
+        self._owed = max(0.0, self._owed - 1)
+
+
+class Answer(NamedTuple):
+    """The result of a hedged read."""
+
+    value: Any
+    from_standby: bool
+
+
+class HedgedReads:
+    """
+    Reads two stores. Any number of threads may share it.
+
+    Args:
+        primary: the store that is written to.
+        standby: a replica, whose data may be older.
+        threads: how many reads of each store run at once.
+        policy: when to use the standby.
+    """
+
+    def __init__(
+        self,
+        primary: UrlStore,
+        standby: UrlStore,
+        *,
+        threads: int = 16,
+        policy: HedgePolicy | None = None,
+    ) -> None:
+        self.policy = policy or HedgePolicy()
+        self._stores = primary, standby
+        self._primary = ThreadPoolExecutor(threads, thread_name_prefix="primary")
+        self._standby = ThreadPoolExecutor(threads, thread_name_prefix="standby")
+        self._lock = threading.Lock()
+        self._answered_s = time.monotonic()
+
+    def read(self, call: Callable[[UrlStore], T]) -> Answer:
+        """
+        `call(store)` on the primary, and on the standby if the primary is late or fails.
+
+        A standby that has nothing does not answer: it may lack what was written just now.
+
+        Raises:
+            what `call` raises on the primary, if the standby has no answer either.
+        """
+        with self._lock:
+            self.policy.begun()
+            delay_s = self.policy.delay_s
+        first = self._primary.submit(self._timed, call)
+        if wait([first], delay_s).done:
+            return self._after_answer(first, call)
+        with self._lock:
+            down = time.monotonic() - self._answered_s > DOWN_AFTER_S
+            hedged = self.policy.hedge(down=down)
+        if not hedged:
+            return Answer(first.result(), from_standby=False)
+        second = self._standby.submit(call, self._stores[1])
+        wait([first, second], return_when=FIRST_COMPLETED)
+        if not first.done() and _is_answer(second):
+            return Answer(second.result(), from_standby=True)
+        return self._best(first, second)
+
+    def close(self) -> None:
+        """Release the threads without waiting for reads that still run."""
+        for pool in (self._primary, self._standby):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _timed(self, call: Callable[[UrlStore], T]) -> T:
+        began_s = time.monotonic()
+        value = call(self._stores[0])
+        self._answered_s = ended_s = time.monotonic()
+        with self._lock:
+            self.policy.answered(ended_s - began_s)
+        return value
+
+    def _after_answer(self, first: Future[T], call: Callable[[UrlStore], T]) -> Answer:
+        """The primary was in time: its value, or the standby's instead of its outage."""
+        if isinstance(first.exception(), TransientError):
+            return self._best(first, self._standby.submit(call, self._stores[1]))
+        with self._lock:
+            mirrored = self.policy.mirror()
+        if mirrored:
+            self._standby.submit(call, self._stores[1])
+        return Answer(first.result(), from_standby=False)
+
+    @staticmethod
+    def _best(first: Future[T], second: Future[T]) -> Answer:
+        """The primary's value; the standby's if the primary fails for a passing reason."""
+        if isinstance(first.exception(), TransientError):
+            wait([second])
+            if _is_answer(second):
+                return Answer(second.result(), from_standby=True)
+        return Answer(first.result(), from_standby=False)
+
+
+def _is_answer(done: Future[Any]) -> bool:
+    """True if the standby found something for everything that was asked."""
+    if done.exception() is not None:
+        return False
+    value = done.result()
+    return value is not None and not (isinstance(value, list) and None in value)

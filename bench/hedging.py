@@ -1,0 +1,143 @@
+"""
+Measure hedged reads: a primary that stalls 1 % of its reads by 100 ms, with and without a standby.
+
+    python -m bench.hedging [--reads 8000] [--threads 4] [--stalls 0.01]
+    python -m bench.hedging --gateways HOST:PORT HOST:PORT
+
+Two stores over the same SQLite folder, each read preceded by a pause of about 1 ms, as behind a
+network. With `--gateways` both stores are HBase through these gateways, and the primary's reads are
+held back by 100 ms just as often. Latency is that of a call in a closed loop of some threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from aragog.serving.hedging import HedgedReads
+from aragog.settings import StoreSettings
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables import CellTable, Tables
+from bench.serving import FIELDS, PAGES, fill, url
+
+STALL_S = 0.1
+
+
+class Slow(CellTable):
+    """A table whose reads take a while, and stall now and then."""
+
+    def __init__(self, table: CellTable, wait) -> None:
+        self._table = table
+        self._wait = wait
+
+    def __getattr__(self, name: str):
+        return getattr(self._table, name)
+
+    def get(self, row, columns=None):
+        self._wait()
+        return self._table.get(row, columns)
+
+    def get_many(self, rows, columns=None):
+        self._wait()
+        return self._table.get_many(rows, columns)
+
+    def values_many(self, rows, columns):
+        self._wait()
+        return self._table.values_many(rows, columns)
+
+
+class SlowTables(Tables):
+    """Tables whose reads take a while."""
+
+    def __init__(self, tables: Tables, wait) -> None:
+        self._tables = tables
+        self._slow = Slow(tables["n"], wait)
+
+    def __getitem__(self, name: str):
+        return self._slow if name == "n" else self._tables[name]
+
+
+def waits(usual_s: float, stalls: float):
+    """A pause of about `usual_s`, and of 100 ms more for a share of the calls."""
+
+    def wait() -> None:
+        pause_s = random.lognormvariate(0, 0.3) * usual_s
+        time.sleep(pause_s + (STALL_S if random.random() < stalls else 0))
+
+    return wait
+
+
+def measure(read, reads: int, threads: int) -> tuple[list[float], float]:
+    """Latencies in ms, and CPU in us a read."""
+    found: list[float] = []
+    pages = [url(random.randrange(PAGES)) for _ in range(1000)]
+
+    def work() -> None:
+        for _ in range(reads // threads):
+            asked = (random.choice(pages),)
+            began_s = time.perf_counter()
+            read(lambda store, asked=asked: store.pages.values(asked, FIELDS))
+            found.append((time.perf_counter() - began_s) * 1000)
+
+    before_s = time.process_time()
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return found, (time.process_time() - before_s) / len(found) * 1e6
+
+
+def show(name: str, found: list[float], cpu_us: float, extra: str) -> None:
+    cuts = statistics.quantiles(found, n=1000)
+    print(f"{name:14} {cuts[499]:8.2f} {cuts[989]:8.2f} {cuts[998]:8.2f} {cpu_us:8.0f}  {extra}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--reads", type=int, default=8000)
+    parser.add_argument("--threads", type=int, default=4)
+    parser.add_argument("--stalls", type=float, default=0.01)
+    parser.add_argument("--gateways", nargs=2)
+    given = parser.parse_args()
+    settings = StoreSettings()
+    with tempfile.TemporaryDirectory() as folder:
+        if given.gateways:
+            from aragog.zen.tables.hbase import HBaseTables
+
+            both = [HBaseTables(StoreSettings(hbase_gateways=(one,))) for one in given.gateways]
+            both[0].create()
+            store = UrlStore(both[0], MemoryContent(), settings)
+            for number in range(PAGES):
+                store.put(url(number), dict.fromkeys(FIELDS, b"x"))
+            usual_s = 0.0
+        else:
+            from aragog.zen.tables.sqlite import SqliteTables
+
+            fill(Path(folder))
+            both = [SqliteTables(Path(folder), shards=16) for _ in range(2)]
+            usual_s = 0.001
+        pauses = (waits(usual_s, given.stalls), waits(usual_s, 0))
+        primary, standby = (
+            UrlStore(SlowTables(tables, pause), MemoryContent(), settings)
+            for tables, pause in zip(both, pauses, strict=True)
+        )
+        print(f"{'':14} {'p50 ms':>8} {'p99 ms':>8} {'p99.9 ms':>8} {'CPU us':>8}")
+        show("primary alone", *measure(lambda call: call(primary), given.reads, given.threads), "")
+        hedged = HedgedReads(primary, standby, threads=4 * given.threads)
+        found = measure(hedged.read, given.reads, given.threads)
+        policy = hedged.policy
+        extra = (policy.hedged + policy.mirrored) / policy.reads
+        told = f"{extra:.2%} extra reads, delay {policy.delay_s * 1000:.1f} ms"
+        show("hedged", *found, told)
+        hedged.close()
+
+
+if __name__ == "__main__":
+    main()
