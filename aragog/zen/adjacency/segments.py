@@ -71,11 +71,10 @@ class Segments:
         """The valid postings of sources after `beyond`, sorted by source; constant memory."""
         row = self._table.get(target)
         head = ListHeader.of(row)
-        recent = _recent(row, head).lines
-        runs: list[Iterable[bytes]] = [merged_lines([recent])]
-        runs += [self._segment(target, segment, beyond) for segment in head.segments]
-        for line in newest(runs):
-            if source_of(line) > beyond and is_there(line):
+        recent = merged_lines([_recent(row, head).lines])  # one line a source already
+        segments = [self._segment(target, segment, beyond) for segment in head.segments]
+        for line in newest([recent, *segments]) if segments else recent:
+            if is_there(line) and (not beyond or source_of(line) > beyond):
                 yield line
 
     def tidy(
