@@ -85,7 +85,7 @@ def test_fetching_stops_by_itself_while_a_later_stage_stands_still(crawl, stage)
     urls = urls_of(stage)
     crawl.admin.pause(stage)
     crawl.client.enqueue(urls)
-    wait_until(crawl.held_back, 120)
+    wait_until(crawl.held_back)
     assert len(crawl.asked(stage)) < len(urls)
     assert crawl.spool_bytes() <= SPOOL
 
@@ -102,14 +102,14 @@ def test_an_urgent_url_is_stored_while_ordinary_ones_wait_for_room(crawl):
     urls, before = urls_of("urgent"), crawl.client.counters()["stored"]
     crawl.admin.pause("canonicalize")
     crawl.client.enqueue(urls)
-    wait_until(crawl.held_back, 120)
+    wait_until(crawl.held_back)
     crawl.client.enqueue(["http://now.test/"], priority=0)
-    wait_until(lambda: crawl.asked("now"), 60)
-    wait_until(lambda: crawl.admin.status("canonicalize").sizes.by_priority[0], 60)
+    wait_until(lambda: crawl.asked("now"))
+    wait_until(lambda: crawl.admin.status("canonicalize").sizes.by_priority[0])
 
     # It stands before everything that waits for canonicalize, and goes before it.
     crawl.admin.resume("canonicalize")
-    wait_until(lambda: crawl.stored(["http://now.test/"]), 60)
+    wait_until(lambda: crawl.stored(["http://now.test/"]))
     assert crawl.client.counters()["stored"] - before < len(urls)
     crawl.system.finish(crawl.client)
 
@@ -117,12 +117,12 @@ def test_an_urgent_url_is_stored_while_ordinary_ones_wait_for_room(crawl):
 def test_a_full_redis_fails_no_job_and_the_crawl_goes_on_when_there_is_room(crawl):
     urls, before = urls_of("full"), crawl.client.counters()["stored"]
     crawl.client.enqueue(urls)
-    wait_until(lambda: crawl.client.counters()["stored"] - before > 50, 120)
+    wait_until(lambda: crawl.client.counters()["stored"] - before > 50)
     crawl.redis.config_set("maxmemory", 1)
     refused = commands_refused(crawl.redis)
     # What was fetched is stored although nothing new is taken, and what is refused is tried again.
-    wait_until(lambda: crawl.spool_bytes() == 0, 120)
-    wait_until(lambda: commands_refused(crawl.redis) > refused, 60)
+    wait_until(lambda: crawl.spool_bytes() == 0)
+    wait_until(lambda: commands_refused(crawl.redis) > refused)
     crawl.redis.config_set("maxmemory", 0)
     crawl.system.finish(crawl.client)
 
@@ -144,7 +144,7 @@ def test_other_domains_do_not_wait_for_the_first_visits_of_a_large_one(crawl):
     crawl.client.enqueue(large)
     crawl.client.enqueue(others)
     crawl.admin.resume("fetch")
-    wait_until(lambda: crawl.stored(others) == len(others), 120)
+    wait_until(lambda: crawl.stored(others) == len(others))
 
     # Messages of the large one that nobody has looked at yet.
     assert crawl.admin.status("fetch").sizes.by_priority[6] > 0
