@@ -11,6 +11,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from aragog.pages.document import squeeze
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.sources import Sources
+from aragog.pages.richpins.syntax.words import DATES, TIME
 from aragog.pages.richpins.values import dates
 from aragog.pages.richpins.values.scalars import MAX_NAME_CHARS
 
@@ -111,7 +112,7 @@ _SHORT_NAME = re.compile(r"([\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,6})")
 
 def _after_the_heading(sources: Sources) -> list[LexborNode]:
     """Return author or byline elements, those after the first h1 before those above it."""
-    if not (sources.has_tag_with(b"author") or sources.has_class_with(b"byline")):
+    if not (sources.words.in_tag("author") or sources.words.in_class("byline")):
         return []
     marked = sources.document.tree.css(f"h1,{_BYLINES}")
     at = next((place for place, node in enumerate(marked) if node.tag == "h1"), 0)
@@ -122,9 +123,9 @@ def _after_the_heading(sources: Sources) -> list[LexborNode]:
 def shown_times(sources: Sources) -> Iterator[Candidate]:
     """Yield times from elements with a time tag or a class name for times, except in comments."""
     tree = sources.document.tree
-    if b"itemprop" in sources.document.body:
+    if "itemprop" in sources.words:
         yield from _marked_times(tree)
-    if not sources.has_class_with(*_DATE_WORDS) and b"<time" not in sources.lowered:
+    if not sources.words.in_class(*DATES) and TIME not in sources.words:
         return
     for node in tree.css("time[datetime]")[:3]:
         if not _is_declared(node):
@@ -186,7 +187,6 @@ def _is_declared(node: LexborNode) -> bool:
     return bool({"itemprop", "property"} & node.attributes.keys())
 
 
-_DATE_WORDS = (b"publish", b"date", b"timestamp", b"post-meta")
 _DATES = (
     'time,[class*="publish" i],[class*="date" i],[class*="timestamp" i],[class*="post-meta" i],'
     "abbr.published"

@@ -16,31 +16,15 @@ from selectolax.lexbor import LexborNode
 from aragog.pages.document import squeeze
 from aragog.pages.richpins.provenance import Candidate
 from aragog.pages.richpins.syntax.sources import Sources
+from aragog.pages.richpins.syntax.words import CARTS, PRICES
 from aragog.pages.richpins.values import money
 
-_WORDS = ("price", "preis", "prix", "precio", "prezzo", "preco", "cena", "hinta", "fiyat", "cijena")
 _PRICES = ",".join(
     [
         '[itemprop~="price"]',
-        *(f'[{name}*="{word}" i]' for word in _WORDS for name in ("class", "id")),
+        *(f'[{name}*="{word}" i]' for word in PRICES for name in ("class", "id")),
     ]
 )
-_PRICE_BYTES = tuple(word.encode() for word in _WORDS)
-_CARTS = tuple(
-    word.encode()
-    for word in (
-        "add-to-cart", "add_to_cart", "addtocart", "add to cart", "add-to-basket", "addtobasket",
-        "add to basket", "add to bag", "add-to-bag", "buy now", "buy-now", "buynow", "warenkorb",
-        "ajouter au panier", "carrito", "carrello", "carrinho", "winkelwagen", "koszyka",
-        "košík", "kosik", "košaric", "kosaric", "košaric", "varukorg", "ostoskori", "sepete",
-        "корзин", "купить", "купити", "кошик", "カートに", "장바구니", "구매하기", "加入购物车",
-        "加入購物車", "/cart", "/basket", "/checkout", "shopping-cart", "shopping_cart", "shopcart",
-        "minicart", "mini-cart", "handlekurv", "indkøbskurv", "læg i kurv", "kundvagn",
-        "winkelmand", "panier", "kosárba", "in den korb", "sacola", "în coș", "in cos",
-        "grozs", "grozā", "krepšel", "ostukorv", "καλάθι", "giỏ hàng", "ตะกร้า", "加入购物袋",
-    )
-)  # fmt: skip
-"""The words and class names that pages use for buying."""
 _NOT_ASKED = re.compile(
     r"old|was|regular|strik|list-price|rrp|msrp|original|before|previous|unit|tax"
 )
@@ -61,9 +45,9 @@ def shown_price(
 
     With `is_product` the markup declares that the page sells something, so no cart is required.
     """
-    if not sources.has_class_with(*_PRICE_BYTES) and not sources.has_tag_with(b"price"):
+    if not sources.words.in_class(*PRICES) and not sources.words.in_tag("price"):
         return None
-    if not is_product and not any(word in sources.lowered for word in _CARTS):
+    if not is_product and not any(word in sources.words for word in CARTS):
         return None
     nodes = sources.document.tree.css(f"h1,{_PRICES}")[:_MAX_ELEMENTS]
     holders = _holders(nodes)

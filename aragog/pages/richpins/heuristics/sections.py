@@ -44,7 +44,7 @@ _MAX_PARAGRAPH_CHARS = 4_000
 def best_sections(sources: Sources) -> dict[str, Section]:
     """Return the longest section for each part of a recipe, preferably one with a heading."""
     best: dict[str, Section] = {}
-    if not is_mentioned(sources.lowered, sources.document.language):
+    if not is_mentioned(sources.words, sources.document.language):
         return best
     heads = list(_heads(sources))
     for section in _by_headings(heads):

@@ -12,6 +12,7 @@ from aragog.pages.richpins.provenance import Candidate, Ledger
 from aragog.pages.richpins.syntax import jsonld, microdata_rdfa
 from aragog.pages.richpins.syntax.graph import Graph, Node
 from aragog.pages.richpins.syntax.metatags import MetaTags, syntax_of
+from aragog.pages.richpins.syntax.words import Words
 
 MAX_URL_CHARS = 4_096
 
@@ -29,44 +30,15 @@ class Sources:
         self.metas = MetaTags(document.metas)
         self.graph = Graph()
         self.ledger = Ledger()
-        self._lowered: bytes | None = None
-        self._classes: bytes | None = None
-        body, graph = document.body, self.graph
-        # A search in the bytes is far cheaper than a query that finds nothing.
+        self.words = words = Words(document.body)
+        graph = self.graph
         if document.json_ld:
             jsonld.read(list(document.json_ld), graph)
-        if b"itemscope" in body or b"itemprop" in body:
+        if "itemscope" in words or "itemprop" in words:
             microdata_rdfa.read_microdata(document.tree, graph)
-        if b"typeof" in body:
+        if "typeof" in words:
             microdata_rdfa.read_rdfa(document.tree, graph)
         _name_recipes(graph)
-
-    @property
-    def lowered(self) -> bytes:
-        """The page in lower case (ASCII), cached; searches in it avoid needless queries."""
-        if self._lowered is None:
-            self._lowered = self.document.body.lower()
-        return self._lowered
-
-    def has_class_with(self, *words: bytes) -> bool:
-        """Return True if a class attribute of the page contains one of `words` (lower case)."""
-        if self._classes is None:
-            self._classes = b"\n".join(set(_CLASS.findall(self.lowered)))
-        return any(word in self._classes for word in words)
-
-    def has_tag_with(self, word: bytes) -> bool:
-        """Return True if an element of the body contains `word` (lower case) in an attribute."""
-        lowered = self.lowered
-        at = lowered.find(word)
-        for _ in range(_MAX_FOUND):
-            if at < 0:
-                return False
-            start = lowered.rfind(b"<", max(0, at - _MAX_ATTRIBUTES_BYTES), at)
-            is_inside = start >= 0 and lowered.find(b">", start, at) < 0
-            if is_inside and lowered[start + 1 : start + 5] not in {b"link", b"meta", b"!-- "}:
-                return True
-            at = lowered.find(word, at + 1)
-        return at >= 0
 
     def scalars(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
         """Yield each value of a property, node by node: the first of `names` that a node has."""
@@ -124,13 +96,6 @@ class Sources:
             text = text.replace(" ", "%20").translate({9: None, 10: None, 13: None})
         host = text.partition("://")[2]
         return text if host and host[0] not in "/?#" else None
-
-
-_MAX_ATTRIBUTES_BYTES = 2_000
-_MAX_FOUND = 300
-
-
-_CLASS = re.compile(rb"class=[\"']?([^\"'<>]{1,300})")
 
 
 def _name_recipes(graph: Graph) -> None:

@@ -123,10 +123,11 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
         return
     whole = sources.document.body
     body = whole[:_MAX_SEARCHED_BYTES] + whole[_MAX_SEARCHED_BYTES:][-_MAX_SEARCHED_BYTES:]
-    lowered, host = body.lower(), letters.encode()
-    bare_body = lowered.translate(None, b" '.&-\t\n")
+    host = letters.encode()
+    bare_body = body.translate(_LOWER, b" '.&-\t\n")
     if not any(mark + host in bare_body for mark in (b">", b'"')):
         return
+    lowered = body.lower()
     spelled = re.compile(rb"[ '.&-]{0,3}".join(re.escape(char.encode()) for char in letters))
     found = Counter(
         name
@@ -146,6 +147,7 @@ def _stands_alone(body: bytes, start: int, end: int) -> bool:
     return before != b"" and after != b"" and before in b">\"'" and after in b"<\"'"
 
 
+_LOWER = bytes(range(256)).lower()
 _MAX_SPELLED = 500
 _MAX_BLANKS = 40
 _MAX_SEARCHED_BYTES = 32_768

@@ -1,0 +1,112 @@
+"""
+Find in one pass over a page which of the words occur that its readers look for, and where.
+
+A query of the tree or a search for one word costs 20 to 200 µs for a page of 57 KB, and most pages
+have none of these words. Readers therefore ask here first whether a query can find anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+
+from ahocorasick_rs import BytesAhoCorasick, Implementation
+
+MARKUP = ("itemscope", "itemprop", "typeof")
+AUTHORS = ("author", "byline")
+DATES = ("publish", "date", "timestamp", "post-meta")
+TIME = "<time"
+UNITS = ("tsp", "tbsp")
+# bytes.lower() changes ASCII letters only, so words in other scripts are listed in both cases.
+INGREDIENTS = {
+    "": ("ingre",),
+    "de": ("zutat",), "nl": ("benodigd",), "cs": ("surovin",), "sk": ("surovin",),
+    "tr": ("malzeme",), "hr": ("sastojc",), "sr": ("sastojc",), "bs": ("sastojc",),
+    "fi": ("ainekse",), "fr": ("ingré", "ingr&e"), "pl": ("składnik",), "hu": ("hozzávaló",),
+    "el": ("υλικά", "Υλικά", "συστατικ", "Συστατικ"), "ru": ("ингредиент", "Ингредиент"),
+    "uk": ("інгредієнт", "Інгредієнт"), "ja": ("材料",), "zh": ("材料", "食材"), "ko": ("재료",),
+}  # fmt: skip
+"""The words for ingredients by language; in those not listed they contain `ingre`."""
+PRICES = (
+    "price", "preis", "prix", "precio", "prezzo", "preco", "cena", "hinta", "fiyat", "cijena",
+)  # fmt: skip
+CARTS = (
+    "add-to-cart", "add_to_cart", "addtocart", "add to cart", "add-to-basket", "addtobasket",
+    "add to basket", "add to bag", "add-to-bag", "buy now", "buy-now", "buynow", "warenkorb",
+    "ajouter au panier", "carrito", "carrello", "carrinho", "winkelwagen", "koszyka",
+    "košík", "kosik", "košaric", "kosaric", "košaric", "varukorg", "ostoskori", "sepete",
+    "корзин", "купить", "купити", "кошик", "カートに", "장바구니", "구매하기", "加入购物车",
+    "加入購物車", "/cart", "/basket", "/checkout", "shopping-cart", "shopping_cart", "shopcart",
+    "minicart", "mini-cart", "handlekurv", "indkøbskurv", "læg i kurv", "kundvagn",
+    "winkelmand", "panier", "kosárba", "in den korb", "sacola", "în coș", "in cos",
+    "grozs", "grozā", "krepšel", "ostukorv", "καλάθι", "giỏ hàng", "ตะกร้า", "加入购物袋",
+)  # fmt: skip
+"""The words and class names that pages use for buying."""
+
+MAX_PLACES = 300
+"""Maximum number of places of one word that are examined."""
+
+_RECIPES = chain(UNITS, *INGREDIENTS.values())
+_WORDS = list(dict.fromkeys((*MARKUP, *AUTHORS, *DATES, TIME, *_RECIPES, *PRICES, *CARTS)))
+_AUTOMATON = BytesAhoCorasick(
+    [word.encode() for word in _WORDS], implementation=Implementation.DFA
+)  # fmt: skip
+_PIECE_BYTES = 262_144
+"""Bodies are searched in pieces, so that the list of matches stays small, whatever they contain."""
+_LONGEST = max(len(word.encode()) for word in _WORDS)
+_MAX_ATTRIBUTES_BYTES = 2_000
+_MAX_CLASS_BYTES = 300
+
+
+class Words:
+    """The words that occur in a page. Costs 0.1 ms for 57 KB."""
+
+    def __init__(self, body: bytes) -> None:
+        self._lowered = lowered = body.lower()
+        self._places: dict[str, list[int]] = {}
+        for start in range(0, len(lowered), _PIECE_BYTES):
+            piece = lowered[start : start + _PIECE_BYTES + _LONGEST]
+            for number, at, _ in _AUTOMATON.find_matches_as_indexes(piece, overlapping=True):
+                places = self._places.setdefault(_WORDS[number], [])
+                if len(places) < MAX_PLACES:
+                    places.append(start + at)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._places
+
+    def in_class(self, *words: str) -> bool:
+        """Return True if a class attribute contains one of `words`, or may do so."""
+        return any(self._any_place(word, self._is_in_class) for word in words)
+
+    def in_tag(self, word: str) -> bool:
+        """Return True if a tag other than link and meta contains `word`, or may do so."""
+        return self._any_place(word, self._is_in_tag)
+
+    def begins_word(self, word: str) -> bool:
+        """Return True if `word` begins a word somewhere: `tsp` in `2 tsp`, not in `getspec`."""
+        return any(map(self._is_begin, self._places.get(word, ())))
+
+    def _any_place(self, word: str, test: Callable[[int], bool]) -> bool:
+        """Return True if a place passes `test`, or if there are too many to examine."""
+        places = self._places.get(word, ())
+        return any(map(test, places)) or len(places) >= MAX_PLACES
+
+    def _is_in_class(self, at: int) -> bool:
+        before = self._lowered[max(0, at - _MAX_CLASS_BYTES) : at]
+        _, named, names = before.rpartition(b"class=")
+        names = names[1:] if names[:1] in _QUOTES else names
+        return bool(named) and not any(mark in names for mark in _NOT_IN_CLASS)
+
+    def _is_in_tag(self, at: int) -> bool:
+        lowered = self._lowered
+        start = lowered.rfind(b"<", max(0, at - _MAX_ATTRIBUTES_BYTES), at)
+        is_inside = start >= 0 and lowered.find(b">", start, at) < 0
+        return is_inside and lowered[start + 1 : start + 5] not in {b"link", b"meta", b"!-- "}
+
+    def _is_begin(self, at: int) -> bool:
+        before = self._lowered[at - 1] if at else 0
+        return not (97 <= before <= 122 or before in b"_-./")
+
+
+_QUOTES = (b'"', b"'")
+_NOT_IN_CLASS = (*_QUOTES, b"<", b">")

@@ -1,0 +1,58 @@
+"""Which words a page has, and where, from one pass over it."""
+
+import pytest
+
+from aragog.pages.richpins.syntax import words
+from aragog.pages.richpins.syntax.words import MAX_PLACES, Words
+
+
+@pytest.mark.parametrize("word", [*words.CARTS, *words.PRICES, "材料", "ingr&e", "itemscope"])
+def test_a_word_is_found_in_any_place_and_case(word):
+    for before in (0, 1, 262_143, 262_144, 300_000):
+        body = b"x" * before + word.upper().encode() if word.isascii() else word.encode()
+        assert word in Words(body), before
+    assert word not in Words(b"nothing of the kind")
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ('<b class="a update-1">', True),
+        ("<b class=date>", True),
+        ("<b CLASS='x DATE'>", True),
+        ('<b class="a" title="date">', False),
+        ("<b class=a>update", False),
+        ('<a href="update.html">', False),
+        ("date", False),
+    ],
+)
+def test_a_word_in_a_class_is_told_from_one_elsewhere(html, expected):
+    assert Words(html.encode()).in_class("publish", "date") is expected
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ('<b data-price="1">', True),
+        ("<b>price</b>", False),
+        ('<link href="price.css">', False),
+        ('<meta name="price">', False),
+        ("<!-- price -->", False),
+    ],
+)
+def test_a_word_in_a_tag_is_told_from_one_elsewhere(html, expected):
+    assert Words(html.encode()).in_tag("price") is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("2 tsp", True), ("tsp", True), ("getspec", False), ("a_tsp", False)]
+)
+def test_a_word_begins_where_no_letter_precedes_it(text, expected):
+    assert Words(text.encode()).begins_word("tsp") is expected
+
+
+def test_a_word_in_too_many_places_counts_as_found():
+    many = Words(b"date " * (MAX_PLACES + 1) + b'<b class="date">')
+
+    assert many.in_class("date")
+    assert not many.in_class("publish")
