@@ -50,7 +50,7 @@ ALLOWANCE_US = 250_000
 ASK_AHEAD_US = 3_000
 BOOK_AHEAD_US = 8_000
 # Intervals this short are within the tolerance: they are planned but not enforced.
-NO_DOOR_US = 2_000
+NO_PERMIT_US = 2_000
 # Consecutive errors before the backoff starts, and the maximum backoff factor in percent.
 PATIENCE = 3
 SLOWEST = 3_200
@@ -64,7 +64,7 @@ _ASK = struct.Struct("<dI")
 _ANSWER = struct.Struct("<dB")
 _PERMIT_REQUEST = struct.Struct("<ddIddddd")
 _PERMIT_ANSWER = struct.Struct("<dBd")
-_DEPARTED = struct.Struct("<dId")
+_PERMIT_RELEASE = struct.Struct("<dId")
 
 
 class Limiter:
@@ -217,7 +217,7 @@ class Limiter:
         new permit and waits an interval.
         """
         node = self._node(slot.key)
-        planned_only = slot.interval_us <= NO_DOOR_US and not self.max_concurrent(slot.key)
+        planned_only = slot.interval_us <= NO_PERMIT_US and not self.max_concurrent(slot.key)
         if planned_only:
             self._sleep_until(node, slot.at_us)
         paused = self._paused(slot.key, node, look=planned_only)
@@ -269,7 +269,7 @@ class Limiter:
         node = self._node(slot.key)
         held = slot.token in self._holding
         self._holding.pop(slot.token, None)
-        if not held and slot.interval_us <= NO_DOOR_US and not self.max_concurrent(slot.key):
+        if not held and slot.interval_us <= NO_PERMIT_US and not self.max_concurrent(slot.key):
             return
         at_us = node.clock.latest_us(stopwatch_us()) if written else 0.0
         if slot.pre_granted_until_us:
@@ -282,7 +282,7 @@ class Limiter:
         for url, group in self._ring.group(numbered).items():
             node = self._nodes[url]
             packed = b"".join(
-                _DEPARTED.pack(at_us, slot.token, slot.interval_us) for slot, at_us in group
+                _PERMIT_RELEASE.pack(at_us, slot.token, slot.interval_us) for slot, at_us in group
             )
             slots = [node.key("slot", slot.key) for slot, _ in group]
             node.call("release_permit", slots=slots, departures=packed)
