@@ -208,7 +208,7 @@ def _limits(demand: Demand, pages_s: float) -> tuple[Limit, ...]:
         Limit(
             "redis.url and the broker on one Redis",
             _shared_cores(pages_s),
-            "list more in broker.shards; then more than one crawl, each with its own Redis",
+            "list more in broker.shards and redis.nodes",
         ),
         Limit(
             "one limiter node",

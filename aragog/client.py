@@ -34,6 +34,7 @@ from aragog.pipeline.spool.spool import Spool
 from aragog.pipeline.stages.enqueue import EnqueueOptions, Enqueuer, EnqueueResult
 from aragog.pipeline.stages.watches import WatchBatch
 from aragog.redis_kit.connect import connect
+from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings import Settings, load_settings
 from aragog.urls import normalize
 from aragog.urls.url_filter import UrlFilter
@@ -69,7 +70,8 @@ class Aragog:
         self._settings = (settings or load_settings()).resolved()
         take_up_site_rules(self._settings)
         broker, shared = self._settings.broker, self._settings.redis
-        self._redis = connect(shared.url)
+        nodes = RedisNodes.connect((shared.url, *shared.nodes), connect)
+        self._redis = nodes.first
         self._app = Celery("aragog-producer", set_as_current=False)
         self._app.conf.update(
             celery_settings(broker.url, broker.shards, broker.claim_timeout_s),
@@ -82,11 +84,12 @@ class Aragog:
             self._servers |= {
                 f"broker {n}": connect(url, setting="broker.url") for n, url in enumerate(urls)
             }
+        self._servers |= {f"redis.nodes {n}": client for n, client in enumerate(nodes.clients[1:])}
         self._admission = Admission(self._servers)
-        self._in_flight = InFlightSet(self._redis, prefix=shared.prefix)
+        self._in_flight = InFlightSet(nodes, prefix=shared.prefix)
         self._tally = Counters(self._redis, prefix=shared.prefix)
         max_bytes = self._settings.pipeline.spool_max_bytes
-        self._spool = Spool(self._redis, prefix=shared.prefix, max_bytes=max_bytes)
+        self._spool = Spool(nodes, prefix=shared.prefix, max_bytes=max_bytes)
         self._sender = CelerySender(self._app)
         self._enqueuer = Enqueuer(
             self._in_flight,

@@ -9,7 +9,14 @@ from typing import TypeVar
 
 import redis
 
-from aragog.bootstrap.redis_services import glance, limiter, overrides_of, robots_cache, spool
+from aragog.bootstrap.redis_services import (
+    glance,
+    limiter,
+    overrides_of,
+    redis_nodes,
+    robots_cache,
+    spool,
+)
 from aragog.bootstrap.stores import url_store
 from aragog.clock import Clock, SystemClock
 from aragog.dashboard.components import Components
@@ -30,16 +37,17 @@ def components(settings: Settings, *, clock: Clock | None = None) -> Components:
     """The parts that the dashboard and `explain` read; nothing is connected yet."""
     settings = settings.resolved()
     clock = clock or SystemClock()
-    client = glance(settings.redis.url)
+    nodes = redis_nodes(settings, glance)
+    client = nodes.first
     broker = settings.broker
     pinlater = kind_of(broker.url) == "pinlater"
     return Components(
         user_agent=settings.fetch.user_agent,
         clock=clock,
         counters=Counters(client, prefix=settings.redis.prefix),
-        in_flight=InFlightSet(client, prefix=settings.redis.prefix),
+        in_flight=InFlightSet(nodes, prefix=settings.redis.prefix),
         outages=OutageBoard(client, prefix=settings.redis.prefix),
-        spool=spool(settings, client),
+        spool=spool(settings, nodes),
         ssrf_filter=SsrfFilter(settings.fetch),
         robots=robots_cache(settings, clock),
         limiter=_once(lambda: limiter(settings, overrides_of(settings))),
@@ -65,6 +73,7 @@ def _servers(settings: Settings, broker: tuple[str, ...]) -> dict[str, redis.Red
     """A client for each Redis server in the settings, once, by its name without the password."""
     named = (
         settings.redis.url,
+        *settings.redis.nodes,
         *settings.politeness.limiter_urls,
         *broker,
         *settings.broker.shards,

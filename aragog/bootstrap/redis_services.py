@@ -18,12 +18,22 @@ from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.robots.cache import RobotsCache
 from aragog.redis_kit.connect import connect
+from aragog.redis_kit.nodes import RedisNodes
+from aragog.secret import reveal
 from aragog.settings import Settings
 
 
 def redis_client(settings: Settings) -> redis.Redis:
     """The shared Redis client; it connects on first use and reconnects after a failure."""
     return connect(settings.resolved().redis.url)
+
+
+def redis_nodes(
+    settings: Settings, open_client: Callable[[str], redis.Redis] = connect
+) -> RedisNodes:
+    """The servers that share the spool and the in-flight set; connected on first use."""
+    shared = settings.resolved().redis
+    return RedisNodes.connect([reveal(url) for url in (shared.url, *shared.nodes)], open_client)
 
 
 def glance(url: str) -> redis.Redis:
@@ -61,10 +71,10 @@ def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
     )
 
 
-def spool(settings: Settings, client: redis.Redis) -> Spool:
-    """The spool on the shared Redis."""
+def spool(settings: Settings, nodes: RedisNodes) -> Spool:
+    """The spool on the servers that share it."""
     max_bytes = settings.pipeline.spool_max_bytes
-    return Spool(client, prefix=settings.redis.prefix, max_bytes=max_bytes)
+    return Spool(nodes, prefix=settings.redis.prefix, max_bytes=max_bytes)
 
 
 def waiting_jobs(settings: Settings) -> WaitingJobs | None:
@@ -80,8 +90,9 @@ def fetch_gate(settings: Settings) -> Callable[[], int] | None:
     settings = settings.resolved()
     if kind_of(settings.broker.url) != "pinlater":
         return None
-    client = glance(settings.redis.url)
-    return claim_limit(spool(settings, client), Admission({"redis.url": client}))
+    nodes = redis_nodes(settings, glance)
+    servers = {f"redis {n}": client for n, client in enumerate(nodes.clients)}
+    return claim_limit(spool(settings, nodes), Admission(servers))
 
 
 def outage_board(settings: Settings) -> OutageBoard:

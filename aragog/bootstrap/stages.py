@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from aragog.bootstrap.redis_services import (
     limiter,
     overrides_of,
-    redis_client,
+    redis_nodes,
     robots_cache,
     spool,
     waiting_jobs,
@@ -64,9 +64,10 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
     settings = settings.resolved()
     extractors.load(settings.pipeline.extractors)  # a name that is wrong fails no page
     clock = clock or SystemClock()
-    client, prefix = redis_client(settings), settings.redis.prefix
-    in_flight, counters = InFlightSet(client, prefix=prefix), Counters(client, prefix=prefix)
-    blocks, bodies = SiteBlocks(client, prefix=prefix), spool(settings, client)
+    nodes, prefix = redis_nodes(settings), settings.redis.prefix
+    client = nodes.first
+    in_flight, counters = InFlightSet(nodes, prefix=prefix), Counters(client, prefix=prefix)
+    blocks, bodies = SiteBlocks(client, prefix=prefix), spool(settings, nodes)
     marks = RunMarks(client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s)
     enqueuer = Enqueuer(
         in_flight,

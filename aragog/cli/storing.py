@@ -300,7 +300,7 @@ def _share_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = Fals
         try:
             SiteBlocks(client, prefix=resolved.redis.prefix).replace(opened.takedowns.sites())
             if purge:
-                done = takedown_purge(settings, opened, client).run()
+                done = takedown_purge(settings, opened).run()
                 echo(
                     f"removed besides: {done.messages:,} messages, {done.bodies:,} bodies in the "
                     f"spool, {done.deliveries:,} webhook deliveries, robots.txt rules of "

@@ -9,7 +9,7 @@ fetched twice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 
 from aragog.errors import InvalidMessage
 from aragog.pinlater.models import JobInfo
@@ -17,6 +17,7 @@ from aragog.pinlater.transport.envelope import arguments
 from aragog.pipeline.fetch_messages import urls_in
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.redis_kit.connect import connect
+from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings import load_settings
 
 
@@ -33,5 +34,6 @@ def clear_in_flight(_queue: str, jobs: Sequence[JobInfo]) -> None:
         with suppress(InvalidMessage):
             urls += [url for message in arguments(job.body) for url in urls_in(message)]
     settings = load_settings().resolved()
-    with connect(settings.redis.url) as client:
-        InFlightSet(client, prefix=settings.redis.prefix).clear(urls)
+    shared = settings.redis
+    with closing(RedisNodes.connect((shared.url, *shared.nodes), connect)) as nodes:
+        InFlightSet(nodes, prefix=shared.prefix).clear(urls)

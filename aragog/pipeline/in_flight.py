@@ -25,6 +25,7 @@ from contextlib import AbstractContextManager
 import redis
 
 from aragog.redis_kit.errors import redis_errors
+from aragog.redis_kit.nodes import RedisNodes
 from aragog.redis_kit.scripts import load_script
 from aragog.urls import url_key
 
@@ -46,10 +47,17 @@ def done_channel(prefix: str) -> str:
 
 
 class InFlightSet:
-    """The in-flight set. A call costs one round trip and may raise `BrokerUnavailable`."""
+    """
+    The in-flight set. A call costs a round trip per server and may raise `BrokerUnavailable`.
 
-    def __init__(self, client: redis.Redis, *, prefix: str) -> None:
-        self._redis = client
+    Args:
+        nodes: the servers that share the set, or a client of the only one; the first of them also
+            has the channel of URLs that are done.
+        prefix: put before every key.
+    """
+
+    def __init__(self, nodes: redis.Redis | RedisNodes, *, prefix: str) -> None:
+        self._nodes = RedisNodes.of(nodes)
         self._prefix = prefix
         self._key = f"{prefix}in_flight"
 
@@ -62,56 +70,58 @@ class InFlightSet:
         This costs one round trip. If another producer is currently sending one of the URLs, it
         costs a few more within the next 3 s.
         """
-        keys = [url_key(url) for url in urls]
-        flags = self._flags(keys, insist)
+        flags = self._flags(urls, insist)
         pause_s = 0.02
         while unclear := [place for place, flag in enumerate(flags) if flag == UNCLEAR]:
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
             for place, flag in zip(
-                unclear, self._flags([keys[p] for p in unclear], insist), strict=True
+                unclear, self._flags([urls[p] for p in unclear], insist), strict=True
             ):
                 flags[place] = flag
         return [flag == OURS for flag in flags]
 
-    def _flags(self, keys: Sequence[bytes], insist: bool) -> bytearray:
-        if not keys:
-            return bytearray()
+    def _flags(self, urls: Sequence[str], insist: bool) -> bytearray:
         takes_s = COUNTS_FOR_S - INSIST_AFTER_S if insist else 0
+        flags = bytearray(len(urls))
         with _our_errors():
-            flags = load_script("aragog.pipeline", "mark").run(
-                self._redis,
-                in_flight=self._key,
-                unconfirmed_s=UNCONFIRMED_S,
-                taken_over_after_s=TAKEN_OVER_AFTER_S,
-                insist_s=takes_s,
-                url_keys=b"".join(keys),
-            )
-        return bytearray(flags)
+            for client, places in self._nodes.group((url, at) for at, url in enumerate(urls)):
+                found = load_script("aragog.pipeline", "mark").run(
+                    client,
+                    in_flight=self._key,
+                    unconfirmed_s=UNCONFIRMED_S,
+                    taken_over_after_s=TAKEN_OVER_AFTER_S,
+                    insist_s=takes_s,
+                    url_keys=b"".join(url_key(urls[at]) for at in places),
+                )
+                for at, flag in zip(places, found, strict=True):
+                    flags[at] = flag
+        return flags
 
     def confirm(self, urls: Sequence[str]) -> None:
         """Record that the messages of these URLs were sent; their entries then last two days."""
-        if urls:
-            with _our_errors():
+        with _our_errors():
+            for client, keys in self._keys(urls):
                 load_script("aragog.pipeline", "confirm").run(
-                    self._redis,
-                    in_flight=self._key,
-                    ttl_s=COUNTS_FOR_S,
-                    url_keys=b"".join(map(url_key, urls)),
+                    client, in_flight=self._key, ttl_s=COUNTS_FOR_S, url_keys=b"".join(keys)
                 )
 
     def clear(self, urls: Sequence[str]) -> None:
         """Remove the URLs from the set, and report to those who wait that they are done."""
-        if urls:
-            keys = [url_key(url) for url in urls]
-            with _our_errors(), self._redis.pipeline(transaction=False) as pipe:
-                pipe.hdel(self._key, *keys)
-                pipe.publish(done_channel(self._prefix), b"".join(keys))
-                pipe.execute()
+        if not urls:
+            return
+        with _our_errors():
+            for client, keys in self._keys(urls):
+                client.hdel(self._key, *keys)
+            done = b"".join(url_key(url) for url in urls)
+            self._nodes.first.publish(done_channel(self._prefix), done)
+
+    def _keys(self, urls: Sequence[str]) -> list[tuple[redis.Redis, list[bytes]]]:
+        return self._nodes.group((url, url_key(url)) for url in urls)
 
     def contains(self, url: str) -> bool:
         """Whether a normalized URL is in flight."""
-        with _our_errors(), self._redis.pipeline(transaction=False) as pipe:
+        with _our_errors(), self._nodes.client(url).pipeline(transaction=False) as pipe:
             pipe.time()
             pipe.hget(self._key, url_key(url))
             (now_s, _), until_s = pipe.execute()
@@ -120,18 +130,21 @@ class InFlightSet:
     def count(self) -> int:
         """How many URLs are in flight."""
         with _our_errors():
-            return int(self._redis.hlen(self._key))
+            return sum(int(client.hlen(self._key)) for client in self._nodes.clients)
 
     def sweep(self) -> int:
         """Drop expired entries, in steps of about 500; returns how many were dropped."""
-        script, cursor, dropped = load_script("aragog.pipeline", "sweep"), "0", 0
         with _our_errors():
-            while True:
-                cursor, found = script.run(self._redis, in_flight=self._key, cursor=cursor)
-                dropped += found
-                cursor = cursor.decode() if isinstance(cursor, bytes) else cursor
-                if cursor == "0":
-                    return int(dropped)
+            return sum(self._sweep(client) for client in self._nodes.clients)
+
+    def _sweep(self, client: redis.Redis) -> int:
+        script, cursor, dropped = load_script("aragog.pipeline", "sweep"), "0", 0
+        while True:
+            cursor, found = script.run(client, in_flight=self._key, cursor=cursor)
+            dropped += found
+            cursor = cursor.decode() if isinstance(cursor, bytes) else cursor
+            if cursor == "0":
+                return int(dropped)
 
 
 def _our_errors() -> AbstractContextManager[None]:

@@ -106,6 +106,7 @@ def _broker_problems(url: SecretUrl) -> Iterator[str]:
 def _redis_problems(settings: Settings) -> Iterator[str]:
     """Report invalid Redis URLs here: messages of the library could contain passwords."""
     named = [("redis.url", settings.redis.url)] if settings.redis.url else []
+    named += [("redis.nodes", url) for url in settings.redis.nodes]
     named += [("politeness.limiter_urls", url) for url in settings.politeness.limiter_urls]
     named += [("broker.shards", url) for url in settings.broker.shards]
     for setting, url in named:

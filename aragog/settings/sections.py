@@ -50,18 +50,26 @@ class BrokerSettings:
 
 @dataclass(frozen=True, slots=True)
 class RedisSettings:
-    """The Redis server for the spool, the robots cache and, by default, the rate limiter."""
+    """
+    The Redis server for the spool, the in-flight set, the robots cache and, by default, the rate
+    limiter.
+    """
 
     url: SecretUrl = NO_URL
     """
     `redis://host:port/db`, `unix:///path` or `sentinel://host:port/service`. Empty: the private
     redis-server in `data_dir`.
     """
+    nodes: tuple[SecretUrl, ...] = ()
+    """
+    Additional Redis servers that share the spool and the in-flight set with `redis.url` by
+    consistent hashing. Change the list on all machines at once, while nothing is in flight.
+    """
     prefix: str = "aragog:"
     """Prefix of every key."""
 
     def __post_init__(self) -> None:
-        _mask(self, url=SecretUrl(self.url))
+        _mask(self, url=SecretUrl(self.url), nodes=_urls(self.nodes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ def check_redis(patient: Patient) -> Iterator[Finding]:
 def redis_servers(resolved: Settings) -> dict[str, list[str]]:
     """URL of each Redis server that the settings name, and the settings that name it."""
     named: list[tuple[str, str]] = [("redis.url", resolved.redis.url)]
+    named += [("redis.nodes", url) for url in resolved.redis.nodes]
     named += [("politeness.limiter_urls", url) for url in resolved.politeness.limiter_urls]
     kind = kind_of(resolved.broker.url)
     if kind == "pinlater":

@@ -15,7 +15,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import redis
 
@@ -23,12 +23,16 @@ from aragog.clock import Clock, SystemClock
 from aragog.errors import SpoolUnavailable
 from aragog.pipeline.spool.bounds import OVERHEAD_BYTES, SpoolBounds, bounds_of
 from aragog.redis_kit.errors import redis_errors
+from aragog.redis_kit.nodes import RedisNodes
 from aragog.redis_kit.scripts import LuaScript, load_script
 
 # `maxmemory` may change while the process runs.
 BOUNDS_FRESH_S = 60.0
 # Assumed size of a compressed body until the first one is measured.
 FIRST_GUESS_BYTES = 16_384.0
+# A token is its batch (random), the body's number in it, and the bytes that it counts for.
+BATCH_BYTES, BATCH_CHARS = 12, 16
+RESERVED = "r"
 
 
 class SpoolState(NamedTuple):
@@ -43,35 +47,36 @@ class SpoolState(NamedTuple):
 
 class Spool:
     """
-    Stores blobs under tokens. A call costs one or two round trips; it may raise `SpoolUnavailable`.
+    Stores blobs under tokens. A call costs one or two round trips for each server that it uses, and
+    may raise `SpoolUnavailable`.
 
     Args:
-        client: a client that returns bytes.
+        nodes: the servers that share the bodies, or a client of the only one; clients return bytes.
         prefix: put before every key.
-        max_bytes: `pipeline.spool_max_bytes`; None: a share of the server's memory.
+        max_bytes: `pipeline.spool_max_bytes`, for each server; None: a share of its memory.
         clock: only its monotonic time is used.
     """
 
     def __init__(
         self,
-        client: redis.Redis,
+        nodes: redis.Redis | RedisNodes,
         *,
         prefix: str,
         max_bytes: int | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self._redis = client
+        self._nodes = RedisNodes.of(nodes)
         self._prefix = f"{prefix}spool:"
         self._spool_key = f"{prefix}spool"
         self._index_key = f"{prefix}spool.index"
         self._max_bytes = max_bytes
         self._clock = clock or SystemClock()
-        self._bounds: tuple[float, SpoolBounds] | None = None
+        self._bounds: dict[redis.Redis, tuple[float, SpoolBounds]] = {}
         self._mean_bytes = FIRST_GUESS_BYTES
 
     def put_many(self, blobs: Sequence[bytes]) -> list[str]:
         """Store the blobs of a later stage, in any case; returns their tokens in order."""
-        return self._put_within(blobs, 0)
+        return self._put_within(blobs, bounded=False)
 
     def reserve(self, count: int) -> str | None:
         """
@@ -80,7 +85,7 @@ class Spool:
         The reservation counts as used until it is passed to `offer_many` or `free`.
         """
         size = count * int(self._mean_bytes)
-        tokens = self._put_within([b""], self.bounds().fetch_bytes, sizes=[size])
+        tokens = self._put_within([b""], bounded=True, sizes=[size])
         return tokens[0] if tokens else None
 
     def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:
@@ -91,28 +96,32 @@ class Spool:
         """
         for blob in blobs:
             self._mean_bytes += (len(blob) + OVERHEAD_BYTES - self._mean_bytes) / 100
-        tokens = self._put_within(blobs, self.bounds().fetch_bytes, reservation=reservation)
+        tokens = self._put_within(blobs, bounded=True, reservation=reservation)
         return None if blobs and not tokens else tokens
 
     def _put_within(
         self,
         blobs: Sequence[bytes],
-        limit_bytes: int,
         *,
+        bounded: bool,
         sizes: Sequence[int] | None = None,
         reservation: str = "",
     ) -> list[str]:
         if not blobs:
             return []
         sizes = sizes or [len(blob) + OVERHEAD_BYTES for blob in blobs]
-        tokens = [f"{secrets.token_urlsafe(12)}.{size}" for size in sizes]
+        # A reservation and the bodies that take its place are on one server.
+        batch = _batch(reservation) or secrets.token_urlsafe(BATCH_BYTES)
+        client = self._nodes.client(batch)
+        marks = [RESERVED if not blob else f"{n:x}" for n, blob in enumerate(blobs)]
+        tokens = [f"{batch}{mark}.{size}" for mark, size in zip(marks, sizes, strict=True)]
         with _our_errors():
             taken = _script("put").run(
-                self._redis,
+                client,
                 spool=self._spool_key,
                 index=self._index_key,
                 bodies=self._bodies(tokens),
-                limit_bytes=limit_bytes,
+                limit_bytes=self._bounds_of(client).fetch_bytes if bounded else 0,
                 prefix_bytes=len(self._prefix.encode()),
                 reservation=reservation,
                 blobs=blobs,
@@ -121,26 +130,43 @@ class Spool:
 
     def get_many(self, tokens: Sequence[str]) -> list[bytes | None]:
         """The blobs, in order; None for a freed token. Reading a blob resets its idle time."""
-        if not tokens:
-            return []
-        with _our_errors(), self._redis.pipeline(transaction=False) as pipe:
-            pipe.mget(self._bodies(tokens))
-            _script("touch").queue(
-                pipe, spool=self._spool_key, index=self._index_key, tokens=tokens
-            )
-            found, _ = pipe.execute()
-        return cast("list[bytes | None]", found)
+        found: list[bytes | None] = [None] * len(tokens)
+        placed = ((_batch(token), (at, token)) for at, token in enumerate(tokens))
+        with _our_errors():
+            for client, pairs in self._nodes.group(placed):
+                its = [token for _, token in pairs]
+                with client.pipeline(transaction=False) as pipe:
+                    pipe.mget(self._bodies(its))
+                    _script("touch").queue(
+                        pipe, spool=self._spool_key, index=self._index_key, tokens=its
+                    )
+                    blobs, _ = pipe.execute()
+                for (at, _), blob in zip(pairs, blobs, strict=True):
+                    found[at] = blob
+        return found
 
     def free(self, tokens: Sequence[str]) -> None:
         """Delete the blobs; unknown tokens are ignored."""
         self._forget(tokens, 0)
 
     def state(self) -> SpoolState:
-        """How full the spool is; also closes or opens it for all processes, by its marks."""
-        bounds = self.bounds()
+        """
+        How full the spool is; also closes or opens it for all processes, by its marks.
+
+        With several servers it is closed or full if it is so on one of them.
+        """
+        states = [self._state(client) for client in self._nodes.clients]
+        return SpoolState(
+            sum(state.used_bytes for state in states),
+            any(state.closed for state in states),
+            any(state.full for state in states),
+        )
+
+    def _state(self, client: redis.Redis) -> SpoolState:
+        bounds = self._bounds_of(client)
         with _our_errors():
             used, closed = _script("state").run(
-                self._redis,
+                client,
                 spool=self._spool_key,
                 high_bytes=bounds.high_bytes,
                 low_bytes=bounds.low_bytes,
@@ -148,19 +174,26 @@ class Spool:
         return SpoolState(used, bool(closed), used >= bounds.fetch_bytes)
 
     def idle(self, for_s: float, limit: int) -> list[str]:
-        """Tokens that nobody has written or read for `for_s`, the longest idle first."""
+        """Tokens that nobody has written or read for `for_s`; of a server the longest idle."""
+        found: list[bytes] = []
         with _our_errors():
-            found = _script("idle").run(
-                self._redis, index=self._index_key, idle_ms=int(for_s * 1000), limit=limit
-            )
+            for client in self._nodes.clients:
+                found += _script("idle").run(
+                    client,
+                    index=self._index_key,
+                    idle_ms=int(for_s * 1000),
+                    limit=limit - len(found),
+                )
+                if len(found) >= limit:
+                    break
         return [token.decode() for token in found]
 
     def touch(self, tokens: Sequence[str]) -> None:
         """Reset the idle time of the tokens."""
-        if tokens:
-            with _our_errors():
+        with _our_errors():
+            for client, its in self._placed(tokens):
                 _script("touch").run(
-                    self._redis, spool=self._spool_key, index=self._index_key, tokens=tokens
+                    client, spool=self._spool_key, index=self._index_key, tokens=its
                 )
 
     def free_idle(self, tokens: Sequence[str], for_s: float) -> int:
@@ -168,30 +201,45 @@ class Spool:
         return self._forget(tokens, int(for_s * 1000))
 
     def _forget(self, tokens: Sequence[str], idle_ms: int) -> int:
-        if not tokens:
-            return 0
+        freed = 0
         with _our_errors():
-            freed = _script("free").run(
-                self._redis,
-                spool=self._spool_key,
-                index=self._index_key,
-                bodies=self._bodies(tokens),
-                prefix_bytes=len(self._prefix.encode()),
-                idle_ms=idle_ms,
-            )
-        return int(freed)
+            for client, its in self._placed(tokens):
+                freed += _script("free").run(
+                    client,
+                    spool=self._spool_key,
+                    index=self._index_key,
+                    bodies=self._bodies(its),
+                    prefix_bytes=len(self._prefix.encode()),
+                    idle_ms=idle_ms,
+                )
+        return freed
 
     def bounds(self) -> SpoolBounds:
-        """The bounds; without `pipeline.spool_max_bytes` they depend on the server's memory."""
-        now_s = self._clock.monotonic_s()
-        if self._bounds is None or now_s - self._bounds[0] > BOUNDS_FRESH_S:
+        """
+        The bounds of all servers together.
+
+        Without `pipeline.spool_max_bytes` they depend on the servers' memory.
+        """
+        return SpoolBounds(sum(self._bounds_of(one).max_bytes for one in self._nodes.clients))
+
+    def _bounds_of(self, client: redis.Redis) -> SpoolBounds:
+        now_s, known = self._clock.monotonic_s(), self._bounds.get(client)
+        if known is None or now_s - known[0] > BOUNDS_FRESH_S:
             with _our_errors():
-                memory: Any = {} if self._max_bytes else self._redis.info("memory")
-            self._bounds = now_s, bounds_of(self._max_bytes, memory)
-        return self._bounds[1]
+                memory: Any = {} if self._max_bytes else client.info("memory")
+            known = self._bounds[client] = now_s, bounds_of(self._max_bytes, memory)
+        return known[1]
+
+    def _placed(self, tokens: Sequence[str]) -> list[tuple[redis.Redis, list[str]]]:
+        return self._nodes.group((_batch(token), token) for token in tokens)
 
     def _bodies(self, tokens: Sequence[str]) -> list[str]:
         return [self._prefix + token for token in tokens]
+
+
+def _batch(token: str) -> str:
+    """The part of a token that all bodies of one put share, and that chooses their server."""
+    return token[:BATCH_CHARS]
 
 
 def _script(verb: str) -> LuaScript:

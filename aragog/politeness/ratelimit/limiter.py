@@ -24,7 +24,6 @@ from aragog.politeness.ratelimit.feedback import FeedbackQueue
 from aragog.politeness.ratelimit.node import LimiterNode, stopwatch_us
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.ratelimit.pauses import Pauses
-from aragog.politeness.ratelimit.ring import Ring
 from aragog.politeness.ratelimit.slots import (
     VERDICTS,
     DomainReport,
@@ -35,6 +34,7 @@ from aragog.politeness.ratelimit.slots import (
     ceil_ms,
 )
 from aragog.politeness.ratelimit.state import unpack_state
+from aragog.redis_kit.ring import Ring
 from aragog.secret import reveal
 from aragog.settings import PolitenessSettings
 from aragog.urls.domain import host, registered_domain
@@ -72,7 +72,7 @@ class Limiter:
     One rate per domain for any number of workers. Thread-safe; may be used across a fork.
 
     Args:
-        nodes: Redis URLs; one node decides for each domain (`aragog.politeness.ratelimit.ring`).
+        nodes: Redis URLs; one node decides for each domain (`aragog.redis_kit.ring`).
         settings: rates, horizon and windows.
         overrides: the operator's overrides for single domains.
         prefix: prefix of every key.

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-from aragog.politeness.ratelimit.ring import Ring
+from aragog.redis_kit.ring import Ring
 from tests.support.punctual_origin import PunctualOrigin
 from tests.support.waiting import wait_until
 

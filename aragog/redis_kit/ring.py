@@ -1,9 +1,9 @@
 """
-The ring of limiter nodes: consistent hashing assigns each domain to one node.
+A ring of Redis servers: consistent hashing assigns each key to one of them.
 
-Adding a node moves 1/N of the domains. A domain that moves starts with empty state at its new node,
-and while workers have different lists, two nodes may each grant a permit. Change the list on all
-workers at once (docs/adr/0006).
+Adding a server moves 1/N of the keys. For the limiter, whose keys are domains: a domain that moves
+starts with empty state at its new node, and while workers have different lists, two nodes may each
+grant a permit. Change the list on all workers at once (docs/adr/0006).
 """
 
 from __future__ import annotations
@@ -21,19 +21,23 @@ T = TypeVar("T")
 
 class Ring:
     """
-    Assigns domains to nodes. The order of the nodes does not matter.
+    Assigns keys to nodes. The order of the nodes does not matter.
+
+    Args:
+        nodes: URLs of the servers.
+        setting: the setting that lists them, for error messages.
 
     Raises:
         ConfigError: the list is empty or has duplicates.
     """
 
-    def __init__(self, nodes: Sequence[str]) -> None:
+    def __init__(self, nodes: Sequence[str], setting: str = "politeness.limiter_urls") -> None:
         if not nodes:
-            raise ConfigError("politeness.limiter_urls: is empty; name at least one Redis server")
+            raise ConfigError(f"{setting}: is empty; name at least one Redis server")
         twice = sorted({node for node in nodes if list(nodes).count(node) > 1})
         if twice:
             shown = without_password(twice[0])
-            raise ConfigError(f"politeness.limiter_urls: {shown!r} is listed twice; remove one")
+            raise ConfigError(f"{setting}: {shown!r} is listed twice; remove one")
         self.nodes = tuple(nodes)
         self._ring = HashRing(list(nodes))
 
