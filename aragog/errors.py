@@ -12,6 +12,7 @@ Failures of the web are no exceptions: they are outcomes (`aragog.fetcher.outcom
     │   ├── TakenDown               the URL was taken down
     │   └── InvalidMessage          a task message that this version cannot read
     ├── VersionConflict             read again and decide again
+    ├── AccessDenied                the server requires another token
     ├── TransientError              our infrastructure; tasks retry, the same call may work later
     │   ├── StoreUnavailable        HBase, SQLite
     │   │   └── StoreDamaged        one SQLite file; the others work
@@ -21,7 +22,8 @@ Failures of the web are no exceptions: they are outcomes (`aragog.fetcher.outcom
     │   ├── SpoolUnavailable        the spool's Redis
     │   ├── BrokerUnavailable       the job layer's Redis, or any Celery broker
     │   │   └── BrokerFull          the broker works, but its memory is full
-    │   └── SlowDown                too many new URLs for the available memory
+    │   ├── SlowDown                too many new URLs for the available memory
+    │   └── ServiceUnavailable      the server of a client does not answer, or not in time
     └── PermanentError              our data is damaged; an operator must act
         ├── CorruptRow
         └── CorruptContent
@@ -129,6 +131,10 @@ class VersionConflict(AragogError):
         return f"{self.url}: expected version {self.expected}, found {self.found}"
 
 
+class AccessDenied(AragogError):
+    """The token is missing or unknown, or has not the scope that the call requires."""
+
+
 class TransientError(AragogError):
     """A part of our own infrastructure is unavailable; the same call may work later."""
 
@@ -181,6 +187,15 @@ class SlowDown(TransientError):
     """New URLs were refused because the server is nearly full; retry after `retry_after_s`."""
 
     def __init__(self, where: str, reason: str, retry_after_s: float) -> None:
+        super().__init__(where, reason)
+        self.args = (where, reason, retry_after_s)
+        self.retry_after_s = retry_after_s
+
+
+class ServiceUnavailable(TransientError):
+    """A client's server is full or does not answer; retry after `retry_after_s`, 0: at once."""
+
+    def __init__(self, where: str, reason: str, retry_after_s: float = 0.0) -> None:
         super().__init__(where, reason)
         self.args = (where, reason, retry_after_s)
         self.retry_after_s = retry_after_s

@@ -20,6 +20,8 @@ EXAMPLES = {
     errors.SpoolUnavailable: ("redis", "full"),
     errors.BrokerUnavailable: ("redis", "refused"),
     errors.BrokerFull: ("redis", "full"),
+    errors.AccessDenied: ("needs a bearer token",),
+    errors.ServiceUnavailable: ("http://a/", "is full", 2.0),
     errors.SlowDown: ("redis", "85% in use", 5.0),
     errors.CorruptRow: ("n", "00ff", "short"),
     errors.CorruptContent: ("ab/cd", "hash"),

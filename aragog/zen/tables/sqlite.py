@@ -76,13 +76,21 @@ class SqliteTable(CellTable):
     def values_many(
         self, rows: Sequence[bytes], columns: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:
+        if len(rows) == 1:
+            return self._values(rows[0][0], rows, columns)
         found: dict[bytes, tuple[bytes | None, ...]] = {}
         for shard, some in self._grouped(rows, itemgetter(0)):
-            try:
-                found |= self._layout.values(self._shards.connection(shard), some, columns)
-            except sqlite3.Error as error:
-                raise self._shards.translated(error, shard) from error
+            found |= self._values(shard, some, columns)
         return found
+
+    def _values(
+        self, first_byte: int, rows: Sequence[bytes], columns: tuple[bytes, ...]
+    ) -> dict[bytes, tuple[bytes | None, ...]]:
+        """`values_many` of rows in one file."""
+        try:
+            return self._layout.values(self._shards.connection(first_byte), rows, columns)
+        except sqlite3.Error as error:
+            raise self._shards.translated(error, first_byte) from error
 
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         with self._shards.writing(row[0]) as db:

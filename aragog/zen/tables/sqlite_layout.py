@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from aragog.zen.tables import TABLES, Cell, Row
-from aragog.zen.tables.packed import merged, pack, unpack, values, without
+from aragog.zen.tables.packed import merged, pack, unpack, values_of_rows, without
 
 _ROWS_A_STATEMENT = 32
 """Each number of rows up to this one is a statement of its own, which SQLite keeps prepared."""
@@ -78,12 +78,11 @@ class Packed(Layout):
     def values(
         self, db: sqlite3.Connection, rows: Sequence[bytes], columns: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:
-        found = {}
+        if len(rows) <= _ROWS_A_STATEMENT:
+            return values_of_rows(db.execute(self._get_some[len(rows)], rows), columns)
+        found: dict[bytes, tuple[bytes | None, ...]] = {}
         for at in range(0, len(rows), _ROWS_A_STATEMENT):
-            some = rows[at : at + _ROWS_A_STATEMENT]
-            for row, data in db.execute(self._get_some[len(some)], some):
-                if (read := values(data, columns)) is not None:
-                    found[row] = read
+            found |= self.values(db, rows[at : at + _ROWS_A_STATEMENT], columns)
         return found
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:

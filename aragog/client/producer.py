@@ -1,5 +1,5 @@
 """
-Enqueue URLs from a producer's own code, one or ten million, and get the status of each one.
+The producer: enqueue URLs, one or ten million, and get the status of each one.
 
     from aragog.client import Aragog
 

@@ -1,0 +1,47 @@
+"""Clients straight on the store that the settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+
+from aragog.bootstrap.fetching import fetching
+from aragog.bootstrap.stores import url_store
+from aragog.client import Aragog, Client, Fetched
+from aragog.client.direct_backend import DirectBackend
+from aragog.serving.fetching import FetchRequest
+from aragog.settings import Settings, load_settings
+
+
+@contextmanager
+def open_client(settings: Settings | None = None) -> Iterator[Client]:
+    """
+    A client that needs no server: it reads and writes the store, and enqueues, by itself.
+
+    Args:
+        settings: None means `load_settings()`.
+    """
+    settings = settings or load_settings()
+    with (
+        closing(url_store(settings)) as store,
+        Aragog(settings) as producer,
+        closing(fetching(settings, store, producer.enqueue)) as fetches,
+    ):
+
+        def fetch(
+            url: str, fields: Sequence[str] | None, max_wait_ms: int, max_age_s: float
+        ) -> Fetched:
+            found = fetches.fetch_now(
+                FetchRequest(url=url, fields=fields, max_wait_ms=max_wait_ms, max_age_s=max_age_s)
+            )
+            return Fetched(
+                url=found.url,
+                state=found.state.value,
+                record=found.record,
+                age_s=found.age_s,
+                fetching=found.fetching,
+                reason=found.reason,
+                report=store.pages.fetch_report(found.url),
+            )
+
+        yield Client(DirectBackend(store, producer, fetch))

@@ -1,0 +1,14 @@
+"""
+The Python API for other programs: enqueue URLs (`Aragog`), read and write the store (`connect`).
+
+    from aragog.client import connect
+
+    with connect("thrift://127.0.0.1:8101", token="aragog_…") as client:
+        record = client.get("http://shop.example/p/1", ["product.price"])
+"""
+
+from aragog.client.connect import connect, connect_async
+from aragog.client.producer import Aragog, Backlog
+from aragog.client.store_client import AsyncClient, Client, Fetched
+
+__all__ = ["Aragog", "AsyncClient", "Backlog", "Client", "Fetched", "connect", "connect_async"]

@@ -1,0 +1,81 @@
+"""Connect to a server by its address."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from aragog.client.store_client import DEADLINE_S, AsyncClient, Backend, Client
+from aragog.errors import ConfigError
+from aragog.extras import require
+
+THRIFT_PORT = 8101
+POOL_SIZE = 16
+
+
+def connect(
+    address: str,
+    *,
+    token: str | None = None,
+    deadline_s: float = DEADLINE_S,
+    pool_size: int = POOL_SIZE,
+    tls: ssl.SSLContext | None = None,
+    field_formats: Mapping[str, str] | None = None,
+) -> Client:
+    """
+    A client of `aragog serve`; connections are opened when they are needed.
+
+    `aragog.bootstrap.clients.open_client` reads and writes a store without a server.
+
+    Args:
+        address: `thrift://host:port`, `thrifts://…` for TLS, `http://…` or `https://…`.
+        token: a bearer token; None: the server requires none.
+        deadline_s: limit of each call, its retries included.
+        pool_size: connections that are kept open.
+        tls: for `thrifts`: which certificates to trust; None: the system's.
+        field_formats: for HTTP: the server's `store.field_formats`, which say how values in JSON
+            become bytes.
+
+    Raises:
+        ConfigError: the address has another scheme, or Thrift is not installed.
+    """
+    parts = urlsplit(address)
+    backend: Backend
+    if parts.scheme in ("thrift", "thrifts"):
+        require("thrift", f"client address {address!r}")
+        from aragog.client.thrift_backend import ThriftBackend  # noqa: PLC0415 - an extra
+
+        context = (tls or ssl.create_default_context()) if parts.scheme == "thrifts" else None
+        backend = ThriftBackend(
+            parts.hostname or "127.0.0.1", parts.port or THRIFT_PORT, token=token, tls=context,
+            pool_size=pool_size,
+        )  # fmt: skip
+    elif parts.scheme in ("http", "https"):
+        from aragog.client.http_backend import HttpBackend  # noqa: PLC0415 - loaded where used
+
+        backend = HttpBackend(
+            address, token=token, pool_size=pool_size, field_formats=field_formats
+        )
+    else:
+        raise ConfigError(
+            f"client address {address!r}: must begin with thrift://, thrifts://, http:// or https://"
+        )
+    return Client(backend, deadline_s=deadline_s)
+
+
+def connect_async(
+    address: str,
+    *,
+    token: str | None = None,
+    deadline_s: float = DEADLINE_S,
+    pool_size: int = POOL_SIZE,
+    tls: ssl.SSLContext | None = None,
+    field_formats: Mapping[str, str] | None = None,
+) -> AsyncClient:
+    """The same for asyncio; `pool_size` is also how many calls run at once."""
+    client = connect(
+        address, token=token, deadline_s=deadline_s, pool_size=pool_size, tls=tls,
+        field_formats=field_formats,
+    )  # fmt: skip
+    return AsyncClient(client, pool_size=pool_size)

@@ -1,0 +1,233 @@
+"""Calls over HTTP/JSON, by requests."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+import requests
+from requests.adapters import HTTPAdapter
+
+from aragog.client.store_client import Fetched
+from aragog.errors import (
+    AccessDenied,
+    BadInput,
+    PermanentError,
+    ServiceUnavailable,
+    VersionConflict,
+)
+from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
+from aragog.urlstore.fetch_report import FetchReport, from_json
+from aragog.urlstore.pages.field_formats import FieldFormats, parse
+from aragog.urlstore.records import Record
+
+_PASSING = {408, 421, 429, 502, 503, 504}
+
+
+class HttpBackend:
+    """
+    See `Backend`.
+
+    Values are written as base64, so their bytes arrive as they are. They are read by their formats:
+    JSON may come back with other escapes, and a field whose format is not known here as text.
+
+    Args:
+        address: of the server, such as `http://127.0.0.1:8100`.
+        token: a bearer token.
+        pool_size: connections that are kept open.
+        field_formats: the server's `store.field_formats`.
+    """
+
+    def __init__(
+        self, address: str, *, token: str | None, pool_size: int,
+        field_formats: Mapping[str, str] | None,
+    ) -> None:  # fmt: skip
+        self._address = address.rstrip("/")
+        self._formats = FieldFormats(field_formats)
+        self._session = requests.Session()
+        self._session.trust_env = False  # no proxy between services, and no ~/.netrc
+        adapter = HTTPAdapter(pool_connections=1, pool_maxsize=pool_size)
+        self._session.mount(self._address, adapter)
+        if token is not None:
+            self._session.headers["Authorization"] = f"Bearer {token}"
+
+    def get_many(
+        self, urls: Sequence[str], fields: Sequence[str] | None, *, facts: bool, limit_s: float
+    ) -> list[Record | None]:
+        found: dict[str, Record | None] = {}
+        left = list(dict.fromkeys(urls))
+        while left:
+            body = {"urls": left, "fields": None if fields is None else list(fields)}
+            results = self._json("POST", "/v1/urls:batchGet", limit_s, body)["results"]
+            later = []
+            for url, result in zip(left, results, strict=True):
+                if result["status"] in (200, 404):
+                    shown = result.get("record")
+                    found[url] = self._record(shown, facts=facts) if shown else None
+                elif result["status"] == 413:
+                    later.append(url)
+                else:
+                    raise _problem(result["status"], result["detail"])
+            left = later
+        return [found[url] for url in urls]
+
+    def put(
+        self,
+        url: str,
+        fields: Mapping[str, bytes],
+        *,
+        at_ms: int | None,
+        if_version: str | None,
+        limit_s: float,
+    ) -> str:
+        if at_ms is not None:
+            raise BadInput("at_ms: cannot be written over HTTP; use Thrift")
+        headers = {}
+        if if_version is not None:
+            headers = {"If-Match": f'"{if_version}"'} if if_version else {"If-None-Match": "*"}
+        values = {n: {"base64": base64.b64encode(value).decode()} for n, value in fields.items()}
+        try:
+            told = self._json(
+                "PATCH", "/v1/urls", limit_s, {"fields": values}, headers, params={"url": url}
+            )
+        except VersionConflict as error:
+            raise VersionConflict(url, if_version or "", error.found) from error
+        version: str = told["version"]
+        return version
+
+    def delete_fields(self, url: str, names: Sequence[str], *, limit_s: float) -> None:
+        if any("," in name for name in names):
+            raise BadInput("names: a name with a comma cannot be deleted over HTTP; use Thrift")
+        self._ask("DELETE", "/v1/urls", limit_s, params={"url": url, "fields": ",".join(names)})
+
+    def remove(self, url: str, *, limit_s: float) -> None:
+        self._ask("DELETE", "/v1/urls", limit_s, params={"url": url})
+
+    def content(self, url: str, *, limit_s: float) -> bytes | None:
+        response = self._ask("GET", "/v1/content", limit_s, params={"url": url}, missing=True)
+        return None if response.status_code == 404 else response.content
+
+    def watch(self, url: str, owner: str, *, limit_s: float) -> None:
+        self._ask("PUT", "/v1/watches", limit_s, params={"url": url, "owner": owner})
+
+    def unwatch(self, url: str, owner: str, *, limit_s: float) -> None:
+        self._ask("DELETE", "/v1/watches", limit_s, params={"url": url, "owner": owner})
+
+    def fetch(
+        self, url: str, fields: Sequence[str] | None, *, max_wait_ms: int, max_age_s: float,
+        limit_s: float,
+    ) -> Fetched:  # fmt: skip
+        body = {
+            "url": url,
+            "fields": None if fields is None else list(fields),
+            "max_wait_ms": max_wait_ms,
+            "max_age": max_age_s,
+        }
+        told = self._json("POST", "/v1/fetch", limit_s, body)
+        return Fetched(
+            url=told["url"],
+            state=told["state"],
+            record=self._record(told["record"], facts=True) if told["record"] else None,
+            age_s=_plain(told["age_s"]),
+            fetching=told["fetching"],
+            reason=told["reason"],
+            report=_report(told["fetch"]),
+        )
+
+    def enqueue(
+        self, urls: Sequence[str], *, priority: int, depth: int, refresh: bool, limit_s: float
+    ) -> list[EnqueueResult]:
+        body = {"urls": list(urls), "priority": priority, "depth": depth, "refresh": refresh}
+        results = self._json("POST", "/v1/enqueue", limit_s, body)["results"]
+        return [
+            EnqueueResult(one["input"], EnqueueStatus(one["status"]), one["url"], one["reason"])
+            for one in results
+        ]
+
+    def close(self) -> None:
+        self._session.close()
+
+    def _json(
+        self,
+        method: str,
+        path: str,
+        limit_s: float,
+        body: Any,
+        headers: Mapping[str, str] | None = None,
+        *,
+        params: Mapping[str, str] | None = None,
+    ) -> Any:
+        sent = {"Content-Type": "application/json", **(headers or {})}
+        data = orjson.dumps(body)
+        return parse(self._ask(method, path, limit_s, data, sent, params=params).content)
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        limit_s: float,
+        data: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        params: Mapping[str, str] | None = None,
+        missing: bool = False,
+    ) -> requests.Response:
+        """A response of success, or 404 if it may be `missing`."""
+        if limit_s <= 0:
+            raise ServiceUnavailable(self._address, "no answer in time")
+        try:
+            response = self._session.request(
+                method, self._address + path, params=params, data=data, headers=headers,
+                timeout=limit_s, allow_redirects=False,
+            )  # fmt: skip
+        except requests.RequestException as error:
+            raise ServiceUnavailable(self._address, str(error)) from error
+        if response.ok or (missing and response.status_code == 404):
+            return response
+        try:
+            detail = str(response.json()["detail"])
+        except (ValueError, KeyError, TypeError):
+            detail = f"status {response.status_code}"
+        raise _problem(
+            response.status_code, detail, self._address, response.headers.get("Retry-After")
+        )
+
+    def _record(self, told: Mapping[str, Any], *, facts: bool) -> Record:
+        read = self._formats.from_json
+        return Record(
+            told["url"],
+            told["canonical_url"],
+            {name: read(name, value) for name, value in told["fields"].items()},
+            _plain(told["facts"]) if facts else {},
+            told["version"],
+        )
+
+
+def _problem(
+    status: int, detail: str, where: str = "", retry_after: str | None = None
+) -> Exception:
+    """The error for a problem of the server."""
+    if status == 412:
+        return VersionConflict("", "", "another one")
+    if status in _PASSING:
+        wait_s = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
+        return ServiceUnavailable(where, detail, wait_s)
+    if status in (401, 403) and "was taken down" not in detail:
+        return AccessDenied(detail)
+    return PermanentError(f"{where}: {detail}") if status >= 500 else BadInput(detail)
+
+
+def _report(told: Any) -> FetchReport | None:
+    return None if told is None else from_json(_plain(told))
+
+
+def _plain(told: Any) -> Any:
+    """JSON as Python has it: `parse` keeps the digits of decimal numbers apart."""
+    if isinstance(told, dict):
+        return {name: _plain(value) for name, value in told.items()}
+    if isinstance(told, list):
+        return [_plain(value) for value in told]
+    text = getattr(told, "text", None)
+    return told if text is None else float(text)

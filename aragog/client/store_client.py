@@ -1,0 +1,374 @@
+"""
+Read and write the UrlStore: one client for Thrift, HTTP, and the store itself.
+
+The client checks URLs, repeats what failed for a passing reason, and keeps the deadline. A
+`Backend` carries single calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import ParamSpec, Protocol, Self, TypeVar
+
+from aragog.errors import TransientError
+from aragog.pipeline.messages import PRIORITY_DEFAULT
+from aragog.pipeline.stages.enqueue import EnqueueResult
+from aragog.urls.normalize import normalize
+from aragog.urlstore.fetch_report import FetchReport
+from aragog.urlstore.records import Record
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DEADLINE_S = 5.0
+MOST_URLS = 1000
+"""URLs that one call sends to a server."""
+_FIRST_DELAY_S, _LAST_DELAY_S = 0.05, 1.0
+_FETCH_MARGIN_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """What is stored of a URL when its fetch was done, or the time was over."""
+
+    url: str
+    """Normalized."""
+    state: str
+    """`fresh`, `stale`, or `absent`: no page is stored."""
+    record: Record | None = None
+    age_s: float | None = None
+    """Since the page was last confirmed; None: never."""
+    fetching: bool = False
+    """The fetch goes on: a later call may bring more."""
+    reason: str | None = None
+    """Why the URL is not fetched."""
+    report: FetchReport | None = None
+    """The last fetch: outcome, headers, redirects, latencies."""
+
+
+class Backend(Protocol):
+    """
+    Carries single calls, each within `limit_s` seconds. URLs are normalized. Threads may share it.
+
+    Every method raises BadInput, AccessDenied, TransientError for what may work later, and
+    PermanentError for damaged data.
+    """
+
+    def get_many(
+        self, urls: Sequence[str], fields: Sequence[str] | None, *, facts: bool, limit_s: float
+    ) -> list[Record | None]:
+        """The records of up to `MOST_URLS` URLs, in order."""
+
+    def put(
+        self,
+        url: str,
+        fields: Mapping[str, bytes],
+        *,
+        at_ms: int | None,
+        if_version: str | None,
+        limit_s: float,
+    ) -> str:
+        """Set fields; returns the new version. Raises VersionConflict."""
+
+    def delete_fields(self, url: str, names: Sequence[str], *, limit_s: float) -> None:
+        """Delete fields."""
+
+    def remove(self, url: str, *, limit_s: float) -> None:
+        """Remove the page."""
+
+    def content(self, url: str, *, limit_s: float) -> bytes | None:
+        """The page's content."""
+
+    def watch(self, url: str, owner: str, *, limit_s: float) -> None:
+        """Keep the page fresh."""
+
+    def unwatch(self, url: str, owner: str, *, limit_s: float) -> None:
+        """End a watch."""
+
+    def fetch(
+        self, url: str, fields: Sequence[str] | None, *, max_wait_ms: int, max_age_s: float,
+        limit_s: float,
+    ) -> Fetched:  # fmt: skip
+        """Fetch now."""
+
+    def enqueue(
+        self, urls: Sequence[str], *, priority: int, depth: int, refresh: bool, limit_s: float
+    ) -> list[EnqueueResult]:
+        """Enqueue up to `MOST_URLS` URLs."""
+
+    def close(self) -> None:
+        """Close connections."""
+
+
+class Client:
+    """
+    Reads and writes. Any number of threads may share it; create a new one after a fork.
+
+    Every method accepts any spelling of a URL and raises
+
+    - `InvalidUrl`, `BadInput`: the arguments are wrong; nothing was sent or written;
+    - `AccessDenied`: the token lacks the scope;
+    - `TransientError`: no success within `deadline_s`, after retries; a write may have happened;
+    - `PermanentError`: damaged data.
+
+    Args:
+        backend: carries the calls.
+        deadline_s: limit of each call, its retries included.
+    """
+
+    def __init__(self, backend: Backend, *, deadline_s: float = DEADLINE_S) -> None:
+        self._backend = backend
+        self._deadline_s = deadline_s
+
+    def get(
+        self, url: str, fields: Sequence[str] | None = None, *, facts: bool = False
+    ) -> Record | None:
+        """
+        What is stored of a URL; None if nothing is.
+
+        Args:
+            url: in any spelling; aliases are followed.
+            fields: which to read; None: all.
+            facts: also the facts of the last fetch, size and hash of the content.
+        """
+        return self.get_many([url], fields, facts=facts)[0]
+
+    def get_many(
+        self, urls: Iterable[str], fields: Sequence[str] | None = None, *, facts: bool = False
+    ) -> list[Record | None]:
+        """`get` of each URL, in order; 1,000 in a request, each request with its own deadline."""
+        asked = [normalize(url) for url in urls]
+        found: list[Record | None] = []
+        for at in range(0, len(asked), MOST_URLS):
+            read = partial(self._backend.get_many, asked[at : at + MOST_URLS], fields, facts=facts)
+            found += self._repeated(lambda limit_s, read=read: read(limit_s=limit_s))  # type: ignore[misc]
+        return found
+
+    def put(
+        self,
+        url: str,
+        fields: Mapping[str, bytes],
+        *,
+        at_ms: int | None = None,
+        if_version: str | None = None,
+    ) -> str:
+        """
+        Set fields; others stay. Returns the new version.
+
+        Args:
+            url: in any spelling.
+            fields: name to value.
+            at_ms: when the values were true; None: now. A server over HTTP knows only now.
+            if_version: write only if the record has this version; "": only if there is none.
+
+        Raises:
+            VersionConflict: it has another version; nothing was written. Such a write is sent once.
+        """
+        write = partial(self._backend.put, normalize(url), fields, at_ms=at_ms)
+        if if_version is not None:
+            return write(if_version=if_version, limit_s=self._deadline_s)
+        return self._repeated(lambda limit_s: write(if_version=None, limit_s=limit_s))
+
+    def delete_fields(self, url: str, names: Iterable[str]) -> None:
+        """Delete fields; names that the record does not have are ignored."""
+        asked, gone = normalize(url), list(names)
+        if gone:
+            self._repeated(
+                lambda limit_s: self._backend.delete_fields(asked, gone, limit_s=limit_s)
+            )
+
+    def remove(self, url: str) -> None:
+        """Remove the page until a later fetch brings it back."""
+        asked = normalize(url)
+        self._repeated(lambda limit_s: self._backend.remove(asked, limit_s=limit_s))
+
+    def content(self, url: str) -> bytes | None:
+        """The page's content as it was fetched; None if there is none."""
+        asked = normalize(url)
+        return self._repeated(lambda limit_s: self._backend.content(asked, limit_s=limit_s))
+
+    def watch(self, url: str, owner: str) -> None:
+        """Keep the URL's page fresh for `owner`. Fetches nothing itself."""
+        asked = normalize(url)
+        self._repeated(lambda limit_s: self._backend.watch(asked, owner, limit_s=limit_s))
+
+    def unwatch(self, url: str, owner: str) -> None:
+        """End a watch."""
+        asked = normalize(url)
+        self._repeated(lambda limit_s: self._backend.unwatch(asked, owner, limit_s=limit_s))
+
+    def fetch(
+        self,
+        url: str,
+        fields: Sequence[str] | None = None,
+        *,
+        max_wait_ms: int = 10_000,
+        max_age_s: float = 0.0,
+    ) -> Fetched:
+        """
+        Fetch a URL now, politely, and return what is stored then.
+
+        Args:
+            url: in any spelling.
+            fields: which to read; None: all.
+            max_wait_ms: how long to wait, 0 to 60,000; this replaces the deadline.
+            max_age_s: do not fetch what was confirmed at most so long ago; 0: always fetch.
+        """
+        asked = normalize(url)
+        ask = partial(self._backend.fetch, max_wait_ms=max_wait_ms, max_age_s=max_age_s)
+        return self._repeated(
+            lambda limit_s: ask(asked, fields, limit_s=limit_s),
+            max_wait_ms / 1000 + _FETCH_MARGIN_S,
+        )
+
+    def enqueue(
+        self,
+        urls: Iterable[str],
+        *,
+        priority: int = PRIORITY_DEFAULT,
+        depth: int = 0,
+        refresh: bool = False,
+    ) -> list[EnqueueResult]:
+        """
+        Enqueue URLs and return the result of each, in order; a bad URL harms no other.
+
+        Args:
+            urls: in any spelling; 1,000 go in one request.
+            priority: 0 (most urgent) to 9.
+            depth: link hops to follow, within each URL's registered domain.
+            refresh: also fetch URLs that are stored already.
+        """
+        asked, results = list(urls), []
+        send = partial(self._backend.enqueue, priority=priority, depth=depth, refresh=refresh)
+        for at in range(0, len(asked), MOST_URLS):
+            some = asked[at : at + MOST_URLS]
+            results += self._repeated(lambda limit_s, some=some: send(some, limit_s=limit_s))  # type: ignore[misc]
+        return results
+
+    def close(self) -> None:
+        """Close connections."""
+        self._backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _repeated(self, call: Callable[[float], T], deadline_s: float | None = None) -> T:
+        """Call with the seconds that are left, until it succeeds or none are left."""
+        until_s = time.monotonic() + (deadline_s or self._deadline_s)
+        delay_s = _FIRST_DELAY_S
+        while True:
+            try:
+                return call(until_s - time.monotonic())
+            except TransientError as error:
+                wait_s = max(delay_s * random.uniform(0.5, 1.5), getattr(error, "retry_after_s", 0))
+                if time.monotonic() + wait_s >= until_s:
+                    raise
+                time.sleep(wait_s)
+                delay_s = min(_LAST_DELAY_S, 2 * delay_s)
+
+
+class AsyncClient:
+    """
+    The same for asyncio: calls run in threads, `pool_size` at once, and share the connections.
+
+    Args:
+        client: makes the calls.
+        pool_size: how many run at once; further ones wait.
+    """
+
+    def __init__(self, client: Client, *, pool_size: int) -> None:
+        self._client = client
+        self._threads = ThreadPoolExecutor(pool_size, thread_name_prefix="aragog-client")
+
+    async def get(
+        self, url: str, fields: Sequence[str] | None = None, *, facts: bool = False
+    ) -> Record | None:
+        """`Client.get`."""
+        return await self._run(self._client.get, url, fields, facts=facts)
+
+    async def get_many(
+        self, urls: Iterable[str], fields: Sequence[str] | None = None, *, facts: bool = False
+    ) -> list[Record | None]:
+        """`Client.get_many`."""
+        return await self._run(self._client.get_many, list(urls), fields, facts=facts)
+
+    async def put(
+        self,
+        url: str,
+        fields: Mapping[str, bytes],
+        *,
+        at_ms: int | None = None,
+        if_version: str | None = None,
+    ) -> str:
+        """`Client.put`."""
+        return await self._run(self._client.put, url, fields, at_ms=at_ms, if_version=if_version)
+
+    async def delete_fields(self, url: str, names: Iterable[str]) -> None:
+        """`Client.delete_fields`."""
+        await self._run(self._client.delete_fields, url, list(names))
+
+    async def remove(self, url: str) -> None:
+        """`Client.remove`."""
+        await self._run(self._client.remove, url)
+
+    async def content(self, url: str) -> bytes | None:
+        """`Client.content`."""
+        return await self._run(self._client.content, url)
+
+    async def watch(self, url: str, owner: str) -> None:
+        """`Client.watch`."""
+        await self._run(self._client.watch, url, owner)
+
+    async def unwatch(self, url: str, owner: str) -> None:
+        """`Client.unwatch`."""
+        await self._run(self._client.unwatch, url, owner)
+
+    async def fetch(
+        self,
+        url: str,
+        fields: Sequence[str] | None = None,
+        *,
+        max_wait_ms: int = 10_000,
+        max_age_s: float = 0.0,
+    ) -> Fetched:
+        """`Client.fetch`."""
+        return await self._run(
+            self._client.fetch, url, fields, max_wait_ms=max_wait_ms, max_age_s=max_age_s
+        )
+
+    async def enqueue(
+        self,
+        urls: Iterable[str],
+        *,
+        priority: int = PRIORITY_DEFAULT,
+        depth: int = 0,
+        refresh: bool = False,
+    ) -> list[EnqueueResult]:
+        """`Client.enqueue`."""
+        return await self._run(
+            self._client.enqueue, list(urls), priority=priority, depth=depth, refresh=refresh
+        )
+
+    async def aclose(self) -> None:
+        """Close connections."""
+        await self._run(self._client.close)
+        self._threads.shutdown(wait=False)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
+
+    async def _run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, partial(call, *args, **kwargs))

@@ -1,0 +1,438 @@
+"""The Python client over Thrift, over HTTP and straight on the store: the same results."""
+
+import asyncio
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from aragog.bootstrap.clients import open_client
+from aragog.client import AsyncClient, Client, Fetched, connect, connect_async
+from aragog.client.direct_backend import DirectBackend
+from aragog.clock import ManualClock
+from aragog.errors import (
+    AccessDenied,
+    BadInput,
+    ConfigError,
+    InvalidUrl,
+    ServiceUnavailable,
+    StoreUnavailable,
+    TransientError,
+    VersionConflict,
+)
+from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
+from aragog.serving.auth import make
+from aragog.serving.fetching import FetchAnswer, FetchState
+from aragog.serving.http.services import Services
+from aragog.settings import BrokerSettings, RedisSettings, Settings
+from aragog.urlstore.fetch_report import FetchReport, HopReport
+from aragog.zen.tables.memory import MemoryTables
+from tests.support import api_server, thrift_server
+from tests.support.stores import NOW_MS, page, stand
+from tests.support.waiting import wait_until
+
+URL = "http://shop.example/p/1"
+DEADLINE_S = 60
+
+
+class Producer:
+    """`Aragog.enqueue`, which remembers what it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def enqueue(self, urls, **options):
+        self.asked.append((list(urls), options))
+        return [EnqueueResult(url, EnqueueStatus.INVALID, None, "not a URL") for url in urls]
+
+
+class Fetching:
+    """Plays the workers: the page is stored when the wait is over."""
+
+    def __init__(self, store):
+        self.store, self.asked = store, []
+
+    def fetch_now(self, request):
+        self.asked.append(request)
+        hop = HopReport(url="http://old.example/", status=301, target=URL, latency_ms=1.5)
+        report = FetchReport(
+            url=request.url, outcome="Fetched", fetched_at_ms=NOW_MS, final_url=URL, status=200,
+            headers=(("X-One", "1"), ("X-One", "2")), hops=(hop,), total_ms=12.5,
+        )  # fmt: skip
+        self.store.write_pages([page(URL, fields={"title": b"T"}, report=report)])
+        found = self.store.get(request.url, request.fields)
+        return FetchAnswer(url=request.url, record=found, state=FetchState.FRESH, age_s=0.25)
+
+    async def fetch_now_async(self, request, run):
+        return await run(lambda: self.fetch_now(request))
+
+    def direct(self, url, fields, max_wait_ms, max_age_s):
+        from aragog.serving.fetching import FetchRequest
+
+        found = self.fetch_now(
+            FetchRequest(url=url, fields=fields, max_wait_ms=max_wait_ms, max_age_s=max_age_s)
+        )
+        return Fetched(
+            url=found.url, state=found.state.value, record=found.record, age_s=found.age_s,
+            report=self.store.pages.fetch_report(found.url),
+        )  # fmt: skip
+
+
+class Part:
+    """A store, and who plays the rest of the system."""
+
+    def __init__(self):
+        self.stand = stand(MemoryTables(ManualClock()))
+        self.store = self.stand.store
+        self.producer = Producer()
+        self.fetching = Fetching(self.store)
+
+
+@contextmanager
+def thrift(part, **given):
+    with thrift_server.running(
+        part.store, enqueue=part.producer.enqueue, fetching=part.fetching, **given
+    ) as server:
+        yield f"thrift://127.0.0.1:{server.port}"
+
+
+@contextmanager
+def http(part, **given):
+    services = Services(enqueue=part.producer.enqueue, fetching=part.fetching)
+    with api_server.running(part.store, services, **given) as server:
+        yield f"http://127.0.0.1:{server.port}"
+
+
+@pytest.fixture
+def part():
+    return Part()
+
+
+@pytest.fixture(params=["thrift", "http", "direct"])
+def client(request, part):
+    if request.param == "direct":
+        with Client(DirectBackend(part.store, part.producer, part.fetching.direct)) as client:
+            yield client
+        return
+    with (
+        {"thrift": thrift, "http": http}[request.param](part) as address,
+        connect(address, deadline_s=DEADLINE_S) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(params=[thrift, http])
+def served(request):
+    """A server of one protocol."""
+    return request.param
+
+
+def test_what_was_put_is_read_by_any_spelling(client):
+    version = client.put(URL, {"title": "é".encode(), "empty": b""})
+
+    found = client.get("HTTP://Shop.example:80/p/1#top")
+
+    assert found.fields == {"title": "é".encode(), "empty": b""}
+    assert (found.url, found.canonical_url, found.version) == (URL, URL, version)
+    assert client.get(URL, ["title"]).fields == {"title": "é".encode()}
+    assert client.get(URL, []).fields == {}
+
+
+def test_bytes_that_are_no_text_arrive_as_they_are(client):
+    client.put(URL, {"raw": bytes(range(256))})
+
+    assert client.get(URL).fields == {"raw": bytes(range(256))}
+
+
+def test_many_are_read_in_order_with_none_for_unknown_ones(client):
+    urls = [f"http://h{n}.example/" for n in range(30)]
+    for n, url in enumerate(urls):
+        client.put(url, {"n": b"%d" % n})
+    asked = [*urls, "http://unknown.example/", urls[3]]
+
+    found = client.get_many(asked, ["n"])
+
+    values = [one and one.fields["n"] for one in found]
+    assert values == [*(b"%d" % n for n in range(30)), None, b"3"]
+    assert client.get_many([]) == []
+
+
+def test_a_batch_of_any_size_is_read(part, client):
+    urls = [f"http://h{n}.example/" for n in range(90)]
+    for url in urls:
+        part.store.put(url, {"big": b"x" * 400_000})
+
+    found = client.get_many(urls, ["big"])
+
+    assert [one.url for one in found] == urls
+    assert {len(one.fields["big"]) for one in found} == {400_000}
+
+
+def test_more_urls_than_a_request_takes_are_read(part, client):
+    part.store.put(URL, {"n": b"1"})
+    urls = [f"http://unknown{n}.example/" for n in range(2001)]
+
+    found = client.get_many([*urls, URL], ["n"])
+
+    assert found[:-1] == [None] * 2001
+    assert found[-1].fields == {"n": b"1"}
+
+
+def test_facts_come_when_they_are_asked_for(part, client):
+    part.store.write_pages([page(URL, facts={"status": 200, "latency_ms": 1.5})])
+
+    found = client.get(URL, [], facts=True)
+
+    assert (found.facts["status"], found.facts["latency_ms"]) == (200, 1.5)
+
+
+def test_a_bad_url_is_refused_before_anything_is_sent(client):
+    for call in (client.get, client.remove, client.content, client.fetch):
+        with pytest.raises(InvalidUrl):
+            call("nonsense")
+    with pytest.raises(InvalidUrl):
+        client.get_many([URL, "nonsense"])
+
+
+def test_a_conditional_put_needs_the_version_it_was_meant_for(client):
+    version = client.put(URL, {"a": b"1"}, if_version="")
+
+    with pytest.raises(VersionConflict):
+        client.put(URL, {"a": b"2"}, if_version="other")
+    with pytest.raises(VersionConflict):
+        client.put(URL, {"a": b"2"}, if_version="")
+
+    client.put(URL, {"a": b"3"}, if_version=version)
+    assert client.get(URL).fields == {"a": b"3"}
+
+
+def test_fields_and_pages_are_deleted(part, client):
+    client.put(URL, {"a": b"1", "b": b"2"})
+    part.stand.clock.advance_ms(1000)
+
+    client.delete_fields(URL, ["a", "never"])
+    client.delete_fields(URL, [])
+    assert client.get(URL).fields == {"b": b"2"}
+
+    client.remove(URL)
+    assert client.get(URL) is None
+
+
+def test_content_comes_whole(part, client):
+    body = bytes(range(256)) * 70_000  # more than one Thrift reply holds
+    part.store.put_content(URL, body)
+
+    assert client.content(URL) == body
+    assert client.content("http://unknown.example/") is None
+
+
+def test_watches_begin_and_end(part, client):
+    client.put(URL, {"a": b"1"})
+
+    client.watch(URL, "me")
+    assert part.store.schedule.watchers(URL) == ["me"]
+
+    part.stand.clock.advance_ms(1000)
+    client.unwatch(URL, "me")
+    assert part.store.schedule.watchers(URL) == []
+
+
+def test_urls_are_enqueued_with_a_result_for_each(part, client):
+    results = client.enqueue([f"x{n}" for n in range(1500)], priority=1, depth=2, refresh=True)
+
+    assert results[0] == EnqueueResult("x0", EnqueueStatus.INVALID, None, "not a URL")
+    assert [one.input for one in results] == [f"x{n}" for n in range(1500)]
+    assert [len(urls) for urls, _ in part.producer.asked] == [1000, 500]
+    options = part.producer.asked[0][1]
+    assert (options["priority"], options["depth"], options["refresh"]) == (1, 2, True)
+
+
+def test_a_url_is_fetched_now_and_told_hop_by_hop(part, client):
+    found = client.fetch(URL, ["title"], max_wait_ms=500, max_age_s=3)
+
+    [asked] = part.fetching.asked
+    assert (asked.url, asked.max_wait_ms, asked.max_age_s) == (URL, 500, 3.0)
+    assert (found.url, found.state, found.fetching, found.age_s) == (URL, "fresh", False, 0.25)
+    assert found.record.fields == {"title": b"T"}
+    assert (found.report.outcome, found.report.total_ms) == ("Fetched", 12.5)
+    assert found.report.headers == (("X-One", "1"), ("X-One", "2"))
+    assert [(h.url, h.status, h.target, h.latency_ms) for h in found.report.hops] == [
+        ("http://old.example/", 301, URL, 1.5)
+    ]
+
+
+def test_a_token_is_sent_and_its_scope_counts(part, served):
+    token, entry = make("r", ["read"])
+    part.store.put(URL, {"a": b"1"})
+    with served(part, tokens=(entry,)) as address:
+        with connect(address, token=token, deadline_s=DEADLINE_S) as client:
+            assert client.get(URL).fields == {"a": b"1"}
+            with pytest.raises(AccessDenied, match="scope write"):
+                client.put(URL, {"a": b"2"})
+        with connect(address, token="aragog_guess") as client, pytest.raises(AccessDenied):
+            client.get(URL)
+
+
+class Flaky:
+    """A store that fails some times, and then answers."""
+
+    def __init__(self, store, failures):
+        self._store, self.failures = store, failures
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def get_many(self, urls, fields=None):
+        if self.failures:
+            self.failures -= 1
+            raise StoreUnavailable("hbase", "a region moves")
+        return self._store.get_many(urls, fields)
+
+
+def test_a_passing_failure_is_repeated(part, served):
+    part.store.put(URL, {"a": b"1"})
+    part.store = Flaky(part.store, 2)
+    with served(part) as address, connect(address, deadline_s=DEADLINE_S) as client:
+        assert client.get(URL).fields == {"a": b"1"}
+
+    assert part.store.failures == 0
+
+
+def test_a_failure_that_lasts_is_raised_at_the_deadline(part, served):
+    part.store = Flaky(part.store, 10**9)
+    with (
+        served(part) as address,
+        connect(address, deadline_s=0.3) as client,
+        pytest.raises(ServiceUnavailable, match="a region moves"),
+    ):
+        client.get(URL)
+
+
+@pytest.mark.parametrize("scheme", ["thrift", "http"])
+def test_a_server_that_does_not_answer_is_an_error_in_time(scheme):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}"
+        with connect(address, deadline_s=0.2) as client, pytest.raises(TransientError):
+            client.get(URL)
+
+
+@pytest.mark.parametrize("scheme", ["thrift", "http"])
+def test_no_server_is_an_error_that_names_the_address(scheme):
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        port = sock.getsockname()[1]
+    with (
+        connect(f"{scheme}://127.0.0.1:{port}", deadline_s=0.2) as client,
+        pytest.raises(ServiceUnavailable, match=f"127.0.0.1:{port}"),
+    ):
+        client.get(URL)
+
+
+def test_an_answer_that_is_not_thrift_is_an_error(part):
+    with (
+        http(part) as address,
+        connect(address.replace("http", "thrift"), deadline_s=0.5) as client,
+        pytest.raises(ServiceUnavailable),
+    ):
+        client.get(URL)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8101", "ftp://x", ""])
+def test_an_address_of_another_kind_is_refused(address):
+    with pytest.raises(ConfigError, match="thrift://"):
+        connect(address)
+
+
+def test_connections_are_kept_and_opened_anew_when_the_server_closed_them(part):
+    part.store.put(URL, {"a": b"1"})
+    with thrift_server.running(part.store, keep_alive_s=0.2) as server:
+        address = f"thrift://127.0.0.1:{server.port}"
+        with connect(address, deadline_s=DEADLINE_S) as client:
+            for _ in range(5):
+                assert client.get(URL)
+            assert server.server.connections <= 1
+            wait_until(lambda: server.server.connections == 0)
+            assert client.get(URL)
+
+
+def test_threads_share_a_client(part, served):
+    for n in range(8):
+        part.store.put(f"http://h{n}.example/", {"n": b"%d" % n})
+    wrong = []
+
+    def read(client, n):
+        for _ in range(30):
+            if client.get(f"http://h{n}.example/").fields != {"n": b"%d" % n}:
+                wrong.append(n)
+
+    with served(part) as address, connect(address, deadline_s=DEADLINE_S, pool_size=3) as client:
+        threads = [threading.Thread(target=read, args=(client, n)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(DEADLINE_S)
+
+    assert wrong == []
+
+
+def test_the_async_client_makes_the_same_calls(part, served):
+    async def work(address):
+        async with connect_async(address, deadline_s=DEADLINE_S) as client:
+            urls = [f"http://h{n}.example/" for n in range(20)]
+            await asyncio.gather(*(client.put(url, {"u": url.encode()}) for url in urls))
+            found = await asyncio.gather(*(client.get(url, ["u"]) for url in urls))
+            assert [one.fields["u"].decode() for one in found] == urls
+            assert len(await client.get_many(urls)) == 20
+            assert (await client.fetch(URL)).state == "fresh"
+            assert await client.content(URL) is None
+            assert len(await client.enqueue(["x"])) == 1
+            await client.watch(URL, "me")
+            await client.unwatch(URL, "me")
+            await client.delete_fields(urls[0], ["u"])
+            await client.remove(urls[1])
+
+    with served(part) as address:
+        asyncio.run(work(address))
+
+
+def test_both_clients_have_the_same_calls():
+    def calls(kind):
+        return {name for name in vars(kind) if not name.startswith("_")} - {"close", "aclose"}
+
+    assert calls(Client) == calls(AsyncClient)
+
+
+def test_a_value_that_the_store_refuses_is_bad_input(client):
+    with pytest.raises(BadInput):
+        client.put(URL, {"": b"x"})
+
+
+def test_the_example_counts(part, served):
+    example = Path(__file__).parents[3] / "examples" / "read_and_write.py"
+    with served(part) as address:
+        runs = [
+            subprocess.run(
+                [sys.executable, example, address, URL], capture_output=True, text=True, check=True
+            )
+            for _ in range(2)
+        ]
+
+    assert [one.stdout for one in runs] == [f"{URL} {{'team.score': '{n}'}}\n" for n in (1, 2)]
+
+
+@pytest.mark.redis
+def test_a_client_without_a_server_reads_and_writes_the_store(tmp_path, redis_url):
+    settings = Settings(
+        data_dir=tmp_path,
+        redis=RedisSettings(url=redis_url),
+        broker=BrokerSettings(url=redis_url.replace("unix://", "pinlater+socket://").split("?")[0]),
+    )
+    with open_client(settings) as client:
+        client.put(URL, {"a": b"1"})
+        assert client.get(URL).fields == {"a": b"1"}
+        assert client.fetch(URL, max_wait_ms=0).record.fields == {"a": b"1"}
+        [result] = client.enqueue([URL])
+        assert result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
