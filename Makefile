@@ -12,7 +12,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/pycache
 
 PYTEST := $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
-.PHONY: help setup run up down test unit chaos check lint types layers fix bench docs lock dist pinlater-dist hbase s3 clean
+.PHONY: help setup run up down test unit chaos check lint types layers fix bench docs lock dist pinlater-dist two-hosts hbase s3 clean
 
 help:  ## show what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ hbase: setup  ## run an HBase with its Thrift gateway in the foreground (Java, M
 
 s3: setup  ## run an S3 server in the foreground (Go)
 	@$(BIN)/python -m deploy.s3
+
+two-hosts: setup  ## crawl with the processes of a cluster on two hosts (root, Java, Maven, Go)
+	@$(BIN)/python -m deploy.two_hosts
 
 pinlater-dist: setup  ## build the distribution celery-pinlater into dist/
 	@rm -rf build/celery-pinlater && mkdir -p build

@@ -1,0 +1,173 @@
+"""
+The processes of a cluster on two hosts, which are network namespaces: `make two-hosts`, as root.
+
+Host a has three Redis servers with a password, HBase, an S3 server and the demo web; both have a
+worker of each role. The crawl is enqueued on host b, whose workers stop in the middle of it as in a
+rolling upgrade. Exits with 1 if a check fails.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from aragog.standalone.demo.sites import seeds
+from aragog.standalone.redis_server import find_redis_server
+from aragog.workers.roles import ROLES
+from deploy.s3.server import ACCESS_KEY, SECRET_KEY
+from deploy.two_hosts.network import ADDRESS, Processes, hosts
+
+A = ADDRESS["a"]
+PASSWORD = "not-a-secret"  # noqa: S105 - of servers that nobody else reaches
+REDIS = {"jobs-1": 7001, "jobs-2": 7002, "shared": 7003}
+HBASE, S3, DEMO, HTTP = 9090, 7070, 8099, 8100
+LAMP = "http://www.shop.test/p/brass-lamp"
+PYTHON = (sys.executable, "-P")
+ARAGOG = (*PYTHON, "-m", "aragog.cli")
+WITHIN_S = 600
+
+
+def _url(name: str, scheme: str = "redis") -> str:
+    return f"{scheme}://:{PASSWORD}@{A}:{REDIS[name]}/0"
+
+
+SETTINGS = {
+    "ARAGOG_SETTINGS": "",
+    "ARAGOG_REDIS__URL": _url("shared"),
+    "ARAGOG_BROKER__URL": _url("jobs-1", "pinlater"),
+    "ARAGOG_BROKER__SHARDS": _url("jobs-2"),
+    "ARAGOG_POLITENESS__LIMITER_URLS": f"{_url('shared')},{_url('jobs-2')}",
+    "ARAGOG_STORE__ENGINE": "hbase",
+    "ARAGOG_STORE__HBASE_GATEWAYS": f"{A}:{HBASE}",
+    "ARAGOG_CONTENT__ENGINE": "s3",
+    "ARAGOG_CONTENT__S3_BUCKET": "pages",
+    "ARAGOG_CONTENT__S3_ENDPOINT": f"http://{A}:{S3}",
+    "ARAGOG_CONTENT__S3_REGION": "us-east-1",
+    "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+    "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+    "ARAGOG_FETCH__HOST_MAP": f"*.test=127.0.0.1:{DEMO}",
+    "ARAGOG_FETCH__USER_AGENT": "two-hosts/1.0 (+http://127.0.0.1/)",
+    "ARAGOG_PIPELINE__RETRY_FIRST_S": "1",
+    "ARAGOG_PIPELINE__MAX_ATTEMPTS": "3",
+    "ARAGOG_POLITENESS__ROBOTS_ERROR_S": "2",
+    "C_FORCE_ROOT": "1",
+}
+
+
+def servers(run: Processes) -> None:
+    """Start what holds data, on host a, and make it reachable from host b."""
+    for name, port in REDIS.items():
+        run.start(
+            "a", name, str(find_redis_server()), "--port", str(port), "--bind", A,
+            "--requirepass", PASSWORD, "--maxmemory", "100mb", "--maxmemory-policy", "noeviction",
+            "--save", "",
+        )  # fmt: skip
+    folder = run.folder("a")
+    run.start("a", "hbase", *PYTHON, "-m", "deploy.hbase", "--folder", str(folder / "hbase"),
+              "--port", str(HBASE))  # fmt: skip
+    run.start("a", "s3", *PYTHON, "-m", "deploy.s3", "--folder", str(folder / "s3"),
+              "--port", str(S3), "--bucket", "pages")  # fmt: skip
+    run.start("a", "demo", *PYTHON, "-m", "aragog.standalone.demo.origin", str(DEMO))
+    for port in (HBASE, S3, DEMO):
+        forward(run, "a", f"{A}:{port}", f"127.0.0.1:{port}")
+    forward(run, "b", f"127.0.0.1:{DEMO}", f"{A}:{DEMO}")
+
+
+def forward(run: Processes, host: str, listen: str, target: str) -> None:
+    """Run a forwarder on a host."""
+    argv = (*PYTHON, "-m", "deploy.two_hosts.forward", listen, target)
+    run.start(host, f"forward-{listen}", *argv)
+
+
+def until(what: str, condition: Callable[[], bool]) -> None:
+    """Wait for a condition, and report the time that it took."""
+    began_s = time.monotonic()
+    while not condition():
+        if time.monotonic() - began_s > WITHIN_S:
+            raise SystemExit(f"not within {WITHIN_S} s: {what}")
+        time.sleep(0.5)
+    print(f"{time.monotonic() - began_s:6.1f} s  {what}", flush=True)
+
+
+def aragog(run: Processes, host: str, *arguments: str, check: bool = True) -> str:
+    """`aragog …` on a host."""
+    return run.run(host, *ARAGOG, *arguments, check=check)
+
+
+def healthy(run: Processes, host: str, *options: str) -> bool:
+    """Whether `aragog doctor` finds nothing wrong on a host."""
+    report = aragog(run, host, "doctor", "--json", *options, check=False)
+    return report.startswith("[") and all(one["well"] for one in json.loads(report))
+
+
+def in_flight(run: Processes) -> int:
+    """URLs that are neither stored nor given up."""
+    return int(json.loads(aragog(run, "a", "status", "--json"))["in_flight"])
+
+
+def crawl(run: Processes, folder: Path) -> None:
+    """Everything from an empty store to a page that both hosts read."""
+    servers(run)
+    until("the tables exist", lambda: "are there" in aragog(run, "a", "store", "create-tables",
+                                                             check=False))  # fmt: skip
+    for host in ADDRESS:
+        what = f"doctor finds the servers from host {host}"
+        until(what, partial(healthy, run, host, "--no-workers"))
+        for role in ROLES:
+            run.start(host, role, *PYTHON, "-m", "aragog.workers", role)
+    run.start(
+        "a", "beat", *PYTHON, "-m", "aragog.workers", "beat", "--schedule", str(folder / "beat")
+    )
+    run.start("b", "http", *ARAGOG, "serve")
+    until("doctor finds the workers from host b", lambda: healthy(run, "b"))
+
+    (folder / "urls.txt").write_text("\n".join(seeds()))
+    print(aragog(run, "b", "enqueue", str(folder / "urls.txt"), "--depth", "1").strip())
+    until("both hosts fetch", lambda: workers(run) == {"host-a", "host-b"})
+    for role in ROLES:
+        run.stop(f"b-{role}")
+    print("the workers of host b are stopped")
+    until("host a fetches and stores the rest", lambda: in_flight(run) == 0)
+    for host in ADDRESS:
+        page = json.loads(aragog(run, host, "show", LAMP, "--json"))
+        print(f"host {host}: {page['fields']['page.title']}, {page['fields']['product.price']}")
+        if page["fields"]["product.price"] != "89.90":
+            raise SystemExit(f"host {host} reads another price")
+    content = aragog(run, "b", "content", LAMP)
+    if "<title>Brass reading lamp</title>" not in content:
+        raise SystemExit("host b reads other content")
+
+
+def workers(run: Processes) -> set[str]:
+    """The names of the hosts whose workers have fetched a batch."""
+    jobs = aragog(
+        run, "a", "queue", "jobs", "fetch", "--state", "succeeded", "--json", "-n", "1000"
+    )
+    return {job["worker"].partition(":")[0] for job in json.loads(jobs)}
+
+
+def main() -> None:
+    """Run it in a temporary folder; the logs are printed when it fails."""
+    if os.geteuid() != 0:
+        raise SystemExit("two hosts need root, to make network namespaces")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # everything that runs is stopped
+    with tempfile.TemporaryDirectory(prefix="ar") as made:
+        folder = Path(made)
+        try:
+            with hosts(), Processes(folder, SETTINGS) as run:
+                crawl(run, folder)
+        except SystemExit:
+            for log in sorted(folder.glob("*.log")):
+                print(f"== {log.name}\n{log.read_text(errors='replace')[-1500:]}", file=sys.stderr)
+            raise
+
+
+if __name__ == "__main__":
+    main()
