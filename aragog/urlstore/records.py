@@ -137,6 +137,8 @@ class FieldValues(NamedTuple):
     version: bytes
     values: tuple[bytes | None, ...]
     """In the order of the requested fields; None: the page does not have the field."""
+    facts: bytes | None = None
+    """JSON; None if it was not asked for, or nothing was fetched."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,22 +15,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import orjson
-
-from aragog.errors import AragogError
-from aragog.serving.http import views
 from aragog.serving.http.compression import LEAST_BYTES, compressed
 from aragog.serving.http.problems import Overloaded
+from aragog.serving.http.record_json import RecordJson, read_records
 from aragog.serving.http.store_threads import StoreThreads
 from aragog.settings import ServingSettings
-from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
 MOST = 64
 """Requests of one batch."""
-EAGER = 2
-"""So many batches begin at once; another one begins when it is full or `PATIENCE_S` old."""
-PATIENCE_S = 0.002
+PATIENCE_S = 0.001
+"""While a batch is read, another begins when it is full, or after this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +74,6 @@ class ReadBatches:
         self._waiting: list[Read] = []
         self._running = 0
         self._reading = 0
-        self._tasks: set[asyncio.Task[None]] = set()
         self._begins_soon = False
         self._timer: asyncio.TimerHandle | None = None
 
@@ -97,14 +91,10 @@ class ReadBatches:
         """Begin batches as far as it pays; later requests share the next ones."""
         self._begins_soon = False
         while self._waiting and self._running < self._most_batches:
-            if not (late or self._running < EAGER or len(self._waiting) >= MOST):
+            if not (late or self._running == 0 or len(self._waiting) >= MOST):
                 break
             reads, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
-            self._running += 1
-            self._reading += len(reads)
-            task = asyncio.get_running_loop().create_task(self._run(reads))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._start(reads)
         if self._waiting and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(PATIENCE_S, self._late)
 
@@ -112,19 +102,25 @@ class ReadBatches:
         self._timer = None
         self._begin(late=True)
 
-    async def _run(self, reads: Sequence[Read]) -> None:
-        results: Sequence[Result]
+    def _start(self, reads: Sequence[Read]) -> None:
+        self._running += 1
+        self._reading += len(reads)
         try:
             call = partial(read_all, self._store, reads)
-            results = await self._threads.run(call, self._deadline_s)
-        except Exception as error:  # noqa: BLE001 - each request must be answered
-            results = [error] * len(reads)
-        finally:
-            self._running -= 1
-            self._reading -= len(reads)
+            self._threads.start(call, self._deadline_s, partial(self._finish, reads))
+        except Overloaded as error:
+            self._finish(reads, error)
+
+    def _finish(self, reads: Sequence[Read], results: Sequence[Result] | Exception) -> None:
+        self._running -= 1
+        self._reading -= len(reads)
+        if isinstance(results, Exception):
+            results = [results] * len(reads)
         for read, result in zip(reads, results, strict=True):
             read.done(result)
-        self._begin()
+        if self._waiting and not self._begins_soon:
+            self._begins_soon = True
+            asyncio.get_running_loop().call_soon(self._begin)
 
 
 def read_all(store: UrlStore, reads: Sequence[Read]) -> list[Result]:
@@ -134,41 +130,19 @@ def read_all(store: UrlStore, reads: Sequence[Read]) -> list[Result]:
         groups[read.fields].append(place)
     results: list[Result] = [None] * len(reads)
     for fields, places in groups.items():
-        found = _records(store, [reads[place].url for place in places], fields)
+        found = read_records(store, [reads[place].url for place in places], fields)
         for place, record in zip(places, found, strict=True):
-            results[place] = _body(store, record, reads[place].coding)
+            results[place] = _body(record, reads[place].coding)
     return results
 
 
-def _records(
-    store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None
-) -> Sequence[Record | Exception | None]:
-    if len(urls) > 1:
-        try:
-            return store.get_many(urls, fields)
-        except AragogError:
-            pass  # one of them: find out which
-    return [_record(store, url, fields) for url in urls]
-
-
-def _record(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> Record | Exception | None:
-    try:
-        return store.get(url, fields)
-    except Exception as error:  # noqa: BLE001 - it is the result of this request alone
-        return error
-
-
-def _body(store: UrlStore, found: Record | Exception | None, coding: str | None) -> Result:
+def _body(found: RecordJson | Exception | None, coding: str | None) -> Result:
     if found is None or isinstance(found, Exception):
         return found
-    try:
-        data = orjson.dumps(views.record(store, found))
-    except Exception as error:  # noqa: BLE001 - it is the result of this request alone
-        return error
-    tag = body_tag(found.version, data)
-    if coding is None or len(data) < LEAST_BYTES:
-        return Body(data, tag)
-    return Body(compressed(coding, data), f'{tag[:-1]}-{coding}"', coding)
+    tag = body_tag(found.version, found.data)
+    if coding is None or len(found.data) < LEAST_BYTES:
+        return Body(found.data, tag)
+    return Body(compressed(coding, found.data), f'{tag[:-1]}-{coding}"', coding)
 
 
 def body_tag(version: str, body: bytes) -> str:

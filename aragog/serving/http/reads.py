@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from aragog.errors import BadInput
 from aragog.serving.http import views
+from aragog.serving.http.batch_get import read_urls
 from aragog.serving.http.calls import StoreCalls, has_tag, json_response, tagged
 from aragog.serving.http.fetches import Fetches
 from aragog.serving.http.parameters import (
@@ -75,7 +76,7 @@ class Reads:
         body = await json_object(request)
         urls = strings(body, "urls", MOST_URLS)
         fields = optional_strings(body, "fields", MOST_FIELDS)
-        return json_response({"results": await self._calls.metadata(views.read_urls, urls, fields)})
+        return json_response({"results": await self._calls.metadata(read_urls, urls, fields)})
 
     async def links(self, request: Request) -> Response:
         """`GET /v1/links`: a page of links, with a Link header to the next page (RFC 8288)."""

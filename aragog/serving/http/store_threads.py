@@ -12,7 +12,8 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
 
 from aragog.serving.http.problems import Overloaded
 
@@ -44,14 +45,37 @@ class StoreThreads:
             Overloaded: too many calls run or wait.
             TimeoutError: it took longer than `deadline_s`; if it has not begun, it never runs.
         """
+        future = self._submit(call)
+        async with asyncio.timeout(deadline_s):
+            return await asyncio.wrap_future(future)
+
+    def start(
+        self, call: Callable[[], T], deadline_s: float, done: Callable[[T | Exception], None]
+    ) -> None:
+        """
+        `run` without a task: `done` is called once on the event loop, with the result or an error.
+
+        Raises:
+            Overloaded: too many calls run or wait; `done` is not called.
+        """
+        loop, future = asyncio.get_running_loop(), self._submit(call)
+        started = _Started(future, done)
+        timer = loop.call_later(deadline_s, started.expire)
+
+        def finish(_: Future[T]) -> None:
+            with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits
+                loop.call_soon_threadsafe(started.finish, timer)
+
+        future.add_done_callback(finish)
+
+    def _submit(self, call: Callable[[], T]) -> Future[T]:
         with self._lock:
             if self.busy >= self._most:
                 raise Overloaded
             self.busy += 1
         future = self._pool.submit(call)
         future.add_done_callback(self._done)
-        async with asyncio.timeout(deadline_s):
-            return await asyncio.wrap_future(future)
+        return future
 
     def _done(self, _future: Future[Any]) -> None:
         with self._lock:
@@ -60,3 +84,34 @@ class StoreThreads:
     def close(self) -> None:
         """Release the threads without waiting for running calls."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class _Started(Generic[T]):
+    """A call whose result somebody waits for, until its deadline."""
+
+    __slots__ = ("_done", "_future")
+
+    def __init__(self, future: Future[T], done: Callable[[T | Exception], None]) -> None:
+        self._future = future
+        self._done: Callable[[T | Exception], None] | None = done
+
+    def expire(self) -> None:
+        """Report that it took too long; if it has not begun, it never runs."""
+        self._future.cancel()
+        self._report(TimeoutError())
+
+    def finish(self, timer: asyncio.TimerHandle) -> None:
+        """Report the result, unless its deadline has passed."""
+        timer.cancel()
+        if self._future.cancelled():
+            return
+        error = self._future.exception()
+        if error is None:
+            self._report(self._future.result())
+        else:
+            self._report(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+
+    def _report(self, result: T | Exception) -> None:
+        done, self._done = self._done, None
+        if done is not None:
+            done(result)

@@ -47,16 +47,18 @@ BEFORE_VALUES = 4
 
 
 @lru_cache(maxsize=1024)
-def value_columns(fields: tuple[str, ...]) -> tuple[bytes, ...]:
-    """The cells to read for `Pages.values`."""
+def value_columns(fields: tuple[str, ...], *, facts: bool = False) -> tuple[bytes, ...]:
+    """The cells to read for `Pages.values`; with `facts`, those are the last."""
     own = (nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.VERSION)
-    return (*own, *[b"m:" + field.encode() for field in fields])
+    last = (nodes.FACTS,) if facts else ()
+    return (*own, *[b"m:" + field.encode() for field in fields], *last)
 
 
 def values_of(record: Record, fields: tuple[str, ...]) -> FieldValues:
     """A whole record as the values of its fields."""
     values = tuple(record.fields.get(field) for field in fields)
-    return FieldValues(record.url, record.canonical_url, record.version.encode(), values)
+    facts = orjson.dumps(record.facts)
+    return FieldValues(record.url, record.canonical_url, record.version.encode(), values, facts)
 
 
 def record_of(

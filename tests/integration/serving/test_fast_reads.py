@@ -10,7 +10,7 @@ from aragog.errors import StoreUnavailable
 from aragog.serving.auth import make
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import parsed, read_all, running
-from tests.support.stores import stand
+from tests.support.stores import page, stand
 from tests.support.waiting import wait_until
 
 A, LONG = "http://a.example/", "http://long.example/"
@@ -21,6 +21,8 @@ WRITER, WRITE_ENTRY = make("writer", ["write"])
 @pytest.fixture(scope="module")
 def store():
     made = stand(MemoryTables())
+    facts = {"outcome": "Fetched", "latency_ms": 1.5, "final_url": A}
+    made.store.write_pages([page(A, fields={"page.description": b'"D"'}, facts=facts)])
     made.store.put(A, {"page.title": b'"A"', "team.note": "ü7x".encode(), "team.raw": b"\xff"})
     made.store.put(LONG, {"team.long": b"x" * 3000})
     made.store.aliases.merge("http://a.example/alias", A)
@@ -53,6 +55,10 @@ def both(api, path, **headers):
         f"url={A}&include=",
         f"url={A}&fields=page.title,team.note&include=",
         f"include=&url={A}&fields=",
+        f"url={A}&fields=team.raw,team.note,team.raw,absent&include=",
+        "url=http://a.example/alias&fields=team.note,page.description&include=",
+        "url=http://no.example/&fields=a&include=",
+        "url=nonsense&fields=a&include=",
         f"url={A}&fields=,,page.title,&include=",
         f"url={A}&fields=page%2Etitle%2cteam.note&include=",
         "url=HTTP%3A%2F%2FA.example%3A80%2Falias&include=",

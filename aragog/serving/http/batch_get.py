@@ -1,0 +1,62 @@
+"""Read many records for one response, within a bound of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from aragog.errors import InvalidUrl, PermanentError
+from aragog.serving.http.record_json import Found, RecordJson, read_records
+from aragog.urlstore.store import UrlStore
+
+MOST_BYTES = 33_554_432
+"""Limit of records in one response; the last part may exceed it."""
+FIRST_PART = 20
+MOST_PART = 500
+PART_BYTES = 4_194_304
+"""Parts after the first are as large as fits into this, by the mean size of records so far."""
+
+
+def read_urls(
+    store: UrlStore, urls: Sequence[str], fields: Sequence[str] | None
+) -> list[dict[str, Any]]:
+    """
+    Many records, in order: `status` 200 with `record`, or 400, 404, 413 or 500 with `detail`.
+
+    A URL that is invalid, or whose row cannot be read, does not affect the others. Records after
+    the first `MOST_BYTES` are not read: their status is 413, and the caller requests them again.
+
+    Raises:
+        TransientError: the store does not answer.
+    """
+    shown: list[dict[str, Any]] = []
+    names = None if fields is None else tuple(fields)
+    size, length = 0, FIRST_PART
+    while part := urls[len(shown) : len(shown) + length]:
+        if size >= MOST_BYTES:
+            return shown + [_left_out(given) for given in urls[len(shown) :]]
+        found = read_records(store, part, names)
+        size += sum(len(one.data) for one in found if isinstance(one, RecordJson))
+        shown += map(_result, part, found)
+        length = max(1, min(MOST_PART, PART_BYTES * len(shown) // max(size, 1)))
+    return shown
+
+
+def _result(given: str, found: Found) -> dict[str, Any]:
+    match found:
+        case None:
+            return {"input": given, "status": 404, "detail": "nothing is known of this URL"}
+        case InvalidUrl():
+            return {"input": given, "status": 400, "detail": str(found)}
+        case PermanentError():
+            return {"input": given, "status": 500, "detail": str(found)}
+        case RecordJson():
+            return {"input": given, "status": 200, "record": orjson.Fragment(found.data)}
+    raise found
+
+
+def _left_out(given: str) -> dict[str, Any]:
+    detail = f"the response holds {MOST_BYTES} bytes already: ask for this URL again"
+    return {"input": given, "status": 413, "detail": detail}

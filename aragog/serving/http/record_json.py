@@ -1,0 +1,89 @@
+"""
+Read records as JSON, many at once.
+
+With named fields, facts and values pass from the store to the response without being decoded, which
+costs half of what whole records cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import orjson
+
+from aragog.errors import AragogError, InvalidUrl
+from aragog.serving.http import views
+from aragog.urls.normalize import normalize
+from aragog.urlstore.records import FieldValues, Record
+from aragog.urlstore.store import UrlStore
+
+
+class RecordJson(NamedTuple):
+    """A record as `views.record` shows it."""
+
+    data: bytes
+    version: str
+
+
+Found = RecordJson | Exception | None
+"""None: nothing is known of the URL. An exception concerns this URL alone."""
+
+
+def read_records(
+    store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None
+) -> list[Found]:
+    """The record of each URL, in any spelling, in order; raises nothing."""
+    if len(urls) == 1 and fields is None:
+        return [_one(store, urls[0], fields)]
+    normalized = [_normalized(url) for url in urls]
+    valid = [url for url in normalized if isinstance(url, str)]
+    try:
+        found = iter(_read(store, valid, fields))
+    except AragogError:  # one of them: find out which
+        return [_one(store, url, fields) for url in urls]
+    return [url if isinstance(url, InvalidUrl) else next(found) for url in normalized]
+
+
+def _read(store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None) -> list[Found]:
+    if fields is None:
+        return [_whole(store, record) for record in store.get_many(urls)]
+    return [_shown(store, one, fields) for one in store.pages.values(urls, fields, facts=True)]
+
+
+def _normalized(url: str) -> str | InvalidUrl:
+    try:
+        return normalize(url)
+    except InvalidUrl as error:
+        return error
+
+
+def _one(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> Found:
+    try:
+        return _whole(store, store.get(url, fields))
+    except Exception as error:  # noqa: BLE001 - it is the result of this URL alone
+        return error
+
+
+def _whole(store: UrlStore, found: Record | None) -> Found:
+    if found is None:
+        return None
+    return RecordJson(orjson.dumps(views.record(store, found)), found.version)
+
+
+def _shown(store: UrlStore, found: FieldValues | None, fields: tuple[str, ...]) -> Found:
+    if found is None:
+        return None
+    version, to_json = found.version.decode(), store.formats.to_json
+    shown = {
+        "url": found.url,
+        "canonical_url": found.canonical_url,
+        "version": version,
+        "fields": {
+            name: to_json(name, value)
+            for name, value in zip(fields, found.values, strict=True)
+            if value is not None
+        },
+        "facts": orjson.Fragment(found.facts or b"{}"),
+    }
+    return RecordJson(orjson.dumps(shown), version)
