@@ -87,7 +87,7 @@ def aragog_system(port: int, folder: Path) -> Iterator:
     }
     with patch.dict(os.environ, environ):
         settings = load_settings()
-        supervisor = Supervisor(folder, system.environment(settings))
+        supervisor = Supervisor(folder, system.environment(settings), system.PRELOAD)
         supervisor.acquire()
         try:
             system.start(supervisor, settings, front=("beat",))

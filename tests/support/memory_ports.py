@@ -15,7 +15,7 @@ from aragog.pipeline.spool.spool import SpoolState
 from aragog.pipeline.stages.discovery import Discovery
 from aragog.pipeline.stages.enqueue import Enqueuer
 from aragog.politeness.ratelimit.slots import DomainReport, RateExceeded, Slot, SlotRequest
-from aragog.politeness.robots.cache import CachedRules, RulesState
+from aragog.politeness.robots.cache import CachedRules, RobotsResult, RulesState
 from aragog.politeness.robots.rules import RobotsRules
 from aragog.settings import FetchSettings, Settings
 from aragog.urls.domain import registered_domain
@@ -181,6 +181,10 @@ class MemoryRobots:
         self.statuses[origin] = status
         self.claims.discard(origin)
         self.know(origin, body.decode())
+
+    def put_many(self, results: Iterable[RobotsResult]) -> None:
+        for result in results:
+            self.put(*result)
 
     def claim_refresh(self, origins: Iterable[str]) -> list[str]:
         claimed = [origin for origin in origins if origin not in self.claims]

@@ -30,7 +30,7 @@ from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
-from aragog.politeness.robots.cache import RobotsCache, RulesState
+from aragog.politeness.robots.cache import RobotsCache, RobotsResult, RulesState
 from aragog.settings import Settings
 from aragog.urls.domain import origin
 
@@ -93,7 +93,7 @@ class RobotsStage:
 
     def _fetch(self, near: Sequence[tuple[str, Slot]]) -> dict[str, _Wait]:
         """Fetch side by side, and keep the rules; the waits of origins that were not asked."""
-        later = {}
+        later, results = {}, []
         futures = [(of, self.pool.submit(self._ask, of, slot)) for of, slot in near]
         for of, future in futures:
             outcome = future.result()
@@ -101,7 +101,9 @@ class RobotsStage:
                 # No request was sent: the slot had passed, and the next one is far.
                 later[of] = _Wait(0, outcome.retry_at_ms)
             else:
-                self._keep(of, outcome)
+                results.append(_result(of, outcome))
+        if results:
+            self.robots.put_many(results)
         return later
 
     def _from_now(self, of: str, wait: _Wait) -> _Wait:
@@ -139,11 +141,6 @@ class RobotsStage:
         with RobotsGate(self.limiter, slot, rest_s) as gate:
             return self.fetcher.fetch(of + ROBOTS_PATH, gate=gate)
 
-    def _keep(self, of: str, outcome: Outcome) -> None:
-        """Give the cache the outcome as a status: what that means is in RFC 9309, 2.3.1."""
-        body = outcome.body if isinstance(outcome, Fetched) else b""
-        self.robots.put(of, status_of(outcome), body, outcome.fetched_at_ms)
-
     def expiring(self, *, step: int = 500, most: int = 100_000) -> Iterator[list[OutgoingMessage]]:
         """
         Background refreshes of rules that are in use and about to be a day old, soonest first.
@@ -168,6 +165,12 @@ class RobotsStage:
             ]
             if len(due) < step:
                 return
+
+
+def _result(of: str, outcome: Outcome) -> RobotsResult:
+    """The outcome as a status for the cache: what that means is in RFC 9309, 2.3.1."""
+    body = outcome.body if isinstance(outcome, Fetched) else b""
+    return RobotsResult(of, status_of(outcome), body, outcome.fetched_at_ms)
 
 
 def status_of(outcome: Outcome) -> int | None:

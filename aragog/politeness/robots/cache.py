@@ -19,7 +19,7 @@ import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import RobotsUnavailable
@@ -83,6 +83,15 @@ class CachedRules:
 
 
 _MISSING = CachedRules(RulesState.MISSING)
+
+
+class RobotsResult(NamedTuple):
+    """The result of fetching one robots.txt; see `RobotsCache.put`."""
+
+    origin: str
+    status: int | None
+    body: bytes
+    fetched_at_ms: int
 
 
 class RobotsCache:
@@ -225,34 +234,46 @@ class RobotsCache:
             body: only its first 500 KiB count.
             fetched_at_ms: when the response arrived, or when the attempt was given up.
         """
-        error, settings = is_error(status), self._settings
-        fetched_at_ms += self._shared.ahead_ms()
+        self.put_many([RobotsResult(origin, status, body, fetched_at_ms)])
+
+    def put_many(self, results: Sequence[RobotsResult]) -> None:
+        """`put` of each; two round trips for all of them."""
+        script = load_script("aragog.politeness", "robots_put")
+        with _robots_errors(), self._redis.pipeline(transaction=False) as pipe:
+            for result in results:
+                script.queue(pipe, **self._put_values(result))
+            pipe.execute()
+        for result in results:
+            self._memory.drop(result.origin)
+
+    def _put_values(self, result: RobotsResult) -> dict[str, Any]:
+        """The keys and arguments of robots_put.lua."""
+        origin, status, settings = result.origin, result.status, self._settings
+        error = is_error(status)
+        fetched_at_ms = result.fetched_at_ms + self._shared.ahead_ms()
         held_s = settings.robots_error_s if error else settings.robots_fresh_s
         life_s = 2 * settings.robots_error_s if error else settings.robots_usable_s
         usable_ms = settings.robots_usable_s * 1000
         packed = b""
         if status is not None and 200 <= status < 300:
-            packed = RobotsRules.parse(body, self._agent).packed()
-        with _robots_errors():
-            load_script("aragog.politeness", "robots_put").run(
-                self._redis,
-                record=self._key("robots", origin),
-                claim=self._refreshes.key(origin),
-                due=f"{self._prefix}robots.due",
-                domain=self._key("robots.domain", registered_domain(origin)),
-                packed=pack_record(status, packed, fetched_at_ms),
-                is_error=int(error),
-                ttl_ms=int(life_s * 1000),
-                min_fetched_at_ms=fetched_at_ms - usable_ms,
-                due_at_ms=fetched_at_ms + held_s * 1000,
-                origin=origin,
-                forget_before_ms=fetched_at_ms - usable_ms,
-                record_prefix=self._key("robots", ""),
-                overhead_bytes=RECORD_OVERHEAD_BYTES,
-                domain_max_bytes=settings.robots_domain_max_bytes,
-                domain_ttl_ms=int(settings.robots_usable_s * 1000),
-            )
-        self._memory.drop(origin)
+            packed = RobotsRules.parse(result.body, self._agent).packed()
+        return {
+            "record": self._key("robots", origin),
+            "claim": self._refreshes.key(origin),
+            "due": f"{self._prefix}robots.due",
+            "domain": self._key("robots.domain", registered_domain(origin)),
+            "packed": pack_record(status, packed, fetched_at_ms),
+            "is_error": int(error),
+            "ttl_ms": int(life_s * 1000),
+            "min_fetched_at_ms": fetched_at_ms - usable_ms,
+            "due_at_ms": fetched_at_ms + held_s * 1000,
+            "origin": origin,
+            "forget_before_ms": fetched_at_ms - usable_ms,
+            "record_prefix": self._key("robots", ""),
+            "overhead_bytes": RECORD_OVERHEAD_BYTES,
+            "domain_max_bytes": settings.robots_domain_max_bytes,
+            "domain_ttl_ms": int(settings.robots_usable_s * 1000),
+        }
 
     def claim_refresh(self, origins: Iterable[str]) -> list[str]:
         """

@@ -3,7 +3,7 @@ import redis
 
 from aragog.clock import ManualClock
 from aragog.errors import RobotsUnavailable
-from aragog.politeness.robots.cache import RobotsCache, RulesState
+from aragog.politeness.robots.cache import RobotsCache, RobotsResult, RulesState
 from aragog.politeness.robots.memory import RobotsMemory
 from aragog.settings import PolitenessSettings
 
@@ -183,6 +183,23 @@ def test_many_origins_cost_one_round_trip(cache, clock, redis_client):
 
     assert list(found) == origins
     assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] == before + 1
+
+
+def test_the_results_of_many_origins_are_stored_together(cache, clock):
+    origins = [f"https://site-{n}.example" for n in range(30)]
+    cache.claim_refresh(origins)
+    statuses = [200, 404, 503]
+    results = [
+        RobotsResult(of, statuses[n % 3], PRIVATE, clock.now_ms()) for n, of in enumerate(origins)
+    ]
+
+    cache.put_many(results)
+
+    found = cache.get_many(origins)
+    assert [one.status for one in found.values()] == 10 * statuses
+    assert [one.unreachable for one in found.values()] == 10 * [False, False, True]
+    assert not found[origins[0]].rules.allows("a", "http://site-0.example/private/x")
+    assert cache.claim_refresh(origins) == origins
 
 
 def test_only_one_may_refresh_an_origin_at_a_time(new_cache, clock):
