@@ -38,10 +38,12 @@ class Cleanup:
 
     Args:
         environ: the commands' environment.
+        pause_s: between two attempts of a command.
     """
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], *, pause_s: float = PAUSE_S) -> None:
         self._environ = dict(environ)
+        self._pause_s = pause_s
         self._commands: list[_Command] = []
 
     def add(self, argv: Sequence[str], log: Path) -> None:
@@ -76,7 +78,7 @@ class Cleanup:
 
     def _ended(self, command: _Command, now_s: float, *, succeeded: bool) -> None:
         command.process = None
-        command.due_s = now_s + PAUSE_S
+        command.due_s = now_s + self._pause_s
         if succeeded or not command.attempts_left:
             self._commands.remove(command)
 

@@ -11,7 +11,7 @@ from tests.support.waiting import wait_until
 
 @pytest.fixture
 def commands(tmp_path):
-    made = cleanup.Cleanup(os.environ)
+    made = cleanup.Cleanup(os.environ, pause_s=0.05)
     yield made
     made.stop()
 

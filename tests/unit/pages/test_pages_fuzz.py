@@ -24,7 +24,7 @@ def test_mutated_pages_are_read():
 
 def test_pages_that_repeat_a_few_tags_stay_within_a_bound_of_time_and_memory():
     run = subprocess.run(
-        [sys.executable, "-c", WITHIN_LIMITS, "7", "60"],
+        [sys.executable, "-c", WITHIN_LIMITS, "7", "20"],
         capture_output=True,
         text=True,
         check=False,

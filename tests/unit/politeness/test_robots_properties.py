@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.politeness.robots.match import Matcher
@@ -87,7 +87,6 @@ def slow_match(pattern: str, path: str) -> bool:
 
 
 @given(st.lists(st.tuples(st.booleans(), PATTERNS), max_size=40), PATHS)
-@settings(max_examples=300)
 def test_the_matcher_agrees_with_the_definition(pairs: list[tuple[bool, str]], path: str):
     rules = [Rule(allow, pattern, line) for line, (allow, pattern) in enumerate(pairs, 1)]
     matching = [r for r in rules if slow_match(r.pattern, path)]
@@ -121,7 +120,6 @@ SPELLINGS = st.lists(OCTETS | ESCAPES, max_size=8).map("".join).map("/p".__add__
 
 
 @given(SPELLINGS)
-@settings(max_examples=500)
 def test_every_spelling_of_a_url_is_compared_like_its_normalized_one(path: str):
     given_url = "https://site.test" + path
 
@@ -138,7 +136,6 @@ WHOLE_RULES = SPELLINGS.map(lambda text: re.sub(r"[%$ ][0-9A-Fa-f]?$", "", text.
 
 
 @given(SPELLINGS, WHOLE_RULES)
-@settings(max_examples=500)
 def test_what_is_closed_in_one_spelling_is_closed_in_the_normalized_one(path: str, rule: str):
     rules = RobotsRules.parse(f"User-agent: *\nDisallow: {rule}\n".encode())
 

@@ -11,7 +11,7 @@ def test_seeds_and_mutations_of_them_break_nothing():
         one_input(data)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=80))
 def test_any_bytes_break_nothing(data):
     one_input(data)
