@@ -6,6 +6,8 @@ import dataclasses
 import socket
 import ssl
 
+from prometheus_client.registry import Collector
+
 from aragog.bootstrap.stores import url_store
 from aragog.errors import ConfigError
 from aragog.extras import has
@@ -39,6 +41,7 @@ class ThriftServices:
         sock: socket.socket,
     ) -> None:
         from aragog.serving.thrift.fetcher_service import FetcherService  # noqa: PLC0415 - extra
+        from aragog.serving.thrift.metrics import ThriftMetrics  # noqa: PLC0415
         from aragog.serving.thrift.pinlater_service import PinLaterService  # noqa: PLC0415
         from aragog.serving.thrift.server import ThriftServer, tls_context  # noqa: PLC0415
         from aragog.serving.thrift.urlstore_service import UrlStoreService  # noqa: PLC0415
@@ -54,6 +57,8 @@ class ThriftServices:
         }
         embedded = settings.store.engine != "hbase"
         self._server = ThriftServer(services, settings.serving, embedded=embedded)
+        self.metrics: Collector = ThriftMetrics(self._server, self._hedged)
+        """For Prometheus; not registered yet."""
 
     async def start(self) -> None:
         """Serve from now on."""

@@ -81,6 +81,8 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         beside = (
             ThriftServices(settings, store, producer.enqueue, fetches, thrift) if thrift else None
         )
+        if beside is not None:
+            prometheus_client.REGISTRY.register(beside.metrics)
         run(api, settings.serving, sock, beside)
         if api.running_calls or (beside and beside.running_calls):
             # Python would wait for the threads of abandoned calls for as long as the store hangs.

@@ -155,6 +155,11 @@ def test_it_serves_thrift_beside_http(redis_server, tmp_path, processes, apache)
                 url = f"http://h{n}.example/"
                 client.put(url, {"n": b"1"}, apache.types.PutOptions())
                 assert client.get(url, ["n"], apache.types.ReadOptions()).fields == {"n": b"1"}
+        with OPENER.open(f"http://127.0.0.1:{port}/metrics", timeout=30) as reply:
+            told = reply.read().decode()
+        if processes == 1:
+            assert 'aragog_thrift_calls_total{method="put",outcome="ok"} 10.0' in told
+        assert "aragog_thrift_connections" in told
         with apache.client(thrift_port, "Fetcher") as client:
             [result] = client.enqueue(["nonsense"], apache.types.EnqueueOptions())
             assert result.status == "invalid"

@@ -1,0 +1,59 @@
+"""Hedged reads on a real HBase, with a gateway that answers late in front of the primary."""
+
+import dataclasses
+
+import pytest
+
+from aragog.bootstrap.thrift import hedged_reads
+from aragog.errors import ConfigError
+from aragog.settings import ServingSettings, Settings
+from aragog.urlstore.content import MemoryContent
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables.hbase import HBaseTables
+from tests.support.tcp_proxy import TcpProxy
+
+URL = "http://hedged.example/"
+FIELDS = ("title",)
+
+
+def read(store):
+    return store.pages.values([URL], FIELDS)
+
+
+@pytest.mark.hbase
+def test_a_late_gateway_and_one_that_is_gone_are_answered_by_the_other(
+    hbase_server, hbase_settings, all_hbase_tables, tmp_path
+):
+    with TcpProxy(hbase_server.gateways[0]) as proxy:
+        late = dataclasses.replace(
+            hbase_settings, hbase_gateways=(proxy.address,), hbase_timeout_ms=20_000
+        )
+        serving = ServingSettings(standby_gateways=(hbase_server.gateways[1],))
+        settings = Settings(data_dir=tmp_path, store=late, serving=serving)
+        primary = UrlStore(HBaseTables(late), MemoryContent(), late)
+        primary.put(URL, {"title": b"one"})
+        hedged = hedged_reads(settings, primary)
+        [values], standby = hedged.read(read)
+        assert values.values == (b"one",)
+
+        for _ in range(500):  # reads save up what hedges spend
+            hedged.policy.begun()
+        proxy.delay_s = 5
+        [values], standby = hedged.read(read)
+        assert (values.values, standby) == ((b"one",), True)
+
+        proxy.refuse = True
+        proxy.cut_all()
+        [values], standby = hedged.read(read)
+        assert (values.values, standby) == ((b"one",), True)
+
+        hedged.close()
+        primary.close()
+
+
+def test_a_store_that_is_not_hbase_has_no_standby(tmp_path):
+    serving = ServingSettings(standby_gateways=("127.0.0.1:9090",))
+
+    with pytest.raises(ConfigError, match="only an HBase store has a standby"):
+        hedged_reads(Settings(data_dir=tmp_path, serving=serving), None)
+    assert hedged_reads(Settings(data_dir=tmp_path), None) is None
