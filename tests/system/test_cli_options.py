@@ -107,3 +107,16 @@ def test_what_a_reading_command_prints_with_json_is_json(run, arguments):
     for line in [told] if told.startswith(("[\n", "{\n")) else told.splitlines():
         json.loads(line)
     assert "hunter2" not in told
+
+
+def test_a_shell_completes_commands_and_options():
+    def completed(words):
+        environ = {
+            "_ARAGOG_COMPLETE": "bash_complete",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(len(words.split()) - 1),
+        }
+        return CliRunner().invoke(main, prog_name="aragog", env=environ).output.split()
+
+    assert completed("aragog store takedo") == ["plain,takedown", "plain,takedowns"]
+    assert "plain,--run-after" in completed("aragog enqueue --run")
