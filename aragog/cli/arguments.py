@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 import time
 import typing
 from collections.abc import Callable, Collection, Iterable
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
-from aragog.errors import InvalidUrl
+from aragog.errors import BadInput, InvalidUrl
 from aragog.settings import duration_s
 from aragog.urls import normalize
 
@@ -47,6 +48,48 @@ class Instant(click.ParamType):  # type: ignore[type-arg] # generic since click 
                 param,
                 ctx,
             )
+
+
+class Host(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
+    """A host or domain, as normalized URLs spell it."""
+
+    name = "host"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from aragog.urlstore.pages.tombstones import site_name  # noqa: PLC0415 - few commands
+
+        try:
+            return site_name(value)
+        except BadInput as error:
+            self.fail(str(error), param, ctx)
+
+
+class Name(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
+    """A name of a token: up to 64 letters, digits, `.`, `-` and `_`."""
+
+    name = "name"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not re.fullmatch(r"[\w.-]{1,64}", value, re.ASCII):
+            self.fail(
+                f"{value[:80]!r} is no name; use up to 64 letters, digits, '.', '-', '_'",
+                param,
+                ctx,
+            )
+        return value
+
+
+class Owner(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
+    """Whoever watches a page: 1 to 200 bytes, as the store takes them."""
+
+    name = "owner"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from aragog.urlstore.schedule.watches import MAX_OWNER_BYTES  # noqa: PLC0415 - few commands
+
+        if not 0 < len(value.strip().encode("utf-8", "replace")) <= MAX_OWNER_BYTES:
+            self.fail(f"{value[:80]!r} is no owner; use 1 to {MAX_OWNER_BYTES} bytes", param, ctx)
+        return value
 
 
 class WebAddress(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from aragog.bootstrap.stores import url_store
-from aragog.cli.arguments import WebAddress, as_json_lines
+from aragog.cli.arguments import Host, Owner, WebAddress, as_json_lines
 from aragog.cli.reading import store
 from aragog.client import Aragog
 from aragog.durations import span
@@ -41,7 +41,7 @@ BATCH = 25
 
 @click.command()
 @click.argument("url", nargs=-1, required=True)
-@click.option("--owner", required=True, help="Whoever wants it fresh.")
+@click.option("--owner", type=Owner(), required=True, help="Whoever wants it fresh.")
 def watch(url: tuple[str, ...], owner: str) -> None:
     """Keep each URL fresh for OWNER, until it is released. Fetches nothing itself."""
     with Aragog() as client:
@@ -62,7 +62,7 @@ def unwatch(url: tuple[str, ...], owner: str) -> None:
 @click.command()
 @click.option("--follow", is_flag=True, help="Wait for more, until interrupted.")
 @click.option("--owner", help="Only pages that this owner holds.")
-@click.option("--host", help="Only pages of this host.")
+@click.option("--host", type=Host(), help="Only pages of this host.")
 @click.option("--cursor", help="Go on behind this change; `now`: only what comes.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def changes(
@@ -103,7 +103,7 @@ def webhooks() -> None:
 @webhooks.command("add")
 @click.argument("url", type=WebAddress())
 @click.option("--owner", help="Only changes of pages that this owner holds.")
-@click.option("--host", help="Only changes of this host.")
+@click.option("--host", type=Host(), help="Only changes of this host.")
 @click.option("--secret", help="Key of the signatures; one is made and shown when missing.")
 def add_webhook(url: str, owner: str | None, host: str | None, secret: str | None) -> None:
     """Post changes to URL from now on."""
@@ -221,7 +221,7 @@ def _moment(at_ms: int | None) -> str:
 
 
 @click.command()
-@click.option("--host", help="Only pages of this host.")
+@click.option("--host", type=Host(), help="Only pages of this host.")
 @click.option("--tasks", is_flag=True, help="Let the workers do it; this only deals it out.")
 @click.option("--afresh", is_flag=True, help="Do not go on where the last run ended.")
 def reextract(host: str | None, *, tasks: bool, afresh: bool) -> None:

@@ -18,6 +18,7 @@ from aragog.bootstrap.fetching import batches, fetching
 from aragog.bootstrap.stores import url_store
 from aragog.bootstrap.thrift import ThriftServices
 from aragog.bootstrap.thrift import listen as listen_thrift
+from aragog.cli.arguments import Name
 from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.metrics import MetricsCollector
@@ -126,7 +127,7 @@ def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) ->
 
 
 @click.command("token")
-@click.argument("name")
+@click.argument("name", type=Name())
 @click.option(
     "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), default=(READ,),
     show_default=True, help="What it may do; may be given several times.",

@@ -15,10 +15,9 @@ from aragog.bootstrap.redis_services import redis_client
 from aragog.bootstrap.store_claims import store_identity
 from aragog.bootstrap.stores import tables, url_store
 from aragog.bootstrap.takedowns import takedown_purge
-from aragog.cli.arguments import COUNT, NOT_NEGATIVE, as_json_lines
+from aragog.cli.arguments import COUNT, NOT_NEGATIVE, Host, as_json_lines
 from aragog.cli.exporting import export_parts
 from aragog.errors import (
-    BadInput,
     BrokerUnavailable,
     ConfigError,
     InvalidUrl,
@@ -32,7 +31,6 @@ from aragog.settings import Settings, load_settings
 from aragog.terminal import SafeConsole, echo, echo_json, note, one_line
 from aragog.urls.normalize import normalize
 from aragog.urlstore.content import open_content
-from aragog.urlstore.pages.tombstones import site_name
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.transfer import json_lines
 from aragog.urlstore.transfer.bulk_writer import BulkWriter
@@ -124,7 +122,7 @@ def repair() -> None:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--format", "kind", type=click.Choice(["jsonl", "parquet", "warc"]), help="By name.")
 @click.option("--fields", help="Names, separated by commas; all when missing.")
-@click.option("--host", help="Only the URLs of this host.")
+@click.option("--host", type=Host(), help="Only the URLs of this host.")
 @click.option("--links", is_flag=True, help="With outlinks (jsonl, parquet).")
 @click.option("--cursor", help="Go on where an earlier export stopped.")
 @click.option("--limit", type=COUNT, help="At most so many records.")
@@ -205,14 +203,6 @@ def import_(file: Path, after: int) -> None:
         sys.exit(BAD_LINES)
 
 
-def _site(_context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
-    """A host or domain as normalized URLs spell it; exit code 2 for what is none."""
-    try:
-        return None if given is None else site_name(given)
-    except BadInput as error:
-        raise click.BadParameter(str(error)) from error
-
-
 def _url(_context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
     try:
         return None if given is None else normalize(given)
@@ -231,8 +221,8 @@ def _one_of(**given: str | None) -> str:
 
 @store.command()
 @click.option("--url", callback=_url, help="One page, with its aliases.")
-@click.option("--host", callback=_site, help="All URLs of a host, on all its ports.")
-@click.option("--domain", callback=_site, help="All URLs of a domain and of the hosts below it.")
+@click.option("--host", type=Host(), help="All URLs of a host, on all its ports.")
+@click.option("--domain", type=Host(), help="All URLs of a domain and of the hosts below it.")
 @click.confirmation_option(prompt="Forget it for good?")
 def takedown(url: str | None, host: str | None, domain: str | None) -> None:
     """Forget a page, a host or a domain, and refuse it from now on."""
@@ -272,8 +262,8 @@ def takedowns(*, as_json: bool) -> None:
 
 @store.command("lift-takedown")
 @click.argument("url", required=False, callback=_url)
-@click.option("--host", callback=_site, help="A host.")
-@click.option("--domain", callback=_site, help="A domain.")
+@click.option("--host", type=Host(), help="A host.")
+@click.option("--domain", type=Host(), help="A domain.")
 def lift_takedown(url: str | None, host: str | None, domain: str | None) -> None:
     """
     Let URL, a host or a domain be stored again; what was there does not come back.
@@ -316,7 +306,7 @@ def _share_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = Fals
 
 
 @store.command("list")
-@click.argument("host")
+@click.argument("host", type=Host())
 @click.option("--limit", type=COUNT, default=1000, show_default=True, help="At most so many.")
 @as_json_lines
 def list_(host: str, limit: int, *, as_json: bool) -> None:

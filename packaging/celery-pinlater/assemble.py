@@ -7,6 +7,7 @@ It is `aragog.pinlater` with the few modules of aragog that it uses, as one pack
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import sys
@@ -14,8 +15,31 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-BESIDE = ("redis_kit", "clock.py", "errors.py", "secret.py", "terminal.py")
 CODE = re.compile(r"\baragog\.pinlater\b|\baragog\b(?=\.[a-z_])")
+
+
+def beside() -> set[Path]:
+    """The modules and packages of aragog that pinlater imports, directly or through others."""
+    found: set[Path] = set()
+    new = {ROOT / "aragog" / "pinlater"}
+    while new:
+        part = new.pop()
+        found.add(part)
+        for path in part.rglob("*.py") if part.is_dir() else [part]:
+            new |= {one for one in _imports(path) if one not in found}
+    return found - {ROOT / "aragog" / "pinlater"}
+
+
+def _imports(path: Path) -> set[Path]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("aragog"):
+            continue
+        parts = (node.module or "").split(".")[1:2]
+        for name in parts or [alias.name for alias in node.names]:
+            folder = ROOT / "aragog" / name
+            found.add(folder if folder.is_dir() else folder.with_suffix(".py"))
+    return found
 
 
 def assemble(folder: Path) -> None:
@@ -24,12 +48,14 @@ def assemble(folder: Path) -> None:
     shutil.copytree(
         ROOT / "aragog" / "pinlater", package, ignore=shutil.ignore_patterns("__pycache__", "*.md")
     )
-    for name in BESIDE:
-        source = ROOT / "aragog" / name
+    for source in beside():
         if source.is_dir():
-            shutil.copytree(source, package / name, ignore=shutil.ignore_patterns("__pycache__"))
+            ignore = shutil.ignore_patterns(
+                "__pycache__", "ring.py"
+            )  # the limiter alone has a ring
+            shutil.copytree(source, package / source.name, ignore=ignore)
         else:
-            shutil.copy(source, package / name)
+            shutil.copy(source, package / source.name)
     shutil.copy(ROOT / "aragog" / "pinlater" / "README.md", folder / "README.md")
     shutil.copy(ROOT / "LICENSE", folder / "LICENSE")
     shutil.copy(HERE / "pyproject.toml", folder / "pyproject.toml")

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
@@ -53,3 +54,20 @@ def test_every_imported_package_is_declared():
 
     assert "certifi" in modules
     assert missing == {}
+
+
+def test_pinlater_takes_few_and_small_modules_of_aragog_along(tmp_path):
+    folder = ROOT / "packaging" / "celery-pinlater"
+    runpy.run_path(str(folder / "assemble.py"))["assemble"](tmp_path / "made")
+    made = tmp_path / "made" / "celery_pinlater"
+    declared = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    modules = imported(made)
+    ours = {path.stem for path in made.iterdir()} - {
+        path.stem for path in (ROOT / "aragog" / "pinlater").iterdir()
+    }
+
+    assert ours <= {"redis_kit", "clock", "durations", "errors", "hosts", "secret", "terminal"}
+    assert "aragog" not in modules
+    names = named(declared["dependencies"]) | named(declared["optional-dependencies"]["flower"])
+    modules.pop("celery_pinlater")
+    assert {name: at for name, at in modules.items() if not distributions(name) & names} == {}
