@@ -15,6 +15,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+# Of redis_kit: the nodes of the limiter and their ring.
+LEFT_OUT = ("__pycache__", "nodes.py", "ring.py")
 CODE = re.compile(r"\baragog\.pinlater\b|\baragog\b(?=\.[a-z_])")
 
 
@@ -50,9 +52,7 @@ def assemble(folder: Path) -> None:
     )
     for source in beside():
         if source.is_dir():
-            ignore = shutil.ignore_patterns(
-                "__pycache__", "ring.py"
-            )  # the limiter alone has a ring
+            ignore = shutil.ignore_patterns(*LEFT_OUT)
             shutil.copytree(source, package / source.name, ignore=ignore)
         else:
             shutil.copy(source, package / source.name)
