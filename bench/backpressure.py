@@ -102,10 +102,10 @@ def system(port: int, folder: Path, options: argparse.Namespace):
         os.environ[name] = str(int(options.maxmemory_mb * 2**20))
     from aragog.settings import load_settings
     from aragog.standalone.supervisor import Supervisor
-    from aragog.standalone.system import environment, start
+    from aragog.standalone.system import PRELOAD, environment, start
 
     settings = load_settings()
-    supervisor = Supervisor(folder, environment(settings))
+    supervisor = Supervisor(folder, environment(settings), PRELOAD)
     supervisor.acquire()
     try:
         start(supervisor, settings, front=("beat",))

@@ -58,7 +58,7 @@ class ForkServer:
         with theirs:
             self.process = spawn(
                 [sys.executable, "-P", "-m", __name__, str(theirs.fileno()), preload],
-                environ,
+                {**environ, "SPT_NOENV": "1"},  # a title must not overwrite /proc/<pid>/environ
                 log,
                 umask=umask,
                 pass_fds=[theirs.fileno()],
@@ -138,7 +138,6 @@ def _become_orphan() -> None:
 def main() -> None:
     """Import, then become each process that is asked for."""
     connection = socket.socket(fileno=int(sys.argv[1]))
-    os.environ["NOSETPS"] = "1"  # Celery would replace the titles that `ps` shows
     module, _, function = sys.argv[2].partition(":")
     getattr(import_module(module), function)()
     if threading.active_count() > 1:

@@ -43,6 +43,7 @@ def environment(settings: Settings) -> dict[str, str]:
         **os.environ,
         "ARAGOG_DATA_DIR": str(settings.data_dir.absolute()),
         "PYTHONUNBUFFERED": "1",
+        "NOSETPS": "1",  # Celery would replace the command lines that `ps` shows
     }
 
 

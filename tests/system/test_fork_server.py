@@ -67,6 +67,7 @@ def test_a_child_has_its_arguments_log_and_title_and_this_process_as_parent(supe
     assert os.getsid(pid) == pid
     assert status(pid, "Umask") == "0077"
     assert " -m job one two" in Path(f"/proc/{pid}/cmdline").read_text()
+    assert "\0PYTHONPATH=" in Path(f"/proc/{pid}/environ").read_text()
 
 
 def test_its_exit_code_is_known_and_it_is_restarted(supervisor):
