@@ -7,7 +7,9 @@ Dublin Core and the plain names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+
+import orjson
 
 from aragog.pages.document import Attributes
 
@@ -32,6 +34,28 @@ def syntax_of(name: str) -> str:
     return _SYNTAXES.get(prefix, "meta") if prefix != name else "meta"
 
 
+_PARSELY_NAMES = {
+    "title": "title", "link": "link", "image_url": "image-url", "pub_date": "pub-date",
+    "section": "section", "author": "author", "authors": "author", "tags": "tags",
+}  # fmt: skip
+"""Fields of Parse.ly's older form, one JSON object, and the ends of its meta names."""
+
+
+def _parsely(content: str) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a `parsely-page` element, as single elements would give them."""
+    try:
+        fields = orjson.loads(content)
+    except ValueError:
+        return
+    if not isinstance(fields, dict):
+        return
+    for field, name in _PARSELY_NAMES.items():
+        values = fields.get(field)
+        for value in values[:MAX_CONTENTS] if isinstance(values, list) else [values]:
+            if isinstance(value, str) and value.strip():
+                yield name, value.strip()
+
+
 class MetaTags:
     """The contents of a page's meta elements by name or property, in lower case and in order."""
 
@@ -45,10 +69,16 @@ class MetaTags:
             for key in ("property", "name"):
                 for said in (attributes.get(key) or "").lower().split():
                     name = said.replace(":", ".", 1) if said.startswith(_DOTTED) else said
-                    contents = self._contents.setdefault(name, [])
-                    if len(contents) < MAX_CONTENTS:
-                        contents.append((content.strip(), number))
-                        self.order.append((name, content.strip()))
+                    self._add(name, content.strip(), number)
+                    if name == "parsely-page":
+                        for part, text in _parsely(content):
+                            self._add(f"parsely-{part}", text, number)
+
+    def _add(self, name: str, content: str, number: int) -> None:
+        contents = self._contents.setdefault(name, [])
+        if len(contents) < MAX_CONTENTS:
+            contents.append((content, number))
+            self.order.append((name, content))
 
     def first(self, *names: str) -> str | None:
         """Return the first content of the first of `names` that is present."""

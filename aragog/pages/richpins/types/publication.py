@@ -20,6 +20,7 @@ from aragog.pages.richpins.types.titles import bare, own_names
 from aragog.pages.richpins.values import dates, scalars
 from aragog.pages.richpins.values.dates import AnyDate, Moment
 from aragog.pages.richpins.values.scalars import MAX_NAME_CHARS
+from aragog.urls.domain import registered_domain
 
 _AUTHOR_METAS = (
     "article:author", "parsely-author", "sailthru.author", "byl", "citation_author", "dc.creator",
@@ -77,7 +78,7 @@ def authors_of(
         "page.authors",
         person_names,
         [each for _, each in persons],
-        otherwise=chain(shown, others),
+        otherwise=chain(shown, others, _profiles(sources)),
         expected="a name",
     )
     return _without_organizations(found or (), organizations)
@@ -108,6 +109,20 @@ def _declared_authors(
         if name.endswith(_AUTHOR_ENDINGS) and name not in names and "//" not in content:
             yield from sources.meta(name)
 
+
+def _profiles(sources: Sources) -> Iterator[Candidate]:
+    """Yield the name in the address of an author's page on this site, `/authors/ann-lee`."""
+    site = registered_domain(sources.document.url)
+    for each in sources.meta("article:author"):
+        found = _PROFILE.search(each.value)
+        if found and registered_domain(each.value) == site:
+            yield each._replace(value=found[1].replace("-", " ").title())
+
+
+_PROFILE = re.compile(
+    r"/(?:authors?|autor|autore|auteurs?|autoren|editors?|writers?|reporters?|contributors?|staff"
+    r"|people|by|profiles?)/([a-z]{2,20}-[a-z]{2,20}(?:-[a-z]{2,20})?)/?\Z"
+)
 
 _MAX_LOOSE_AUTHORS = 20
 _LABELS = frozenset({"written by", "author", "by"})

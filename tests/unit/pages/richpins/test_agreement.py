@@ -244,3 +244,104 @@ def test_names_and_days_shown_on_the_page_of_a_product_are_those_of_its_reviews(
     body = "<h1>Mug</h1><p><a rel=author>Ann Baker</a> <time datetime=2024-05-01>May</time></p>"
     found = pin("<title>Mug</title>", body, **{"@type": "Product", "name": "Mug"})
     assert (found.authors, found.published_at) == ((), None)
+
+
+PARSELY = {
+    "title": "A Storm",
+    "link": "https://www.example.org/a/1",
+    "pub_date": "2016-12-14T10:00:00Z",
+    "section": "Weather",
+    "authors": ["Ann Lee", "Bo Oh"],
+    "tags": ["rain", "wind"],
+    "image_url": "https://www.example.org/storm.jpg",
+}
+
+
+@pytest.mark.parametrize("one_element", [True, False])
+def test_both_forms_of_parsely_are_read(one_element):
+    """Each field in an element of its own, or all in one as JSON."""
+    fields = [
+        (name, value)
+        for name, values in PARSELY.items()
+        for value in (values if isinstance(values, list) else [values])
+    ]
+    names = {"pub_date": "pub-date", "image_url": "image-url", "authors": "author"}
+    head = (
+        f"<meta name=parsely-page content='{orjson.dumps(PARSELY).decode()}'>"
+        if one_element
+        else "".join(f"<meta name='parsely-{names.get(n, n)}' content='{v}'>" for n, v in fields)
+    )
+
+    found = pin("<meta property=og:type content=article>" + head)
+
+    assert found.title == "A Storm"
+    assert found.authors == ("Ann Lee", "Bo Oh")
+    assert found.published_at.isoformat() == "2016-12-14T10:00:00+00:00"
+    assert found.article.section == "Weather"
+    assert found.keywords == ("rain", "wind")
+    assert found.image.url == "https://www.example.org/storm.jpg"
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[1]", '"x"', '{"title": 5, "authors": {"a": 1}}', "null"]
+)
+def test_what_is_no_object_of_parsely_says_nothing(content):
+    found = pin(f"<title>A page</title><meta name=parsely-page content='{content}'>")
+
+    assert (found.title, found.authors, found.published_at) == ("A page", (), None)
+
+
+@pytest.mark.parametrize(
+    ("address", "authors"),
+    [
+        ("https://www.example.org/authors/ann-lee/", ("Ann Lee",)),
+        ("https://example.org/about/editors/ann-von-lee", ("Ann Von Lee",)),
+        ("https://other.example.com/authors/ann-lee", ()),
+        ("https://www.facebook.com/ann-lee", ()),
+        ("https://www.example.org/authors/", ()),
+        ("https://www.example.org/authors/news-of-the-day-desk", ()),
+    ],
+)
+def test_the_address_of_an_authors_page_names_who_is_named_nowhere_else(address, authors):
+    assert pin(f"<meta property=article:author content='{address}'>").authors == authors
+
+
+def test_a_named_author_comes_before_the_address_of_a_page():
+    head = "<meta property=article:author content='https://example.org/authors/ann-lee'>"
+
+    assert pin(head + "<meta name=author content='Bo Oh'>").authors == ("Bo Oh",)
+
+
+def test_a_time_in_a_zone_that_has_several_meanings_has_no_zone():
+    head = "<meta property=article:published_time content='Mon Aug 03 12:45:00 EDT 2015'>"
+
+    assert pin(head).published_at.isoformat() == "2015-08-03T12:45:00"
+
+
+def recipe(name: str) -> dict[str, object]:
+    return {
+        "@type": "Recipe",
+        "name": name,
+        "recipeIngredient": [f"1 {name} base", "2 eggs"],
+        "recipeInstructions": [f"Cook the {name}."],
+    }
+
+
+@pytest.mark.parametrize("order", [("Leek Soup", "Garlic Bread"), ("Garlic Bread", "Leek Soup")])
+@pytest.mark.parametrize("syntax", ["json-ld", "microdata"])
+def test_of_two_recipes_the_one_that_the_page_is_called_after_is_taken(order, syntax):
+    """A recipe that goes with the dish may stand before it."""
+    head = "<title>Leek Soup | The Pot</title>"
+    if syntax == "json-ld":
+        found = pin(head, "<h1>Leek Soup</h1>", **{"@graph": [recipe(name) for name in order]})
+    else:
+        items = "".join(
+            f"<div itemscope itemtype=https://schema.org/Recipe><h2 itemprop=name>{name}</h2>"
+            f"<li itemprop=recipeIngredient>1 {name} base</li><li itemprop=recipeIngredient>2 eggs"
+            f"</li><p itemprop=recipeInstructions>Cook the {name}.</div>"
+            for name in order
+        )
+        found = pin(head, "<h1>Leek Soup</h1>" + items)
+
+    assert found.title == "Leek Soup"
+    assert found.recipe.ingredients == ("1 Leek Soup base", "2 eggs")
