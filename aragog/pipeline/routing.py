@@ -60,6 +60,10 @@ class Destination(Enum):
         return self.value[1]
 
 
+FETCH_BY_MODULE = "aragog.tasks.fetch"
+"""`Destination.FETCH` by the name that Celery users expect; programs of others send it."""
+
+
 @dataclass(frozen=True, slots=True)
 class OwnTask:
     """A Celery task of a team's own, in a queue that its own workers read."""

@@ -22,7 +22,7 @@ from aragog.pinlater.shard import Shard
 from aragog.pinlater.transport.envelope import arguments
 from aragog.pipeline.messages import FetchBatch, UrlJob
 from aragog.pipeline.ports import InFlight
-from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
+from aragog.pipeline.routing import FETCH_BY_MODULE, Destination, OutgoingMessage, Sender
 from aragog.pipeline.spool.reclaim import tokens_in
 from aragog.pipeline.spool.spool import Spool
 from aragog.politeness.robots.cache import RobotsCache
@@ -34,7 +34,7 @@ Refused = Callable[[Iterable[str]], set[str]]
 PAGE = 200
 PASSES = 3
 """Messages that move while they are listed can be missed, so the queues are listed again."""
-_DESTINATIONS = {each.task: each for each in Destination}
+_DESTINATIONS = {each.task: each for each in Destination} | {FETCH_BY_MODULE: Destination.FETCH}
 _STAGES = (Destination.FETCH, Destination.ROBOTS, Destination.CANONICALIZE, Destination.STORE)
 _ENTRIES = ("urls", "results", "changes", "origins")
 """The lists of a message, of any stage, whose entries are independent of each other."""

@@ -352,10 +352,6 @@ class ServingSettings:
     standby_gateways: tuple[str, ...] = ()
     """`host:port` of gateways of a replica of the HBase store. Thrift reads that are late or fail
     are sent there too, at most 2 % of them (docs/thrift.md); empty: none."""
-    thrift_certificate: Path | None = None
-    """PEM file with the certificate chain of the Thrift port; empty: no TLS."""
-    thrift_key: Path | None = None
-    """PEM file with the key of that certificate; empty: it is in the same file."""
     flower_host: str = "127.0.0.1"
     """Address of Flower. An address other than loopback requires a login in Flower."""
     flower_port: int = 5555
@@ -369,7 +365,7 @@ class ServingSettings:
     """Bearer tokens, hashed: `name:scopes:sha256`, scopes joined by `+`, and perhaps `:rate` in
     requests/s; see `aragog token`. Empty: no token is required, on loopback only."""
     tls_cert_file: Path | None = None
-    """PEM file with the certificate and its chain; with it the API speaks HTTPS alone."""
+    """PEM file with the certificate and its chain; with it HTTP and Thrift use TLS alone."""
     tls_key_file: Path | None = None
     """PEM file with the private key of `tls_cert_file`; empty: it is in the same file."""
     access_log_share: float = 0.001

@@ -10,6 +10,7 @@ import logging
 from typing import Any
 
 from aragog.pipeline.fetch_messages import read_fetch
+from aragog.pipeline.routing import FETCH_BY_MODULE
 from aragog.tasks.policy import stage
 from aragog.tasks.routes import FETCH
 from aragog.workers.services import pipeline, send_all
@@ -17,10 +18,13 @@ from aragog.workers.services import pipeline, send_all
 log = logging.getLogger(__name__)
 
 
-@stage(FETCH)
-def fetch(message: dict[str, Any] | list[str] | str) -> None:
+def _fetch(message: dict[str, Any] | list[str] | str) -> None:
     """Fetch the URLs whose turn it is: one URL (`fetch.delay("https://…")`), a list, or a batch."""
     batch, problems = read_fetch(message)
     for problem in problems:
         log.error("fetch: an entry of a batch is left out: %s", problem)
     send_all(pipeline().fetch.run(batch))
+
+
+fetch = stage(FETCH)(_fetch)
+fetch_by_module = stage(FETCH_BY_MODULE)(_fetch)

@@ -7,7 +7,7 @@ the other tasks (`beat_schedule.py`).
 
 from __future__ import annotations
 
-from aragog.pipeline.routing import Destination, Queue
+from aragog.pipeline.routing import FETCH_BY_MODULE, Destination, Queue
 
 FETCH = Destination.FETCH.task
 ROBOTS = Destination.ROBOTS.task
@@ -25,6 +25,7 @@ WEBHOOKS_DUE = "aragog.webhooks.due"
 
 QUEUE_OF = {
     FETCH: Queue.FETCH,
+    FETCH_BY_MODULE: Queue.FETCH,
     ROBOTS: Queue.ROBOTS,
     CANONICALIZE: Queue.CANONICALIZE,
     REEXTRACT: Queue.CANONICALIZE,

@@ -54,7 +54,10 @@ _PROBLEMS = {
     "503": _problem("Too many requests at once, or the store does not answer."),
     "504": _problem("Not answered within the deadline."),
 }
-_URL = _parameter("url", "Any spelling or alias of the URL, percent-encoded.", required=True)
+_URL = _parameter(
+    "url", "Any spelling or alias of the URL, percent-encoded.", required=True,
+    type="string", minLength=1,
+)  # fmt: skip
 _FIELDS = _parameter("fields", "Names, separated by commas; all when missing.")
 _OWNER = _parameter("owner", "Who watches: 1 to 200 bytes.", required=True)
 _READ, _WRITE = [{"bearer": ["read"]}, {}], [{"bearer": ["write"]}, {}]
@@ -105,10 +108,9 @@ def _records() -> dict[str, Operation]:
         ),
         _parameter(
             "max_wait_ms",
-            "How long to wait for that fetch; an unknown URL is fetched, too.",
+            "How long to wait for that fetch, at most 60,000; also for an unknown URL.",
             type="integer",
             minimum=0,
-            maximum=60_000,
             default=0,
         ),
         _header("If-None-Match", "ETags that the client has; answered 304 where one is current."),
@@ -138,7 +140,8 @@ def _public(name: str, summary: str, answer: dict[str, Any], problems: str = "42
     return _operation(name, summary, answers={"200": answer}, problems=problems)
 
 
-_WHOLE: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}
+_WHOLE: dict[str, Any] = {"type": "integer", "minimum": 1, "default": 100}
+"""More than 1,000 counts as 1,000."""
 
 DOCUMENT: dict[str, Any] = {
     "openapi": "3.1.0",
@@ -165,7 +168,7 @@ DOCUMENT: dict[str, Any] = {
                 "getLinks", "Links from a URL, or to it; the Link header names the next page",
                 _parameter("direction", "out (default) or in.", type="string",
                            enum=["out", "in"], default="out"),
-                _parameter("limit", "Links of one page.", **_WHOLE),
+                _parameter("limit", "Links of one page; at most 1,000.", **_WHOLE),
                 _parameter("cursor", "As the page before gave it."),
                 schema="Links",
             )
@@ -194,9 +197,9 @@ DOCUMENT: dict[str, Any] = {
                 _parameter("cursor", "As the answer before gave it; `now`: the feed's end."),
                 _parameter("owner", "Only pages that this owner holds."),
                 _parameter("host", "Only pages of this host."),
-                _parameter("limit", "Changes of one answer.", **_WHOLE),
-                _parameter("wait_ms", "How long to wait for a change.", type="integer",
-                           minimum=0, maximum=30_000, default=0),
+                _parameter("limit", "Changes of one answer; at most 1,000.", **_WHOLE),
+                _parameter("wait_ms", "How long to wait for a change; 30,000 at most.",
+                           type="integer", minimum=0, default=0),
                 answers={"200": {"description": "Changes behind the cursor.", "content": {
                     "application/json": _ref("Changes"),
                     "text/event-stream": {"schema": {"type": "string"}},

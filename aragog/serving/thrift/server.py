@@ -79,7 +79,7 @@ class ThriftServer:
         """Calls so far, by (method, outcome), for metrics."""
         self._settings = settings
         self._methods = methods(dict(services))
-        self._tokens = Tokens(settings.tokens)
+        self._tokens = Tokens(settings.tokens, settings.processes)
         self._most = settings.max_in_flight
         short_s, long_s = settings.deadline_ms / 1000, settings.content_deadline_ms / 1000
         self._deadlines = dict.fromkeys(Pool, long_s) | {Pool.STORE: short_s}
@@ -373,15 +373,15 @@ def tls_context(settings: ServingSettings) -> ssl.SSLContext | None:
     Raises:
         ConfigError: the certificate or its key cannot be read.
     """
-    if settings.thrift_certificate is None:
+    if settings.tls_cert_file is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.load_cert_chain(settings.thrift_certificate, settings.thrift_key)
+        context.load_cert_chain(settings.tls_cert_file, settings.tls_key_file)
     except (OSError, ssl.SSLError) as error:
         raise ConfigError(
-            f"serving.thrift_certificate: cannot read {settings.thrift_certificate} and its key "
+            f"serving.tls_cert_file: cannot read {settings.tls_cert_file} and its key "
             f"({error}); both must be PEM files"
         ) from error
     return context

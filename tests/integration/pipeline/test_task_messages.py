@@ -72,8 +72,9 @@ def unfit(base):
 
 
 def send_all_kinds(it):
-    it.send(f"{it.base}/one")
-    it.send([f"{it.base}/two", "::", f"{it.base}/three"])
+    """By the pipeline's name of the task, and by that of its module."""
+    it.send(f"{it.base}/one", task="aragog.tasks.fetch")
+    it.send([f"{it.base}/two", "::", f"{it.base}/three"], task="aragog.tasks.fetch")
     it.send(unfit(it.base))
 
 

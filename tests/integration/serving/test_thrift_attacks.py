@@ -425,7 +425,7 @@ def test_calls_travel_over_tls(store, apache, tmp_path):
     one.private_key_and_cert_chain_pem.write_to_path(pem)
     authority.cert_pem.write_to_path(trusted)
 
-    with running(store, thrift_certificate=pem) as server:
+    with running(store, tls_cert_file=pem) as server:
         sock = TSSLSocket("localhost", server.port, ca_certs=str(trusted))
         with apache.client(server.port, sock=sock) as client:
             found = client.get(URL, ["title"], apache.types.ReadOptions())
@@ -439,8 +439,8 @@ def test_calls_travel_over_tls(store, apache, tmp_path):
 
 def test_a_certificate_that_cannot_be_read_is_named(store, tmp_path):
     with (
-        pytest.raises(ConfigError, match=r"serving\.thrift_certificate: cannot read"),
-        running(store, thrift_certificate=tmp_path / "missing.pem"),
+        pytest.raises(ConfigError, match=r"serving\.tls_cert_file: cannot read"),
+        running(store, tls_cert_file=tmp_path / "missing.pem"),
     ):
         pass
 

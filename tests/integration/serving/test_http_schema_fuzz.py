@@ -1,0 +1,62 @@
+"""The API against requests that schemathesis derives from its OpenAPI document."""
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis.checks import positive_data_acceptance
+
+from aragog.pipeline.completions import Completions
+from aragog.pipeline.stages.enqueue import EnqueueOptions
+from aragog.pipeline.url_batches import UrlBatches
+from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.serving.batches import Batches
+from aragog.serving.fetching import Fetching
+from aragog.serving.http.openapi import DOCUMENT
+from aragog.serving.http.services import Services
+from aragog.settings import PolitenessSettings
+from tests.support.api_server import running
+from tests.support.stores import body, page
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+A = "http://a.test/"
+EXAMPLES = 8
+"""Requests an operation."""
+schema = schemathesis.openapi.from_dict(DOCUMENT)
+
+
+@pytest.fixture
+def api(pipeline_stand, redis_client, redis_url):
+    def enqueue(urls, *, priority=5, refresh=False, **_):
+        options = EnqueueOptions(priority=priority, refresh=refresh, insist=refresh)
+        return list(pipeline_stand.enqueuer.enqueue(urls, options))
+
+    store = pipeline_stand.store
+    store.write_pages([page(A, fields={"page.title": b'"A"'}, content=body("0123456789"))])
+    fetching = Fetching(store, enqueue, Completions(redis_client, prefix="t:"), most_waiting=0)
+    limiter = Limiter((redis_url,), PolitenessSettings(), Overrides(None), "t:")
+    batches = Batches(UrlBatches(redis_client, prefix="t:"), lambda: limiter)
+    with running(store, Services(enqueue=enqueue, fetching=fetching, batches=batches)) as made:
+        yield made
+    fetching.close()
+    limiter.close()
+
+
+@schema.parametrize()
+@settings(
+    max_examples=EXAMPLES,
+    phases=(Phase.explicit, Phase.generate),
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+def test_every_response_is_one_that_the_document_declares(case, api):
+    """No 5xx but those that are declared for a missing service, right types, bodies by schema."""
+    # A schema cannot say which strings are URLs, so a valid request may still be refused by 400.
+    case.call_and_validate(
+        base_url=f"http://127.0.0.1:{api.port}",
+        timeout=60,
+        excluded_checks=[positive_data_acceptance],
+    )
