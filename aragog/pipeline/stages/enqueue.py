@@ -96,7 +96,7 @@ class Enqueuer:
         self._in_flight = in_flight
         self._sender = sender
         self._counts = counts
-        self._bundle_size = batch_size
+        self._batch_size = batch_size
 
     def enqueue(
         self,
@@ -178,7 +178,7 @@ class Enqueuer:
             )
             for url, _ in delayed
         ]
-        size, run_after_ms = self._bundle_size, _delay_ms(wanted.run_after_ms)
+        size, run_after_ms = self._batch_size, _delay_ms(wanted.run_after_ms)
         delays_ms = [run_after_ms + first.delay_ms for first in delayed[::size]]
         return [
             OutgoingMessage(Destination.FETCH, batch, delay_ms or None, priority)

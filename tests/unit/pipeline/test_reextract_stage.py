@@ -1,0 +1,64 @@
+"""The reextract stage over a store in memory: fields follow the extractor, pages that fail keep theirs."""
+
+import orjson
+import pytest
+
+from aragog.errors import InvalidMessage
+from aragog.pages.richpins import EXTRACTOR_VERSION
+from aragog.pipeline.stages.reextract import ReextractBatch, ReextractStage, walk
+from aragog.urlstore.content.compression import compress
+from aragog.urlstore.records import ContentWrite
+from tests.support.stores import NOW_MS, page
+
+URL, BARE = "http://a.example/", "http://b.example/"
+BODY = b"<title>New title</title><p>text"
+
+
+@pytest.fixture
+def stage(ports):
+    return ReextractStage(ports.store, ports.marks, ports.settings.pipeline)
+
+
+@pytest.fixture
+def stored(ports):
+    """A page with content and the fields of an earlier extractor, and one without content."""
+    meta = {"content_type": "text/html", "url": URL, "fetched_at_ms": str(NOW_MS)}
+    content = ContentWrite(compress(BODY), "zstd", len(BODY), meta)
+    old = {"page.title": b'"Old title"', "page.extractor_version": b"1"}
+    facts = {"fetched_at_ms": NOW_MS, "final_url": URL}
+    ports.store.write_pages(
+        [page(URL, fields=old, content=content, facts=facts), page(BARE, fields=old)]
+    )
+
+
+def test_fields_are_those_of_the_current_extractor_and_a_second_run_changes_nothing(
+    ports, stage, stored
+):
+    counts = [stage.run(ReextractBatch((URL, BARE))) for _ in range(2)]
+
+    fields = ports.store.get(URL).fields
+    assert fields["page.title"] == b'"New title"'
+    assert orjson.loads(fields["page.extractor_version"]) == EXTRACTOR_VERSION
+    assert counts == [{"changed": 1, "content": 1}, {"read": 1, "content": 1}]
+    assert ports.marks.begun == {}
+
+
+def test_a_page_that_has_killed_two_processes_keeps_its_fields(ports, stage, stored):
+    ports.marks.begun["reextract", URL] = 2
+
+    assert stage.run(ReextractBatch((URL,))) == {"given_up": 1}
+    assert ports.store.get(URL).fields["page.title"] == b'"Old title"'
+
+
+def test_a_walk_finds_what_is_outdated_and_has_content(ports, stage, stored):
+    before = [url for part in walk(ports.store, None) for url in part.urls]
+    stage.run(ReextractBatch((URL,)))
+    after = [url for part in walk(ports.store, None) for url in part.urls]
+
+    assert (before, after) == ([URL], [])
+
+
+@pytest.mark.parametrize("wire", [None, {}, {"v": 99, "urls": []}, {"v": 1}])
+def test_a_message_of_another_form_is_refused(wire):
+    with pytest.raises(InvalidMessage):
+        ReextractBatch.read(wire)
