@@ -290,7 +290,7 @@ struct EnqueueOptions {
 struct EnqueueResult {
   /** The URL as given. */
   1: string input
-  /** enqueued, duplicate, invalid, …: docs/producers.md lists them. */
+  /** accepted, already waiting, invalid, or taken down (docs/producers.md). */
   2: string status
   /** The URL, normalized; absent if it is invalid. */
   3: optional string url

@@ -91,7 +91,7 @@ class ThriftServer:
         }
         self._connections: set[Connection] = set()
         self._in_flight: set[Call] = set()
-        self._running = 0
+        self._running = dict.fromkeys(Pool, 0)
         self._held = 0
         self._done: deque[tuple[Call, bytes, str]] = deque()
         self._signalled = False
@@ -138,7 +138,7 @@ class ThriftServer:
     @property
     def running_calls(self) -> int:
         """How many calls run or wait, including abandoned ones."""
-        return self._running
+        return sum(self._running.values())
 
     @property
     def held_bytes(self) -> int:
@@ -191,7 +191,7 @@ class ThriftServer:
         deadline_s = time.monotonic() + self._deadlines[method.pool]
         call = Call(connection, method, frame, head, deadline_s)
         self._in_flight.add(call)
-        self._running += 1
+        self._running[method.pool] += 1
         self._workers[method.pool].submit(call)
         if not self._ticking:
             self._tick_later()
@@ -202,7 +202,7 @@ class ThriftServer:
             self._tokens.check(connection.authorization, method.scope)
         except Problem as problem:
             return raised_for(problem)
-        if self._running >= self._most:
+        if self._running[method.pool] >= self._most:  # fetches that wait must not refuse reads
             return unavailable("too many calls at once")
         return None
 
@@ -282,7 +282,7 @@ class ThriftServer:
         self._signalled = False
         while self._done:
             call, data, outcome = self._done.popleft()
-            self._running -= 1
+            self._running[call.method.pool] -= 1
             if call.answered:
                 continue
             if len(data) > SMALL_BYTES and self._held + len(data) > MOST_HELD_BYTES:

@@ -375,6 +375,24 @@ def test_calls_over_the_limit_are_refused_at_once(store):
             sock.close()
 
 
+def test_calls_of_one_kind_that_hang_do_not_refuse_another_kind(store):
+    gated = Gated()
+    gated.content = lambda url: gated.get(url, ())
+    content = message(b"content", b"\x0b\x00\x01\x00\x00\x00\x14http://shop.example/\x00")
+    with running(gated, max_in_flight=2) as server:
+        socks = [server.connect() for _ in range(4)]
+        for n, sock in enumerate(socks[:2], 1):
+            sock.sendall(framed(content))
+            wait_until(lambda n=n: gated.entered == n, otherwise="it runs")
+        assert asked(socks[2], content)[AT + 4 : AT + 7] == UNAVAILABLE
+        socks[3].sendall(framed(GET))
+        wait_until(lambda: gated.entered == 3, otherwise="the read runs")
+        gated.open.set()
+        assert read_frame(socks[3])[AT : AT + 3] == NOT_FOUND
+        for sock in socks:
+            sock.close()
+
+
 def test_a_drain_answers_what_runs_and_closes_the_rest(store):
     gated = Gated()
     with running(gated) as server, server.connect() as idle, server.connect() as busy:
