@@ -6,16 +6,23 @@ import urllib.request
 from urllib.parse import quote
 
 import pytest
+from click.testing import CliRunner
 
+from aragog.cli import main
 from tests.support.documented import agrees, examples, run
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
 
+def aragog(system, *arguments):
+    """A command in this process, as for a user of the system."""
+    return CliRunner().invoke(main, arguments, env=dict(system.environ))
+
+
 def show(system, url, *options):
-    told = system.aragog("show", url, "--json", *options)
-    assert told.returncode == 0, told.stderr
+    told = aragog(system, "show", url, "--json", *options)
+    assert told.exit_code == 0, told.stderr
     return json.loads(told.stdout)
 
 
@@ -98,21 +105,21 @@ def test_a_half_sent_page_is_stored_and_marked(crawled):
 def test_content_comes_back_as_it_was_sent(crawled):
     from aragog.standalone.demo.sites import web
 
-    told = crawled.aragog("content", "http://kitchen.test/r/dal-tadka")
+    told = aragog(crawled, "content", "http://kitchen.test/r/dal-tadka")
 
-    assert told.stdout.encode() == web()["kitchen.test"]["/r/dal-tadka"].body
+    assert told.stdout_bytes == web()["kitchen.test"]["/r/dal-tadka"].body
 
 
 def test_inlinks_are_compacted_from_the_journal(crawled):
     def linking():
-        told = crawled.aragog("links", "http://news.test/paper-maps", "--in")
+        told = aragog(crawled, "links", "http://news.test/paper-maps", "--in")
         return {line.split("\t")[0] for line in told.stdout.splitlines()}
 
     wait_until(lambda: linking() >= {"http://news.test/", "http://news.test/city-bees"})
 
 
 def test_outlinks_carry_their_text(crawled):
-    told = crawled.aragog("links", "http://kitchen.test/")
+    told = aragog(crawled, "links", "http://kitchen.test/")
 
     assert "http://kitchen.test/r/shakshuka\tShakshuka" in told.stdout.splitlines()
 
