@@ -5,12 +5,10 @@ Those of the broker follow from `broker.url` (docs/brokers.md): each is shown he
 default beside it, which applies to brokers that do not need another value.
 """
 
-from aragog.beat_schedule import beat_schedule
+from aragog.beat_schedule import beat_schedule  # noqa: F401 - a setting of Celery
 from aragog.pinlater.brokers import celery_settings, kind_of
 from aragog.settings import load_settings
 from aragog.tasks.routes import QUEUE_OF
-
-__all__ = ["beat_schedule"]
 
 _broker = load_settings().resolved().broker
 _of_broker = celery_settings(_broker.url, _broker.shards, _broker.claim_timeout_s)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,7 @@ class CrawlStand:
             assert self.clock.now_ms() < until_ms, f"{len(self.sent.messages)} messages are left"
             message = self.sent.messages.pop(0)
             self.clock.sleep_s((message.delay_ms or 0) / 1000)
-            self.sent.messages += self.step(message)
+            self.sent.messages += apart(self.step(message))
 
     def run(self, sends: Sequence[OutgoingMessage], *, limit_s: float) -> list[FetchResult]:
         """
@@ -95,7 +95,9 @@ class CrawlStand:
         """
         clock, numbers = self.clock, itertools.count()
         until_ms = clock.now_ms() + limit_s * 1000
-        queue = [(clock.now_ms() + (send.delay_ms or 0), next(numbers), send) for send in sends]
+        queue = [
+            (clock.now_ms() + (send.delay_ms or 0), next(numbers), send) for send in apart(sends)
+        ]
         answers: list[FetchResult] = []
         while queue:
             at_ms, _, send = heapq.heappop(queue)
@@ -104,10 +106,26 @@ class CrawlStand:
             if isinstance(send.message, ResultBatch):
                 answers += send.message.results
                 continue
-            for one in self.step(send):
+            for one in apart(self.step(send)):
                 due_ms = clock.now_ms() + (one.delay_ms or 0)
                 heapq.heappush(queue, (due_ms, next(numbers), one))
         return answers
+
+
+def apart(sends: Iterable[OutgoingMessage]) -> list[OutgoingMessage]:
+    """The messages as a broker delivers them that collects nothing: each URL at its own time."""
+    found: list[OutgoingMessage] = []
+    for send in sends:
+        if send.collect is None:
+            found.append(send)
+            continue
+        assert isinstance(send.message, FetchBatch)
+        pairs = zip(send.message.jobs, send.collect.delays_ms, strict=True)
+        found += [
+            replace(send, message=FetchBatch((job,)), delay_ms=delay_ms, collect=None)
+            for job, delay_ms in pairs
+        ]
+    return found
 
 
 @pytest.fixture
