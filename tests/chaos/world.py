@@ -266,6 +266,8 @@ def _environ(origin: ChaosOrigin, shards: list[RedisServer]) -> dict[str, str]:
         "ARAGOG_PIPELINE__RETRY_FIRST_S": "2",
         "ARAGOG_PIPELINE__MAX_ATTEMPTS": "10",
         "ARAGOG_PIPELINE__PAGE_MAX_CPU_S": "1",
+        # Bodies of killed fetches are freed this long after their last use, at the next sweep.
+        "ARAGOG_PIPELINE__SPOOL_TTL_S": "45",
     }
 
 
