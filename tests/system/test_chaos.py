@@ -16,5 +16,5 @@ def test_no_law_is_broken_when(name):
     row = run(BY_NAME[name], urls=1_200, domains=60)
 
     assert row.faults
-    assert row.verdict.urls == 1_200
+    assert row.verdict.urls >= 1_200
     assert row.verdict.violations == ()

@@ -8,7 +8,7 @@ import pytest
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from aragog.standalone.supervisor import Child
-from aragog.standalone.system import FRONT, celery
+from aragog.standalone.system import FRONT, worker_command
 from aragog.urlstore.feed.changes import Change
 from aragog.urlstore.records import Record
 from tests.support.origin import Origin, Request, Wire, answer
@@ -74,7 +74,7 @@ def seen() -> Iterator[Seen]:
 def second_beat(system: Standalone) -> None:
     """For safety, as an operator may run one."""
     schedule = system.folder / "run" / "beat-2"
-    system.supervisor.start(Child("beat-2", celery("beat", "--schedule", str(schedule)), FRONT))
+    system.supervisor.start(Child("beat-2", [*worker_command("beat"), "--schedule", str(schedule)], FRONT))
 
 
 def watched(system: Standalone, client: Aragog, shop: Shop, origin: Origin) -> Seen:

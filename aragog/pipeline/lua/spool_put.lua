@@ -10,7 +10,7 @@
 -- ARGV[3]  token of a reservation that the bodies replace, or ''
 -- ARGV[4..]  bodies, in the order of their keys; '' reserves what its token counts for
 --
--- Returns 1, or 0 when the bodies would exceed the limit; then nothing changed. An empty spool takes
+-- Returns 1, or 0 when the bodies would exceed limit and reservation; then nothing changed. An empty spool takes
 -- whatever it is given. With limit 0 also a server whose memory is full takes them: a script that
 -- has written already is not refused.
 local limit, total = tonumber(ARGV[1]), 0
@@ -21,7 +21,8 @@ if ARGV[3] ~= '' and redis.call('ZSCORE', KEYS[2], ARGV[3]) then
   reserved = tonumber(string.match(ARGV[3], '%.(%d+)$'))
 end
 local used = tonumber(redis.call('HGET', KEYS[1], 'bytes') or 0) - reserved
-if limit > 0 and used > 0 and used + total > limit then return 0 end
+-- What fits its reservation is taken, although later stages may have filled the spool meanwhile.
+if limit > 0 and used > 0 and total > reserved and used + total > limit then return 0 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for n = 3, #KEYS do

@@ -50,6 +50,16 @@ def test_bodies_that_do_not_fit_together_are_refused_together(redis_client):
     assert spool.state().used_bytes == 10_000
 
 
+def test_a_reserved_body_is_taken_although_later_stages_filled_the_spool_meanwhile(redis_client):
+    # What was seen: pages were fetched twice while the store stage stood still.
+    spool = spool_of(redis_client)
+    reservation = spool.reserve(1)
+    spool.put_many([BODY] * 9)
+
+    assert spool.offer_many([BODY]) is None
+    assert spool.offer_many([BODY], reservation)
+
+
 def test_what_is_under_way_counts_before_its_bodies_come(redis_client):
     spool = spool_of(redis_client)
     reservations = [spool.reserve(1) for _ in range(6)]

@@ -286,11 +286,22 @@ class Flaky:
     def __getattr__(self, name):
         return getattr(self._store, name)
 
+    @property
+    def pages(self):
+        return self
+
     def get_many(self, urls, fields=None):
+        self._fail()
+        return self._store.get_many(urls, fields)
+
+    def values(self, urls, fields, **options):
+        self._fail()
+        return self._store.pages.values(urls, fields, **options)
+
+    def _fail(self):
         if self.failures:
             self.failures -= 1
             raise StoreUnavailable("hbase", "a region moves")
-        return self._store.get_many(urls, fields)
 
 
 def test_a_passing_failure_is_repeated(part, served):
