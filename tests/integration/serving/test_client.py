@@ -290,6 +290,10 @@ class Flaky:
     def pages(self):
         return self
 
+    def get(self, url, fields=None, **options):
+        self._fail()
+        return self._store.get(url, fields, **options)
+
     def get_many(self, urls, fields=None):
         self._fail()
         return self._store.get_many(urls, fields)
