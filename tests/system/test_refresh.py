@@ -74,7 +74,9 @@ def seen() -> Iterator[Seen]:
 def second_beat(system: Standalone) -> None:
     """For safety, as an operator may run one."""
     schedule = system.folder / "run" / "beat-2"
-    system.supervisor.start(Child("beat-2", [*worker_command("beat"), "--schedule", str(schedule)], FRONT))
+    system.supervisor.start(
+        Child("beat-2", [*worker_command("beat"), "--schedule", str(schedule)], FRONT)
+    )
 
 
 def watched(system: Standalone, client: Aragog, shop: Shop, origin: Origin) -> Seen:
