@@ -14,7 +14,10 @@ from aragog.pages.richpins.syntax import lenient_json
 from tests.support.regex_attacks import CHARS, attacks, grows_too_fast
 from tests.support.regex_inventory import inventory, unreadable_calls
 
-CUT = {"aragog.pages.richpins.syntax.lenient_json:_WRAPPERS_END": 200}
+CUT = {
+    "aragog.pages.richpins.heuristics.caption_times:_BEFORE": 60,
+    "aragog.pages.richpins.syntax.lenient_json:_WRAPPERS_END": 200,
+}
 """Patterns that see no more characters than these."""
 MADE_FROM_OUR_WORDS = {
     "aragog.pages.richpins.types.titles",  # the letters of the host's name, at most 40, each gap bounded
