@@ -16,6 +16,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from aragog.errors import InvalidUrl
 from aragog.pages.richpins.heuristics import bylines, visible_recipe
 from aragog.pages.richpins.heuristics.price import shown_price
 from aragog.pages.richpins.model import PinType, Product, RichPin
@@ -35,6 +36,7 @@ from aragog.pages.richpins.types import (
 )
 from aragog.pages.richpins.types.other import other_subject, special_subject
 from aragog.pages.richpins.values.scalars import text
+from aragog.urls.domain import registered_domain
 
 MAX_PROBLEMS = 100
 
@@ -179,6 +181,8 @@ def _subject(sources: Sources) -> tuple[_Kind | None, list[Node]]:
         weight = kind.weight + _standing(chosen) + (og_type in kind.og_types) * kind.og_weight
         if kind.name in {"place", "video"} and _follows_another(sources, chosen):
             weight -= 45
+        if kind.name == "product" and _is_sold_elsewhere(sources, chosen):
+            weight -= 45
         if kind.name == "place" and _is_of_the_site(sources, chosen, og_type):
             weight -= 45
         if kind.name == "recipe":
@@ -225,6 +229,19 @@ def _is_of_the_site(sources: Sources, place: Node, og_type: str) -> bool:
     """Return True for the business that runs the site, on a page declared as an article."""
     is_article = og_type in {"article", "blog"} or "article:published_time" in sources.metas
     return is_article and not _says_address(place, _addresses_of(sources))
+
+
+def _is_sold_elsewhere(sources: Sources, node: Node) -> bool:
+    """Return True for another site's product on an article's page: an offer beside its text."""
+    url = node.first("url")
+    here = _addresses_of(sources)
+    articles = sources.graph.of_types(article.TYPES)
+    if not isinstance(url, str) or not any(_says_address(each, here) for each in articles):
+        return False
+    try:
+        return registered_domain(url) != registered_domain(sources.document.url)
+    except InvalidUrl:
+        return False
 
 
 _OF_A_KIND = frozenset(name for kind in _KINDS for name in kind.types)

@@ -77,11 +77,26 @@ def authors_of(
     found = sources.ledger.pick(
         "page.authors",
         person_names,
-        [each for _, each in persons],
-        otherwise=chain(shown, others, _profiles(sources)),
+        _fullest_first([each for _, each in persons]),
+        otherwise=chain(_fullest_first_of(shown), others, _profiles(sources)),
         expected="a name",
     )
     return _without_organizations(found or (), organizations)
+
+
+def _fullest_first(candidates: list[Candidate]) -> list[Candidate]:
+    """Put a list that names the first candidate's persons and more before it: `A, B and C`."""
+    if len(candidates) < 2:
+        return candidates
+    names = [{bare(name) for name in person_names(each.value) or ()} for each in candidates]
+    fuller = [n for n, each in enumerate(names) if names[0] and names[0] < each]
+    best = max(fuller, key=lambda n: len(names[n]), default=0)
+    return [candidates[best], *candidates[:best], *candidates[best + 1 :]]
+
+
+def _fullest_first_of(shown: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Search the text only when the first candidate is asked for."""
+    yield from _fullest_first(list(shown))
 
 
 def _without_organizations(names: tuple[str, ...], organizations: set[str]) -> tuple[str, ...]:

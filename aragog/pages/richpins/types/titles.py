@@ -22,20 +22,28 @@ TITLE_CUTS = re.compile(
     r"\s[|\-–—·•:»│›~]\s{1,9}|\s?[|│｜ㅣ]\s?|(?<=[^\x00-\x7f])_|_(?=[^\x00-\x7f])"
 )
 """Separators in a title; scripts without spaces have none around the separator."""
+_SECTION = re.compile(r"(?<=[^\x00-\x7f])[-_](?:(?![\x00-\x7f])\w){2,4}\Z")
+_SECTION_AND_SITE = re.compile(
+    r"(?<=[^\x00-\x7f]{6})_(?:(?![\x00-\x7f])\w){2,6}_(?:(?![\x00-\x7f])\w){2,10}\Z"
+)
 _NOT_LETTERS = re.compile(r"[\W_]+")
 
 
 def without_site(title: str, site_names: set[str]) -> str:
-    """Return a title without the site's name before or after a dash, bar or dot."""
+    """
+    Return a title without the site's name before or after a dash, bar or dot.
+
+    Chinese and Korean sites put the section between both: `title_section_site`.
+    """
     cuts = list(TITLE_CUTS.finditer(title))
     if cuts and site_names:
         sites = {bare(name) for name in site_names}
         first, last = cuts[0], cuts[-1]
         if bare(title[last.end() :]) in sites and last.start() > 0:
-            return title[: last.start()].strip()
+            return _SECTION.sub("", title[: last.start()].strip())
         if bare(title[: first.start()]) in sites and first.end() < len(title):
             return title[first.end() :].strip()
-    return title
+    return _SECTION_AND_SITE.sub("", title)
 
 
 def own_names(sources: Sources) -> tuple[str, ...]:

@@ -65,6 +65,19 @@ def test_a_section_behind_the_title_is_cut_where_the_heading_has_none():
     assert pin(head, "<h1>Kyiv</h1>").title == "Kyiv"
 
 
+@pytest.mark.parametrize(
+    ("tag", "title"),
+    [
+        ("지역 축제가 다음 주에 열린다-문화ㅣExample", "지역 축제가 다음 주에 열린다"),
+        ("这座城市的新图书馆下周开放_文化_好日报", "这座城市的新图书馆下周开放"),
+        ("首页_文化_好日报", "首页_文化_好日报"),
+        ("The new library_opens_tomorrow", "The new library_opens_tomorrow"),
+    ],
+)
+def test_a_section_between_a_title_and_the_site_is_cut(tag, title):
+    assert pin(f"<title>{tag}</title>").title == title
+
+
 def test_a_soft_hyphen_is_no_blank():
     assert pin("<title>Heli&shy;kopter&#8203;platz</title>").title == "Helikopterplatz"
 
@@ -102,6 +115,14 @@ def test_an_author_named_twice_comes_before_one_named_once():
         **{"@type": "Article", "headline": "x", "author": "Web Team"},
     )
     assert found.authors == ("Ann Baker",)
+
+
+def test_a_byline_with_all_authors_comes_before_a_mark_on_the_first():
+    body = (
+        '<div class="author">Ann Lee</div><h1>Storm</h1><p>By <b>Ann Lee, Bo Kim and Cy Fox</b></p>'
+        "<p>The storm has reached the coast.</p>"
+    )
+    assert pin("<title>Storm</title>", body).authors == ("Ann Lee", "Bo Kim", "Cy Fox")
 
 
 def test_the_byline_behind_the_heading_comes_before_one_of_a_box_above():
@@ -238,6 +259,22 @@ def test_authors_marked_outside_of_an_item_are_those_of_the_page():
 def test_a_day_that_stands_alone_behind_the_heading_is_that_of_publication(text):
     found = pin("<title>Soup</title>", f"<h1>Soup</h1><p>{text}</p>").published_at
     assert found.isoformat()[:10] == "2019-03-04"
+
+
+def offer_beside(address):
+    article = {"@type": "NewsArticle", "headline": "Acme shows new watches", "url": URL}
+    offers = {"@type": "Offer", "price": "217.37", "priceCurrency": "EUR"}
+    offer = {"@type": "Product", "name": "Acme Watch 5", "url": address, "offers": offers}
+    return pin("<title>Acme shows new watches</title>", **{"@graph": [article, offer]})
+
+
+def test_an_offer_of_another_shop_beside_an_article_is_not_the_subject():
+    found = offer_beside("https://shop.test/watch-5")
+    assert (found.type, found.title) == ("article", "Acme shows new watches")
+
+
+def test_a_product_of_the_same_site_stays_the_subject():
+    assert offer_beside("https://shop.example.org/watch-5").type == "product"
 
 
 def test_names_and_days_shown_on_the_page_of_a_product_are_those_of_its_reviews():
