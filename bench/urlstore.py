@@ -29,7 +29,7 @@ from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
 from aragog.zen.adjacency.postings import pack
 from aragog.zen.adjacency.segments import Segments, delta_column
-from aragog.zen.node_ids import node_id
+from aragog.zen.node_ids import list_id, node_id
 from aragog.zen.tables import Tables
 from aragog.zen.tables.sqlite import SqliteTables
 from bench.hbase_engine import hbase_engine
@@ -241,7 +241,7 @@ def run(tables: Tables, bare, engine: str, scale: float, import_urls: int) -> No
         lambda: [store.links.count_inlinks(t) for t in targets],
         lambda: [(bare.row(key[4:]), bare.row(key)) for key in lists],
     )  # fmt: skip
-    hub, key = "https://hub.example/", node_id("https://hub.example/")
+    hub, key = "https://hub.example/", list_id(b"https://hub.example/")
     made = build_hub(tables, key, 200_000)
     print(f"a hub of 200,000 inlinks: {made:.1f} us of CPU a link to compact and merge")
     measure(
@@ -263,7 +263,7 @@ def run(tables: Tables, bare, engine: str, scale: float, import_urls: int) -> No
 
 def copied(tables: Tables, bare, target: str) -> bytes:
     """A target's node and the cells of its posting list in the bare engine; the list's key."""
-    cells = tables["l"].get(node_id(target)).values()
+    cells = tables["l"].get(list_id(target.encode())).values()
     key = b"list" + node_id(target)
     bare.put(key[4:], {b"m:url": target.encode()})
     bare.put(key, {b"m:%d" % i: cell.value for i, cell in enumerate(cells)} or {b"m:0": b"-"})

@@ -20,7 +20,7 @@ from aragog.zen.adjacency.outlink_writer import OutlinkWriter
 from aragog.zen.adjacency.outlinks import from_lines
 from aragog.zen.adjacency.postings import record
 from aragog.zen.graph import Zen
-from aragog.zen.node_ids import node_id
+from aragog.zen.node_ids import list_id
 
 MAX_LIMIT = 6000
 
@@ -63,7 +63,7 @@ class LinkReader:
         """Exact, except for changes that still await compaction; one read per alias."""
         total, batch = 0, []
         for member in self._members(url, aliased=aliased):
-            batch.append(node_id(member))
+            batch.append(list_id(member.encode()))
             if len(batch) == 500:
                 total += self._segments.count(batch)
                 batch = []
@@ -82,7 +82,7 @@ class LinkReader:
                 beyond = b""
             else:
                 continue
-            for line in self._segments.lines(node_id(member), beyond):
+            for line in self._segments.lines(list_id(member.encode()), beyond):
                 yield member, line
 
     def _members(self, url: str, *, aliased: bool) -> Iterator[str]:

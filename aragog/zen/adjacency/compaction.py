@@ -8,7 +8,7 @@ another, finds the plan and writes the same deltas again; if a journal row of th
 deleted, all deltas were written. So each change is compacted exactly once, and the net counts of
 the deltas add up to the exact number of links.
 
-| row of `l` | cells |
+| row of `l` (`target` is a list id) | cells |
 |---|---|
 | target | `l:p<number>` a delta per compaction; `l:h` the list header |
 | target, 1, number, source | `l:v` a chunk of a segment: sorted lines from that source on |
@@ -33,7 +33,7 @@ from aragog.zen.adjacency.segments import LARGE_LINES, Segments, delta_column
 from aragog.zen.adjacency.traces import Traces
 from aragog.zen.cell_lock import CellLock
 from aragog.zen.codec import BUCKETS
-from aragog.zen.node_ids import id_of, node_id
+from aragog.zen.node_ids import list_id, node_id
 from aragog.zen.tables import Tables, newest_ms
 
 GRACE_MS = 600_000
@@ -241,12 +241,12 @@ class Compactor:
         removed: Mapping[bytes, list[bytes]],
     ) -> int:
         column, now_ms = delta_column(number), self._clock.now_ms()
-        rows = sorted(zip(map(id_of, deltas), deltas, strict=True))
+        rows = sorted(zip(map(list_id, deltas), deltas, strict=True))
         puts = [(key, {column: pack(nets[t], deltas[t])}, now_ms) for key, t in rows]
         for at in range(0, len(puts), _PUT_ROWS):
             self._inlinks.put_many(puts[at : at + _PUT_ROWS])
         turn = number % _CHECK_EVERY
-        look = [k for k, t in rows if k[1] % _CHECK_EVERY == turn or len(deltas[t]) > LARGE_LINES]
+        look = [k for k, t in rows if k[-1] % _CHECK_EVERY == turn or len(deltas[t]) > LARGE_LINES]
         return self._segments.tidy(look, number, now_ms, removed)
 
 
@@ -256,11 +256,11 @@ def _written_at_ms(key: bytes) -> int:
 
 
 def removals(entries: Sequence[Entry]) -> dict[bytes, list[bytes]]:
-    """The pages that removed a link, by the id of its target."""
+    """The pages that removed a link, by the list id of its target."""
     found: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:
         for target in lines_of(entry.removed):
-            found[id_of(target)].append(entry.source.encode())
+            found[list_id(target)].append(entry.source.encode())
     return found
 
 

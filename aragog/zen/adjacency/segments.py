@@ -53,7 +53,7 @@ def delta_column(number: int) -> bytes:
 
 
 class Segments:
-    """Posting lists in table `l`, by target id."""
+    """Posting lists in table `l`, by list id."""
 
     def __init__(self, tables: Tables) -> None:
         self._table = tables["l"]

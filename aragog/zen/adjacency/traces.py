@@ -3,7 +3,7 @@ Traces of removed links: which long posting lists still contain a link that a pa
 
 A short list is merged by the compaction that removes a link from it. A list with segments keeps
 the removed link until all of its segments are merged, which may take months. Until then a cell of
-the page's row in `o`, `l:g<target id in hex>`, names the list, so that a takedown can find it.
+the page's row in `o`, `l:g<list id in hex>`, names the list, so that a takedown can find it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Traces:
         self._table = tables["o"]
 
     def note(self, removals: Iterable[tuple[bytes, bytes]], now_ms: int) -> None:
-        """Record (URL of the page, id of the target) each."""
+        """Record (URL of the page, list id of the target) each."""
         self._table.put_many(
             [(id_of(source), {_column(target): b""}, now_ms) for source, target in removals]
         )
 
     def targets(self, pages: Sequence[bytes]) -> set[bytes]:
-        """Ids of the targets whose lists may still contain a removed link of these pages (ids)."""
+        """List ids of targets whose lists may still contain a removed link of these pages (ids)."""
         rows = self._table.get_many(pages)
         return {
             bytes.fromhex(column[len(_TRACE) :].decode())
