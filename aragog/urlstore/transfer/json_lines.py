@@ -24,10 +24,12 @@ from aragog.errors import ConfigError
 from aragog.urlstore.pages.nodes import (
     CANONICAL,
     PROVISIONAL,
+    REMOVED,
     SENTINEL,
     URL,
     Nodes,
     alias_of,
+    is_taken_down,
     text,
 )
 from aragog.urlstore.pages.record_reader import record_of
@@ -129,7 +131,8 @@ def export_urls(
     """
     Write every URL that has data to `sink`, including aliases; `sink` stays open.
 
-    Not a snapshot: what is written meanwhile may or may not be included.
+    Not a snapshot: what is written meanwhile may or may not be included. A page that is taken down
+    meanwhile is not, unless its batch was already in the file.
 
     `source` replaces the walk over all nodes, and excludes `urls` and `cursor`. `urls` (normalized)
     selects URLs, such as those of a host, and excludes a cursor. `fields` names the fields to
@@ -139,7 +142,7 @@ def export_urls(
     Raises:
         StoreUnavailable: the sink contains complete batches only.
     """
-    found = source or nodes_of(zen, urls, cursor)
+    found, nodes = source or nodes_of(zen, urls, cursor), Nodes(zen)
     count, last = 0, cursor
     batch: list[UrlRecord] = []
     weight = 0
@@ -155,15 +158,22 @@ def export_urls(
             count += 1
             weight += batch[-1].weight_bytes
             if len(batch) == BATCH or weight > BATCH_BYTES:
-                sink.write(batch)
+                sink.write(_without_taken_down(batch, nodes))
                 batch, weight = [], 0
                 on_progress(count)
         else:
             last = None
     if batch:
-        sink.write(batch)
+        sink.write(_without_taken_down(batch, nodes))
         on_progress(count)
     return ExportReport(count, last)
+
+
+def _without_taken_down(batch: Sequence[UrlRecord], nodes: Nodes) -> list[UrlRecord]:
+    """Return the records whose nodes still have data; reading the batch may have taken minutes."""
+    rows = nodes.read([record.url for record in batch], [SENTINEL, CANONICAL, REMOVED])
+    there = {url for url, row in rows.items() if row and not is_taken_down(row)}
+    return [record for record in batch if record.url in there]
 
 
 def nodes_of(
@@ -288,7 +298,7 @@ def _batches(source: Iterable[Read], size: int) -> Iterator[list[Read]]:
 
 def _record(row: Row, fields: Sequence[str] | None, *, aliases: bool) -> UrlRecord | None:
     url = text(row, URL)
-    if url is None:
+    if url is None or is_taken_down(row):
         return None
     canonical = alias_of(row, url)
     if canonical is not None:

@@ -27,6 +27,7 @@ from aragog.urlstore.transfer.json_lines import (
     JsonLinesSink,
     export_urls,
     import_urls,
+    nodes_of,
     open_to_read,
     open_to_write,
     read_json_lines,
@@ -219,6 +220,24 @@ def test_an_export_goes_on_at_its_cursor(a_stand):
             break
 
     assert sorted(found) == sorted(f"http://a.example/{n}" for n in range(25))
+
+
+def test_an_export_omits_a_page_that_was_taken_down_and_its_aliases(filled):
+    filled.store.takedowns.take_down(url=A)
+
+    _, lines = exported(filled)
+
+    assert [line["url"] for line in lines] == [B]
+
+
+def test_an_export_in_progress_omits_what_is_taken_down_meanwhile(filled):
+    def read_slowly():
+        yield from nodes_of(filled.store.zen, None)
+        filled.store.takedowns.take_down(url=A)
+
+    _, lines = exported(filled, source=read_slowly())
+
+    assert [line["url"] for line in lines] == [B]
 
 
 def test_an_export_may_be_of_some_urls_and_some_fields(filled):
