@@ -28,15 +28,21 @@ Failures of the web are no exceptions: they are outcomes (`aragog.fetcher.outcom
         ├── CorruptRow
         └── CorruptContent
 
-Every field is an argument of `__init__` and is passed to `Exception`, so that Celery can pickle the
-error. `__str__` builds the message.
+The fields of an error are those of a dataclass and its `args`, so that Celery can pickle it.
+`__str__` builds the message.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 
 class AragogError(Exception):
     """The base class of all exceptions that aragog raises."""
+
+    def __post_init__(self) -> None:
+        # What pickle passes to the copy's `__init__`.
+        self.args = tuple(vars(self).values())
 
 
 class ConfigError(AragogError):
@@ -58,74 +64,68 @@ class BadInput(AragogError):
     """An argument of the caller is invalid; a retry cannot help."""
 
 
+@dataclass(eq=False, repr=False)
 class InvalidUrl(BadInput, ValueError):
     """The string is not an http(s) URL. The message shows at most 200 characters of it."""
 
-    def __init__(self, url: str, reason: str) -> None:
-        super().__init__(url, reason)
-        self.url = url
-        self.reason = reason
+    url: str
+    reason: str
 
     def __str__(self) -> str:
         shown = self.url if len(self.url) <= 200 else f"{self.url[:200]}…"
         return f"{self.reason}: {shown!r}"
 
 
+@dataclass(eq=False, repr=False)
 class InvalidField(BadInput):
     """The store rejects the name or value of a field; `reason` includes the remedy."""
 
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(field, reason)
-        self.field = field
-        self.reason = reason
+    field: str
+    reason: str
 
     def __str__(self) -> str:
         return f"field {self.field[:200]!r}: {self.reason}"
 
 
+@dataclass(eq=False, repr=False)
 class NotUnique(BadInput):
     """Another node has, or is being given, this value of a unique property; nothing changed."""
 
-    def __init__(self, name: str, holder: str) -> None:
-        super().__init__(name, holder)
-        self.name = name
-        self.holder = holder
+    name: str
+    holder: str
 
     def __str__(self) -> str:
         return f"property {self.name!r}: its value belongs to node {self.holder}"
 
 
+@dataclass(eq=False, repr=False)
 class TakenDown(BadInput):
     """The URL was taken down; writes are rejected until `UrlStore.takedowns.lift`."""
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.url = url
+    url: str
 
     def __str__(self) -> str:
         return f"{self.url}: was taken down"
 
 
+@dataclass(eq=False, repr=False)
 class InvalidMessage(BadInput):
     """A task message is invalid; `where` is the path of the invalid value."""
 
-    def __init__(self, where: str, reason: str) -> None:
-        super().__init__(where, reason)
-        self.where = where
-        self.reason = reason
+    where: str
+    reason: str
 
     def __str__(self) -> str:
         return f"{self.where}: {self.reason}"
 
 
+@dataclass(eq=False, repr=False)
 class VersionConflict(AragogError):
     """A conditional write found another version than expected; nothing changed."""
 
-    def __init__(self, url: str, expected: str, found: str) -> None:
-        super().__init__(url, expected, found)
-        self.url = url
-        self.expected = expected
-        self.found = found
+    url: str
+    expected: str
+    found: str
 
     def __str__(self) -> str:
         return f"{self.url}: expected version {self.expected}, found {self.found}"
@@ -135,13 +135,12 @@ class AccessDenied(AragogError):
     """The token is missing or unknown, or has not the scope that the call requires."""
 
 
+@dataclass(eq=False, repr=False)
 class TransientError(AragogError):
     """A part of our own infrastructure is unavailable; the same call may work later."""
 
-    def __init__(self, where: str, reason: str) -> None:
-        super().__init__(where, reason)
-        self.where = where
-        self.reason = reason
+    where: str
+    reason: str
 
     def __str__(self) -> str:
         return f"{self.where}: {self.reason}"
@@ -183,48 +182,42 @@ class BrokerFull(BrokerUnavailable):
     """The broker has no memory for new jobs; existing jobs continue."""
 
 
+@dataclass(eq=False, repr=False)
 class SlowDown(TransientError):
     """New URLs were refused because the server is nearly full; retry after `retry_after_s`."""
 
-    def __init__(self, where: str, reason: str, retry_after_s: float) -> None:
-        super().__init__(where, reason)
-        self.args = (where, reason, retry_after_s)
-        self.retry_after_s = retry_after_s
+    retry_after_s: float
 
 
+@dataclass(eq=False, repr=False)
 class ServiceUnavailable(TransientError):
     """A client's server is full or does not answer; retry after `retry_after_s`, 0: at once."""
 
-    def __init__(self, where: str, reason: str, retry_after_s: float = 0.0) -> None:
-        super().__init__(where, reason)
-        self.args = (where, reason, retry_after_s)
-        self.retry_after_s = retry_after_s
+    retry_after_s: float = 0.0
 
 
 class PermanentError(AragogError):
     """Our own data is damaged; an operator must act."""
 
 
+@dataclass(eq=False, repr=False)
 class CorruptRow(PermanentError):
     """A stored row cannot be decoded."""
 
-    def __init__(self, table: str, row: str, reason: str) -> None:
-        super().__init__(table, row, reason)
-        self.table = table
-        self.row = row
-        self.reason = reason
+    table: str
+    row: str
+    reason: str
 
     def __str__(self) -> str:
         return f"table {self.table}, row {self.row}: {self.reason}"
 
 
+@dataclass(eq=False, repr=False)
 class CorruptContent(PermanentError):
     """Stored content does not match the hash in its pointer."""
 
-    def __init__(self, key: str, reason: str) -> None:
-        super().__init__(key, reason)
-        self.key = key
-        self.reason = reason
+    key: str
+    reason: str
 
     def __str__(self) -> str:
         return f"content {self.key}: {self.reason}"
