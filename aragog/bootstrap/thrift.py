@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import socket
 import ssl
 
 from prometheus_client.registry import Collector
 
-from aragog.bootstrap.stores import url_store
-from aragog.errors import ConfigError
 from aragog.extras import has
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.serving.auth import Tokens
 from aragog.serving.fetching import Enqueue, Fetching
+from aragog.serving.field_writers import FieldWriters
 from aragog.serving.hedging import HedgedReads
 from aragog.settings import ServingSettings, Settings
 from aragog.urlstore.store import UrlStore
@@ -30,6 +29,8 @@ class ThriftServices:
         enqueue: `Aragog.enqueue`.
         fetching: fetches for callers who wait.
         sock: from `listen`.
+        tokens: shared with the HTTP API.
+        hedged: reads of the store and its standby; None: there is no standby.
     """
 
     def __init__(
@@ -39,25 +40,31 @@ class ThriftServices:
         enqueue: Enqueue,
         fetching: Fetching,
         sock: socket.socket,
+        tokens: Tokens,
+        hedged: HedgedReads | None = None,
     ) -> None:
         from aragog.serving.thrift.fetcher_service import FetcherService  # noqa: PLC0415 - extra
+        from aragog.serving.thrift.listening import tls_context  # noqa: PLC0415
         from aragog.serving.thrift.metrics import ThriftMetrics  # noqa: PLC0415
         from aragog.serving.thrift.pinlater_service import PinLaterService  # noqa: PLC0415
-        from aragog.serving.thrift.server import ThriftServer, tls_context  # noqa: PLC0415
+        from aragog.serving.thrift.server import ThriftServer  # noqa: PLC0415
         from aragog.serving.thrift.urlstore_service import UrlStoreService  # noqa: PLC0415
 
         self._sock = sock
         self._tls: ssl.SSLContext | None = tls_context(settings.serving)
-        self._jobs = PinLaterService(_cluster(settings))
-        self._hedged = hedged_reads(settings, store)
+        self._jobs = PinLaterService(_cluster(settings), settings.serving.max_waiting)
         services = {
-            "UrlStore": UrlStoreService(store, self._hedged.read if self._hedged else None),
+            "UrlStore": UrlStoreService(
+                store,
+                hedged.read if hedged else None,
+                FieldWriters(settings.serving.field_writers),
+            ),
             "Fetcher": FetcherService(enqueue, fetching, store),
             "PinLater": self._jobs,
         }
         embedded = settings.store.engine != "hbase"
-        self._server = ThriftServer(services, settings.serving, embedded=embedded)
-        self.metrics: Collector = ThriftMetrics(self._server, self._hedged)
+        self._server = ThriftServer(services, settings.serving, embedded=embedded, tokens=tokens)
+        self.metrics: Collector = ThriftMetrics(self._server)
         """For Prometheus; not registered yet."""
 
     async def start(self) -> None:
@@ -68,8 +75,6 @@ class ThriftServices:
         """Answer the calls that run, and close all connections."""
         await self._server.drain()
         self._jobs.close()
-        if self._hedged is not None:
-            self._hedged.close()
 
     @property
     def running_calls(self) -> int:
@@ -86,28 +91,9 @@ def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
     """
     if not settings.thrift_port or not has("thrift"):
         return []
-    from aragog.serving.thrift import server  # noqa: PLC0415 - an extra
+    from aragog.serving.thrift import listening  # noqa: PLC0415 - an extra
 
-    return server.listen(settings, processes)
-
-
-def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
-    """
-    Reads of `store` and its standby (`serving.standby_gateways`); None if there is no standby.
-
-    Raises:
-        ConfigError: the store's engine has no standby.
-    """
-    gateways = settings.serving.standby_gateways
-    if not gateways:
-        return None
-    if settings.store.engine != "hbase":
-        raise ConfigError(
-            "serving.standby_gateways: only an HBase store has a standby; set store.engine to hbase"
-        )
-    replica = dataclasses.replace(settings.store, hbase_gateways=gateways)
-    standby = url_store(dataclasses.replace(settings, store=replica))
-    return HedgedReads(store, standby, threads=settings.serving.threads)
+    return listening.listen(settings, processes)
 
 
 def _cluster(settings: Settings) -> Cluster | None:

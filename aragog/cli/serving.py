@@ -9,12 +9,14 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import click
 import prometheus_client
 
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.fetching import batches, fetching
+from aragog.bootstrap.standby import hedged_reads
 from aragog.bootstrap.stores import url_store
 from aragog.bootstrap.thrift import ThriftServices
 from aragog.bootstrap.thrift import listen as listen_thrift
@@ -22,14 +24,17 @@ from aragog.cli.arguments import Name
 from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.metrics import MetricsCollector
-from aragog.serving.auth import READ, SCOPES, make
+from aragog.serving.access_log import access_log
+from aragog.serving.auth import READ, SCOPES, Tokens, make
+from aragog.serving.hedging import HedgedReads
+from aragog.serving.hedging_metrics import HedgingMetrics
 from aragog.serving.http.app import Api
-from aragog.serving.http.observed import access_log
 from aragog.serving.http.server import listen, run
 from aragog.serving.http.services import Services
 from aragog.settings import Settings, load_settings
 from aragog.standalone.processes import die_with_parent
 from aragog.terminal import echo
+from aragog.urlstore.store import UrlStore
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
@@ -67,6 +72,7 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
     prometheus_client.REGISTRY.register(MetricsCollector(components(settings)))
     with (
         contextlib.closing(store),
+        _hedged(settings, store) as hedged,
         Aragog(settings) as producer,
         contextlib.closing(fetching(settings, store, producer.enqueue)) as fetches,
     ):
@@ -76,11 +82,15 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
             fetching=fetches,
             batches=batches(settings),
             explain=lambda url: explain_url(url, parts).as_dict(),
+            read=hedged.read if hedged else None,
             metrics=prometheus_client.generate_latest,
         )
-        api = Api(store, settings.serving, services)
+        tokens = Tokens(settings.serving.tokens, settings.serving.processes)
+        api = Api(store, settings.serving, services, tokens)
         beside = (
-            ThriftServices(settings, store, producer.enqueue, fetches, thrift) if thrift else None
+            ThriftServices(settings, store, producer.enqueue, fetches, thrift, tokens, hedged)
+            if thrift
+            else None
         )
         if beside is not None:
             prometheus_client.REGISTRY.register(beside.metrics)
@@ -89,6 +99,19 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
             # Python would wait for the threads of abandoned calls for as long as the store hangs.
             sys.stderr.flush()
             os._exit(0)
+
+
+@contextlib.contextmanager
+def _hedged(settings: Settings, store: UrlStore) -> Iterator[HedgedReads | None]:
+    """Reads of the store and its standby, with their metrics; None if there is no standby."""
+    hedged = hedged_reads(settings, store)
+    if hedged is not None:
+        prometheus_client.REGISTRY.register(HedgingMetrics(hedged))
+    try:
+        yield hedged
+    finally:
+        if hedged is not None:
+            hedged.close()
 
 
 def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) -> int:

@@ -95,7 +95,7 @@ class Completions:
     def close(self) -> None:
         """End the thread, and wake everybody who waits."""
         self._closed.set()
-        self._wake_all()
+        self.wake_all()
         if self._thread is not None:
             self._thread.join(LOOK_S * 5)
 
@@ -122,7 +122,7 @@ class Completions:
             if message is None:
                 continue
             if message["type"] == "subscribe":  # redis-py subscribes again after a lost connection
-                self._wake_all()
+                self.wake_all()
                 self._listening.set()
             elif message["type"] == "message":
                 self._wake(message["data"])
@@ -137,7 +137,8 @@ class Completions:
         for waiter in found:
             waiter.wake(done=True)
 
-    def _wake_all(self) -> None:
+    def wake_all(self) -> None:
+        """Wake everybody who waits, to look again."""
         with self._lock:
             found = [waiter for waiters in self._waiters.values() for waiter in waiters]
         for waiter in found:

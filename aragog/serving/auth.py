@@ -37,6 +37,20 @@ def make(name: str, scopes: Iterable[str], rate: float | None = None) -> tuple[s
     return token, f"{name}:{'+'.join(scopes)}:{_hash(token)}{limit}"
 
 
+class RateExceeded(Problem):
+    """
+    A token exceeds its rate of requests.
+
+    Args:
+        wait_s: when its next request is allowed.
+    """
+
+    def __init__(self, wait_s: float) -> None:
+        headers = {"Retry-After": str(math.ceil(wait_s))}
+        super().__init__(429, "this token exceeds its rate of requests", headers)
+        self.wait_s = wait_s
+
+
 @dataclass(frozen=True, slots=True)
 class _Token:
     name: str
@@ -46,7 +60,7 @@ class _Token:
 
 class Tokens:
     """
-    The tokens in the settings.
+    The tokens in the settings. One object for all protocols of a process: they share the rates.
 
     Args:
         entries: each is `name:scopes:sha256` or `name:scopes:sha256:rate`; without entries, every
@@ -80,8 +94,8 @@ class Tokens:
         Scope `admin` includes all others. Without `counts`, the request was counted already.
 
         Raises:
-            Problem: 401 for a missing or unknown token; 403 for a token without the scope; 429 for
-                one that exceeds its rate.
+            Problem: 401 for a missing or unknown token; 403 for a token without the scope.
+            RateExceeded: the token exceeds its rate.
         """
         if not self._tokens:
             return None
@@ -98,11 +112,7 @@ class Tokens:
             )
         wait_s = found.bucket.take(self._now_s()) if found.bucket and counts else 0.0
         if wait_s:
-            raise Problem(
-                429,
-                "this token exceeds its rate of requests",
-                {"Retry-After": str(math.ceil(wait_s))},
-            )
+            raise RateExceeded(wait_s)
         return found.name
 
 

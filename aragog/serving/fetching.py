@@ -10,8 +10,8 @@ retries apply, and it goes on when its callers have given up.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -22,6 +22,7 @@ from aragog.errors import TransientError
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.completions import Completions
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
+from aragog.serving.steps import Steps, Wait
 from aragog.urls.normalize import normalize
 from aragog.urlstore.pages.field_formats import is_extracted
 from aragog.urlstore.records import FieldInfo, Record
@@ -88,10 +89,7 @@ class FetchAnswer:
     """Of the last fetch that confirmed the page; 0: there was none."""
 
 
-_Wait = tuple[Future[bool], float]
-"""What to wait for, and how many seconds at most."""
-_Steps = Generator[_Wait, None, FetchAnswer]
-Run = Callable[[Callable[[], FetchAnswer | _Wait]], Awaitable[FetchAnswer | _Wait]]
+Run = Callable[[Callable[[], FetchAnswer | Wait]], Awaitable[FetchAnswer | Wait]]
 """Runs one short blocking call in a thread."""
 
 
@@ -121,6 +119,7 @@ class Fetching:
         self._completions = completions
         self._most_waiting = most_waiting
         self._clock = clock or SystemClock()
+        self._draining = False
 
     def fetch_now(self, request: FetchRequest) -> FetchAnswer:
         """
@@ -135,7 +134,7 @@ class Fetching:
             TransientError: nothing is stored, and the URL cannot be enqueued (`SlowDown` among
                 them). With a record the answer is that record and a `reason`.
         """
-        steps = self._steps(request)
+        steps = self.steps(request)
         try:
             while True:
                 future, timeout_s = next(steps)
@@ -154,7 +153,7 @@ class Fetching:
             request: what is asked for.
             run: runs one short blocking call in a thread.
         """
-        steps = self._steps(request)
+        steps = self.steps(request)
         try:
             while True:
                 step = await run(lambda: _advanced(steps))
@@ -166,18 +165,28 @@ class Fetching:
             with suppress(ValueError):  # cancelled while a thread runs a step
                 steps.close()
 
+    def drain(self) -> None:
+        """Answer everybody who waits with what is stored now; nobody waits from now on."""
+        self._draining = True
+        self._completions.wake_all()
+
     def close(self) -> None:
         """Wake everybody who waits, and end the thread that listens to Redis."""
         self._completions.close()
 
-    def _steps(self, request: FetchRequest) -> _Steps:
-        """Yields what to wait for and how many seconds at most; returns the answer."""
+    def steps(self, request: FetchRequest) -> Steps[FetchAnswer]:
+        """
+        `fetch_now` for callers with an event loop of their own: each step is one blocking call.
+
+        A step that comes before what it waits for ends the fetch for this caller.
+        """
         url = normalize(request.url)
         until_s = self._clock.monotonic_s() + min(request.max_wait_ms, LONGEST_WAIT_MS) / 1000
         found = before = self._look(url, request)
         if not self._must_fetch(found, request):
             return found
-        if request.max_wait_ms <= 0 or self._completions.count >= self._most_waiting:
+        full = self._draining or self._completions.count >= self._most_waiting
+        if request.max_wait_ms <= 0 or full:
             return self._requested(found)[0]
         try:
             with self._completions.waiting(url) as waiter:
@@ -186,8 +195,8 @@ class Fetching:
                     left_s = until_s - self._clock.monotonic_s()
                     if not found.fetching or left_s <= 0:
                         return found
-                    yield waiter.woken, left_s
-                    if not waiter.woken.done():
+                    yield Wait(waiter.woken, left_s)
+                    if self._draining or not waiter.woken.done():
                         return replace(self._look(url, request), fetching=True)
                     done = waiter.woken.result()
                     waiter.again()
@@ -266,7 +275,7 @@ class Fetching:
         return _is_older(tried_s, least_s)
 
 
-def _advanced(steps: _Steps) -> tuple[Future[bool], float] | FetchAnswer:
+def _advanced(steps: Steps[FetchAnswer]) -> Wait | FetchAnswer:
     """The next step, or the result: StopIteration cannot pass through a future."""
     try:
         return next(steps)

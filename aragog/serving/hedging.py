@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from aragog.errors import TransientError
 from aragog.urlstore.store import UrlStore
@@ -80,12 +80,16 @@ class HedgePolicy:
 
     Attributes:
         delay_s: how long to wait for the primary.
-        reads, hedged, mirrored: counts so far.
+        reads: how many there were.
+        hedged: how many of them were late and sent to the standby.
+        repeated: how many failed at the primary and were sent to the standby.
+        mirrored: how many were sent to the standby to keep it warm.
+        won: how many the standby answered.
     """
 
     def __init__(self) -> None:
         self.delay_s = FIRST_DELAY_S
-        self.reads = self.hedged = self.mirrored = 0
+        self.reads = self.hedged = self.repeated = self.mirrored = self.won = 0
         self._latencies = Latencies()
         self._room = 1.0
         self._owed = 0.0
@@ -130,6 +134,17 @@ class Answer(NamedTuple):
 
     value: Any
     from_standby: bool
+
+
+class ReadStore(Protocol):
+    """Makes a read of the store, or of its standby."""
+
+    def __call__(self, call: Callable[[UrlStore], Any], /) -> Answer: ...
+
+
+def unhedged(store: UrlStore) -> ReadStore:
+    """Reads of a store that has no standby."""
+    return lambda call: Answer(call(store), from_standby=False)
 
 
 class HedgedReads:
@@ -181,7 +196,7 @@ class HedgedReads:
         second = self._standby.submit(call, self._stores[1])
         wait([first, second], return_when=FIRST_COMPLETED)
         if not first.done() and _is_answer(second):
-            return Answer(second.result(), from_standby=True)
+            return self._won(second)
         return self._best(first, second)
 
     def close(self) -> None:
@@ -200,6 +215,8 @@ class HedgedReads:
     def _after_answer(self, first: Future[T], call: Callable[[UrlStore], T]) -> Answer:
         """The primary was in time: its value, or the standby's instead of its outage."""
         if isinstance(first.exception(), TransientError):
+            with self._lock:
+                self.policy.repeated += 1
             return self._best(first, self._standby.submit(call, self._stores[1]))
         with self._lock:
             mirrored = self.policy.mirror()
@@ -207,13 +224,17 @@ class HedgedReads:
             self._standby.submit(call, self._stores[1])
         return Answer(first.result(), from_standby=False)
 
-    @staticmethod
-    def _best(first: Future[T], second: Future[T]) -> Answer:
+    def _won(self, second: Future[T]) -> Answer:
+        with self._lock:
+            self.policy.won += 1
+        return Answer(second.result(), from_standby=True)
+
+    def _best(self, first: Future[T], second: Future[T]) -> Answer:
         """The primary's value; the standby's if the primary fails for a passing reason."""
         if isinstance(first.exception(), TransientError):
             wait([second])
             if _is_answer(second):
-                return Answer(second.result(), from_standby=True)
+                return self._won(second)
         return Answer(first.result(), from_standby=False)
 
 

@@ -429,12 +429,17 @@ struct EnqueuedJob {
 }
 
 struct DequeueOptions {
-  /** 1 or more. */
+  /** 1 or more; without the time that `wait_ms` takes. */
   1: optional i32 deadline_ms
   /** How long the jobs belong to the caller without `extend`; 1,000 to 86,400,000. Default: 60,000. */
   2: optional i64 claim_ms
   /** Name of the worker, for display. */
   3: optional string worker
+  /**
+   * How long to wait for a job if none is due; 0 to 60,000. Default: 0. At most
+   * `serving.max_waiting` callers of a process wait; further ones are answered at once.
+   */
+  4: optional i32 wait_ms
 }
 
 /** A job that belongs to the caller until its claim expires. */
@@ -479,8 +484,9 @@ service PinLater extends Session {
     5: Unavailable unavailable, 6: DeadlineExceeded deadline_exceeded, 7: InternalError internal_error),
 
   /**
-   * Claim up to `limit` (1 to 200) due jobs, the most urgent first. Returns at once; empty if no
-   * job is due. Call again after a pause of your choice.
+   * Claim up to `limit` (1 to 200) due jobs, the most urgent first. Returns as soon as there are
+   * any; empty if no job was due within `wait_ms`, or the server stops. A client that disconnects
+   * while it waits claims nothing.
    */
   list<ClaimedJob> dequeue(1: string queue, 2: i32 limit, 3: DequeueOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,

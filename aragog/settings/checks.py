@@ -62,6 +62,13 @@ def problems_of(settings: Settings) -> list[str]:
         for number, entry in enumerate(settings.serving.tokens, 1)
         if not TOKEN_ENTRY.fullmatch(entry)
     ]
+    names = {entry.partition(":")[0] for entry in settings.serving.tokens}
+    problems += [
+        f"serving.field_writers: {field}: serving.tokens has no token named {name!r}"
+        for field, text in settings.serving.field_writers.items()
+        for name in text.split("+")
+        if name not in names
+    ]
     if settings.serving.access_log_share > 1:
         problems.append("serving.access_log_share: must be at most 1")
     if settings.serving.tls_key_file and not settings.serving.tls_cert_file:

@@ -350,8 +350,8 @@ class ServingSettings:
     thrift_port: int = 8101
     """Port of the Thrift services, on `serving.host`; 0: none (docs/thrift.md)."""
     standby_gateways: tuple[str, ...] = ()
-    """`host:port` of gateways of a replica of the HBase store. Thrift reads that are late or fail
-    are sent there too, at most 2 % of them (docs/thrift.md); empty: none."""
+    """`host:port` of gateways of a replica of the HBase store. Reads over HTTP and Thrift that are
+    late or fail are sent there too, at most 2 % of them (docs/thrift.md); empty: none."""
     flower_host: str = "127.0.0.1"
     """Address of Flower. An address other than loopback requires a login in Flower."""
     flower_port: int = 5555
@@ -364,6 +364,9 @@ class ServingSettings:
     tokens: tuple[str, ...] = ()
     """Bearer tokens, hashed: `name:scopes:sha256`, scopes joined by `+`, and perhaps `:rate` in
     requests/s; see `aragog token`. Empty: no token is required, on loopback only."""
+    field_writers: Mapping[str, str] = field(default_factory=dict)
+    """Field, or `prefix.*`, to the names of the tokens that may write and delete it, joined by `+`
+    (docs/http.md); a field without an entry is open to every token with scope write."""
     tls_cert_file: Path | None = None
     """PEM file with the certificate and its chain; with it HTTP and Thrift use TLS alone."""
     tls_key_file: Path | None = None

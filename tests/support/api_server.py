@@ -93,11 +93,13 @@ def _unchunked(data: bytes) -> bytes:
 
 
 @contextmanager
-def running(store: Any, services: Services | None = None, **given: Any) -> Iterator[Running]:
+def running(
+    store: Any, services: Services | None = None, *, shared_tokens: Any = None, **given: Any
+) -> Iterator[Running]:
     """The API over a store, on a free port."""
     settings = ServingSettings(**{"http_port": 0, "deadline_ms": 20_000, **given})
     sock = listen(settings)
-    api = Api(store, settings, services)
+    api = Api(store, settings, services, shared_tokens)
     ready = threading.Event()
     server = ApiServer(api, settings, ready=ready.set)
     thread = threading.Thread(target=server.run, args=([sock],), daemon=True)

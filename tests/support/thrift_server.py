@@ -19,10 +19,12 @@ from typing import Any
 import pytest
 import uvloop
 
+from aragog.serving.field_writers import FieldWriters
 from aragog.serving.thrift.contract import FILE
 from aragog.serving.thrift.fetcher_service import FetcherService
+from aragog.serving.thrift.listening import listen, tls_context
 from aragog.serving.thrift.pinlater_service import PinLaterService
-from aragog.serving.thrift.server import ThriftServer, listen, tls_context
+from aragog.serving.thrift.server import ThriftServer
 from aragog.serving.thrift.urlstore_service import UrlStoreService
 from aragog.settings import ServingSettings
 
@@ -49,21 +51,21 @@ class Running:
 @contextmanager
 def running(
     store: Any, *, enqueue: Any = None, fetching: Any = None, cluster: Any = None,
-    embedded: bool = True, service: Any = None, **given: Any,
+    embedded: bool = True, service: Any = None, shared_tokens: Any = None, **given: Any,
 ) -> Iterator[Running]:  # fmt: skip
     """The services over a store, on a free port."""
     settings = ServingSettings(**{"thrift_port": 0, "deadline_ms": 20_000, **given})
     [sock] = listen(settings)
-    jobs = PinLaterService(cluster)
+    jobs = PinLaterService(cluster, settings.max_waiting)
     services = {
-        "UrlStore": service or UrlStoreService(store),
+        "UrlStore": service or UrlStoreService(store, None, FieldWriters(settings.field_writers)),
         "Fetcher": FetcherService(enqueue, fetching, store),
         "PinLater": jobs,
     }
     loop = uvloop.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    server = ThriftServer(services, settings, embedded=embedded)
+    server = ThriftServer(services, settings, embedded=embedded, tokens=shared_tokens)
     start = server.start(sock, tls=tls_context(settings))
     asyncio.run_coroutine_threadsafe(start, loop).result(TIMEOUT_S)
     one = Running(sock.getsockname()[1], server, loop)

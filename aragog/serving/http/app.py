@@ -45,18 +45,24 @@ class Api:
         store: the store to read and write.
         settings: limits, deadlines and tokens.
         services: what it needs beside the store; the response is 501 where one is missing.
+        tokens: those in the settings, shared with the Thrift services; None: they are not shared.
     """
 
     def __init__(
-        self, store: UrlStore, settings: ServingSettings, services: Services | None = None
+        self,
+        store: UrlStore,
+        settings: ServingSettings,
+        services: Services | None = None,
+        tokens: Tokens | None = None,
     ) -> None:
         services = services or Services()
-        self._calls = StoreCalls(store, settings)
-        self._tokens = Tokens(settings.tokens, settings.processes)
+        self._calls = StoreCalls(store, settings, services.read)
+        self._fetching = services.fetching
+        self._tokens = tokens or Tokens(settings.tokens, settings.processes)
         self._changes = ChangesApi(self._calls, most_readers=settings.max_in_flight)
         self._status = Status(self._calls, services.metrics)
         observer = Observer(settings)
-        batches = ReadBatches(store, self._calls.metadata_threads, settings)
+        batches = ReadBatches(self._calls.read_store, self._calls.metadata_threads, settings)
         hosts = (*settings.allowed_hosts, settings.host)
         self.fast_reads = FastReads(batches, self._tokens, hosts, observer)
         """Answers plain reads; the server's protocol offers them here first."""
@@ -76,6 +82,11 @@ class Api:
     def drain(self) -> None:
         """Prepare to stop: readiness responds 503 from now on, and waiting feed readers end."""
         self._status.draining = self._changes.draining = True
+
+    def end_waits(self) -> None:
+        """Answer the requests that wait for a fetch; not from a signal handler, as it locks."""
+        if self._fetching is not None:
+            self._fetching.drain()
 
     @property
     def running_calls(self) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from aragog.errors import InvalidUrl, PermanentError
-from aragog.serving.http.record_json import Found, RecordJson, read_records
-from aragog.urlstore.store import UrlStore
+from aragog.serving.hedging import ReadStore
+from aragog.serving.http.record_json import Found, RecordJson, read_hedged
 
 MOST_BYTES = 33_554_432
 """Limit of records in one response; the last part may exceed it."""
@@ -20,7 +20,7 @@ PART_BYTES = 4_194_304
 
 
 def read_urls(
-    store: UrlStore, urls: Sequence[str], fields: Sequence[str] | None
+    read: ReadStore, urls: Sequence[str], fields: Sequence[str] | None
 ) -> list[dict[str, Any]]:
     """
     Many records, in order: `status` 200 with `record`, or 400, 404, 413 or 500 with `detail`.
@@ -37,7 +37,7 @@ def read_urls(
     while part := urls[len(shown) : len(shown) + length]:
         if size >= MOST_BYTES:
             return shown + [_left_out(given) for given in urls[len(shown) :]]
-        found = read_records(store, part, names)
+        found = read_hedged(read, part, names)
         size += sum(len(one.data) for one in found if isinstance(one, RecordJson))
         shown += map(_result, part, found)
         length = max(1, min(MOST_PART, PART_BYTES * len(shown) // max(size, 1)))

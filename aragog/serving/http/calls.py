@@ -10,6 +10,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
+from aragog.serving.hedging import Answer, ReadStore, unhedged
 from aragog.serving.http.compression import plain_tag
 from aragog.serving.http.read_batches import body_tag
 from aragog.serving.http.store_threads import StoreThreads
@@ -31,10 +32,18 @@ class StoreCalls:
 
     Each kind of call has its own threads, so a content store or broker that hangs does not delay
     reads of metadata, and requests do not delay the readiness probe.
+
+    Args:
+        store: the store to read and write.
+        settings: limits and deadlines.
+        read: makes reads; None: they are those of `store`.
     """
 
-    def __init__(self, store: UrlStore, settings: ServingSettings) -> None:
+    def __init__(
+        self, store: UrlStore, settings: ServingSettings, read: ReadStore | None = None
+    ) -> None:
         self.store = store
+        self.read_store = read or unhedged(store)
         self.settings = settings
         self.deadline_s = settings.deadline_ms / 1000
         self._content_deadline_s = settings.content_deadline_ms / 1000
@@ -68,6 +77,13 @@ class StoreCalls:
     ) -> T:
         """Run `call(store, ...)`; raises Overloaded, TimeoutError and the errors of the store."""
         return await self._metadata.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
+
+    async def read(
+        self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> Answer:
+        """Like `metadata`, but a call that is late may be made of the standby as well."""
+        bound = partial(self.read_store, lambda store: call(store, *args, **kwargs))
+        return await self._metadata.run(bound, self.deadline_s)
 
     async def content(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs

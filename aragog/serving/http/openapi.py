@@ -49,6 +49,7 @@ _PROBLEMS = {
     "415": _problem("The body is not declared to be JSON."),
     "416": _problem("The range begins behind the end of the content."),
     "421": _problem("The server does not answer for this Host."),
+    "429": _problem("The token exceeds its rate; see `Retry-After`."),
     "500": _problem("An error of the server, which is in its log."),
     "501": _problem("This server has no such service."),
     "503": _problem("Too many requests at once, or the store does not answer."),
@@ -77,7 +78,8 @@ def _operation(
         made["parameters"] = list(parameters)
     if body is not None:
         made["requestBody"] = {"required": True, "content": {"application/json": _ref(body)}}
-    made["responses"] = {**answers, **{code: _PROBLEMS[code] for code in problems.split()}}
+    codes = [*problems.split(), *(["429"] if security else [])]
+    made["responses"] = {**answers, **{code: _PROBLEMS[code] for code in sorted(codes)}}
     made["security"] = [] if security is None else security
     return made
 
@@ -130,8 +132,9 @@ def _records() -> dict[str, Operation]:
         ),
         "delete": _operation(
             "deleteUrl", "Delete some fields, or the record", _URL,
-            _parameter("fields", "Names, separated by commas; the record when missing."),
+            _MATCH, _parameter("fields", "Names, separated by commas; the record when missing."),
             answers={"204": {"description": "Deleted."}}, security=_WRITE,
+            problems="400 401 403 412 421 500 503 504",
         ),
     }  # fmt: skip
 

@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from aragog.serving.hedging import ReadStore
 from aragog.serving.http.compression import LEAST_BYTES, compressed
 from aragog.serving.http.problems import Overloaded
-from aragog.serving.http.record_json import RecordJson, read_records
+from aragog.serving.http.record_json import RecordJson, read_hedged
 from aragog.serving.http.store_threads import StoreThreads
 from aragog.settings import ServingSettings
-from aragog.urlstore.store import UrlStore
 
 MOST = 64
 """Requests of one batch."""
@@ -60,13 +60,13 @@ class ReadBatches:
     The reads of one server; used on its event loop alone.
 
     Args:
-        store: the store to read.
+        read: reads the store.
         threads: where the reads run.
         settings: limits and deadlines.
     """
 
-    def __init__(self, store: UrlStore, threads: StoreThreads, settings: ServingSettings) -> None:
-        self._store = store
+    def __init__(self, read: ReadStore, threads: StoreThreads, settings: ServingSettings) -> None:
+        self._read = read
         self._threads = threads
         self._deadline_s = settings.deadline_ms / 1000
         self._most_requests = settings.max_in_flight
@@ -106,7 +106,7 @@ class ReadBatches:
         self._running += 1
         self._reading += len(reads)
         try:
-            call = partial(read_all, self._store, reads)
+            call = partial(read_all, self._read, reads)
             self._threads.start(call, self._deadline_s, partial(self._finish, reads))
         except Overloaded as error:
             self._finish(reads, error)
@@ -123,14 +123,23 @@ class ReadBatches:
             asyncio.get_running_loop().call_soon(self._begin)
 
 
-def read_all(store: UrlStore, reads: Sequence[Read]) -> list[Result]:
-    """The result of each read, in order."""
+def read_all(make: ReadStore, reads: Sequence[Read]) -> list[Result]:
+    """
+    The result of each read, in order.
+
+    Args:
+        make: reads the store.
+        reads: what to read.
+
+    Raises:
+        TransientError: the store does not answer.
+    """
     groups: dict[tuple[str, ...] | None, list[int]] = defaultdict(list)
     for place, read in enumerate(reads):
         groups[read.fields].append(place)
     results: list[Result] = [None] * len(reads)
     for fields, places in groups.items():
-        found = read_records(store, [reads[place].url for place in places], fields)
+        found = read_hedged(make, [reads[place].url for place in places], fields)
         for place, record in zip(places, found, strict=True):
             results[place] = _body(record, reads[place].coding)
     return results

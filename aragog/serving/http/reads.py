@@ -66,17 +66,20 @@ class Reads:
             self._may_fetch(request)
             return await self._fetches.read(request, query, extras)
         url, fields = query.required("url"), query.names("fields")
-        found = await self._calls.metadata(views.read_url, url, fields, extras)
+        found, standby = await self._calls.read(views.read_url, url, fields, extras)
         if found is None:
             raise unknown_url()
+        if standby:
+            found["from_standby"] = True
         return tagged(request, found, found["version"])
 
     async def batch_get(self, request: Request) -> Response:
         """`POST /v1/urls:batchGet`: up to 1,000 records, with a separate result for each URL."""
         body = await json_object(request)
         urls = strings(body, "urls", MOST_URLS)
-        fields = optional_strings(body, "fields", MOST_FIELDS)
-        return json_response({"results": await self._calls.metadata(read_urls, urls, fields)})
+        fields, read = optional_strings(body, "fields", MOST_FIELDS), self._calls.read_store
+        results = await self._calls.metadata(lambda _: read_urls(read, urls, fields))
+        return json_response({"results": results})
 
     async def links(self, request: Request) -> Response:
         """`GET /v1/links`: a page of links, with a Link header to the next page (RFC 8288)."""
@@ -86,7 +89,7 @@ class Reads:
         if direction not in ("in", "out"):
             raise BadInput("direction: must be in or out")
         limit = query.number("limit", 100, least=1, most=views.MOST_LINKS)
-        found = await self._calls.metadata(
+        found, _ = await self._calls.read(
             views.read_links, url, direction, limit, query.get("cursor")
         )
         headers = {}
@@ -102,7 +105,7 @@ class Reads:
 
     async def aliases(self, request: Request) -> Response:
         """`GET /v1/aliases`: URLs that lead to the same page."""
-        found = await self._calls.metadata(_aliases, Query(request).required("url"))
+        found, _ = await self._calls.read(_aliases, Query(request).required("url"))
         return json_response({"aliases": found})
 
     async def history(self, request: Request) -> Response:
@@ -110,7 +113,7 @@ class Reads:
         query = Query(request)
         url, field = query.required("url"), query.required("field")
         formats = self._calls.store.formats
-        values = await self._calls.metadata(_history, url, field)
+        values, _ = await self._calls.read(_history, url, field)
         return json_response(
             {
                 "history": [

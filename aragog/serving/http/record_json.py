@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import orjson
 
-from aragog.errors import AragogError, InvalidUrl
+from aragog.errors import InvalidUrl, TransientError
+from aragog.serving.hedging import ReadStore
 from aragog.serving.http import views
 from aragog.urls.normalize import normalize
 from aragog.urlstore.records import FieldValues, Record
@@ -33,16 +34,37 @@ Found = RecordJson | Exception | None
 def read_records(
     store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None
 ) -> list[Found]:
-    """The record of each URL, in any spelling, in order; raises nothing."""
+    """
+    The record of each URL, in any spelling, in order.
+
+    Raises:
+        TransientError: the store does not answer.
+    """
     if len(urls) == 1 and fields is None:
         return [_one(store, urls[0], fields)]
     normalized = [_normalized(url) for url in urls]
     valid = [url for url in normalized if isinstance(url, str)]
     try:
         found = iter(_read(store, valid, fields))
-    except AragogError:  # one of them: find out which
+    except TransientError:
+        raise
+    except Exception:  # noqa: BLE001 - one of them: find out which
         return [_one(store, url, fields) for url in urls]
     return [url if isinstance(url, InvalidUrl) else next(found) for url in normalized]
+
+
+def read_hedged(
+    read: ReadStore, urls: Sequence[str], fields: tuple[str, ...] | None
+) -> list[Found]:
+    """`read_records` of a store or its standby; records of the standby say so."""
+    found, standby = read(lambda store: read_records(store, urls, fields))
+    return [_of_standby(one) for one in found] if standby else found
+
+
+def _of_standby(found: Found) -> Found:
+    if not isinstance(found, RecordJson):
+        return found
+    return RecordJson(found.data[:-1] + b',"from_standby":true}', found.version)
 
 
 def _read(store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None) -> list[Found]:
@@ -61,6 +83,8 @@ def _normalized(url: str) -> str | InvalidUrl:
 def _one(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> Found:
     try:
         return _whole(store, store.get(url, fields))
+    except TransientError:
+        raise
     except Exception as error:  # noqa: BLE001 - it is the result of this URL alone
         return error
 

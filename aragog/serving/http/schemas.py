@@ -39,6 +39,10 @@ _RECORD = {
         "description": "Of the last fetch that brought something about the page.",
         "additionalProperties": _optional("string", "number"),
     },
+    "from_standby": {
+        "type": "boolean",
+        "description": "Read from the standby store, whose data may be older.",
+    },
 }
 _HEADERS = {
     **_list(_list(_TEXT, minItems=2, maxItems=2)),

@@ -128,6 +128,7 @@ class ApiServer(uvicorn.Server):
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._api.end_waits()
         drains = [super().shutdown(sockets)]
         if self._beside is not None:
             drains.append(self._beside.drain())

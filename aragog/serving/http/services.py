@@ -9,6 +9,7 @@ from typing import Any
 from aragog.pipeline.stages.enqueue import EnqueueResult
 from aragog.serving.batches import Batches
 from aragog.serving.fetching import Fetching
+from aragog.serving.hedging import ReadStore
 
 Enqueue = Callable[..., Iterable[EnqueueResult]]
 """`aragog.client.Aragog.enqueue`."""
@@ -27,5 +28,7 @@ class Services:
     """For batch ids of enqueued URLs; without it there are none."""
     explain: Explain | None = None
     """Explains a URL on the look-up page; without it the page shows what is stored."""
+    read: ReadStore | None = None
+    """Makes reads of the store and its standby; without it there is no standby."""
     metrics: Callable[[], bytes] = bytes
     """Returns the text of /metrics."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -10,6 +11,7 @@ from starlette.responses import Response
 
 from aragog.errors import BadInput
 from aragog.pipeline.url_batches import checked_id
+from aragog.serving.field_writers import FieldWriters
 from aragog.serving.http.calls import StoreCalls, json_response
 from aragog.serving.http.parameters import MOST_URLS, Query, json_object, strings
 from aragog.serving.http.problems import Problem
@@ -30,6 +32,7 @@ class Writes:
 
     def __init__(self, calls: StoreCalls, services: Services) -> None:
         self._calls = calls
+        self._writers = FieldWriters(calls.settings.field_writers)
         self._enqueue = services.enqueue
         self._batches = services.batches
 
@@ -50,6 +53,10 @@ class Writes:
         formats = self._calls.store.formats
         fields = {n: formats.from_json(n, v) for n, v in given.items() if v is not None}
         deleted = [name for name, value in given.items() if value is None]
+        token = request.scope.get("aragog.token")
+        self._writers.check(token, given)
+        if replace:
+            await self._calls.metadata(partial(self._writers.check_all, token), url)
         made = await self._calls.metadata(
             _write, url, fields, deleted, replace=replace, if_version=version
         )
@@ -59,12 +66,14 @@ class Writes:
         """`DELETE /v1/urls`: delete some fields, or the record; a later fetch restores it."""
         query = Query(request)
         url, names = query.required("url"), query.names("fields")
-        if names is None:
-            await self._calls.metadata(UrlStore.remove, url)
-        elif names:
-            await self._calls.metadata(UrlStore.delete_fields, url, names)
-        else:
+        token, version = request.scope.get("aragog.token"), _expected_version(request)
+        if names is not None and not names:
             raise BadInput("fields: name one at least, or leave it out to delete the record")
+        if names is None:
+            await self._calls.metadata(partial(self._writers.check_all, token), url)
+        else:
+            self._writers.check(token, names)
+        await self._calls.metadata(_delete, url, names, if_version=version)
         return Response(None, 204)
 
     async def enqueue(self, request: Request) -> Response:
@@ -112,6 +121,18 @@ def _write(
         found = store.get(url)
         gone = [name for name in (found.fields if found else ()) if name not in fields]
     return store.delete_fields(url, gone) if gone else version
+
+
+def _delete(
+    store: UrlStore, url: str, names: Sequence[str] | None, *, if_version: str | None
+) -> None:
+    if if_version is not None:
+        # Takes the version, so that of several conditional writers one goes on.
+        store.put(url, {}, if_version=if_version)
+    if names is None:
+        store.remove(url)
+    else:
+        store.delete_fields(url, names)
 
 
 def _expected_version(request: Request) -> str | None:

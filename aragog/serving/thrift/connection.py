@@ -45,10 +45,12 @@ class Connection(asyncio.Protocol):
 
     Attributes:
         authorization: the header of its token; None: it sent none.
+        gone: the connection is lost.
     """
 
     def __init__(self, gate: Gate) -> None:
         self.authorization: str | None = None
+        self.gone = False
         self._gate = gate
         self._transport: Any = None
         self._buffer = bytearray()
@@ -74,7 +76,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         self._gate.free(self._reserved + self._unsent)
         self._reserved = self._unsent = 0
-        self._closing = True
+        self._closing = self.gone = True
         self._buffer.clear()
         self._gate.closed(self)
 

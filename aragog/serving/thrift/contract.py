@@ -52,7 +52,7 @@ class Method:
     reply_head: bytes
     """The beginning of every reply, up to its sequence number."""
     run: Callable[[Any], Any]
-    """The call: an argument struct in, a value or `Encoded` out."""
+    """The call: an argument struct in, a value, `Encoded` or `Steps` out."""
 
 
 class Encoded(bytes):

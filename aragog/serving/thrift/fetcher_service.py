@@ -9,6 +9,7 @@ from aragog.errors import BadInput
 from aragog.pipeline.messages import PRIORITY_DEFAULT
 from aragog.pipeline.stages.enqueue import EnqueueResult
 from aragog.serving.fetching import LONGEST_WAIT_MS, Fetching, FetchRequest
+from aragog.serving.steps import Steps
 from aragog.serving.thrift.contract import idl
 from aragog.serving.thrift.urlstore_service import (
     MOST_REPLY_BYTES,
@@ -49,12 +50,12 @@ class FetcherService:
         self._fetching = fetching
         self._store = store
 
-    def fetch(self, given: Any) -> Any:
+    def fetch(self, given: Any) -> Steps[Any]:
         if self._fetching is None or self._store is None:
             raise BadInput("this server does not fetch")
         options = given.options or idl.FetchOptions()
         longest = LONGEST_WAIT_MS
-        found = self._fetching.fetch_now(
+        steps = self._fetching.steps(
             FetchRequest(
                 url=text(given.url, "url"),
                 max_wait_ms=bounded(options.max_wait_ms, "max_wait_ms", 0, longest, WAIT_MS),
@@ -62,6 +63,7 @@ class FetcherService:
                 fields=None if options.fields is None else names(options.fields),
             )
         )
+        found = yield from steps
         report = self._store.pages.fetch_report(found.url)
         content = self._store.content(found.url) if options.content else None
         return idl.FetchAnswer(

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from aragog.serving.hedging import HedgedReads
 from aragog.serving.thrift.server import ThriftServer
 
 
@@ -17,12 +16,10 @@ class ThriftMetrics(Collector):
 
     Args:
         server: the server of this process.
-        hedged: its hedged reads; None: there is no standby.
     """
 
-    def __init__(self, server: ThriftServer, hedged: HedgedReads | None = None) -> None:
+    def __init__(self, server: ThriftServer) -> None:
         self._server = server
-        self._hedged = hedged
 
     def collect(self) -> Iterator[Metric]:
         """The metrics now."""
@@ -41,20 +38,10 @@ class ThriftMetrics(Collector):
             server.running_calls,
         )
         yield GaugeMetricFamily(
-            "aragog_thrift_connections", "Connected clients.", server.connections
+            "aragog_thrift_calls_waiting",
+            "Calls that wait for a fetch or a job, without a thread.",
+            server.waiting_calls,
         )
-        if self._hedged is not None:
-            yield from self._hedging(self._hedged)
-
-    def _hedging(self, hedged: HedgedReads) -> Iterator[Metric]:
-        policy = hedged.policy
-        reads = CounterMetricFamily(
-            "aragog_hedged_reads", "Reads at the primary and at the standby.", labels=["sent_to"]
-        )
-        reads.add_metric(["primary"], policy.reads)
-        reads.add_metric(["standby, late"], policy.hedged)
-        reads.add_metric(["standby, mirrored"], policy.mirrored)
-        yield reads
         yield GaugeMetricFamily(
-            "aragog_hedge_delay_seconds", "After which a read is late.", policy.delay_s
+            "aragog_thrift_connections", "Connected clients.", server.connections
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import re
+import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,11 +18,14 @@ from aragog.errors import BadInput, BrokerUnavailable, InvalidMessage
 from aragog.pinlater import job_codec
 from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.models import Nack, NewJob
+from aragog.pinlater.models import Claimed, Nack, NewJob
 from aragog.pinlater.policy import RetryPolicy
 from aragog.pinlater.shard import Shard
 from aragog.pipeline.messages import PRIORITY_DEFAULT
+from aragog.serving.fetching import LONGEST_WAIT_MS
+from aragog.serving.steps import Steps, Wait
 from aragog.serving.thrift.contract import idl
+from aragog.serving.thrift.job_waits import JobWaits
 from aragog.serving.thrift.urlstore_service import MOST_NAME_BYTES, bounded, items, text
 
 PREFIX = "jobs."
@@ -38,11 +42,13 @@ class PinLaterService:
 
     Args:
         cluster: the shards of the broker; None: the broker is not pinlater.
+        most_waiting: how many callers may wait for jobs; further ones are answered at once.
     """
 
-    def __init__(self, cluster: Cluster | None) -> None:
+    def __init__(self, cluster: Cluster | None, most_waiting: int = 1000) -> None:
         self._cluster = cluster
         self._claims = ClaimRegistry(cluster) if cluster else None
+        self._waits = JobWaits(cluster, most_waiting) if cluster else None
         self._rng = random.Random()
 
     def enqueue(self, given: Any) -> list[Any]:
@@ -53,15 +59,35 @@ class PinLaterService:
             for done in self._shards().enqueue(queue, jobs)
         ]
 
-    def dequeue(self, given: Any) -> list[Any]:
+    def dequeue(self, given: Any) -> Steps[list[Any]]:
         queue, options = self._queue(given.queue), given.options or idl.DequeueOptions()
         limit = bounded(given.limit, "limit", 1, MOST_CLAIMS)
         claim_ms = bounded(options.claim_ms, "claim_ms", LEAST_CLAIM_MS, MOST_CLAIM_MS, CLAIM_MS)
+        wait_ms = bounded(options.wait_ms, "wait_ms", 0, LONGEST_WAIT_MS, 0)
+        until_s = time.monotonic() + wait_ms / 1000
         worker = (options.worker or "thrift")[:MOST_NAME_BYTES]
-        cluster = self._shards()
+        self._shards()
         if self._claims is not None:
             self._claims.watch(queue)
+        while True:
+            jobs, due_in_s = self._claim(queue, limit, claim_ms, worker)
+            left_s = until_s - time.monotonic()
+            if jobs or left_s <= 0 or self._waits is None:
+                return jobs
+            with self._waits.waiting(queue, due_in_s) as turn:
+                if turn is None:
+                    return jobs
+                yield Wait(turn.woken, left_s)
+                if not self._waits.is_woken(queue, turn):
+                    return jobs
+
+    def _claim(
+        self, queue: str, limit: int, claim_ms: int, worker: str
+    ) -> tuple[list[Any], float | None]:
+        """Due jobs of all shards, and how soon the next one will be due."""
+        cluster = self._shards()
         found: list[Any] = []
+        due_in_ms: list[int] = []
         failed: BrokerUnavailable | None = None
         shards = cluster.healthy()
         for shard in self._rng.sample(shards, len(shards)):
@@ -76,20 +102,12 @@ class PinLaterService:
             except BrokerUnavailable as error:
                 failed = error
                 continue
-            for job in answer.claims:
-                body = _body(shard, queue, job.record, job.job_id, job.token)
-                if body is not None:
-                    found.append(
-                        idl.ClaimedJob(
-                            job_id=f"{shard.name}-{job.job_id}",
-                            claim_token=job.token,
-                            attempt=job.attempt,
-                            body=body,
-                        )
-                    )
+            if answer.next_due_ms is not None:
+                due_in_ms.append(max(0, answer.next_due_ms - answer.now_ms))
+            found += _readable(shard, queue, answer.claims)
         if failed and not found:
             raise failed
-        return found
+        return found, min(due_in_ms) / 1000 if due_in_ms else None
 
     def ack(self, given: Any) -> list[bool]:
         queue = self._queue(given.queue)
@@ -132,9 +150,11 @@ class PinLaterService:
         )
 
     def close(self) -> None:
-        """End the thread that returns expired claims."""
+        """End the threads that return expired claims and listen for jobs."""
         if self._claims is not None:
             self._claims.stop()
+        if self._waits is not None:
+            self._waits.close()
 
     def _shards(self) -> Cluster:
         if self._cluster is None:
@@ -195,6 +215,20 @@ def _new_job(given: Any) -> NewJob:
         unique_key=unique_key,
         name=name,
     )
+
+
+def _readable(shard: Shard, queue: str, claims: Sequence[Claimed]) -> list[Any]:
+    """The claimed jobs as the contract has them."""
+    return [
+        idl.ClaimedJob(
+            job_id=f"{shard.name}-{job.job_id}",
+            claim_token=job.token,
+            attempt=job.attempt,
+            body=body,
+        )
+        for job in claims
+        if (body := _body(shard, queue, job.record, job.job_id, job.token)) is not None
+    ]
 
 
 def _body(shard: Shard, queue: str, record: bytes, job_id: str, token: int) -> bytes | None:

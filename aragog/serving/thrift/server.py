@@ -2,7 +2,8 @@
 The Thrift server: connections on an event loop, calls in threads, deadlines, limits and drain.
 
 No call of a store runs on the event loop. A call that misses its deadline is answered, and its
-thread is given up until the call returns; it counts as in flight until then.
+thread is given up until the call returns; it counts as in flight until then. A call that waits for
+something (`Steps`) occupies a thread only while it takes a step.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import socket
 import ssl
 import time
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from aragog.errors import ConfigError
+from aragog.serving.access_log import AccessLog
 from aragog.serving.auth import READ, Tokens
 from aragog.serving.http.problems import Problem
+from aragog.serving.steps import Steps, Wait
 from aragog.serving.thrift import wire
 from aragog.serving.thrift.connection import SMALL_BYTES, Connection
 from aragog.serving.thrift.contract import REPLY, Method, Pool, head, methods, session_call
@@ -33,6 +35,9 @@ MOST_HELD_BYTES = 256 << 20
 _TICK_S = 0.002
 _REPLIES_AT_ONCE = 16
 _SWEEP_S = 1.0
+_FETCH_THREADS = 8
+_FAILURES = frozenset({"Unavailable", "DeadlineExceeded", "InternalError"})
+"""Outcomes that are always in the access log."""
 
 
 class Call:
@@ -41,24 +46,37 @@ class Call:
     __slots__ = (
         "answered",
         "arguments_at",
+        "began_s",
         "connection",
         "deadline_s",
         "frame",
+        "limit_s",
         "method",
         "number",
+        "steps",
+        "timer",
+        "token",
     )
 
     def __init__(
         self, connection: Connection, method: Method, frame: bytes, head: wire.MessageHead,
-        deadline_s: float,
+        limit_s: float,
     ) -> None:  # fmt: skip
         self.connection = connection
         self.method = method
         self.frame = frame
         self.number = head.number
         self.arguments_at = head.arguments_at
-        self.deadline_s = deadline_s
+        self.began_s = now_s = time.monotonic()
+        self.limit_s = limit_s
+        """For the whole call, or for each of its steps."""
+        self.deadline_s = now_s + limit_s
         self.answered = False
+        self.token: str | None = None
+        """The name of its token."""
+        self.steps: Steps[Any] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        """Runs while the call waits."""
 
 
 class ThriftServer:
@@ -69,17 +87,24 @@ class ThriftServer:
         services: name in the contract to the object that handles its calls.
         settings: limits, deadlines and tokens.
         embedded: the store answers without waiting for a network; see `Workers`.
+        tokens: those in the settings, shared with the HTTP API; None: they are not shared.
     """
 
     def __init__(
-        self, services: Mapping[str, Any], settings: ServingSettings, *, embedded: bool = True
+        self,
+        services: Mapping[str, Any],
+        settings: ServingSettings,
+        *,
+        embedded: bool = True,
+        tokens: Tokens | None = None,
     ) -> None:
         self.max_frame_bytes = settings.max_body_bytes
         self.calls: Counter[tuple[str, str]] = Counter()
         """Calls so far, by (method, outcome), for metrics."""
         self._settings = settings
         self._methods = methods(dict(services))
-        self._tokens = Tokens(settings.tokens, settings.processes)
+        self._tokens = tokens or Tokens(settings.tokens, settings.processes)
+        self._log = AccessLog(settings.access_log_share)
         self._most = settings.max_in_flight
         short_s, long_s = settings.deadline_ms / 1000, settings.content_deadline_ms / 1000
         self._deadlines = dict.fromkeys(Pool, long_s) | {Pool.STORE: short_s}
@@ -87,13 +112,15 @@ class ThriftServer:
             Pool.STORE: self._threads(Pool.STORE, settings.threads, eager=not embedded),
             Pool.CONTENT: self._threads(Pool.CONTENT, settings.content_threads, eager=True),
             Pool.BROKER: self._threads(Pool.BROKER, settings.content_threads, eager=True),
-            Pool.FETCH: self._threads(Pool.FETCH, settings.max_in_flight // 2, eager=True),
+            Pool.FETCH: self._threads(Pool.FETCH, _FETCH_THREADS, eager=True),
         }
         self._connections: set[Connection] = set()
         self._in_flight: set[Call] = set()
+        self._parked: dict[Connection, Call] = {}
+        """Calls that wait; a connection has one call at a time."""
         self._running = dict.fromkeys(Pool, 0)
         self._held = 0
-        self._done: deque[tuple[Call, bytes, str]] = deque()
+        self._done: deque[tuple[Call, bytes | Wait, str]] = deque()
         self._signalled = False
         self._ticking = False
         self._draining = False
@@ -116,6 +143,8 @@ class ThriftServer:
         self._draining = True
         for listener in self._listeners:
             listener.close()
+        for call in list(self._parked.values()):
+            self._resume(call)
         for connection in list(self._connections):
             connection.close_when_done()
         with contextlib.suppress(TimeoutError):
@@ -141,6 +170,11 @@ class ThriftServer:
         return sum(self._running.values())
 
     @property
+    def waiting_calls(self) -> int:
+        """How many calls wait without a thread."""
+        return len(self._parked)
+
+    @property
     def held_bytes(self) -> int:
         """The large frames and unread replies in memory."""
         return self._held
@@ -160,6 +194,9 @@ class ThriftServer:
 
     def closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
+        call = self._unpark(connection)
+        if call is not None and call.steps is not None:
+            call.steps.close()
         if self._empty is not None and not self._connections:
             self._empty.set()
 
@@ -183,28 +220,26 @@ class ThriftServer:
         if method is None or not wire.is_call(head.kind):
             connection.answer(self._without_method(connection, frame, head))
             return
-        refusal = self._refusal(connection, method)
-        if refusal is not None:
-            self.calls[method.name, "refused"] += 1
-            connection.answer(_raised(method, head.number, refusal))
+        call = Call(connection, method, frame, head, self._deadlines[method.pool])
+        try:
+            call.token = self._tokens.check(connection.authorization, method.scope)
+        except Problem as problem:
+            self._answer(call, _raised(method, head.number, raised_for(problem)), "refused")
             return
-        deadline_s = time.monotonic() + self._deadlines[method.pool]
-        call = Call(connection, method, frame, head, deadline_s)
+        if self._running[method.pool] >= self._most:
+            refusal = unavailable("too many calls at once")
+            self._answer(call, _raised(method, head.number, refusal), "Unavailable")
+            return
+        self._submit(call)
+
+    def _submit(self, call: Call) -> None:
+        """Run a call, or its next step, in a thread."""
+        pool = call.method.pool
         self._in_flight.add(call)
-        self._running[method.pool] += 1
-        self._workers[method.pool].submit(call)
+        self._running[pool] += 1
+        self._workers[pool].submit(call)
         if not self._ticking:
             self._tick_later()
-
-    def _refusal(self, connection: Connection, method: Method) -> Raised | None:
-        """Why a call is not begun."""
-        try:
-            self._tokens.check(connection.authorization, method.scope)
-        except Problem as problem:
-            return raised_for(problem)
-        if self._running[method.pool] >= self._most:  # fetches that wait must not refuse reads
-            return unavailable("too many calls at once")
-        return None
 
     def _without_method(
         self, connection: Connection, frame: bytes, message: wire.MessageHead
@@ -230,7 +265,7 @@ class ThriftServer:
         token = frame[at + 7 : -1] if frame[at : at + 3] == b"\x0b\x00\x01" else b""
         connection.authorization = f"Bearer {token.decode('utf-8', 'replace')}"
         try:
-            self._tokens.check(connection.authorization, READ)
+            self._tokens.check(connection.authorization, READ, counts=False)
         except Problem as problem:
             if problem.status != HTTPStatus.UNAUTHORIZED:  # known, with other scopes
                 return wire.frame(head(REPLY, b"authenticate"), message.number, b"\x00")
@@ -246,7 +281,8 @@ class ThriftServer:
 
     def _run(self, call: Call) -> None:
         """Make a call in a thread of its pool, and pass its reply to the event loop."""
-        data, outcome = b"", "abandoned"
+        data: bytes | Wait = b""
+        outcome = "abandoned"
         if not call.answered:
             data, outcome = self._made(call)
         self._done.append((call, data, outcome))
@@ -257,23 +293,37 @@ class ThriftServer:
             with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
                 self._loop.call_soon_threadsafe(self._flush)
 
-    def _made(self, call: Call) -> tuple[bytes, str]:
+    def _made(self, call: Call) -> tuple[bytes | Wait, str]:
+        """The reply and the outcome, or what the call waits for."""
         method = call.method
         try:
-            arguments = wire.read_arguments(method, call.frame, call.arguments_at)
-            options = arguments.__dict__.get("options")
-            given_ms = getattr(options, "deadline_ms", None)
-            if given_ms is not None:
-                limit_s = self._deadlines[method.pool]
-                sooner_s = max(0.0, limit_s - max(given_ms, 1) / 1000)
-                call.deadline_s -= sooner_s
-            return wire.reply(method, call.number, method.run(arguments)), "ok"
+            value = call.steps or self._begun(call)
+            if isinstance(value, Generator):
+                call.steps = value
+                try:
+                    return next(value), "waits"
+                except StopIteration as end:
+                    value = end.value
+            return wire.reply(method, call.number, value), "ok"
         except wire.BadArguments as error:
             name = method.name.encode()
             return wire.refused(name, call.number, wire.PROTOCOL_ERROR, str(error)), "malformed"
         except Exception as error:  # noqa: BLE001 - any defect is this call's, and is logged
             found = raised_for(error)
             return _raised(method, call.number, found), type(found.error).__name__
+
+    def _begun(self, call: Call) -> Any:
+        """The value of a call, or its steps."""
+        method = call.method
+        arguments = wire.read_arguments(method, call.frame, call.arguments_at)
+        arguments.token = call.token
+        options = arguments.__dict__.get("options")
+        given_ms = getattr(options, "deadline_ms", None)
+        if given_ms is not None:
+            limit_s = min(call.limit_s, max(given_ms, 1) / 1000)
+            call.deadline_s -= call.limit_s - limit_s
+            call.limit_s = limit_s
+        return method.run(arguments)
 
     # On the event loop
 
@@ -283,6 +333,9 @@ class ThriftServer:
         while self._done:
             call, data, outcome = self._done.popleft()
             self._running[call.method.pool] -= 1
+            if isinstance(data, Wait):
+                self._park(call, data)
+                continue
             if call.answered:
                 continue
             if len(data) > SMALL_BYTES and self._held + len(data) > MOST_HELD_BYTES:
@@ -295,6 +348,47 @@ class ThriftServer:
         self._in_flight.discard(call)
         self.calls[call.method.name, outcome] += 1
         call.connection.answer(data)
+        if self._log.takes(failed=outcome in _FAILURES):
+            what = {"service": call.method.service, "method": call.method.name}
+            target = wire.first_string(call.frame, call.arguments_at)
+            ms = (time.monotonic() - call.began_s) * 1000
+            self._log.write(what, target, outcome, ms, call.token)
+
+    def _park(self, call: Call, wait: Wait) -> None:
+        """Let a call wait without a thread, until its time is over or its client leaves."""
+        self._in_flight.discard(call)
+        if call.answered or call.connection.gone:
+            if call.steps is not None:
+                call.steps.close()
+            return
+        if self._draining or self._loop is None:
+            self._submit(call)
+            return
+        loop = self._loop
+        self._parked[call.connection] = call
+        call.timer = loop.call_later(wait.most_s, self._resume, call)
+
+        def woken(_: object) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(self._resume, call, timer)
+
+        timer = call.timer
+        wait.until.add_done_callback(woken)
+
+    def _resume(self, call: Call, timer: asyncio.TimerHandle | None = None) -> None:
+        """Take the next step of a call; `timer`: unless it has been taken since that wait."""
+        if timer is not None and call.timer is not timer:
+            return
+        if self._unpark(call.connection) is not None:
+            call.deadline_s = time.monotonic() + call.limit_s
+            self._submit(call)
+
+    def _unpark(self, connection: Connection) -> Call | None:
+        call = self._parked.pop(connection, None)
+        if call is not None and call.timer is not None:
+            call.timer.cancel()
+            call.timer = None
+        return call
 
     def _tick_later(self) -> None:
         self._ticking = True
@@ -328,60 +422,3 @@ class ThriftServer:
 
 def _raised(method: Method, number: bytes, found: Raised) -> bytes:
     return wire.raised(method.name.encode(), number, found.field, found.error)
-
-
-def listen(settings: ServingSettings, processes: int = 1) -> list[socket.socket]:
-    """
-    A listening socket for each process of the server, all on one port.
-
-    The kernel distributes connections over them (SO_REUSEPORT), because connections of Thrift
-    clients last long. A socket without SO_REUSEPORT is bound first: it finds out whether another
-    server has the port, which would otherwise share it unnoticed.
-
-    Raises:
-        ConfigError: the port is in use or not permitted.
-    """
-    host, port = settings.host, settings.thrift_port
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found: list[socket.socket] = []
-    try:
-        with socket.socket(family) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port))
-        for _ in range(processes):
-            sock = socket.socket(family)
-            found.append(sock)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if processes > 1:
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            sock.bind((host, port or found[0].getsockname()[1]))
-            sock.listen(1024)
-    except OSError as error:
-        for sock in found:
-            sock.close()
-        raise ConfigError(
-            f"serving.thrift_port: cannot listen on {host}:{port} ({error.strerror or error}); "
-            "set ARAGOG_SERVING__THRIFT_PORT to a free port, or to 0 to serve no Thrift"
-        ) from error
-    return found
-
-
-def tls_context(settings: ServingSettings) -> ssl.SSLContext | None:
-    """
-    The TLS context of the settings; None without a certificate.
-
-    Raises:
-        ConfigError: the certificate or its key cannot be read.
-    """
-    if settings.tls_cert_file is None:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(settings.tls_cert_file, settings.tls_key_file)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(
-            f"serving.tls_cert_file: cannot read {settings.tls_cert_file} and its key "
-            f"({error}); both must be PEM files"
-        ) from error
-    return context

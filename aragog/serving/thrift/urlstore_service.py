@@ -1,13 +1,19 @@
-"""The calls of service UrlStore: argument structs in, values of the contract out."""
+"""
+The calls of service UrlStore: argument structs in, values of the contract out.
+
+The server adds `token` to each argument struct: the name of the caller's token.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import orjson
 
 from aragog.errors import BadInput, InvalidUrl, PermanentError
+from aragog.serving.field_writers import FieldWriters
+from aragog.serving.hedging import ReadStore, unhedged
 from aragog.serving.thrift import records
 from aragog.serving.thrift.contract import MOST_ITEMS, Encoded, idl
 from aragog.serving.thrift.errors import Missing
@@ -30,17 +36,19 @@ class UrlStoreService:
 
     Args:
         store: the store to read and write.
-        read: makes a read of a store, and returns its value and whether the standby gave it; the
-            default reads `store`.
+        read: makes reads; None: they are those of `store`.
+        writers: who may write which fields.
     """
 
     def __init__(
         self,
         store: UrlStore,
-        read: Callable[[Callable[[UrlStore], Any]], tuple[Any, bool]] | None = None,
+        read: ReadStore | None = None,
+        writers: FieldWriters | None = None,
     ) -> None:
         self._store = store
-        self._read = read or (lambda call: (call(store), False))
+        self._writers = writers or FieldWriters({})
+        self._read = read or unhedged(store)
 
     def get(self, given: Any) -> Any:
         fields, url = names(given.fields), text(given.url, "url")
@@ -105,6 +113,7 @@ class UrlStoreService:
     def put(self, given: Any) -> str:
         options = given.options or idl.PutOptions()
         fields = given.fields or {}
+        self._writers.check(given.token, fields)
         return self._store.put(
             text(given.url, "url"),
             fields,
@@ -114,10 +123,14 @@ class UrlStoreService:
         )
 
     def deleteFields(self, given: Any) -> str:  # noqa: N802
-        return self._store.delete_fields(text(given.url, "url"), names(given.names))
+        fields = names(given.names)
+        self._writers.check(given.token, fields)
+        return self._store.delete_fields(text(given.url, "url"), fields)
 
     def remove(self, given: Any) -> None:
-        self._store.remove(text(given.url, "url"))
+        url = text(given.url, "url")
+        self._writers.check_all(given.token, self._store, url)
+        self._store.remove(url)
 
     def outlinks(self, given: Any) -> Any:
         url, limit = text(given.url, "url"), bounded(given.limit, "limit", 1, MOST_ITEMS)

@@ -87,6 +87,13 @@ def read_arguments(method: Method, frame: bytes, at: int) -> Any:
     return _read(method.arguments, frame[at:])
 
 
+def first_string(frame: bytes, at: int) -> bytes:
+    """The first argument of a call if it is a string (a URL or a queue), else nothing."""
+    if frame[at : at + 3] != _FIRST_STRING:
+        return b""
+    return frame[at + 7 : at + 7 + int.from_bytes(frame[at + 3 : at + 7])]
+
+
 @lru_cache(maxsize=1024)
 def _cached(kind: Any, data: bytes) -> dict[str, Any]:
     """Decoded fields, shared by the calls that have them: nobody changes them."""

@@ -19,7 +19,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, cast
@@ -40,6 +40,14 @@ EXTRACTED = (
 def is_extracted(name: str) -> bool:
     """Whether a field of this name comes from the extractor, and so from a fetch of the page."""
     return name.partition(".")[0] in EXTRACTED
+
+
+def patterns(name: str) -> Iterator[str]:
+    """What may declare something of a field: its name, then `prefix.*`, the longest first."""
+    yield name
+    while "." in name:
+        name = name.rpartition(".")[0]
+        yield f"{name}.*"
 
 
 _INTEGER = re.compile(rb"0|-?[1-9][0-9]*")
@@ -67,14 +75,8 @@ class FieldFormats:
 
     def _of(self, name: str) -> Format:
         """The format of a field: its own, else that of its longest declared prefix, else text."""
-        pattern, rest = name, name
-        while True:
-            if found := self._declared.get(pattern):
-                return cast("Format", found)
-            rest, dot, _ = rest.rpartition(".")
-            if not dot:
-                return "text"
-            pattern = f"{rest}.*"
+        found = (self._declared.get(pattern) for pattern in patterns(name))
+        return cast("Format", next(filter(None, found), "text"))
 
     def to_json(self, name: str, value: bytes) -> Any:
         """What `orjson.dumps` shows of a field's bytes; see the table above."""

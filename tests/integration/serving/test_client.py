@@ -67,8 +67,15 @@ class Fetching:
         found = self.store.get(request.url, request.fields)
         return FetchAnswer(url=request.url, record=found, state=FetchState.FRESH, age_s=0.25)
 
+    def steps(self, request):
+        yield from ()
+        return self.fetch_now(request)
+
     async def fetch_now_async(self, request, run):
         return await run(lambda: self.fetch_now(request))
+
+    def drain(self):
+        """Nobody waits."""
 
     def direct(self, url, fields, max_wait_ms, max_age_s):
         from aragog.serving.fetching import FetchRequest

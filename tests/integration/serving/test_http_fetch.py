@@ -76,6 +76,20 @@ def test_a_fetch_that_takes_longer_is_202_and_goes_on(pipeline_stand, services):
     assert pipeline_stand.in_flight.contains(URL)
 
 
+@pytest.mark.parametrize("path", ["/v1/fetch", f"{AT}&max_wait_ms=60000"])
+def test_a_drain_answers_requests_that_wait_for_a_fetch(pipeline_stand, services, path):
+    """Their connections were closed after 5 s without an answer."""
+    method, body = ("GET", None) if "?" in path else ("POST", {"url": URL, "max_wait_ms": 60_000})
+    with running(pipeline_stand.store, services) as api, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(api.ask, method, path, body)
+        wait_until(lambda: services.fetching._completions.count == 1)
+        api.server.should_exit = True
+        answer = asked.result(60)
+
+    assert answer.status == (404 if body is None else 202)
+    assert answer.json["fetching"] is True
+
+
 def test_a_stale_page_is_returned_and_fetched_for_the_next_reader(pipeline_stand, services):
     finish(pipeline_stand, NOW_MS)
     with running(pipeline_stand.store, services) as api:

@@ -15,7 +15,7 @@ from aragog.errors import ConfigError
 from aragog.serving.auth import make
 from aragog.serving.thrift import wire
 from aragog.serving.thrift.contract import idl
-from aragog.serving.thrift.server import listen
+from aragog.serving.thrift.listening import listen
 from aragog.settings import ServingSettings
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand

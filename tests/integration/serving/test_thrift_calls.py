@@ -1,11 +1,14 @@
 """The contract, by Apache Thrift's own Python client, over each embedded store."""
 
+from concurrent.futures import Future
+
 import pytest
 
 from aragog.errors import SlowDown, StoreUnavailable
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.serving.fetching import FetchAnswer, FetchState
+from aragog.serving.steps import Wait
 from aragog.settings import StoreSettings
 from aragog.urlstore.fetch_report import FetchReport, HopReport
 from tests.support.stores import NOW_MS, page, stand
@@ -286,8 +289,11 @@ def test_a_url_is_fetched_now_and_told_hop_by_hop(a_stand, apache):
     class Fetching:
         """Plays the workers: the page is stored when the wait is over."""
 
-        def fetch_now(self, request):
+        def steps(self, request):
             asked.append(request)
+            done = Future()
+            done.set_result(True)
+            yield Wait(done, 60)
             fetched = page(
                 "http://old.example/", final_url=URL, fields={"title": b"T"}, report=report
             )

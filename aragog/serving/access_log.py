@@ -1,0 +1,56 @@
+"""
+The access log: a sample of all requests and calls, one JSON object a line.
+
+Failures of the server are always in it.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+
+import orjson
+
+access_log = logging.getLogger("aragog.access")
+"""INFO, one JSON object a line."""
+MOST_TARGET = 500
+
+
+class AccessLog:
+    """
+    Writes some requests to the log.
+
+    Args:
+        share: how many of those that did not fail, 0 to 1 (`serving.access_log_share`).
+    """
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+
+    def takes(self, *, failed: bool) -> bool:
+        """Whether to write a request; `failed`: the server could not answer it."""
+        return failed or (self._share > 0 and random.random() < self._share)
+
+    def write(
+        self, what: dict[str, str], target: bytes, result: str | int, ms: float, token: str | None
+    ) -> None:
+        """
+        Write one line.
+
+        Args:
+            what: what was called.
+            target: what the caller asked for, in its own bytes.
+            result: the status of the response, or the outcome of the call.
+            ms: from the arrival of the request to its response.
+            token: the name of the bearer token.
+        """
+        line = {
+            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            **what,
+            "target": target[:MOST_TARGET].decode("utf-8", "replace"),
+            "status": result,
+            "ms": round(ms, 2),
+            "token": token,
+        }
+        access_log.info("%s", orjson.dumps(line).decode())

@@ -1,0 +1,54 @@
+"""Who may write which fields: the owners in the field registry, `serving.field_writers`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from aragog.serving.http.problems import Problem
+from aragog.urlstore.pages.field_formats import patterns
+from aragog.urlstore.store import UrlStore
+
+
+class FieldWriters:
+    """
+    Which tokens may write which fields; those without a declaration are open to all writers.
+
+    Args:
+        declared: field or `prefix.*` to the names of tokens, joined by `+`.
+    """
+
+    def __init__(self, declared: Mapping[str, str]) -> None:
+        self._declared = {name: frozenset(text.split("+")) for name, text in declared.items()}
+
+    def check(self, token: str | None, fields: Iterable[str]) -> None:
+        """
+        Check that a token may write and delete these fields.
+
+        Raises:
+            Problem: 403, it may not.
+        """
+        if not self._declared:
+            return
+        for field in fields:
+            writers = self._of(field)
+            if writers is not None and token not in writers:
+                raise Problem(
+                    403,
+                    f"{field[:200]}: only {', '.join(sorted(writers))} may write it "
+                    "(serving.field_writers)",
+                )
+
+    def check_all(self, token: str | None, store: UrlStore, url: str) -> None:
+        """
+        Check that a token may delete every field of a record. Costs a read if any is declared.
+
+        Raises:
+            Problem: 403, it may not.
+            TransientError: the store does not answer.
+        """
+        if self._declared and (found := store.get(url)) is not None:
+            self.check(token, found.fields)
+
+    def _of(self, field: str) -> frozenset[str] | None:
+        found = (self._declared.get(pattern) for pattern in patterns(field))
+        return next((writers for writers in found if writers is not None), None)

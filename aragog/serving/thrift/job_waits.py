@@ -1,0 +1,254 @@
+"""
+Wait until a queue may have a due job: the long poll of `dequeue`.
+
+However many callers wait, one thread listens for them, with one blocking pop on each shard. It
+wakes one caller for each wake token, and one caller of each queue when a job becomes due, and after
+a second, because a token may be lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import select
+import socket
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+
+from redis.exceptions import RedisError
+
+from aragog.errors import BrokerUnavailable
+from aragog.pinlater.cluster import Cluster
+from aragog.pinlater.consumer import LOOK_EVERY_S, OVERDUE_S, BlockingPoller
+from aragog.pinlater.shard import RedisShard
+
+log = logging.getLogger(__name__)
+
+IDLE_S = 60.0
+"""After this time without a caller the thread ends."""
+
+
+class Turn:
+    """
+    One caller that waits for one queue.
+
+    Attributes:
+        woken: complete when the caller should look for jobs.
+    """
+
+    def __init__(self) -> None:
+        self.woken: Future[bool] = Future()
+        self.used = False
+        """The caller has taken note that it was woken."""
+
+
+class JobWaits:
+    """
+    Callers that wait; any number of threads may share it.
+
+    Args:
+        cluster: the shards.
+        most: how many callers may wait at once.
+    """
+
+    def __init__(self, cluster: Cluster, most: int) -> None:
+        self._cluster = cluster
+        self._most = most
+        self._lock = threading.Lock()
+        self._turns: dict[str, deque[Turn]] = defaultdict(deque)
+        """By queue, first come first. A turn that was woken is not in it."""
+        self._look_s: dict[str, float] = {}
+        self._count = 0
+        self._closed = False
+        self._thread: threading.Thread | None = None
+        self._nudges, self._nudge = socket.socketpair()
+        self._nudges.setblocking(False)
+        self._nudge.setblocking(False)
+
+    @contextmanager
+    def waiting(self, queue: str, due_in_s: float | None) -> Iterator[Turn | None]:
+        """
+        Wait for jobs of a queue; None if too many callers wait already.
+
+        Args:
+            queue: of pinlater.
+            due_in_s: when the next job that is there will be due; None: it has none.
+        """
+        turn = self._begin(queue, due_in_s)
+        try:
+            yield turn
+        finally:
+            if turn is not None:
+                self._end(queue, turn)
+
+    def is_woken(self, queue: str, turn: Turn) -> bool:
+        """True if the caller should look for jobs; False: its time is over, and it has left."""
+        with self._lock:
+            if turn.woken.done():
+                turn.used = True
+                return True
+            self._turns[queue].remove(turn)
+            turn.used = True
+            return False
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closed = True
+        self._look_now()
+
+    def _begin(self, queue: str, due_in_s: float | None) -> Turn | None:
+        now_s = time.monotonic()
+        look_s = now_s + min(LOOK_EVERY_S, LOOK_EVERY_S if due_in_s is None else due_in_s)
+        with self._lock:
+            if self._count >= self._most or self._closed:
+                return None
+            self._count += 1
+            turn = Turn()
+            self._turns[queue].append(turn)
+            if len(self._turns[queue]) > 1 and self._look_s[queue] <= look_s:
+                return turn
+            self._look_s[queue] = look_s
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="job-waits", daemon=True)
+                self._thread.start()
+        self._look_now()
+        return turn
+
+    def _end(self, queue: str, turn: Turn) -> None:
+        with self._lock:
+            self._count -= 1
+            if turn.used:
+                return
+            if not turn.woken.done():
+                self._turns[queue].remove(turn)
+                return
+        self._wake(queue)  # the caller left before it looked
+
+    def _wake(self, queue: str) -> bool:
+        """Wake the caller that waits longest; False if none does."""
+        with self._lock:
+            waiting = self._turns.get(queue)
+            if not waiting:
+                return False
+            woken = waiting.popleft().woken
+        woken.set_result(True)
+        return True
+
+    def _look_now(self) -> None:
+        with suppress(BlockingIOError):  # the thread has not read earlier ones yet
+            self._nudge.send(b"!")
+
+    # In the thread
+
+    def _run(self) -> None:
+        pollers = [BlockingPoller(s) for s in self._cluster.shards if isinstance(s, RedisShard)]
+        listeners = [_Listener(poller) for poller in pollers]
+        used_s = time.monotonic()
+        try:
+            while not self._closed:
+                queues, look_s = self._looked()
+                now_s = time.monotonic()
+                if queues:
+                    used_s = now_s
+                elif self._ended(used_s + IDLE_S - now_s):
+                    return
+                for listener in listeners:
+                    listener.listen(queues, now_s, self._cluster)
+                self._hear(listeners, max(0.0, look_s - now_s))
+        finally:
+            for listener in listeners:
+                listener.poller.drop()
+
+    def _looked(self) -> tuple[frozenset[str], float]:
+        """Wake a caller of each queue that is due for a look; the queues, and the next look."""
+        now_s = time.monotonic()
+        with self._lock:
+            due = [q for q, at_s in self._look_s.items() if at_s <= now_s]
+            for queue in due:
+                self._look_s[queue] = now_s + LOOK_EVERY_S
+        for queue in due:
+            self._wake(queue)
+        with self._lock:
+            for queue in [q for q, turns in self._turns.items() if not turns]:
+                del self._turns[queue], self._look_s[queue]
+            look_s = min(self._look_s.values(), default=now_s + LOOK_EVERY_S)
+            return frozenset(self._turns), look_s
+
+    def _ended(self, left_s: float) -> bool:
+        """True if nobody has waited for so long that the thread ends."""
+        with self._lock:
+            if left_s > 0 or self._turns:
+                return False
+            self._thread = None
+            return True
+
+    def _hear(self, listeners: list[_Listener], most_s: float) -> None:
+        """Wait for tokens, or for a new caller."""
+        poll = select.poll()
+        poll.register(self._nudges, select.POLLIN)
+        by_fd = {fd: one for one in listeners if (fd := one.fileno) is not None}
+        for fd in by_fd:
+            poll.register(fd, select.POLLIN)
+        for fd, _ in poll.poll(most_s * 1000 + 1):
+            if fd == self._nudges.fileno():
+                self._nudges.recv(4096)
+                continue
+            listener = by_fd[fd]
+            queue = listener.token()
+            if queue is not None and not self._wake(queue):
+                _pass_on(listener.poller.shard, queue)
+
+
+class _Listener:
+    """The blocking pop of one shard."""
+
+    def __init__(self, poller: BlockingPoller) -> None:
+        self.poller = poller
+        self._queues: frozenset[str] = frozenset()
+        self._not_before_s = 0.0
+
+    @property
+    def fileno(self) -> int | None:
+        """Of the pop that is in progress."""
+        return None if self.poller.sent_s is None else self.poller.fileno
+
+    def listen(self, queues: frozenset[str], now_s: float, cluster: Cluster) -> None:
+        """Ensure that a pop is in progress on at least these queues."""
+        sent_s, shard = self.poller.sent_s, self.poller.shard
+        if sent_s is not None and (now_s - sent_s > OVERDUE_S or not queues <= self._queues):
+            self.poller.drop()
+        if not queues or self.poller.sent_s is not None or now_s < self._not_before_s:
+            return
+        if shard is not cluster.shards[0] and not cluster.usable(shard):
+            return
+        try:
+            self.poller.send(sorted(queues), now_s)
+            self._queues = queues
+        except (RedisError, OSError) as error:
+            self._lost(error)
+
+    def token(self) -> str | None:
+        """The queue whose token was read; None after a timeout, or an error."""
+        try:
+            key = self.poller.read()
+        except (RedisError, OSError) as error:
+            self._lost(error)
+            return None
+        wake_key = self.poller.shard.wake_key
+        return next((queue for queue in self._queues if wake_key(queue) == key), None)
+
+    def _lost(self, error: Exception) -> None:
+        log.warning("shard %s is away: %s", self.poller.shard.name, error)
+        self.poller.drop()
+        self._not_before_s = time.monotonic() + LOOK_EVERY_S
+
+
+def _pass_on(shard: RedisShard, queue: str) -> None:
+    """Return a token that nobody here needs; another process may have a caller for it."""
+    try:
+        shard.wake(queue)
+    except BrokerUnavailable:
+        log.debug("a wake token for %s was lost; callers look within a second", queue)

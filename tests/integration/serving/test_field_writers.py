@@ -1,0 +1,101 @@
+"""Fields that only some tokens may write (`serving.field_writers`), over HTTP and Thrift."""
+
+import pytest
+
+from aragog.clock import ManualClock
+from aragog.errors import ConfigError
+from aragog.serving.auth import ADMIN, READ, WRITE, make
+from aragog.settings import load_settings
+from aragog.zen.tables.memory import MemoryTables
+from tests.support import api_server
+from tests.support.stores import stand
+from tests.support.thrift_server import running
+
+A, B = "http://a.example/", "http://b.example/"
+TEAM, TEAM_ENTRY = make("team", [READ, WRITE])
+OTHER, OTHER_ENTRY = make("other", [READ, WRITE])
+OPS, OPS_ENTRY = make("ops", [ADMIN])
+GIVEN = {
+    "tokens": (TEAM_ENTRY, OTHER_ENTRY, OPS_ENTRY),
+    "field_writers": {"team.*": "team+ops", "team.open.*": "team+other", "page.title": "ops"},
+}
+
+
+@pytest.fixture
+def store():
+    made = stand(MemoryTables(ManualClock())).store
+    made.put(A, {"team.a": b"1", "team.open.b": b"2", "free": b"3"})
+    made.put(B, {"free": b"3"})
+    return made
+
+
+@pytest.fixture
+def api(store):
+    with api_server.running(store, **GIVEN) as api:
+        yield api
+
+
+def ask(api, method, path, token, fields=None):
+    body = None if fields is None else {"fields": fields}
+    return api.ask(method, path, body, Authorization=f"Bearer {token}")
+
+
+def test_a_field_is_written_by_its_writers_alone(api, store):
+    at = f"/v1/urls?url={A}"
+
+    assert ask(api, "PATCH", at, TEAM, {"team.a": "x", "free": "y"}).status == 200
+    assert ask(api, "PATCH", at, OPS, {"page.title": "T"}).status == 200
+    assert ask(api, "PATCH", at, OTHER, {"team.open.b": "z", "new": "n"}).status == 200
+    refused = ask(api, "PATCH", at, OTHER, {"team.a": "stolen", "free": "stolen"})
+
+    assert refused.status == 403
+    assert refused.json["detail"] == ("team.a: only ops, team may write it (serving.field_writers)")
+    fields = store.get(A).fields
+    assert (fields["team.a"], fields["free"], fields["team.open.b"]) == (b"x", b"y", b"z")
+
+
+@pytest.mark.parametrize(
+    ("method", "more", "fields"),
+    [
+        ("PATCH", "", {"team.a": None}),
+        ("PUT", "", {"free": "1"}),
+        ("DELETE", "", None),
+        ("DELETE", "&fields=free,team.a", None),
+    ],
+)
+def test_a_field_is_deleted_by_its_writers_alone(api, store, method, more, fields):
+    before = store.get(A).fields
+
+    assert ask(api, method, f"/v1/urls?url={A}{more}", OTHER, fields).status == 403
+    assert store.get(A).fields == before
+    assert ask(api, method, f"/v1/urls?url={A}{more}", TEAM, fields).status in (200, 204)
+    assert "team.a" not in (store.get(A).fields if store.get(A) else {})
+
+
+def test_a_record_without_such_fields_is_anybodys(api, store):
+    assert ask(api, "PUT", f"/v1/urls?url={B}", OTHER, {"more": "1"}).status == 200
+    assert ask(api, "DELETE", f"/v1/urls?url={B}", OTHER).status == 204
+    assert store.get(B) is None
+
+
+def test_thrift_refuses_the_same(store, apache):
+    types = apache.types
+    with running(store, **GIVEN) as server, apache.client(server.port) as client:
+        client.authenticate(OTHER)
+        for refused in (
+            lambda: client.put(A, {"team.a": b"stolen"}, types.PutOptions()),
+            lambda: client.deleteFields(A, ["team.a"], types.CallOptions()),
+            lambda: client.remove(A, types.CallOptions()),
+        ):
+            with pytest.raises(types.Unauthorized, match=r"only ops, team may write it"):
+                refused()
+        client.put(A, {"team.open.b": b"4"}, types.PutOptions())
+        client.authenticate(TEAM)
+        client.put(A, {"team.a": b"5"}, types.PutOptions())
+
+    assert store.get(A).fields == {"team.a": b"5", "team.open.b": b"4", "free": b"3"}
+
+
+def test_a_writer_that_no_token_names_is_refused_at_the_start():
+    with pytest.raises(ConfigError, match=r"serving\.field_writers: team\.\*: .* named 'nobody'"):
+        load_settings(environ={"ARAGOG_SERVING__FIELD_WRITERS": "team.*=nobody"})

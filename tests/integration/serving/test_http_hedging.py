@@ -1,0 +1,104 @@
+"""Reads over HTTP that are late at the primary are answered by the standby, and say so."""
+
+import threading
+
+import pytest
+
+from aragog.clock import ManualClock
+from aragog.errors import StoreUnavailable
+from aragog.serving.hedging import HedgedReads
+from aragog.serving.hedging_metrics import HedgingMetrics
+from aragog.serving.http.services import Services
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.api_server import running
+from tests.support.stores import stand
+
+A = "http://a.example/"
+
+
+def a_store(value):
+    made = stand(MemoryTables(ManualClock())).store
+    made.put(A, {"team.of": value})
+    return made
+
+
+class Stalled:
+    """A store that stands still, or is away."""
+
+    def __init__(self, store, gate, error=None):
+        self._store, self._gate, self._error = store, gate, error
+
+    def __getattr__(self, name):
+        if self._error is not None:
+            raise self._error
+        assert self._gate.wait(60)
+        return getattr(self._store, name)
+
+
+@pytest.fixture(params=[None, StoreUnavailable("hbase", "is away")], ids=["stalls", "is away"])
+def hedged(request):
+    gate = threading.Event()
+    primary = Stalled(a_store(b"primary"), gate, request.param)
+    made = HedgedReads(primary, a_store(b"standby"), threads=4)
+    for _ in range(500):  # reads save up what hedges spend
+        made.policy.begun()
+    yield made
+    gate.set()
+    made.close()
+
+
+@pytest.fixture
+def api(hedged):
+    with running(a_store(b"primary"), Services(read=hedged.read)) as api:
+        yield api
+
+
+@pytest.mark.parametrize("query", ["&fields=team.of&include=", "&include=", "", "&fields=team.of"])
+def test_a_record_of_the_standby_says_so(api, hedged, query):
+    found = api.get(f"/v1/urls?url={A}{query}")
+
+    assert found.status == 200
+    assert found.json["fields"] == {"team.of": "standby"}
+    assert found.json["from_standby"] is True
+    assert hedged.policy.won == 1
+
+
+@pytest.mark.parametrize("fields", [None, ["team.of"]])
+def test_a_batch_of_the_standby_says_so_in_each_record(api, hedged, fields):
+    found = api.ask("POST", "/v1/urls:batchGet", {"urls": [A, "nonsense"], "fields": fields})
+
+    first, second = found.json["results"]
+    assert first["record"]["fields"] == {"team.of": "standby"}
+    assert first["record"]["from_standby"] is True
+    assert second["status"] == 400
+
+
+@pytest.mark.parametrize("path", ["links", "aliases", "history"])
+def test_the_other_reads_are_hedged_too(api, hedged, path):
+    assert api.get(f"/v1/{path}?url={A}&field=team.of").status == 200
+    assert hedged.policy.won == 1
+
+
+def test_hedges_sent_and_won_are_counted(api, hedged):
+    api.get(f"/v1/urls?url={A}&include=")
+
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in HedgingMetrics(hedged).collect()
+        for sample in family.samples
+    }
+    sent = [found["aragog_hedged_reads_total", f"standby, {why}"] for why in ("late", "failed")]
+    assert sorted(sent) == [0, 1]
+    assert found["aragog_hedged_reads_won_total",] == 1
+    assert found["aragog_hedged_reads_total", "primary"] == 501
+
+
+def test_a_read_in_time_is_the_primarys_and_says_nothing():
+    hedged = HedgedReads(a_store(b"primary"), a_store(b"standby"), threads=4)
+    hedged.policy.delay_s = 60
+    with running(a_store(b"primary"), Services(read=hedged.read)) as api:
+        found = api.get(f"/v1/urls?url={A}&fields=team.of&include=")
+    hedged.close()
+
+    assert found.json["fields"] == {"team.of": "primary"}
+    assert "from_standby" not in found.json

@@ -1,0 +1,116 @@
+"""Protection of the Thrift services: rates of tokens, shared with HTTP, and the access log."""
+
+import logging
+
+import orjson
+import pytest
+
+from aragog.clock import ManualClock
+from aragog.errors import StoreUnavailable
+from aragog.serving.auth import READ, WRITE, Tokens, make
+from aragog.zen.tables.memory import MemoryTables
+from tests.support import api_server
+from tests.support.stores import stand
+from tests.support.thrift_server import running
+
+URL = "http://a.example/"
+
+
+@pytest.fixture
+def store():
+    made = stand(MemoryTables(ManualClock())).store
+    made.put(URL, {"team.a": b"1"})
+    return made
+
+
+def get(client, apache):
+    return client.get(URL, ["team.a"], apache.types.ReadOptions())
+
+
+def test_a_token_that_exceeds_its_rate_is_told_when_to_call_again(store, apache):
+    """It was refused as Unauthorized, as if the token were wrong."""
+    token, entry = make("slow", [READ], 0.001)
+    with running(store, tokens=(entry,)) as server, apache.client(server.port) as client:
+        client.authenticate(token)
+        client.authenticate(token)  # costs nothing
+        assert get(client, apache).fields == {"team.a": b"1"}
+        with pytest.raises(apache.types.Unavailable, match="exceeds its rate") as refused:
+            get(client, apache)
+        client.ping()
+
+    assert 900_000 < refused.value.retry_after_ms <= 1_000_000
+    assert server.server.calls["get", "refused"] == 1
+
+
+def test_http_and_thrift_share_the_rate_of_a_token(store, apache):
+    token, entry = make("slow", [READ], 0.001)
+    tokens = Tokens((entry,))
+    with (
+        api_server.running(store, shared_tokens=tokens, tokens=(entry,)) as api,
+        running(store, shared_tokens=tokens, tokens=(entry,)) as server,
+        apache.client(server.port) as client,
+    ):
+        path = f"/v1/urls?url={URL}&include="
+        assert api.get(path, Authorization=f"Bearer {token}").status == 200
+        client.authenticate(token)
+        with pytest.raises(apache.types.Unavailable):
+            get(client, apache)
+
+
+def lines(caplog):
+    return [orjson.loads(one.getMessage()) for one in caplog.records if one.name == "aragog.access"]
+
+
+def test_the_access_log_has_one_json_object_a_call(store, apache, caplog):
+    reader, entry = make("reader", [READ])
+    caplog.set_level(logging.INFO, "aragog.access")
+    with (
+        running(store, tokens=(entry,), access_log_share=1.0) as server,
+        apache.client(server.port) as client,
+    ):
+        client.ping()
+        client.authenticate(reader)
+        get(client, apache)
+        client.getMany([URL], [], apache.types.ReadOptions())
+        with pytest.raises(apache.types.Unauthorized):
+            client.put(URL, {"team.a": b"2"}, apache.types.PutOptions())
+        with pytest.raises(apache.types.NotFound):
+            client.get("http://no.example/", [], apache.types.ReadOptions())
+
+    found = lines(caplog)
+    assert [(one["service"], one["method"], one["status"], one["token"]) for one in found] == [
+        ("UrlStore", "get", "ok", "reader"),
+        ("UrlStore", "getMany", "ok", "reader"),
+        ("UrlStore", "put", "refused", None),
+        ("UrlStore", "get", "NotFound", "reader"),
+    ]
+    assert [one["target"] for one in found] == [URL, "", URL, "http://no.example/"]
+    assert all(one["ms"] >= 0 and one["at"].endswith("Z") for one in found)
+    assert reader not in caplog.text
+
+
+def test_failures_are_in_the_access_log_even_if_no_other_call_is(store, apache, caplog):
+    class Broken:
+        def get(self, url, fields):
+            raise StoreUnavailable("hbase", "no answer")
+
+    caplog.set_level(logging.INFO, "aragog.access")
+    with running(store, access_log_share=0.0) as server, apache.client(server.port) as client:
+        get(client, apache)
+    with (
+        running(Broken(), access_log_share=0.0) as server,
+        apache.client(server.port) as client,
+        pytest.raises(apache.types.Unavailable),
+    ):
+        client.get(URL, [], apache.types.ReadOptions())
+
+    assert [one["status"] for one in lines(caplog)] == ["Unavailable"]
+
+
+def test_a_token_may_write_only_with_its_scope(store, apache):
+    token, entry = make("writer", [WRITE])
+    with running(store, tokens=(entry,)) as server, apache.client(server.port) as client:
+        client.authenticate(token)
+        client.put(URL, {"team.a": b"2"}, apache.types.PutOptions())
+        with pytest.raises(apache.types.Unauthorized, match="scope read"):
+            get(client, apache)

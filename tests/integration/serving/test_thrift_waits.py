@@ -1,0 +1,238 @@
+"""Calls that wait: `dequeue` with `wait_ms` on a real Redis, and `fetch`; both without a thread."""
+
+import struct
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+
+from aragog.clock import ManualClock
+from aragog.pinlater.cluster import Cluster, connect_shards
+from aragog.serving.fetching import FetchAnswer, FetchState
+from aragog.serving.steps import Wait
+from aragog.serving.thrift.job_waits import JobWaits
+from aragog.zen.tables.memory import MemoryTables
+from tests.support.stores import stand
+from tests.support.thrift_server import running
+from tests.support.waiting import wait_until
+
+LONG_MS = 60_000
+
+
+@pytest.fixture
+def shards(redis_url):
+    return [redis_url, redis_url.replace("db=0", "db=1")]
+
+
+@pytest.fixture
+def store():
+    return stand(MemoryTables(ManualClock())).store
+
+
+@pytest.fixture
+def server(store, shards):
+    with running(store, cluster=Cluster(connect_shards(shards)), max_in_flight=2) as server:
+        yield server
+
+
+class Worker:
+    """A client of PinLater in a thread, which waits for one job."""
+
+    def __init__(self, apache, port, wait_ms=LONG_MS, limit=1):
+        self._apache, self._port = apache, port
+        self._options = apache.types.DequeueOptions(wait_ms=wait_ms)
+        self._limit = limit
+        self.jobs = None
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def _work(self):
+        with self._apache.client(self._port, "PinLater") as client:
+            self.jobs = client.dequeue("mine", self._limit, self._options)
+
+    def bodies(self):
+        self._thread.join(60)
+        return [job.body for job in self.jobs]
+
+
+def workers(apache, server, count, **given):
+    """Workers that wait."""
+    made = []
+    for _ in range(count):
+        before = server.server.waiting_calls
+        made.append(Worker(apache, server.port, **given))
+        wait_until(lambda n=before + 1: server.server.waiting_calls == n, otherwise="it waits")
+    return made
+
+
+def add(apache, server, *bodies, **given):
+    with apache.client(server.port, "PinLater") as client:
+        jobs = [apache.types.NewJob(body, **given) for body in bodies]
+        client.enqueue("mine", jobs, apache.types.CallOptions())
+
+
+@pytest.mark.redis
+def test_workers_that_wait_get_a_job_each_and_occupy_no_thread(server, apache):
+    """`max_in_flight` is 2: calls that wait do not count."""
+    waiting = workers(apache, server, 5)
+    assert server.server.running_calls == 0
+
+    add(apache, server, b"1", b"2", b"3", b"4", b"5")
+
+    assert sorted(body for one in waiting for body in one.bodies()) == [
+        b"1",
+        b"2",
+        b"3",
+        b"4",
+        b"5",
+    ]
+
+
+@pytest.mark.redis
+def test_a_job_that_is_due_later_ends_the_wait(server, apache):
+    [waiting] = workers(apache, server, 1)
+
+    add(apache, server, b"later", delay_ms=1500)
+
+    assert waiting.bodies() == [b"later"]
+
+
+@pytest.mark.redis
+def test_a_job_that_was_there_before_and_becomes_due_ends_the_wait(server, apache):
+    add(apache, server, b"soon", delay_ms=300)
+
+    with apache.client(server.port, "PinLater") as client:
+        [job] = client.dequeue("mine", 1, apache.types.DequeueOptions(wait_ms=LONG_MS))
+
+    assert job.body == b"soon"
+
+
+@pytest.mark.redis
+def test_a_wait_ends_empty_when_its_time_is_over(server, apache):
+    with apache.client(server.port, "PinLater") as client:
+        assert client.dequeue("mine", 1, apache.types.DequeueOptions(wait_ms=50)) == []
+        with pytest.raises(apache.types.BadInput, match="wait_ms"):
+            client.dequeue("mine", 1, apache.types.DequeueOptions(wait_ms=60_001))
+
+
+def dequeue_frame(wait_ms):
+    """A raw call."""
+    options = b"\x0c\x00\x03\x08\x00\x04" + struct.pack(">i", wait_ms) + b"\x00"
+    arguments = b"\x0b\x00\x01\x00\x00\x00\x04mine" + b"\x08\x00\x02\x00\x00\x00\x01" + options
+    name = b"PinLater:dequeue"
+    call = struct.pack(">II", 0x80010001, len(name)) + name + b"\0\0\0\7" + arguments + b"\x00"
+    return struct.pack(">I", len(call)) + call
+
+
+@pytest.mark.redis
+def test_a_client_that_leaves_while_it_waits_claims_nothing(server, apache):
+    with server.connect() as sock:
+        sock.sendall(dequeue_frame(LONG_MS))
+        wait_until(lambda: server.server.waiting_calls == 1, otherwise="it waits")
+    wait_until(lambda: server.server.waiting_calls == 0, otherwise="its wait is cancelled")
+
+    add(apache, server, b"job")
+
+    with apache.client(server.port, "PinLater") as client:
+        [job] = client.dequeue("mine", 1, apache.types.DequeueOptions(wait_ms=LONG_MS))
+    assert job.attempt == 1
+
+
+@pytest.mark.redis
+def test_a_drain_answers_those_who_wait(server, apache):
+    waiting = workers(apache, server, 3)
+
+    server.drain()
+
+    assert [one.bodies() for one in waiting] == [[], [], []]
+
+
+@pytest.mark.redis
+def test_more_callers_than_may_wait_are_answered_at_once(store, shards, apache):
+    cluster = Cluster(connect_shards(shards))
+    with running(store, cluster=cluster, max_waiting=1) as server:
+        [first] = workers(apache, server, 1)
+        assert Worker(apache, server.port).bodies() == []
+        add(apache, server, b"job")
+        assert first.bodies() == [b"job"]
+
+
+@pytest.mark.redis
+def test_queues_that_begin_to_be_waited_for_later_are_heard_too(server, apache):
+    [first] = workers(apache, server, 1)
+    with apache.client(server.port, "PinLater") as client, ThreadPoolExecutor() as pool:
+        other = pool.submit(
+            client.dequeue, "other", 1, apache.types.DequeueOptions(wait_ms=LONG_MS)
+        )
+        wait_until(lambda: server.server.waiting_calls == 2, otherwise="both wait")
+        with apache.client(server.port, "PinLater") as producer:
+            producer.enqueue("other", [apache.types.NewJob(b"o")], apache.types.CallOptions())
+        assert [job.body for job in other.result(60)] == [b"o"]
+    add(apache, server, b"m")
+    assert first.bodies() == [b"m"]
+
+
+@pytest.mark.redis
+def test_a_caller_that_was_woken_and_leaves_passes_its_turn_on(shards):
+    waits = JobWaits(Cluster(connect_shards(shards)), 10)
+    leaving = ExitStack()
+    first = leaving.enter_context(waits.waiting("jobs.mine", None))
+    with waits.waiting("jobs.mine", None) as second:
+        wait_until(first.woken.done, otherwise="the first is woken")
+        leaving.close()
+        assert second.woken.done()
+        assert waits.is_woken("jobs.mine", second)
+    waits.close()
+
+
+class Fetching:
+    """A fetch that ends when the test says so."""
+
+    def __init__(self):
+        self.done = Future()
+        self.ended = 0
+
+    def steps(self, request):
+        try:
+            yield Wait(self.done, request.max_wait_ms / 1000)
+            return FetchAnswer(
+                url=request.url,
+                record=None,
+                state=FetchState.ABSENT,
+                fetching=not self.done.done(),
+            )
+        finally:
+            self.ended += 1
+
+
+def fetch(apache, server, max_wait_ms):
+    with apache.client(server.port, "Fetcher") as client:
+        return client.fetch("http://a.example/", apache.types.FetchOptions(max_wait_ms=max_wait_ms))
+
+
+def test_a_fetch_may_wait_longer_than_any_deadline(store, apache):
+    """It was cut off by `serving.content_deadline_ms`, although `max_wait_ms` may be a minute."""
+    with running(store, fetching=Fetching(), content_deadline_ms=50) as server:
+        assert fetch(apache, server, 400).fetching is True
+
+
+def test_fetches_that_wait_occupy_no_thread_and_end_together(store, apache):
+    fetching = Fetching()
+    with (
+        running(store, fetching=fetching) as server,
+        ThreadPoolExecutor(20) as pool,
+    ):
+        found = [pool.submit(fetch, apache, server, LONG_MS) for _ in range(20)]
+        wait_until(lambda: server.server.waiting_calls == 20, otherwise="all wait")
+        fetching.done.set_result(True)
+        assert [one.result(60).fetching for one in found] == [False] * 20
+    assert fetching.ended == 20
+
+
+def test_a_drain_answers_fetches_that_wait(store, apache):
+    with running(store, fetching=Fetching()) as server, ThreadPoolExecutor() as pool:
+        found = pool.submit(fetch, apache, server, LONG_MS)
+        wait_until(lambda: server.server.waiting_calls == 1, otherwise="it waits")
+        server.drain()
+        assert found.result(60).fetching is True
