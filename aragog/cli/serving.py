@@ -15,6 +15,7 @@ import prometheus_client
 
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.fetching import batches, fetching
+from aragog.bootstrap.redis_services import metric_totals
 from aragog.bootstrap.stores import url_store
 from aragog.bootstrap.thrift import ThriftServices
 from aragog.bootstrap.thrift import listen as listen_thrift
@@ -22,6 +23,7 @@ from aragog.cli.arguments import Name
 from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.metrics import MetricsCollector
+from aragog.pipeline.metric_totals import MetricShipper
 from aragog.serving.auth import READ, SCOPES, make
 from aragog.serving.http.app import Api
 from aragog.serving.http.observed import access_log
@@ -68,6 +70,7 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
     with (
         contextlib.closing(store),
         Aragog(settings) as producer,
+        contextlib.closing(MetricShipper(metric_totals(settings).add).start()),
         contextlib.closing(fetching(settings, store, producer.enqueue)) as fetches,
     ):
         parts = components(settings)
