@@ -5,16 +5,21 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
 from aragog.cli import main as cli
 from aragog.dashboard import metrics
+from aragog.instruments import INSTRUMENTS
+from aragog.serving.http import observed
 from aragog.serving.http.openapi import DOCUMENT
+from aragog.serving.thrift import metrics as thrift_metrics
 
 ROOT = Path(__file__).resolve().parents[1]
+METRIC_MODULES = (metrics, observed, thrift_metrics)
 METHODS = ("get", "put", "post", "patch", "delete")
 
 
@@ -81,33 +86,66 @@ def _parameters(parameters: object) -> list[str]:
 
 
 def metric_names() -> str:
-    """Every metric of /metrics, as the collector makes it."""
-    rows = sorted(set(_metrics(ast.parse(inspect.getsource(metrics)))))
+    """Every metric of /metrics."""
     return "\n".join(
         [
             "# Metrics",
             "",
-            "Flower and the HTTP API have them at `/metrics`. Generated from the collector.",
+            "Flower and the HTTP API have them at `/metrics`; those named `aragog_http…` and",
+            "`aragog_thrift…` are of the API alone. Generated from the code.",
             "",
-            "| metric | labels | meaning |",
-            "| --- | --- | --- |",
-            *(f"| `{name}` | {labels} | {_cell(text)} |" for name, labels, text in rows),
+            "| metric | type | labels | meaning |",
+            "| --- | --- | --- | --- |",
+            *(
+                f"| `{one.name}` | {one.type} | {', '.join(f'`{label}`' for label in one.labels)} "
+                f"| {_cell(one.text)} |"
+                for one in metrics_of_the_code()
+            ),
             "",
         ]
     )
 
 
-def _metrics(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
+class MetricName(NamedTuple):
+    """A metric as Prometheus knows it."""
+
+    name: str
+    type: str
+    labels: tuple[str, ...]
+    text: str
+
+
+def metrics_of_the_code() -> list[MetricName]:
+    """Every metric, by name: those that are collected, and those that processes measure."""
+    found = {
+        one for module in METRIC_MODULES for one in _declared(ast.parse(inspect.getsource(module)))
+    }
+    for instrument in INSTRUMENTS:
+        kind, labels = type(instrument).__name__.lower(), (instrument.label,)
+        found.add(_metric(kind, instrument.name, instrument.description, labels))
+    return sorted(found)
+
+
+def _declared(tree: ast.AST) -> Iterator[MetricName]:
+    """The calls that create a metric of prometheus_client."""
     for call in ast.walk(tree):
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
             continue
-        if call.func.id not in ("GaugeMetricFamily", "CounterMetricFamily"):
+        kind = call.func.id.removesuffix("MetricFamily").lower()
+        if kind not in ("gauge", "counter", "histogram") or len(call.args) < 2:
             continue
+        if not isinstance(call.args[0], ast.Constant):
+            continue  # of an instrument
         name, text = (_text(each) for each in call.args[:2])
         given = {each.arg: each.value for each in call.keywords}
-        labels = ast.literal_eval(given["labels"]) if "labels" in given else []
-        total = "_total" if call.func.id == "CounterMetricFamily" else ""
-        yield name + total, ", ".join(f"`{label}`" for label in labels), text
+        labels = given.get("labels") or (call.args[2] if len(call.args) > 2 else None)
+        literal = isinstance(labels, ast.List)
+        yield _metric(kind, name, text, ast.literal_eval(labels) if literal else ())
+
+
+def _metric(kind: str, name: str, text: str, labels: Iterable[str]) -> MetricName:
+    total = "_total" if kind == "counter" else ""
+    return MetricName(name + total, kind, tuple(label for label in labels if label), text)
 
 
 def _text(node: ast.expr) -> str:

@@ -27,6 +27,7 @@ from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.faults.outages import OutageBoard
 from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.metric_totals import MetricTotals
 from aragog.redis_kit.address import server_name
 from aragog.settings import Settings
 
@@ -46,6 +47,7 @@ def components(settings: Settings, *, clock: Clock | None = None) -> Components:
         clock=clock,
         counters=Counters(client, prefix=settings.redis.prefix),
         in_flight=InFlightSet(nodes, prefix=settings.redis.prefix),
+        totals=MetricTotals(client, prefix=settings.redis.prefix),
         outages=OutageBoard(client, prefix=settings.redis.prefix),
         spool=spool(settings, nodes),
         ssrf_filter=SsrfFilter(settings.fetch),

@@ -10,6 +10,7 @@ from aragog.clock import Clock
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.faults.outages import OutageBoard
+from aragog.pipeline.metric_totals import MetricTotals
 from aragog.pipeline.permission.admission import Admission
 from aragog.pipeline.spool.reclaim import WaitingJobs
 from aragog.pipeline.spool.room import claim_limit
@@ -93,6 +94,12 @@ def fetch_gate(settings: Settings) -> Callable[[], int] | None:
     nodes = redis_nodes(settings, glance)
     servers = {f"redis {n}": client for n, client in enumerate(nodes.clients)}
     return claim_limit(spool(settings, nodes), Admission(servers))
+
+
+def metric_totals(settings: Settings) -> MetricTotals:
+    """The measurements of all processes; its Redis client has a short timeout."""
+    settings = settings.resolved()
+    return MetricTotals(glance(settings.redis.url), prefix=settings.redis.prefix)
 
 
 def outage_board(settings: Settings) -> OutageBoard:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from aragog.bootstrap.timed_store import timed_content, timed_tables
 from aragog.clock import Clock, SystemClock
 from aragog.extras import require
 from aragog.pipeline.permission.site_rules import take_up_site_rules
@@ -32,10 +33,10 @@ def tables(settings: Settings) -> Tables:
 def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
     """The UrlStore. Creates its tables if the storage engine is embedded."""
     take_up_site_rules(settings)
-    engine = tables(settings)
+    engine = timed_tables(tables(settings))
     if settings.store.engine != "hbase":
         engine.create()
-    content = open_content(settings.content, settings.data_dir)
+    content = timed_content(open_content(settings.content, settings.data_dir))
     formats = {f"{name}.*": "json" for name in settings.pipeline.extractors}
     store = replace(settings.store, field_formats={**formats, **settings.store.field_formats})
     return UrlStore(engine, content, store, clock or SystemClock(), settings.refresh)

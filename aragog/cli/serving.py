@@ -16,6 +16,7 @@ import prometheus_client
 
 from aragog.bootstrap.dashboard import components
 from aragog.bootstrap.fetching import batches, fetching
+from aragog.bootstrap.redis_services import metric_totals
 from aragog.bootstrap.standby import hedged_reads
 from aragog.bootstrap.stores import url_store
 from aragog.bootstrap.thrift import ThriftServices
@@ -24,6 +25,7 @@ from aragog.cli.arguments import Name
 from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.metrics import MetricsCollector
+from aragog.pipeline.metric_totals import MetricShipper
 from aragog.serving.access_log import access_log
 from aragog.serving.auth import READ, SCOPES, Tokens, make
 from aragog.serving.hedging import HedgedReads
@@ -74,6 +76,7 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         contextlib.closing(store),
         _hedged(settings, store) as hedged,
         Aragog(settings) as producer,
+        contextlib.closing(MetricShipper(metric_totals(settings).add).start()),
         contextlib.closing(fetching(settings, store, producer.enqueue)) as fetches,
     ):
         parts = components(settings)

@@ -14,6 +14,7 @@ from aragog.pinlater.admin import Admin
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.faults.outages import OutageBoard
 from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.metric_totals import MetricTotals
 from aragog.pipeline.spool.spool import Spool
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.robots.cache import RobotsCache
@@ -29,6 +30,7 @@ class Components:
     clock: Clock
     counters: Counters
     in_flight: InFlightSet
+    totals: MetricTotals
     outages: OutageBoard
     spool: Spool
     ssrf_filter: SsrfFilter

@@ -17,11 +17,17 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 
 import redis
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
 from aragog.clock import Clock
 from aragog.dashboard.components import Components
+from aragog.dashboard.histograms import lateness_buckets, totals
 from aragog.errors import AragogError
 from aragog.pinlater.admin import count_of
 from aragog.pinlater.models import JobState
@@ -146,7 +152,7 @@ def _figures_of(
 
 def _urls(components: Components) -> Iterator[Metric]:
     yield GaugeMetricFamily(
-        "aragog_waiting",
+        "aragog_in_flight",
         "URLs on their way, not yet stored or given up.",
         value=components.in_flight.count(),
     )
@@ -198,6 +204,11 @@ def _queues(components: Components) -> Iterator[Metric]:
     events = CounterMetricFamily(
         "aragog_queue_events", "What happened to jobs.", labels=["queue", "event"]
     )
+    lateness = HistogramMetricFamily(
+        "aragog_job_lateness_seconds",
+        "Time from when a job was due to its claim by a worker, by the broker's clock.",
+        labels=["queue"],
+    )
     for queue in components.admin.queues()[:MOST_QUEUES]:
         status = components.admin.status(queue)
         for state in JobState:
@@ -205,9 +216,12 @@ def _queues(components: Components) -> Iterator[Metric]:
         due.add_metric([queue], status.sizes.due)
         age.add_metric([queue], status.sizes.oldest_due_ms / 1000)
         paused.add_metric([queue], status.paused)
-        for event, count in status.stats.items():
+        for event, count in status.events.items():
             events.add_metric([queue, event], count)
-    yield from (jobs, due, age, paused, events)
+        lateness.add_metric(
+            [queue], lateness_buckets(status), status.stats.get("late_ms", 0) / 1000
+        )
+    yield from (jobs, due, age, paused, events, lateness)
 
 
 def _shards(components: Components) -> Iterator[Metric]:
@@ -294,6 +308,7 @@ def _memory(components: Components) -> Iterator[Metric]:
 
 _READERS: tuple[tuple[str, Callable[[Components], Iterator[Metric]]], ...] = (
     ("urls", _urls),
+    ("totals", totals),
     ("outages", _outages),
     ("spool", _spool),
     ("queues", _queues),

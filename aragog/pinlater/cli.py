@@ -148,8 +148,10 @@ def show(context: click.Context, queue_name: str, as_json: bool) -> None:
     for name, value in sorted(status.settings.items()):
         table.add_row(name, f"{value:g}  ({SETTINGS.get(name, 'unknown to this version')})")
     table.add_row(
-        "since its start", ", ".join(f"{k} {v:,}" for k, v in sorted(status.stats.items()))
+        "since its start", ", ".join(f"{k} {v:,}" for k, v in sorted(status.events.items()))
     )
+    if claimed := status.stats.get("claimed"):
+        table.add_row("mean lateness", f"{status.stats.get('late_ms', 0) / claimed / 1000:.1f} s")
     table.add_row("", _remarks(status))
     print_table(table)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from aragog.clock import Clock, SystemClock
 from aragog.pinlater import job_codec
 from aragog.pinlater.models import (
+    LATENESS_BOUNDS_MS,
     PRIORITIES,
     ClaimAnswer,
     Claimed,
@@ -165,6 +166,11 @@ class MemoryShard:
         offered = [j for j in q.of(JobState.PENDING) if j.job.priority <= lowest]
         due = [j for j in offered if j.at_ms <= now_ms][:limit]
         for job in due:
+            late_ms = now_ms - job.at_ms
+            q.stats["late_ms"] += late_ms
+            q.stats.update(
+                f"later_than_{bound}_ms" for bound in LATENESS_BOUNDS_MS if late_ms > bound
+            )
             q.last += 1
             job.state, job.at_ms, job.token = JobState.RUNNING, now_ms + timeout_ms, q.last
             job.attempts, job.since_ms, job.worker = job.attempts + 1, now_ms, worker

@@ -14,6 +14,10 @@ from typing import Literal, NamedTuple
 PRIORITIES = range(10)
 """0 is the most urgent, as with Celery on Redis."""
 
+LATENESS_BOUNDS_MS = (1000, 10_000, 60_000)
+"""A queue counts the claimed jobs that were later than each, as `later_than_1000_ms` and so on. The
+sum of the lateness of all is `late_ms`."""
+
 Step = Literal["again", "release", "fail"]
 """How a claim ends: the attempt counts, it does not count, or the job is FAILED at once."""
 
@@ -207,6 +211,15 @@ class QueueStatus:
     @property
     def paused(self) -> bool:
         return bool(self.settings.get("paused"))
+
+    @property
+    def events(self) -> dict[str, int]:
+        """What happened to jobs since the queue was created, without their lateness."""
+        return {name: n for name, n in self.stats.items() if not name.startswith("late")}
+
+    def claimed_within(self, late_ms: int) -> int:
+        """How many jobs were claimed at most so late; `late_ms` is in `LATENESS_BOUNDS_MS`."""
+        return self.stats.get("claimed", 0) - self.stats.get(f"later_than_{late_ms}_ms", 0)
 
     @property
     def rate_per_s(self) -> float | None:

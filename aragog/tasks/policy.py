@@ -13,6 +13,7 @@ from celery.exceptions import Reject
 from celery.utils.time import get_exponential_backoff_interval
 
 from aragog.errors import InvalidMessage, TransientError
+from aragog.instruments import STAGE_SECONDS, timed
 from aragog.pinlater.policy import RetryPolicy
 from aragog.pinlater.transport.envelope import TAGGED
 from aragog.pinlater.transport.worker import RunLater
@@ -39,6 +40,7 @@ def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
 
     def made(body: Callable[..., Any]) -> Any:
         parameters = inspect.signature(body)
+        seconds = STAGE_SECONDS.of(name)
 
         @wraps(body)
         def run(task: Any, *args: Any, **kwargs: Any) -> Any:
@@ -47,7 +49,8 @@ def stage(name: str) -> Callable[[Callable[..., Any]], Any]:
             except TypeError as error:
                 raise InvalidMessage(f"arguments of {name}", str(error)) from error
             try:
-                result = body(*args, **kwargs)
+                with timed(seconds):
+                    result = body(*args, **kwargs)
             except TransientError as error:
                 OUTAGES.failed(name, error)
                 again(task, error)

@@ -7,13 +7,15 @@ call checks the process id, which costs 0.1 µs.
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 from dataclasses import replace
 
-from aragog.bootstrap.redis_services import outage_board
+from aragog.bootstrap.redis_services import metric_totals, outage_board
 from aragog.bootstrap.stages import connect
 from aragog.pipeline.faults.outages import OUTAGES
+from aragog.pipeline.metric_totals import MetricShipper
 from aragog.pipeline.pipeline import Pipeline
 from aragog.pipeline.routing import CelerySender, OutgoingMessage
 from aragog.settings import load_settings
@@ -40,6 +42,7 @@ def pipeline() -> Pipeline:
                 settings = load_settings()
                 current = connect(settings, CelerySender(app))
                 OUTAGES.board = outage_board(settings)
+                atexit.register(MetricShipper(metric_totals(settings).add).start().close)
                 _connected[os.getpid()] = current
     return current
 

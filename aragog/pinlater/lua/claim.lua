@@ -23,10 +23,20 @@ if rate then
 end
 
 local answer, taken = {NOW, -1, 0}, 0
+-- Lateness of the claimed jobs: its sum, and how many were later than each bound (ms).
+local late_ms, late_bounds, late_counts = 0, {1000, 10000, 60000}, {0, 0, 0}
 -- Each takes about 1 ms; if more are due, the next claim continues.
 local break_ups = 10
 
-local function take(set, ids, records)
+local function note_lateness(due_ms)
+  local late = math.max(0, NOW - due_ms)
+  late_ms = late_ms + late
+  for i, bound in ipairs(late_bounds) do
+    if late > bound then late_counts[i] = late_counts[i] + 1 end
+  end
+end
+
+local function take(set, ids, due, records)
   if taken == 0 then last_before_start() end
   local before = redis.call('HMGET', CLAIMS, unpack(ids))
   local token = redis.call('INCRBY', SEQ, #ids) - #ids
@@ -41,6 +51,7 @@ local function take(set, ids, records)
       deadlines[#deadlines + 1], deadlines[#deadlines + 2] = NOW + timeout_ms, id
       claims[#claims + 1], claims[#claims + 2] = id,
         table.concat({text(token + i), text(attempt), text(NOW), worker, problem}, '|')
+      note_lateness(due[i])
       answer[#answer + 1], answer[#answer + 2] = id, text(token + i)
       answer[#answer + 1], answer[#answer + 2] = attempt, records[i]
       taken = taken + 1
@@ -55,20 +66,26 @@ end
 
 -- Claim from one priority, and break up its wide jobs. Returns true if there may be more to claim.
 local function visit(set)
-  local ids = redis.call('ZRANGEBYSCORE', set, '-inf', NOW, 'LIMIT', 0, limit - taken)
-  if #ids == 0 then return false end
+  local scored = redis.call(
+    'ZRANGEBYSCORE', set, '-inf', NOW, 'WITHSCORES', 'LIMIT', 0, limit - taken)
+  if #scored == 0 then return false end
+  local ids, due = {}, {}
+  for i = 1, #scored, 2 do
+    ids[#ids + 1], due[#due + 1] = scored[i], tonumber(scored[i + 1])
+  end
   local records = redis.call('HMGET', BODIES, unpack(ids))
-  local ready, their_records, broken_up = {}, {}, false
+  local ready, their_due, their_records, broken_up = {}, {}, {}, false
   for i, id in ipairs(ids) do
     local wide = records[i] and wide_job(records[i])
     if not wide then
-      ready[#ready + 1], their_records[#ready + 1] = id, records[i]
+      local n = #ready + 1
+      ready[n], their_due[n], their_records[n] = id, due[i], records[i]
     elseif break_ups > 0 then
       break_up(id, wide)
       break_ups, broken_up = break_ups - 1, true
     end
   end
-  if #ready > 0 then take(set, ready, their_records) end
+  if #ready > 0 then take(set, ready, their_due, their_records) end
   return broken_up
 end
 
@@ -76,6 +93,8 @@ for priority = 0, lowest do
   while taken < limit and visit(pending(priority)) do end
 end
 count('claimed', taken)
+count('late_ms', late_ms)
+for i, bound in ipairs(late_bounds) do count('later_than_' .. text(bound) .. '_ms', late_counts[i]) end
 
 local next_due = -1
 for priority = 0, lowest do

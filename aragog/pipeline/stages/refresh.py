@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aragog.clock import Clock
+from aragog.instruments import REFRESH_URLS
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.messages import PRIORITY_REFRESH
 from aragog.pipeline.stages.enqueue import EnqueueOptions, Enqueuer
@@ -55,6 +56,7 @@ _LONGEST_TICK_S = 60.0
 _MOST_CLAIMED = 100_000
 # Of a domain whose slots are given away: refreshing is slow there, but it does not stop.
 _BUSY_SHARE = 0.1
+_ENQUEUED, _POSTPONED = (REFRESH_URLS.of(name) for name in ("enqueued", "postponed"))
 
 
 def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -> int:
@@ -101,6 +103,8 @@ class RefreshStage:
         self.schedule.postpone(later)
         options = EnqueueOptions(refresh=True, priority=PRIORITY_REFRESH)
         enqueued = sum(1 for _ in self.enqueuer.enqueue([one.url for one in now], options))
+        _ENQUEUED.add(len(now))
+        _POSTPONED.add(len(later))
         return Tick(enqueued, len(later), now_ms - oldest_ms)
 
     def _claimed(self, now_ms: int, upto_ms: int) -> list[Due]:

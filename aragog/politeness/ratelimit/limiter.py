@@ -20,6 +20,7 @@ import struct
 from collections.abc import Iterable, Sequence
 
 from aragog.clock import Clock, SystemClock
+from aragog.instruments import SLOT_LATENESS_SECONDS, SLOTS
 from aragog.politeness.ratelimit.feedback import FeedbackQueue
 from aragog.politeness.ratelimit.node import LimiterNode, stopwatch_us
 from aragog.politeness.ratelimit.overrides import Overrides
@@ -59,6 +60,8 @@ CONCURRENCY_TTL_S = 120
 # Sends with pre-granted permits are reported this much later at most, in batches.
 TELL_AFTER_S = 0.01
 
+_RESERVED, _USED, _MISSED = (SLOTS.of(event) for event in ("reserved", "used", "missed"))
+_LATENESS = SLOT_LATENESS_SECONDS.of()
 _SOLO, _REFUSED, _TROUBLE = 1, 2, 4
 _ASK = struct.Struct("<dI")
 _ANSWER = struct.Struct("<dB")
@@ -179,6 +182,7 @@ class Limiter:
             self._remember_trouble(key)
         if flags & _REFUSED:
             return RateExceeded(key, ceil_ms(at_us))
+        _RESERVED.add()
         wait_ms = ceil_ms(at_us - now_us)
         until = 0.0
         if flags & _SOLO:
@@ -232,6 +236,7 @@ class Limiter:
         while True:
             decision = self.request_permit(slot)
             if decision.verdict == "late":
+                _MISSED.add()
                 return False
             if decision.verdict == "wait":
                 self._sleep_until(node, decision.at_us - ASK_AHEAD_US)
@@ -267,11 +272,14 @@ class Limiter:
         next sender waits for it. `written=False`: nothing was sent (the connection broke).
         """
         node = self._node(slot.key)
+        at_us = node.clock.latest_us(stopwatch_us()) if written else 0.0
+        if written:
+            _USED.add()
+            _LATENESS.observe(max(0.0, (at_us - slot.at_us) / 1e6))
         held = slot.token in self._holding
         self._holding.pop(slot.token, None)
         if not held and slot.interval_us <= NO_PERMIT_US and not self.max_concurrent(slot.key):
             return
-        at_us = node.clock.latest_us(stopwatch_us()) if written else 0.0
         if slot.pre_granted_until_us:
             self._feedback.add((slot, at_us))
         else:

@@ -266,7 +266,7 @@ def test_prometheus_finds_our_figures_beside_flowers(browser):
     status, text = browser.get("/metrics")
 
     assert status == 200
-    assert "aragog_waiting 1.0" in text
+    assert "aragog_in_flight 1.0" in text
     assert "aragog_fetching_waits 0.0" in text
     assert 'aragog_jobs{queue="fetch",state="pending"} 1.0' in text
     assert 'aragog_domain_backlog_seconds{domain="shop.example"}' in text

@@ -4,9 +4,11 @@ import json
 import re
 from pathlib import Path
 
+import flower.events
 import pytest
+import yaml
 
-from aragog.dashboard import metrics
+from scripts.reference_docs import metrics_of_the_code
 
 ROOT = Path(__file__).parents[3]
 DASHBOARD = (ROOT / "deploy/grafana/aragog.json").read_text()
@@ -14,13 +16,37 @@ ALERTS = (ROOT / "deploy/prometheus/alerts.yml").read_text()
 OPERATIONS = (ROOT / "docs/operations.md").read_text()
 
 
-@pytest.mark.parametrize("text", [DASHBOARD, ALERTS], ids=["dashboard", "alerts"])
-def test_every_figure_asked_for_is_told(text):
-    told = set(re.findall(r'"(aragog_\w+)"', Path(metrics.__file__).read_text()))
+EXPRESSIONS = [
+    *(t["expr"] for panel in json.loads(DASHBOARD)["panels"] for t in panel.get("targets", ())),
+    *(r["expr"] for group in yaml.safe_load(ALERTS)["groups"] for r in group["rules"]),
+]
+ENDINGS = {"counter": (), "gauge": (), "histogram": ("_bucket", "_sum", "_count")}
+METRICS = {
+    one.name + ending: one for one in metrics_of_the_code() for ending in ENDINGS[one.type] or ("",)
+}
+# Of Prometheus itself, and the bound of a histogram's bucket.
+LABELS = {"job", "le"}
 
-    asked = {name.removesuffix("_total") for name in re.findall(r"\baragog_\w+", text)}
 
-    assert asked <= told
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_every_query_names_metrics_and_labels_that_exist(expression):
+    named = set(re.findall(r"\baragog_\w+", expression))
+    flowers = set(re.findall(r"\bflower_\w+", expression))
+    labels = set(re.findall(r"(\w+)(?:=~|!=|=)\"", expression)) | {
+        label for by in re.findall(r"by \(([^)]*)\)", expression) for label in by.split(", ")
+    }
+
+    known = LABELS | {label for name in named for label in METRICS[name].labels}
+    source = Path(flower.events.__file__).read_text()
+    assert named or flowers
+    assert all(name.removesuffix("_bucket") in source for name in flowers)
+    assert labels <= known | ({"task"} if flowers else set())
+
+
+def test_a_counter_is_asked_for_its_rate():
+    for expression in EXPRESSIONS:
+        for name in re.findall(r"\baragog_\w+_(?:total|bucket)\b", expression):
+            assert re.search(rf"(rate|increase)\({name}\b", expression), expression
 
 
 def test_the_dashboard_is_whole():
@@ -30,11 +56,18 @@ def test_the_dashboard_is_whole():
     assert all(panel["targets"] for panel in panels if panel["type"] != "row")
 
 
-def test_every_alert_has_its_place_in_the_operations_page():
-    alerts = re.findall(r"- alert: (\w+)", ALERTS)
+def test_every_alert_leads_to_the_section_of_the_operations_page_that_names_it():
+    rules = [rule for group in yaml.safe_load(ALERTS)["groups"] for rule in group["rules"]]
+    sections = {
+        re.sub(r"\W+", "-", part.partition("\n")[0].lower()): part
+        for part in OPERATIONS.split("\n## ")[1:]
+    }
 
-    assert alerts
-    assert [name for name in alerts if name not in OPERATIONS] == []
+    assert rules
+    for rule in rules:
+        page, _, anchor = rule["annotations"]["runbook"].partition("#")
+        assert page == "docs/operations.md"
+        assert f"*{rule['alert']}" in sections[anchor], rule["alert"]
 
 
 def test_the_operations_page_names_commands_and_settings_that_exist():
