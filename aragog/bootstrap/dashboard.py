@@ -28,6 +28,7 @@ from aragog.pipeline.counters import Counters
 from aragog.pipeline.faults.outages import OutageBoard
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.metric_totals import MetricTotals
+from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.redis_kit.address import server_name
 from aragog.settings import Settings
 
@@ -41,6 +42,7 @@ def components(settings: Settings, *, clock: Clock | None = None) -> Components:
     nodes = redis_nodes(settings, glance)
     client = nodes.first
     broker = settings.broker
+    overrides = _once(lambda: overrides_of(settings))
     pinlater = kind_of(broker.url) == "pinlater"
     return Components(
         user_agent=settings.fetch.user_agent,
@@ -52,7 +54,9 @@ def components(settings: Settings, *, clock: Clock | None = None) -> Components:
         spool=spool(settings, nodes),
         ssrf_filter=SsrfFilter(settings.fetch),
         robots=robots_cache(settings, clock),
-        limiter=_once(lambda: limiter(settings, overrides_of(settings))),
+        outcomes=OutcomeLog(client, prefix=settings.redis.prefix),
+        overrides=overrides,
+        limiter=_once(lambda: limiter(settings, overrides())),
         store=_once(lambda: url_store(settings, clock)),
         admin=Admin.connect(broker.url, broker.shards) if pinlater else None,
         servers=_servers(settings, redis_urls(broker.url) if pinlater else ()),

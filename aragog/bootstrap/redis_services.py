@@ -16,6 +16,7 @@ from aragog.pipeline.spool.reclaim import WaitingJobs
 from aragog.pipeline.spool.room import claim_limit
 from aragog.pipeline.spool.spool import Spool
 from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.live_overrides import LiveOverrides
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.robots.cache import RobotsCache
 from aragog.redis_kit.connect import connect
@@ -44,8 +45,12 @@ def glance(url: str) -> redis.Redis:
 
 def overrides_of(settings: Settings) -> Overrides:
     """The operator's settings for single domains. Raises `ConfigError` if they are unusable."""
-    politeness = settings.politeness
-    return Overrides(politeness.overrides_file, blocked_hosts=politeness.blocked_hosts)
+    politeness, shared = settings.politeness, settings.resolved().redis
+    return Overrides(
+        politeness.overrides_file,
+        blocked_hosts=politeness.blocked_hosts,
+        live=LiveOverrides(reveal(shared.url), shared.prefix),
+    )
 
 
 def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None) -> Limiter:

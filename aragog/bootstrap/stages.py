@@ -22,6 +22,7 @@ from aragog.fetcher.ssrf.filter import SsrfFilter
 from aragog.pages import extractors, sitemaps
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.pipeline.pages.run_marks import RunMarks
 from aragog.pipeline.permission.access import Access
 from aragog.pipeline.permission.polite_gate import GateRules
@@ -97,6 +98,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
             SpoolRoom(bodies, clock, gated=waiting is not None),
             rescheduling,
             counters,
+            OutcomeLog(client, prefix=prefix),
         ),
         robots=RobotsStage(rules, limits, fetchers[2], pool, counters, clock, settings),
         canonicalize=CanonicalizeStage(

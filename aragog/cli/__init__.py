@@ -86,6 +86,9 @@ COMMANDS = {
         "What a crawl needs: machines, Redis, HBase, S3; and what breaks first.",
     ),
     "robots": LazyCommand("aragog.cli.robots", "robots", "What robots.txt files say."),
+    "domain": LazyCommand(
+        "aragog.cli.domains", "domain", "Domains: rates, backlogs, and what holds each back."
+    ),
     "store": LazyCommand(
         "aragog.cli.storing", "store", "Tables, repair, import, export, takedown."
     ),

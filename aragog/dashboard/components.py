@@ -15,8 +15,10 @@ from aragog.pipeline.counters import Counters
 from aragog.pipeline.faults.outages import OutageBoard
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.metric_totals import MetricTotals
+from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.pipeline.spool.spool import Spool
 from aragog.politeness.ratelimit.limiter import Limiter
+from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.robots.cache import RobotsCache
 from aragog.urlstore.store import UrlStore
 
@@ -35,8 +37,11 @@ class Components:
     spool: Spool
     ssrf_filter: SsrfFilter
     robots: RobotsCache
+    outcomes: OutcomeLog
+    overrides: Callable[[], Overrides]
+    """Returns the same one each time; raises `ConfigError` while the file is unusable."""
     limiter: Callable[[], Limiter]
-    """Returns the same one each time; raises `ConfigError` while its overrides file is unusable."""
+    """Returns the same one each time, with these overrides; raises `ConfigError` as they do."""
     store: Callable[[], UrlStore]
     """Returns the same one each time; raises `StoreUnavailable` while it cannot be opened."""
     admin: Admin | None

@@ -136,6 +136,8 @@ def _slot(url: str, components: Components) -> Iterator[Line]:
     report = limiter.describe([key])[key]
     yield Line("limited as", key)
     yield _rate(url, components, key, report)
+    if report.stopped:
+        yield Line("stopped", "by an operator: its URLs wait until it is resumed")
     if report.backoff_factor > 1:
         errors = f"{report.errors_in_a_row} errors in a row"
         yield Line("slowed down", f"{report.backoff_factor:g} times, after {errors}")

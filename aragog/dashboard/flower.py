@@ -59,6 +59,7 @@ def _add_pages(components: Components) -> None:
     from tornado.web import url  # noqa: PLC0415
 
     from aragog.dashboard import handlers as pages  # noqa: PLC0415
+    from aragog.dashboard.domain_pages import DomainsPage  # noqa: PLC0415
     from aragog.dashboard.metrics import MetricsCollector  # noqa: PLC0415
     from aragog.dashboard.templating import Loader  # noqa: PLC0415
 
@@ -68,7 +69,7 @@ def _add_pages(components: Components) -> None:
     for name, page in (
         ("queues", pages.QueuesPage),
         ("jobs", pages.JobsPage),
-        ("domains", pages.DomainsPage),
+        ("domains", DomainsPage),
         ("url", pages.UrlPage),
     ):
         routes.append(

@@ -17,14 +17,12 @@ from tornado import web
 
 from aragog.dashboard.components import Components
 from aragog.dashboard.explanation import explain_url
-from aragog.dashboard.formatting import moment
-from aragog.dashboard.tables import domain_row, job_row, queue_row, queue_rows, when_title
+from aragog.dashboard.tables import job_row, queue_row, queue_rows, when_title
 from aragog.errors import AragogError, BadInput
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import JobState
 
 MOST_JOBS = 100
-MOST_DOMAINS = 100
 REFRESH_S = 10
 
 T = TypeVar("T")
@@ -87,6 +85,14 @@ class DashboardPage(BaseHandler):
         options = self.application.options
         known = options.basic_auth or options.auth or self.unauthenticated_api
         return bool(known) and not getattr(options, "read_only", False)
+
+    def who(self) -> str:
+        """The user who is logged in, or the address of one who need not be."""
+        user = self.current_user
+        known = self.application.options.basic_auth or self.application.options.auth
+        if known and user:
+            return user if isinstance(user, str) else str(user)
+        return f"anonymous at {self.request.remote_ip}"
 
     def check_xsrf_cookie(self) -> None:
         # Flower skips the check if no login is required; forms on these pages always send a token.
@@ -155,22 +161,6 @@ class JobsPage(DashboardPage):
         return {"queue": queue, "counts": counts, "jobs": [asdict(j) for j in jobs]}, when_title(
             wanted
         )
-
-
-class DomainsPage(DashboardPage):
-    """The domains with the longest backlogs."""
-
-    tab = "aragog-domains"
-
-    @web.authenticated
-    async def get(self) -> None:
-        self.keep_fresh()
-        rows, problem = await self.read(
-            lambda: [domain_row(r) for r in self.components.limiter().busiest(MOST_DOMAINS)]
-        )
-        now_ms = self.components.clock.now_ms()
-        told = [asdict(row) for row in rows or ()] if self.as_json else rows or []
-        self.show("aragog_domains.html", told, problem, moment=lambda ms: moment(ms, now_ms))
 
 
 class UrlPage(DashboardPage):

@@ -1,4 +1,4 @@
-"""Rows of the queue and domain pages, as unescaped values for templates and JSON."""
+"""Rows of the queue and job pages, as unescaped values for templates and JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from aragog.dashboard.formatting import moment, plain
 from aragog.durations import span
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import JobInfo, JobState, QueueStatus
-from aragog.politeness.ratelimit.slots import DomainReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,37 +130,4 @@ def job_row(job: JobInfo, now_ms: int) -> JobRow:
         attempts=f"{job.attempts}{most}",
         worker=plain(job.worker),
         problem=plain(job.problem, 500),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class DomainRow:
-    """One domain that has reserved slots."""
-
-    domain: str
-    qps: float
-    backlog_ms: int
-    slots_ahead: int
-    """The approximate number of planned requests."""
-    next_slot_at_ms: int | None
-    backoff_factor: float
-    errors_in_a_row: int
-    max_concurrent: int | None
-
-    @property
-    def backlog(self) -> str:
-        return span(self.backlog_ms)
-
-
-def domain_row(report: DomainReport) -> DomainRow:
-    """A row of the domain page."""
-    return DomainRow(
-        domain=report.key,
-        qps=report.qps,
-        backlog_ms=report.backlog_ms,
-        slots_ahead=round(report.backlog_ms / 1000 * report.qps),
-        next_slot_at_ms=report.next_slot_at_ms,
-        backoff_factor=report.backoff_factor,
-        errors_in_a_row=report.errors_in_a_row,
-        max_concurrent=report.max_concurrent,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.spool.spool import SpoolState
 
 
@@ -46,6 +47,13 @@ class CounterSink(Protocol):
 
     def add(self, counts: Mapping[str, int]) -> None:
         """Add to the counters; never fails."""
+
+
+class OutcomeSink(Protocol):
+    """The last outcomes of domains (`aragog.pipeline.outcome_log.OutcomeLog`)."""
+
+    def note(self, outcomes: Mapping[str, Sequence[OutcomeKind]]) -> None:
+        """Add outcomes by limiter key, oldest first; never fails."""
 
 
 class Takedowns(Protocol):

@@ -10,7 +10,7 @@ from aragog.urls.domain import host
 from aragog.zen.codec import BUCKETS, ID_BYTES, due_key, host_key, read_due_key
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
-from aragog.zen.tables import Tables
+from aragog.zen.tables import CellTable, Tables
 
 
 class DueEntry(NamedTuple):
@@ -106,6 +106,50 @@ class HostIndex:
                 first = max(start, beyond + b"\0") if beyond else start
                 with closing(self._table.scan(first, stop)) as rows:
                     yield from rows
+
+    def hosts(self, beyond: str = "") -> HostWalk:
+        """Walk over the hosts whose reversed labels come after a text."""
+        return HostWalk(self._table, beyond)
+
+
+class HostWalk:
+    """
+    The distinct hosts of the index, in the order of their reversed labels, in all buckets at once.
+
+    A host costs one small read in each bucket that holds many of its URLs, however many those are.
+    """
+
+    _AHEAD = 20
+
+    def __init__(self, table: CellTable, beyond: str) -> None:
+        self._table = table
+        self._ahead: dict[int, list[bytes]] = {bucket: [] for bucket in range(BUCKETS)}
+        self._ended: set[int] = set()
+        self.skip_to(beyond)
+
+    def skip_to(self, beyond: str) -> None:
+        """Continue with the first host whose reversed labels come after a text."""
+        label = beyond.encode()
+        for bucket, ahead in self._ahead.items():
+            start = bytes([bucket]) + label
+            while ahead and ahead[-1] < start:
+                ahead.pop()
+            if not ahead and bucket not in self._ended:
+                self._read(bucket, start)
+
+    def _read(self, bucket: int, start: bytes) -> None:
+        with closing(self._table.scan(start, bytes([bucket + 1]), limit=self._AHEAD)) as rows:
+            keys = [key for key, _ in rows]
+        self._ahead[bucket][:] = reversed(keys)
+        if len(keys) < self._AHEAD:
+            self._ended.add(bucket)
+
+    def first(self) -> str | None:
+        """The next host, with its labels reversed; None at the end."""
+        heads = [ahead[-1] for ahead in self._ahead.values() if ahead]
+        if not heads:
+            return None
+        return min(head[1:].partition(b"\0")[0] for head in heads).decode()
 
 
 def id_of_position(position: bytes) -> bytes:

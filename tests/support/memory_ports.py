@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aragog.clock import ManualClock
-from aragog.fetcher.outcome import Fetched, Outcome
+from aragog.fetcher.outcome import Fetched, Outcome, OutcomeKind
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.spool.spool import SpoolState
 from aragog.pipeline.stages.discovery import Discovery
@@ -92,6 +92,17 @@ class MemoryCounters:
 
     def note_tick(self) -> None:
         self.ticks += 1
+
+
+class MemoryOutcomes:
+    """Outcomes by domain, oldest first."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, list[OutcomeKind]] = {}
+
+    def note(self, outcomes: Mapping[str, Sequence[OutcomeKind]]) -> None:
+        for key, kinds in outcomes.items():
+            self.of.setdefault(key, []).extend(kinds)
 
 
 class MemoryMarks:
@@ -262,6 +273,7 @@ class MemoryPorts:
         self.clock = ManualClock(NOW_MS)
         self.spool, self.in_flight = MemorySpool(), MemoryInFlight()
         self.counters, self.marks, self.sent = MemoryCounters(), MemoryMarks(), Sent()
+        self.outcomes = MemoryOutcomes()
         self.limiter, self.robots = MemoryLimiter(self.clock), MemoryRobots()
         self.web, self.ssrf_filter, self.threads = Web(), Anywhere(), SameThread()
         self.store = UrlStore(

@@ -1,4 +1,4 @@
-"""A bad overrides file while the whole system runs: the last good one stays, and the logs say so."""
+"""Overrides that change while the whole system runs: in the file, and by an operator."""
 
 import statistics
 from itertools import count, pairwise
@@ -6,6 +6,9 @@ from itertools import count, pairwise
 import pytest
 
 from aragog.client import Aragog
+from aragog.pipeline.counters import LATER
+from aragog.politeness.ratelimit.live_overrides import LiveOverrides
+from aragog.secret import reveal
 from tests.support.standalone import standalone
 from tests.support.waiting import wait_until
 
@@ -74,3 +77,36 @@ def test_a_bad_file_keeps_the_last_good_one_and_a_mended_one_counts(system, plai
     file.write_text('["slow.test"]\nqps = 100\n')
     wait_until(lambda: not slowed())
     assert str(file) in logged(system, "reloaded overrides: 1 names")
+
+
+def test_an_operators_rate_and_stop_hold_for_running_workers(system, plain_origin):
+    names, shared = map(str, count()), system.settings.resolved().redis
+    operator = LiveOverrides(reveal(shared.url), shared.prefix)
+
+    def slowed():
+        return gap_ms(system, plain_origin, next(names)) > BETWEEN_MS
+
+    assert not slowed()
+    operator.set_qps("slow.test", 1000 / INTERVAL_MS, who="test")
+    wait_until(slowed)
+
+    operator.set_stopped("slow.test", True, who="test")
+    operator.set_qps("other.test", 50, who="test")
+    with Aragog(system.settings) as client:
+        # Each worker process has read the stop once it applies what was changed after it.
+        wait_until(lambda: stops(client, system, plain_origin, next(names)), otherwise=system.logs)
+
+
+def stops(client, system, plain_origin, name):
+    """Whether a new URL of the stopped domain waits, while one of another domain is fetched."""
+    before = client.counters().get(LATER, 0)
+    client.enqueue([f"http://slow.test/{name}/stopped", f"http://other.test/{name}"])
+    wait_until(lambda: any(r.path == f"/{name}" for r in plain_origin.seen), otherwise=system.logs)
+    wait_until(
+        lambda: (
+            client.counters().get(LATER, 0) > before
+            or any(r.path == f"/{name}/stopped" for r in plain_origin.seen)
+        ),
+        otherwise=system.logs,
+    )
+    return not any(r.path == f"/{name}/stopped" for r in plain_origin.seen)

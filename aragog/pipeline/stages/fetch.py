@@ -8,18 +8,26 @@ and nothing was announced; slots that were reserved pass unused.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from aragog.fetcher.outcome import Busy, Fetched, Outcome, OutcomeKind, Redirected, Unreachable
+from aragog.fetcher.outcome import (
+    Busy,
+    Fetched,
+    Outcome,
+    OutcomeKind,
+    Redirected,
+    Unreachable,
+    kind_of,
+)
 from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import result_of, without_fetch
 from aragog.pipeline.kept_headers import kept_hops
 from aragog.pipeline.messages import FetchBatch, FetchResult, ResultBatch, RobotsBatch, UrlJob
 from aragog.pipeline.permission.access import Access
 from aragog.pipeline.permission.site_rules import other_spelling
-from aragog.pipeline.ports import CounterSink
+from aragog.pipeline.ports import CounterSink, OutcomeSink
 from aragog.pipeline.requester import Requester
 from aragog.pipeline.rescheduling import Delayed, Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
@@ -48,6 +56,7 @@ class FetchStage:
     room: SpoolRoom
     rescheduling: Rescheduling
     counters: CounterSink
+    outcomes: OutcomeSink
 
     @property
     def access(self) -> Access:
@@ -92,6 +101,8 @@ class _Run:
         self.robots_first: list[UrlJob] = []
         self.stale_origins: list[str] = []
         self.counts: Counter[str] = Counter()
+        self.outcomes: defaultdict[str, list[OutcomeKind]] = defaultdict(list)
+        """By limiter key."""
 
     def vetted(
         self, jobs: Sequence[UrlJob]
@@ -104,6 +115,7 @@ class _Run:
         self.stale_origins += vetted.stale_origins
         now_ms = self.clock.now_ms()
         for denial in vetted.denied:
+            self._note(denial.job, denial.outcome)
             result = without_fetch(denial.job, denial.outcome, denial.reason, now_ms)
             if denial.outcome is OutcomeKind.UNREACHABLE:
                 self._fail(denial.job, result, self._until(denial.retry_at_ms))
@@ -133,6 +145,7 @@ class _Run:
         """Fetch every job at its slot; returns when each has its outcome."""
         fetched: list[tuple[UrlJob, Fetched]] = []
         for job, outcome in self.stage.requester.run(jobs, validators):
+            self._note(job, kind_of(outcome))
             if isinstance(outcome, Fetched):
                 fetched.append((job, outcome))
             else:
@@ -163,6 +176,9 @@ class _Run:
             limiter = self.stage.access.limiter
             key = limiter.key_for(following.next_url)
             self.wait_for([(following, limiter.wait_ms(key, outcome.retry_at_ms))])
+
+    def _note(self, job: UrlJob, kind: OutcomeKind) -> None:
+        self.outcomes[self.stage.access.limiter.key_for(job.next_url)].append(kind)
 
     def _passed_ms(self) -> int:
         return int((self.clock.monotonic_s() - self.started_s) * 1000)
@@ -207,6 +223,7 @@ class _Run:
         ]
         self.counts[counters.LATER] += len(self.later)
         self.stage.counters.add(self.counts)
+        self.stage.outcomes.note(self.outcomes)
         return out
 
     def _to_canonicalize(self) -> list[OutgoingMessage]:

@@ -15,6 +15,7 @@ Instants are microseconds by the server's clock internally, and `…_ms` in the 
 
 from __future__ import annotations
 
+import random
 import secrets
 import struct
 from collections.abc import Iterable, Sequence
@@ -57,6 +58,8 @@ PATIENCE = 3
 SLOWEST = 3_200
 # A concurrency slot (`max_concurrent`) of a killed sender expires after this.
 CONCURRENCY_TTL_S = 120
+# A URL of a domain that an operator stopped asks again after about this long.
+STOPPED_AGAIN_S = 300.0
 # Sends with pre-granted permits are reported this much later at most, in batches.
 TELL_AFTER_S = 0.01
 
@@ -138,12 +141,23 @@ class Limiter:
         Safe to repeat: an unused slot costs its domain one interval.
         """
         found: list[Slot | RateExceeded | None] = [None] * len(asks)
-        numbered = ((ask.key, (number, ask)) for number, ask in enumerate(asks))
+        stopped = {key for key in {ask.key for ask in asks} if self._overrides.stopped(key)}
+        for number, ask in enumerate(asks):
+            if ask.key in stopped:
+                found[number] = self._not_now(ask.key)
+        numbered = (
+            (ask.key, (number, ask)) for number, ask in enumerate(asks) if ask.key not in stopped
+        )
         for url, group in self._ring.group(numbered).items():
             slots = self._reserve_at(self._nodes[url], [ask for _, ask in group])
             for (number, _), slot in zip(group, slots, strict=True):
                 found[number] = slot
         return [slot for slot in found if slot is not None]
+
+    def _not_now(self, key: str) -> RateExceeded:
+        """No slot while an operator stops the domain; spread, so that not all ask at once."""
+        wait_s = STOPPED_AGAIN_S * random.uniform(0.8, 1.2)
+        return RateExceeded(key, ceil_ms(self._node(key).now_us() + wait_s * 1e6))
 
     def _reserve_at(
         self, node: LimiterNode, asks: Sequence[SlotRequest]
@@ -204,9 +218,13 @@ class Limiter:
         """
         Report whether the window of a slot is still open; if not, reserve again.
 
+        The slots of a domain that an operator stopped are not.
+
         Uses the clock of the node of `key`; None: of the first node. Only the first call needs a
         round trip.
         """
+        if key and self._overrides.stopped(key):
+            return False
         node = self._node(key) if key else self._nodes[self._ring.nodes[0]]
         return node.now_us() <= (slot_at_ms + self._settings.slot_window_ms) * 1000
 
@@ -214,12 +232,14 @@ class Limiter:
         """
         Wait for the permit to send; call it with the connection open.
 
-        True: send now and call `release_permit` right after. False: too late, reserve again; no
-        permit is held. Sleeps until the slot, and then while another sender has the permit, at most
-        `slot_window_ms` past the slot. A pre-granted permit needs no round trip, others one or a
-        few. A slot serves one request: a repeated request (after a closed connection) requests a
-        new permit and waits an interval.
+        True: send now and call `release_permit` right after. False: too late, or an operator
+        stopped the domain: reserve again; no permit is held. Sleeps until the slot, and then while
+        another sender has the permit, at most `slot_window_ms` past the slot. A pre-granted permit
+        needs no round trip, others one or a few. A slot serves one request: a repeated request
+        (after a closed connection) requests a new permit and waits an interval.
         """
+        if self._overrides.stopped(slot.key):
+            return False
         node = self._node(slot.key)
         planned_only = slot.interval_us <= NO_PERMIT_US and not self.max_concurrent(slot.key)
         if planned_only:
@@ -368,12 +388,15 @@ class Limiter:
         reported = [(key, (key, ok)) for key, ok in reports if not ok or key in self._failing]
         for url, group in self._ring.group(reported).items():
             node = self._nodes[url]
+            prefix = node.key("slot", "")
             answer = node.call(
                 "report",
-                slots=[node.key("slot", key) for key, _ in group],
+                failing=node.key("slots", "failing"),
+                slots=[prefix + key for key, _ in group],
                 results=bytes(ok for _, ok in group),
                 errors_to_slow=PATIENCE,
                 max_factor=SLOWEST,
+                prefix_bytes=len(prefix.encode()),
             )
             for (key, _), (factor,) in zip(
                 group, struct.iter_unpack("<H", answer[8:]), strict=True
@@ -414,18 +437,40 @@ class Limiter:
                     backoff_factor=backoff_factor,
                     errors_in_a_row=state.streak,
                     max_concurrent=self.max_concurrent(key),
+                    stopped=self._overrides.stopped(key),
+                    paused_ms=max(0, ceil_ms(state.last_us - now_us)),
                 )
         return found
 
     def busiest(self, count: int = 20) -> list[DomainReport]:
-        """Return domains with a backlog over 1 s, longest first; two round trips per node."""
+        """
+        Return domains with a backlog over 1 s, longest first; two round trips per node.
+
+        A node keeps the 1,000 with the longest ones.
+        """
+        found = [one for one in self._listed("backlog", count) if one.backlog_ms]
+        return sorted(found, key=lambda one: -one.backlog_ms)[:count]
+
+    def failing(self, count: int = 20) -> list[DomainReport]:
+        """
+        Return domains with errors in a row or a backoff, most errors first.
+
+        Two round trips per node, which keeps the 1,000 with the latest errors, for an hour.
+        """
+        found = [
+            one
+            for one in self._listed("failing", count)
+            if one.errors_in_a_row or one.backoff_factor > 1
+        ]
+        return sorted(found, key=lambda one: (-one.errors_in_a_row, -one.backoff_factor))[:count]
+
+    def _listed(self, kind: str, count: int) -> Iterable[DomainReport]:
         named = [
             name.decode()
             for node in self._nodes.values()
-            for name in node.last_members(node.key("slots", "backlog"), count)
+            for name in node.last_members(node.key("slots", kind), count)
         ]
-        found = [one for one in self.describe(named).values() if one.backlog_ms]
-        return sorted(found, key=lambda one: -one.backlog_ms)[:count]
+        return self.describe(named).values()
 
     def close(self) -> None:
         """Send the remaining feedback and close the connections."""

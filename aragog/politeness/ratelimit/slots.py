@@ -75,6 +75,10 @@ class DomainReport:
     errors_in_a_row: int
     max_concurrent: int | None
     """None: unlimited."""
+    stopped: bool = False
+    """An operator stopped it: no request is sent until it is resumed."""
+    paused_ms: int = 0
+    """How much longer no request is sent because the domain asked for a rest (429, 503)."""
 
 
 def ceil_ms(us: float) -> int:

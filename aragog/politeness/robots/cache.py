@@ -151,6 +151,39 @@ class RobotsCache:
         """The rules of one origin."""
         return self.get_many([origin])[origin]
 
+    def peek(self, origins: Sequence[str]) -> dict[str, CachedRules]:
+        """
+        The rules of each origin as a crawl would find them, for reports; one round trip.
+
+        It does not count as a use: rules that nobody else asks for still expire.
+        """
+        if not origins:
+            return {}
+        ahead_ms = self._shared.ahead_ms()
+        with _robots_errors():
+            answers: Any = self._redis.mget([self._key("robots", origin) for origin in origins])
+        found = {}
+        for origin, answer in zip(origins, answers, strict=True):
+            known = None
+            if answer is not None:
+                record = unpack_head(answer)
+                rules = self._parse(record, answer)
+                known = (record, rules) if rules.agent in (None, self._agent) else None
+            found[origin] = self._found(known, ahead_ms)
+        return found
+
+    def newest_origins(self, domains: Sequence[str]) -> dict[str, str]:
+        """The origin of each registered domain whose rules came last; one round trip."""
+        with _robots_errors(), self._redis.pipeline(transaction=False) as pipe:
+            for domain in domains:
+                pipe.zrevrange(self._key("robots.domain", domain), 0, 0)
+            answers = pipe.execute()
+        return {
+            domain: names[0].decode()
+            for domain, names in zip(domains, answers, strict=True)
+            if names and names[0]
+        }
+
     def _remembered(self, origin: str, looked_s: float) -> tuple[RobotsRecord, RobotsRules] | None:
         """The rules in this process's memory, if they were checked recently enough."""
         known = self._memory.get(origin)

@@ -8,6 +8,7 @@ from aragog.urls.domain import reversed_host
 from aragog.urlstore.pages.nodes import URL
 from aragog.urlstore.records import ListPage
 from aragog.zen.graph import Zen
+from aragog.zen.indexes import HostWalk
 from aragog.zen.mutations import Mutation, put_host
 from aragog.zen.node_ids import node_id
 
@@ -38,6 +39,10 @@ class Hosts:
             if self._nodes.get(node_id(url), [URL]):
                 found.append(url)
         return ListPage(found)
+
+    def walk(self, beyond: str = "") -> HostWalk:
+        """Walk over the distinct hosts after a text of reversed labels."""
+        return self._index.hosts(beyond)
 
     def of_domain(self, domain: str) -> Iterator[str]:
         """Every URL of a domain and of all hosts below it."""

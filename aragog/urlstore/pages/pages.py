@@ -22,6 +22,7 @@ from aragog.urlstore.pages.report_cell import from_cell
 from aragog.urlstore.records import FieldValues, ListPage, Record
 from aragog.urlstore.schedule.freshness import page_seen_at_ms
 from aragog.zen.graph import Zen
+from aragog.zen.indexes import HostWalk
 from aragog.zen.node_ids import node_id
 
 _FETCH = (nodes.URL, nodes.CANONICAL, nodes.FACTS, nodes.FETCH)
@@ -165,3 +166,7 @@ class Pages:
     ) -> ListPage[str]:
         """URLs of a host, aliases included, in no particular order."""
         return self._hosts.page(host, cursor, limit)
+
+    def hosts(self, beyond: str = "") -> HostWalk:
+        """Walk over the hosts with stored URLs; `HostWalk` has the order and the cost."""
+        return self._hosts.walk(beyond)

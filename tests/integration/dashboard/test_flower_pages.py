@@ -191,7 +191,7 @@ def test_a_job_that_waits_on_the_server_is_listed(browser):
 
 
 def test_the_busiest_domains_are_shown(browser):
-    (domain,) = browser.json("/aragog/domains.json")
+    (domain,) = browser.json("/aragog/domains.json")["domains"]
     status, page = browser.get("/aragog/domains")
 
     assert domain["domain"] == "shop.example"

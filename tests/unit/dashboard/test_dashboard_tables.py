@@ -3,13 +3,12 @@
 import asyncio
 
 from aragog.clock import ManualClock
-from aragog.dashboard.tables import concerns, domain_row, job_row, queue_rows
+from aragog.dashboard.tables import concerns, job_row, queue_rows
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.flower_broker import PinLaterBroker, broker_for
 from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import JobState, Nack, NewJob
-from aragog.politeness.ratelimit.slots import DomainReport
 
 
 def admin(*shards):
@@ -57,14 +56,6 @@ def test_a_queue_that_is_well_gives_no_concern_and_others_say_what_to_do():
     assert concerns(well) == []
     assert concerns(late) == ["a job has been due for 1 h; does a worker with --queues fetch run?"]
     assert concerns(paused) == ["is paused; `aragog queue resume fetch` goes on"]
-
-
-def test_a_domain_is_told_with_what_is_planned():
-    report = DomainReport("example.com", 2.0, 1_700_000_010_000, 30_000, 5.0, 4, None)
-
-    row = domain_row(report)
-
-    assert (row.slots_ahead, row.backlog) == (60, "30 s")
 
 
 def test_the_broker_page_lists_queues_that_no_worker_consumes():

@@ -36,6 +36,7 @@ def stage(ports):
         SpoolRoom(ports.spool, ports.clock),
         ports.rescheduling,
         ports.counters,
+        ports.outcomes,
     )
 
 
@@ -55,6 +56,19 @@ def test_bodies_go_into_the_spool_and_results_carry_their_tokens(stage, ports):
     bodies = [decompress(blob) for blob in ports.spool.get_many([one.token for one in found])]
     assert bodies == [f"<title>{url}</title>".encode() for url in (A, B)]
     assert ports.counters.counts[counters.FETCHED] == 2
+
+
+def test_each_domains_outcomes_are_noted_refusals_too(stage, ports):
+    ports.web.outcomes[A] = Gone(url=A, status=404)
+    ports.robots.know("http://closed.example", "User-agent: *\nDisallow: /")
+
+    run(stage, A, B, "http://www.b.example/", "http://closed.example/x")
+
+    assert ports.outcomes.of == {
+        "a.example": [OutcomeKind.GONE],
+        "b.example": [OutcomeKind.FETCHED],
+        "closed.example": [OutcomeKind.REFUSED],
+    }
 
 
 def test_the_reservation_in_the_spool_is_given_back(stage, ports):

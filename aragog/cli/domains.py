@@ -1,0 +1,101 @@
+"""`aragog domain`: what holds each domain back, its rate, stop and resume, and who changed it."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from dataclasses import asdict
+
+import click
+from rich.table import Table
+
+from aragog.bootstrap.dashboard import components
+from aragog.cli.arguments import COUNT, as_json
+from aragog.dashboard.components import Components
+from aragog.dashboard.domain_list import PAGE
+from aragog.dashboard.domains import SORTS, change_domain, find_domains, live_overrides
+from aragog.dashboard.formatting import at
+from aragog.settings import load_settings
+from aragog.terminal import echo, echo_json, print_table
+
+WHY = click.option("--why", default="", help="The reason, kept in the history.")
+
+
+@click.group()
+def domain() -> None:
+    """Domains: rates, backlogs, and what holds each back."""
+
+
+def _components() -> Components:
+    return components(load_settings())
+
+
+def _who() -> str:
+    return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+@domain.command("list")
+@click.argument("search", default="")
+@click.option("--sort", type=click.Choice(list(SORTS)), default="backlog", help="What comes first.")
+@click.option("--cursor", help="Continue a list: what --json or the last line named.")
+@as_json
+def list_domains(search: str, sort: str, cursor: str | None, *, as_json: bool) -> None:
+    """Domains whose name contains SEARCH, a page at a time; without it, all."""
+    rows, following = find_domains(_components(), sort, search, cursor)
+    if as_json:
+        echo_json({"domains": [asdict(row) for row in rows], "cursor": following})
+        return
+    table = Table(box=None, pad_edge=False)
+    for title in ("domain", "rate", "backlog", "robots.txt", "outcomes", "errors", "held back by"):
+        table.add_column(title)
+    for r in rows:
+        errors = str(r.errors_in_a_row)
+        table.add_row(r.domain, r.rate, r.backlog, r.robots, r.outcomes, errors, r.cause)
+    print_table(table)
+    if following:
+        echo(f"more: --cursor {following}", err=True)
+
+
+@domain.command()
+@click.argument("name")
+@click.argument("qps", type=float, required=False)
+@WHY
+def rate(name: str, qps: float | None, why: str) -> None:
+    """Send NAME at most QPS requests a second; without QPS, the usual rate again."""
+    _changed(change_domain(_components(), name, "rate", who=_who(), why=why, qps=qps), "rate")
+
+
+@domain.command()
+@click.argument("name")
+@WHY
+def stop(name: str, why: str) -> None:
+    """Send no request to NAME; its URLs wait until it is resumed."""
+    _changed(change_domain(_components(), name, "stop", who=_who(), why=why), "stop")
+
+
+@domain.command()
+@click.argument("name")
+@WHY
+def resume(name: str, why: str) -> None:
+    """Go on with a domain that was stopped."""
+    _changed(change_domain(_components(), name, "resume", who=_who(), why=why), "resume")
+
+
+def _changed(key: str, what: str) -> None:
+    echo(f"{key}: {what} applies in every process within five seconds")
+
+
+@domain.command()
+@click.argument("name", required=False)
+@click.option("--limit", type=COUNT, default=PAGE, show_default=True, help="Changes at most.")
+@as_json
+def history(name: str | None, limit: int, *, as_json: bool) -> None:
+    """Who changed what, of all domains or of NAME, latest first."""
+    changes = live_overrides(_components()).history(limit, name)
+    if as_json:
+        echo_json([asdict(change) for change in changes])
+        return
+    table = Table("when", "who", "domain", "change", "reason", box=None, pad_edge=False)
+    for one in changes:
+        table.add_row(at(one.at_ms), one.who, one.domain, one.what, one.why)
+    print_table(table)

@@ -1,0 +1,77 @@
+"""The domain page in Flower: all domains, what holds each back, and changes by operators."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from tornado import web
+
+from aragog.dashboard.domain_rows import DomainRow, domain_rows
+from aragog.dashboard.domains import change_domain, find_domains, limiter_key, live_overrides
+from aragog.dashboard.formatting import at, moment
+from aragog.dashboard.handlers import DashboardPage
+from aragog.errors import BadInput
+from aragog.politeness.ratelimit.live_overrides import Change
+
+MOST_CHANGES = 20
+
+
+class DomainsPage(DashboardPage):
+    """All domains, or one of them with its history; set a rate, stop, resume."""
+
+    tab = "aragog-domains"
+
+    @web.authenticated
+    async def get(self) -> None:
+        one, search = self.query("domain").strip(), self.query("q").strip()
+        sort, cursor = self.query("sort", "backlog"), self.query("cursor") or None
+        found, problem = await self.read(lambda: self._read(one, search, sort, cursor))
+        rows, following, changes = found or ([], None, [])
+        if self.as_json:
+            told = {"domains": [asdict(row) for row in rows], "cursor": following}
+            self.show("", told, problem)
+            return
+        if not (one or search or cursor):
+            self.keep_fresh()
+        now_ms = self.components.clock.now_ms()
+        self.show(
+            "aragog_domains.html", rows, problem,
+            one=one, search=search, sort=sort, cursor=cursor, following=following,
+            changes=changes, may_change=self.may_change(), at=at,
+            moment=lambda ms: moment(ms, now_ms),
+        )  # fmt: skip
+
+    def _read(
+        self, one: str, search: str, sort: str, cursor: str | None
+    ) -> tuple[list[DomainRow], str | None, list[Change]]:
+        components = self.components
+        live = live_overrides(components)
+        if one:
+            key = limiter_key(one, components)
+            return domain_rows([key], components), None, live.history(MOST_CHANGES, key)
+        rows, following = find_domains(components, sort, search, cursor)
+        return rows, following, live.history(MOST_CHANGES)
+
+    @web.authenticated
+    async def post(self) -> None:
+        if not self.may_change():
+            raise web.HTTPError(403, "needs a login, or FLOWER_UNAUTHENTICATED_API=true")
+        form = [
+            str(self.get_body_argument(name, "")) for name in ("domain", "action", "rate", "why")
+        ]
+        key, problem = await self.read(lambda: self._act(*form))
+        if problem:
+            raise web.HTTPError(self.get_status(), problem.replace("%", "%%"))
+        self.redirect(f"{self.reverse_url(self.tab)}?domain={key}")
+
+    def _act(self, domain: str, action: str, rate: str, why: str) -> str:
+        qps = _rate(rate) if action == "rate" else None
+        action = "rate" if action == "reset" else action
+        return change_domain(self.components, domain, action, who=self.who(), why=why, qps=qps)
+
+
+def _rate(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise BadInput(f"rate: must be a number of requests/s, got {text!r}") from error

@@ -1,0 +1,198 @@
+"""Rows of the domain page, and the one cause that holds a domain back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aragog.dashboard.components import Components
+from aragog.dashboard.formatting import moment
+from aragog.durations import span
+from aragog.pipeline.outcome_log import LastOutcomes
+from aragog.politeness.ratelimit.overrides import Override
+from aragog.politeness.ratelimit.slots import DomainReport
+from aragog.politeness.robots.cache import CachedRules, RulesState
+from aragog.urls.domain import registered_domain
+
+# Shorter ones are permits that were granted a moment ahead.
+_LEAST_PAUSE_MS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class DomainRow:
+    """One domain, with texts for people beside the numbers."""
+
+    domain: str
+    qps: float
+    """The rate in force: with Crawl-delay and backoff."""
+    backlog_ms: int
+    slots_ahead: int
+    """The approximate number of planned requests."""
+    next_slot_at_ms: int | None
+    robots: str
+    robots_age_ms: int | None
+    outcomes: str
+    """The last outcomes by number, such as `8 Fetched, 2 Busy`."""
+    outcomes_age_ms: int | None
+    errors_in_a_row: int
+    backoff_factor: float
+    max_concurrent: int | None
+    override: str
+    """What the overrides say of the domain."""
+    stopped: bool
+    cause: str
+    """The one cause that holds it back; empty if there is none."""
+
+    @property
+    def backlog(self) -> str:
+        return span(self.backlog_ms) if self.backlog_ms else "—"
+
+    @property
+    def rate(self) -> str:
+        return "0/s" if self.stopped else f"{self.qps:.3g}/s"
+
+    @property
+    def robots_age(self) -> str:
+        return "" if self.robots_age_ms is None else f"{span(self.robots_age_ms)} old"
+
+    @property
+    def outcomes_age(self) -> str:
+        return "" if self.outcomes_age_ms is None else f"{span(self.outcomes_age_ms)} ago"
+
+
+@dataclass(frozen=True, slots=True)
+class DomainFacts:
+    """What the parts of the system know of one domain."""
+
+    report: DomainReport
+    qps: float
+    crawl_delay_s: float | None
+    robots: CachedRules
+    override: Override | None
+    outcomes: LastOutcomes | None
+    blocked: str | None
+    taken_down: bool
+
+
+def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
+    """
+    A row for each limiter key, in order.
+
+    Reads the limiter in one round trip a node, Redis in three, and the store in one or two.
+
+    Raises:
+        TransientError: a part does not answer.
+        ConfigError: the overrides file is unusable.
+    """
+    limiter, overrides = components.limiter(), components.overrides()
+    reports, robots = limiter.describe(keys), _robots(keys, components)
+    outcomes = components.outcomes.read(keys)
+    roots = {key: f"http://{key}/" for key in keys}
+    gone = components.store().takedowns.refused(roots.values())
+    rows = []
+    for key in keys:
+        rules = robots[key].rules
+        delay_s = rules.crawl_delay_s(components.user_agent) if rules else None
+        factor = reports[key].backoff_factor
+        facts = DomainFacts(
+            report=reports[key],
+            qps=1e6 / (limiter.interval_us(key, delay_s) * factor),
+            crawl_delay_s=delay_s,
+            robots=robots[key],
+            override=overrides.find(key),
+            outcomes=outcomes.get(key),
+            blocked=overrides.blocked(key),
+            taken_down=roots[key] in gone,
+        )
+        rows.append(domain_row(facts, components.clock.now_ms()))
+    return rows
+
+
+def _robots(keys: Sequence[str], components: Components) -> dict[str, CachedRules]:
+    """The rules of each key's own origins, or of the origin of the domain that came last."""
+    newest = components.robots.newest_origins([k for k in keys if k == registered_domain(k)])
+    origins = {key: [f"https://{key}", f"http://{key}"] for key in keys}
+    for key, origin in newest.items():
+        origins[key].append(origin)
+    known = components.robots.peek(list({o for some in origins.values() for o in some}))
+    return {
+        key: next((known[o] for o in some if known[o].rules is not None), known[some[0]])
+        for key, some in origins.items()
+    }
+
+
+def domain_row(facts: DomainFacts, now_ms: int) -> DomainRow:
+    """A row of the domain page. Pure."""
+    report, outcomes = facts.report, facts.outcomes
+    fetched_at_ms = facts.robots.fetched_at_ms
+    return DomainRow(
+        domain=report.key,
+        qps=facts.qps,
+        backlog_ms=report.backlog_ms,
+        slots_ahead=round(report.backlog_ms / 1000 * facts.qps),
+        next_slot_at_ms=report.next_slot_at_ms,
+        robots=_robots_text(facts.robots),
+        robots_age_ms=None if fetched_at_ms is None else max(0, now_ms - fetched_at_ms),
+        outcomes=_outcomes_text(outcomes),
+        outcomes_age_ms=max(0, now_ms - outcomes.at_ms) if outcomes else None,
+        errors_in_a_row=report.errors_in_a_row,
+        backoff_factor=report.backoff_factor,
+        max_concurrent=report.max_concurrent,
+        override=_override_text(facts.override),
+        stopped=report.stopped,
+        cause=cause(facts, now_ms),
+    )
+
+
+def cause(facts: DomainFacts, now_ms: int) -> str:
+    """The one cause that holds the domain back, the strongest; empty if there is none. Pure."""
+    report, robots = facts.report, facts.robots
+    if facts.taken_down:
+        return "taken down"
+    if facts.blocked:
+        return facts.blocked
+    if report.stopped:
+        return "stopped by an operator"
+    if robots.unreachable:
+        again = f", again {moment(robots.retry_at_ms, now_ms)}" if robots.retry_at_ms else ""
+        return f"robots.txt is unreachable{again}"
+    if report.paused_ms > _LEAST_PAUSE_MS:
+        return f"its server asked for a rest of {span(report.paused_ms)} more (429 or 503)"
+    if report.backoff_factor > 1:
+        errors = f"{report.errors_in_a_row} errors in a row" if report.errors_in_a_row else "errors"
+        return f"slowed down {report.backoff_factor:g} times after {errors}"
+    if not report.backlog_ms:
+        return ""
+    if facts.crawl_delay_s and facts.qps < report.qps:
+        return f"Crawl-delay of {facts.crawl_delay_s:g} s in robots.txt"
+    set_by = "an override" if facts.override and facts.override.qps else "politeness.qps"
+    return f"its rate, {facts.qps:.3g} requests/s ({set_by})"
+
+
+def _robots_text(found: CachedRules) -> str:
+    if found.rules is None:
+        return "not known"
+    status = "no answer" if found.status is None else str(found.status)
+    stale = ", stale" if found.state is RulesState.STALE else ""
+    return f"{status}{stale}"
+
+
+def _outcomes_text(outcomes: LastOutcomes | None) -> str:
+    if outcomes is None:
+        return "—"
+    return ", ".join(f"{n} {kind}" for kind, n in Counter(outcomes.kinds).most_common())
+
+
+def _override_text(override: Override | None) -> str:
+    if override is None:
+        return "—"
+    parts = [f"{override.name}:"] if override.scope == "host" else []
+    if override.qps is not None:
+        parts.append(f"{override.qps:g}/s")
+    if override.max_concurrent is not None:
+        parts.append(f"{override.max_concurrent} at a time")
+    if override.crawl_delay_cap_s is not None:
+        parts.append(f"Crawl-delay up to {override.crawl_delay_cap_s:g} s")
+    parts += [word for word in ("stopped", "blocked") if getattr(override, word)]
+    return ", ".join(parts) or "—"

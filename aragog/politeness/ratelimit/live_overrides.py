@@ -1,0 +1,117 @@
+"""
+Overrides that operators set while the system runs, shared by all processes, with their history.
+
+They are kept in Redis: a hash with one value for each domain and key, and a stream with one entry
+for each change. The id of the last entry tells a process whether its copy is current.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from aragog.errors import BadInput, BrokerUnavailable
+from aragog.redis_kit.connect import connect
+from aragog.redis_kit.errors import redis_errors
+
+MAX_QPS = 10_000
+# Older entries of the history are dropped.
+MOST_ENTRIES = 10_000
+MOST_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of the history."""
+
+    at_ms: int
+    """By the server's clock."""
+    who: str
+    domain: str
+    what: str
+    """`qps = 2`, `qps removed`, `stopped` or `resumed`."""
+    why: str = ""
+
+
+class LiveOverrides:
+    """
+    The live overrides of one system. Thread-safe; connects on first use.
+
+    Every method raises `BrokerUnavailable` when Redis does not answer.
+
+    Args:
+        redis_url: of the shared Redis.
+        prefix: the start of every key.
+    """
+
+    def __init__(self, redis_url: str, prefix: str = "aragog:") -> None:
+        self._redis = connect(redis_url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
+        self._values, self._history = f"{prefix}overrides", f"{prefix}overrides.history"
+        self._seen: bytes | None = None
+
+    def news(self) -> dict[str, dict[str, Any]] | None:
+        """
+        The values by domain (`qps`, `stopped`); None if nothing changed since the last call.
+
+        One round trip, two after a change.
+        """
+        with redis_errors("live overrides", BrokerUnavailable):
+            last: Any = self._redis.xrevrange(self._history, count=1)
+            version = last[0][0] if last else b""
+            if version == self._seen:
+                return None
+            stored = cast("Mapping[bytes, bytes]", self._redis.hgetall(self._values))
+        self._seen = version
+        found: dict[str, dict[str, Any]] = {}
+        for field, value in stored.items():
+            key, _, domain = field.decode().partition(":")
+            found.setdefault(domain, {})[key] = True if key == "stopped" else float(value)
+        return found
+
+    def set_qps(self, domain: str, qps: float | None, *, who: str, why: str = "") -> None:
+        """
+        Set the rate of a domain in requests/s; None: as the file or the setting says.
+
+        Raises:
+            BadInput: the rate is not above 0 or too high.
+        """
+        if qps is not None and not 0 < qps <= MAX_QPS:
+            raise BadInput(f"rate: must be above 0, up to {MAX_QPS} requests/s, got {qps:g}")
+        what = "qps removed" if qps is None else f"qps = {qps:g}"
+        self._change(f"qps:{domain}", None if qps is None else repr(qps), (who, domain, what, why))
+
+    def set_stopped(self, domain: str, stopped: bool, *, who: str, why: str = "") -> None:
+        """Stop all requests to a domain; its URLs wait until it is resumed."""
+        what = "stopped" if stopped else "resumed"
+        self._change(f"stopped:{domain}", "1" if stopped else None, (who, domain, what, why))
+
+    def _change(self, field: str, value: str | None, entry: tuple[str, str, str, str]) -> None:
+        """Write the value and its history entry together."""
+        who, domain, what, why = (text[:MOST_CHARS] for text in entry)
+        with redis_errors("live overrides", BrokerUnavailable), self._redis.pipeline() as pipe:
+            if value is None:
+                pipe.hdel(self._values, field)
+            else:
+                pipe.hset(self._values, field, value)
+            pipe.xadd(
+                self._history,
+                {"who": who, "domain": domain, "what": what, "why": why},
+                maxlen=MOST_ENTRIES,
+                approximate=True,
+            )
+            pipe.execute()
+
+    def history(self, count: int = 20, domain: str | None = None) -> list[Change]:
+        """The last changes, of one domain or of all, latest first; reads 10,000 at most."""
+        most = MOST_ENTRIES if domain else count
+        with redis_errors("live overrides", BrokerUnavailable):
+            entries: Any = self._redis.xrevrange(self._history, count=most)
+        changes = [
+            Change(
+                at_ms=int(entry.partition(b"-")[0]),
+                **{name.decode(): text.decode() for name, text in texts.items()},
+            )
+            for entry, texts in entries
+        ]
+        return [one for one in changes if domain in (None, one.domain)][:count]

@@ -1,0 +1,148 @@
+"""What an operator changes while the system runs applies in every process, and is recorded."""
+
+import pytest
+
+from aragog.clock import ManualClock
+from aragog.errors import BadInput
+from aragog.politeness.ratelimit.limiter import STOPPED_AGAIN_S, Limiter
+from aragog.politeness.ratelimit.live_overrides import LiveOverrides
+from aragog.politeness.ratelimit.overrides import CHECK_EVERY_S, Overrides
+from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
+from aragog.settings import PolitenessSettings
+
+pytestmark = pytest.mark.redis
+
+FILE = """
+["example.com"]
+qps = 2
+max_concurrent = 3
+["shops.example"]
+scope = "host"
+crawl_delay_cap_s = 0
+"""
+
+
+@pytest.fixture
+def operator(redis_url):
+    return LiveOverrides(redis_url, "t:")
+
+
+class Worker:
+    """Another process: its own overrides, limiter and clock."""
+
+    def __init__(self, redis_url, file=None):
+        self.clock = ManualClock()
+        self.overrides = Overrides(file, self.clock, live=LiveOverrides(redis_url, "t:"))
+        self.limiter = Limiter([redis_url], PolitenessSettings(), self.overrides, "t:", self.clock)
+
+    def later(self):
+        self.clock.advance_ms(int(CHECK_EVERY_S * 1000))
+        return self
+
+    def reserve(self, key):
+        return self.limiter.reserve([SlotRequest(key)])[0]
+
+
+@pytest.fixture
+def worker(redis_url, tmp_path):
+    file = tmp_path / "overrides.toml"
+    file.write_text(FILE)
+    one = Worker(redis_url, file)
+    yield one
+    one.limiter.close()
+
+
+def test_a_rate_set_by_an_operator_is_used_by_a_running_limiter(operator, worker):
+    assert worker.limiter.interval_us("new.test") == 100_000
+
+    operator.set_qps("new.test", 0.5, who="ann")
+    assert worker.later().limiter.interval_us("new.test") == 2_000_000
+
+    operator.set_qps("new.test", None, who="ann")
+    assert worker.later().limiter.interval_us("new.test") == 100_000
+
+
+def test_an_operators_rate_keeps_what_the_file_says_otherwise(operator, worker):
+    operator.set_qps("example.com", 7, who="ann")
+    operator.set_qps("a.shops.example", 1, who="ann")
+    worker.later()
+
+    assert worker.limiter.interval_us("example.com") == pytest.approx(1e6 / 7)
+    assert worker.limiter.max_concurrent("example.com") == 3
+    assert worker.limiter.key_for("http://a.shops.example/") == "a.shops.example"
+    assert worker.limiter.key_for("http://b.shops.example/") == "b.shops.example"
+    assert worker.limiter.interval_us("a.shops.example", crawl_delay_s=9) == 1_000_000
+
+
+def test_a_stopped_domain_gets_no_slot_and_no_permit_until_it_is_resumed(operator, worker):
+    reserved, queued = worker.reserve("new.test"), worker.reserve("new.test")
+    assert isinstance(queued, Slot)
+    operator.set_stopped("new.test", True, who="ann")
+    worker.later()
+
+    refused = worker.reserve("new.test")
+    assert isinstance(refused, RateExceeded)
+    wait_ms = worker.limiter.wait_ms("new.test", refused.free_at_ms)
+    assert 0.7 * STOPPED_AGAIN_S < wait_ms / 1000 < 1.3 * STOPPED_AGAIN_S
+    for slot in (reserved, queued):
+        assert worker.limiter.acquire_permit(slot) is False
+        assert worker.limiter.is_usable(slot.at_ms, "new.test") is False
+    assert worker.limiter.describe(["new.test"])["new.test"].stopped
+    assert isinstance(worker.reserve("other.test"), Slot)
+
+    operator.set_stopped("new.test", False, who="ann")
+    assert isinstance(worker.later().reserve("new.test"), Slot)
+
+
+def test_the_order_of_slots_stays_when_one_domain_of_a_batch_is_stopped(operator, worker):
+    operator.set_stopped("b.test", True, who="ann")
+    worker.later()
+
+    found = worker.limiter.reserve([SlotRequest(f"{name}.test") for name in "abc"])
+
+    assert [(one.key, type(one)) for one in found] == [
+        ("a.test", Slot), ("b.test", RateExceeded), ("c.test", Slot),
+    ]  # fmt: skip
+
+
+def test_domains_with_errors_are_listed_until_they_answer_well(worker):
+    for key, errors in (("a.test", 1), ("b.test", 4), ("c.test", 2)):
+        worker.limiter.report_many([(key, False)] * errors)
+    worker.limiter.report("a.test", ok=True)
+
+    assert [(one.key, one.errors_in_a_row) for one in worker.limiter.failing()] == [
+        ("b.test", 4), ("c.test", 2),
+    ]  # fmt: skip
+
+
+def test_who_changed_what_is_recorded_latest_first(operator):
+    operator.set_qps("a.test", 2, who="ann", why="asked to")
+    operator.set_stopped("b.test", True, who="bob")
+    operator.set_stopped("b.test", False, who="bob")
+
+    told = [(one.who, one.domain, one.what, one.why) for one in operator.history()]
+    assert told == [
+        ("bob", "b.test", "resumed", ""),
+        ("bob", "b.test", "stopped", ""),
+        ("ann", "a.test", "qps = 2", "asked to"),
+    ]
+    assert [one.what for one in operator.history(domain="a.test")] == ["qps = 2"]
+    assert [one.what for one in operator.history(1)] == ["resumed"]
+
+
+@pytest.mark.parametrize("qps", [0, -1, 10_001, float("nan"), float("inf")])
+def test_a_rate_that_is_none_is_refused(operator, qps):
+    with pytest.raises(BadInput, match="rate: must be above 0"):
+        operator.set_qps("a.test", qps, who="ann")
+
+    assert operator.history() == []
+
+
+def test_a_process_keeps_the_last_overrides_while_redis_does_not_answer(own_redis):
+    operator, worker = LiveOverrides(own_redis.url, "t:"), Worker(own_redis.url)
+    operator.set_qps("a.test", 2, who="ann")
+    assert worker.limiter.interval_us("a.test") == 500_000
+
+    own_redis.kill()
+    assert worker.later().limiter.interval_us("a.test") == 500_000
+    worker.limiter.close()

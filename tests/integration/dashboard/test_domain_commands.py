@@ -1,0 +1,130 @@
+"""`aragog domain …`: what it lists, changes and records, in the real Redis and store."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from aragog.bootstrap.dashboard import components
+from aragog.bootstrap.redis_services import limiter, overrides_of, redis_client, robots_cache
+from aragog.bootstrap.stores import url_store
+from aragog.cli.domains import domain
+from aragog.fetcher.outcome import OutcomeKind
+from aragog.pinlater.address import of_socket
+from aragog.pipeline.outcome_log import KEPT, OutcomeLog
+from aragog.politeness.ratelimit.slots import RateExceeded, SlotRequest
+from aragog.settings import load_settings
+
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture
+def settings(own_redis, tmp_path, monkeypatch):
+    for name, value in {
+        "DATA_DIR": tmp_path,
+        "REDIS__URL": own_redis.url,
+        "BROKER__URL": of_socket(own_redis.socket, 1),
+        "FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
+    }.items():
+        monkeypatch.setenv(f"ARAGOG_{name}", str(value))
+    return load_settings().resolved()
+
+
+@pytest.fixture
+def worker(settings):
+    """The limiter of another process."""
+    one = limiter(settings, overrides_of(settings))
+    yield one
+    one.close()
+
+
+def run(*args, code=0):
+    ran = CliRunner().invoke(domain, [str(arg) for arg in args], catch_exceptions=code == 2)
+    assert ran.exit_code == code, ran.output
+    return ran.stdout
+
+
+def rows(*args):
+    return {one["domain"]: one for one in json.loads(run("list", "--json", *args))["domains"]}
+
+
+def stored(settings, *urls):
+    store = url_store(settings)
+    for url in urls:
+        store.put(url, {"page.title": b"x"})
+    store.close()
+
+
+def test_all_domains_are_listed_whatever_the_system_knows_them_from(settings, worker):
+    stored(settings, "http://www.stored.example/x", "http://stored.example/")
+    worker.reserve([SlotRequest("waits.example")] * 100)
+    worker.report_many([("fails.example", False)] * 4)
+    run("rate", "slow.example", 0.5)
+
+    found = rows()
+
+    assert list(found) == ["waits.example", "fails.example", "slow.example", "stored.example"]
+    assert found["waits.example"]["cause"] == "its rate, 10 requests/s (politeness.qps)"
+    assert found["fails.example"]["cause"] == "slowed down 4 times after 4 errors in a row"
+    assert found["fails.example"]["qps"] == 2.5
+    assert found["slow.example"]["qps"] == 0.5
+    assert found["stored.example"]["cause"] == ""
+    assert next(iter(rows("--sort", "errors"))) == "fails.example"
+    assert next(iter(rows("--sort", "rate"))) == "slow.example"
+    assert list(rows("stor")) == ["stored.example"]
+    assert list(rows("new.example")) == ["new.example"]
+
+
+def test_robots_and_outcomes_are_shown_and_looking_at_them_does_not_keep_them_in_use(settings):
+    rules = robots_cache(settings)
+    now_ms = components(settings).clock.now_ms()
+    rules.put("https://shop.example", 200, b"User-agent: *\nCrawl-delay: 5", now_ms - 60_000)
+    rules.put("https://www.down.example", 503, b"", now_ms)
+    log = OutcomeLog(redis_client(settings), prefix="aragog:")
+    log.note({"shop.example": [OutcomeKind.BUSY]})
+    log.note({"shop.example": [OutcomeKind.FETCHED] * KEPT, "down.example": []})
+    log.note({"shop.example": [OutcomeKind.GONE]})
+
+    found = rows("shop.example") | rows("down.example")
+
+    shop = found["shop.example"]
+    assert (shop["qps"], shop["robots"], shop["outcomes"]) == (0.2, "200", "9 Fetched, 1 Gone")
+    assert 59_000 < shop["robots_age_ms"] < 120_000
+    assert found["down.example"]["robots"] == "503"
+    assert found["down.example"]["cause"].startswith("robots.txt is unreachable, again ")
+    assert rules.expiring(now_ms + 10**9) == []
+
+
+def test_a_stop_holds_other_processes_and_a_resume_lets_them_go_on(settings, worker):
+    run("stop", "http://www.shop.example/x", "--why", "asked to")
+    (found,) = worker.reserve([SlotRequest("shop.example")])
+    assert isinstance(found, RateExceeded)
+    assert rows("shop.example")["shop.example"]["cause"] == "stopped by an operator"
+
+    run("resume", "shop.example")
+    assert rows("shop.example")["shop.example"]["cause"] == ""
+
+    last, first = json.loads(run("history", "--json"))
+    assert (first["domain"], first["what"], first["why"]) == ("shop.example", "stopped", "asked to")
+    assert "@" in first["who"]
+    assert last["what"] == "resumed"
+    assert "asked to" in run("history", "shop.example")
+
+
+def test_the_usual_rate_comes_back_without_a_number(settings):
+    run("rate", "shop.example", 3)
+    assert rows("shop.example")["shop.example"]["override"] == "3/s"
+    run("rate", "shop.example")
+    assert rows("shop.example")["shop.example"]["qps"] == 10
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("rate", "shop.example", 0), ("rate", "shop.example", "nan"), ("stop", "no domain"),
+     ("list", "--sort", "size"), ("list", "--cursor", "x"), ("history", "--limit", 0)],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused_and_changes_nothing(settings, command):
+    ran = CliRunner().invoke(domain, [str(part) for part in command])
+
+    assert ran.exit_code != 0
+    assert json.loads(run("history", "--json")) == []
