@@ -83,7 +83,10 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
     pool, requester, for_rules = _requesters(settings, access, clock)
     # On pinlater, a closed spool already stops workers from claiming this message.
     room = SpoolRoom(bodies, clock, gated=waiting is not None)
-    selection, outcomes = JobSelection(store, in_flight, counters), OutcomeLog(client, prefix=prefix)
+    selection, outcomes = (
+        JobSelection(store, in_flight, counters),
+        OutcomeLog(client, prefix=prefix),
+    )
     return Pipeline(
         sender=sender,
         enqueuer=enqueuer,
