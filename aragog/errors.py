@@ -28,21 +28,27 @@ Failures of the web are no exceptions: they are outcomes (`aragog.fetcher.outcom
         ├── CorruptRow
         └── CorruptContent
 
-The fields of an error are those of a dataclass and its `args`, so that Celery can pickle it.
-`__str__` builds the message.
+The fields of an error are those of a dataclass and its `args`, so that Celery can pickle it. Its
+text is `MESSAGE` with the fields filled in.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 class AragogError(Exception):
     """The base class of all exceptions that aragog raises."""
 
+    MESSAGE: ClassVar[str] = ""
+
     def __post_init__(self) -> None:
         # What pickle passes to the copy's `__init__`.
         self.args = tuple(vars(self).values())
+
+    def __str__(self) -> str:
+        return self.MESSAGE.format_map(vars(self)) or super().__str__()
 
 
 class ConfigError(AragogError):
@@ -80,55 +86,45 @@ class InvalidUrl(BadInput, ValueError):
 class InvalidField(BadInput):
     """The store rejects the name or value of a field; `reason` includes the remedy."""
 
+    MESSAGE = "field {field!r:.202}: {reason}"
     field: str
     reason: str
-
-    def __str__(self) -> str:
-        return f"field {self.field[:200]!r}: {self.reason}"
 
 
 @dataclass(eq=False, repr=False)
 class NotUnique(BadInput):
     """Another node has, or is being given, this value of a unique property; nothing changed."""
 
+    MESSAGE = "property {name!r}: its value belongs to node {holder}"
     name: str
     holder: str
-
-    def __str__(self) -> str:
-        return f"property {self.name!r}: its value belongs to node {self.holder}"
 
 
 @dataclass(eq=False, repr=False)
 class TakenDown(BadInput):
     """The URL was taken down; writes are rejected until `UrlStore.takedowns.lift`."""
 
+    MESSAGE = "{url}: was taken down"
     url: str
-
-    def __str__(self) -> str:
-        return f"{self.url}: was taken down"
 
 
 @dataclass(eq=False, repr=False)
 class InvalidMessage(BadInput):
     """A task message is invalid; `where` is the path of the invalid value."""
 
+    MESSAGE = "{where}: {reason}"
     where: str
     reason: str
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.reason}"
 
 
 @dataclass(eq=False, repr=False)
 class VersionConflict(AragogError):
     """A conditional write found another version than expected; nothing changed."""
 
+    MESSAGE = "{url}: expected version {expected}, found {found}"
     url: str
     expected: str
     found: str
-
-    def __str__(self) -> str:
-        return f"{self.url}: expected version {self.expected}, found {self.found}"
 
 
 class AccessDenied(AragogError):
@@ -139,11 +135,9 @@ class AccessDenied(AragogError):
 class TransientError(AragogError):
     """A part of our own infrastructure is unavailable; the same call may work later."""
 
+    MESSAGE = "{where}: {reason}"
     where: str
     reason: str
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.reason}"
 
 
 class StoreUnavailable(TransientError):
@@ -204,20 +198,16 @@ class PermanentError(AragogError):
 class CorruptRow(PermanentError):
     """A stored row cannot be decoded."""
 
+    MESSAGE = "table {table}, row {row}: {reason}"
     table: str
     row: str
     reason: str
-
-    def __str__(self) -> str:
-        return f"table {self.table}, row {self.row}: {self.reason}"
 
 
 @dataclass(eq=False, repr=False)
 class CorruptContent(PermanentError):
     """Stored content does not match the hash in its pointer."""
 
+    MESSAGE = "content {key}: {reason}"
     key: str
     reason: str
-
-    def __str__(self) -> str:
-        return f"content {self.key}: {self.reason}"

@@ -281,9 +281,9 @@ def score(pages: list[AnnotatedPage], *, errors: bool) -> Score:
                 right = is_right(field, _aliases(field, expected), found.get(field))
                 scores[page.half, page.group, field, program].update(right=right, all=1)
                 if errors and not right and program == "aragog" and page.half == "read":
-                    told = f"{page.group} {field} {page.path.name} {page.url}"
-                    said = str(found.get(field))[:300]
-                    print(f"{told}\n  expected {str(expected)[:300]}\n  found    {said}")
+                    place = f"{page.group} {field} {page.path.name} {page.url}"
+                    actual = str(found.get(field))[:300]
+                    print(f"{place}\n  expected {str(expected)[:300]}\n  found    {actual}")
     return scores
 
 

@@ -134,8 +134,8 @@ def main() -> None:
         found = measure(hedged.read, given.reads, given.threads)
         policy = hedged.policy
         extra = (policy.hedged + policy.mirrored) / policy.reads
-        told = f"{extra:.2%} extra reads, delay {policy.delay_s * 1000:.1f} ms"
-        show("hedged", *found, told)
+        notes = f"{extra:.2%} extra reads, delay {policy.delay_s * 1000:.1f} ms"
+        show("hedged", *found, notes)
         hedged.close()
 
 

@@ -15,7 +15,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from aragog.pages import document, evidence, links, richpins
 from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.pipeline.pages.analysis import read_page
 from bench.crawl import page_sets
+from bench.timing import best_s
 
 URL = "https://www.example.com/recipes/page"
 HEADER = "text/html; charset=utf-8"
@@ -53,14 +53,9 @@ print(json.dumps(found))
 """
 
 
-def best_ms(call: Callable[[], object], times: int = 3) -> float:
-    """The shortest CPU time of several; others may be using the machine."""
-    found = []
-    for _ in range(times):
-        started = time.process_time()
-        call()
-        found.append(time.process_time() - started)
-    return 1e3 * min(found)
+def best_ms(call: Callable[[], object]) -> float:
+    """The shortest CPU time of three runs, in milliseconds."""
+    return 1e3 * best_s(call, times=3)
 
 
 def real_pages() -> dict[str, list[bytes]]:

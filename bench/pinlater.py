@@ -31,8 +31,8 @@ from rich.table import Table
 import aragog.pinlater  # noqa: F401
 from aragog.pinlater.address import of_socket
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pinlater.models import NewJob
-from aragog.pinlater.shard import RedisShard
+from aragog.pinlater.models import ClaimRequest, NewJob
+from aragog.pinlater.redis_shard import RedisShard
 from aragog.pinlater.transport.envelope import to_job
 from aragog.standalone.redis_server import RedisServer
 
@@ -191,10 +191,10 @@ def scheduled(count):
                 client.info("memory")["used_memory"],
                 process.memory_info().rss,
             )
-            began = time.monotonic()
+            started_s = time.monotonic()
             for _ in range(0, count, 10_000):
                 cluster.enqueue("celery", [waiting] * 10_000)
-            took = time.monotonic() - began
+            took = time.monotonic() - started_s
             time.sleep(3)
             memory, rss = client.info("memory")["used_memory"], process.memory_info().rss
         each = (memory - memory_before) / count
@@ -257,9 +257,9 @@ def raw(count=40_000, batch=100):
         table = Table("what", "/s", "Redis CPU µs each")
 
         def row(what, act):
-            cpu, began = server_cpu(client), time.monotonic()
+            cpu, started_s = server_cpu(client), time.monotonic()
             act()
-            took = time.monotonic() - began
+            took = time.monotonic() - started_s
             table.add_row(
                 what, f"{count / took:,.0f}", f"{(server_cpu(client) - cpu) / count * 1e6:.1f}"
             )
@@ -269,7 +269,9 @@ def raw(count=40_000, batch=100):
                 shard.enqueue("q", [NewJob(body)] * 1000)
 
         def claim_and_ack():
-            while claims := shard.claim("q", limit=batch, timeout_ms=60_000, worker="w").claims:
+            while claims := shard.claim(
+                "q", ClaimRequest(limit=batch, timeout_ms=60_000, worker="w")
+            ).claims:
                 shard.ack("q", [(c.job_id, c.token) for c in claims])
 
         row("enqueue, 1,000 a round trip", enqueue)

@@ -42,8 +42,8 @@ from aragog.fetcher.outcome import Gone, Outcome, Redirected
 from aragog.pinlater import job_codec
 from aragog.pinlater.address import of_socket
 from aragog.pinlater.brokers import celery_settings
-from aragog.pinlater.models import Claimed
-from aragog.pinlater.shard import RedisShard
+from aragog.pinlater.models import Claimed, ClaimRequest
+from aragog.pinlater.redis_shard import RedisShard
 from aragog.pinlater.transport.envelope import arguments
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import FetchBatch
@@ -119,7 +119,9 @@ class Queue:
         with ThreadPoolExecutor(threads) as pool:
             while time.monotonic() < until_s:
                 running.acquire()
-                answer = self.shard.claim("fetch", limit=1, timeout_ms=CLAIM_MS, worker="bench")
+                answer = self.shard.claim(
+                    "fetch", ClaimRequest(limit=1, timeout_ms=CLAIM_MS, worker="bench")
+                )
                 for claim in answer.claims:
                     pool.submit(self._run, pipeline, claim).add_done_callback(
                         lambda _: running.release()

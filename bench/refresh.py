@@ -2,7 +2,7 @@
 Compare the refresh policy with a fixed interval and the optimum, for the same fetches.
 
     python -m bench.refresh [--urls 3000] [--days 120] [--effort 1] [--jobs 2]
-    python -m bench.refresh --world "products alone" --scarce 120 [--cycles 12] [--told]
+    python -m bench.refresh --world "products alone" --scarce 120 [--cycles 12] [--true-rates]
 
 Pages change by Poisson processes; every fetch goes through `aragog.urlstore.schedule.refresh_policy.decide`, which
 learns only whether there was a change since the last one. Freshness is the share of time during which
@@ -157,7 +157,7 @@ class Domain:
         every_days: one fetch a page in so many days is what it may be asked.
         settings: of `decide`.
         seed: of its dice.
-        told: the price is asked with every page's true rate: what the mechanism alone is worth.
+        true_rates: the price is asked with every page's true rate: what the mechanism alone is worth.
     """
 
     def __init__(
@@ -168,9 +168,9 @@ class Domain:
         settings: RefreshSettings,
         seed: int,
         *,
-        told: bool = False,
+        true_rates: bool = False,
     ) -> None:
-        self._told = told
+        self._true_rates = true_rates
         self._rng = random.Random(seed)
         self._settings = settings
         self._budget = Budget()
@@ -216,7 +216,11 @@ class Domain:
 
     def _believed(self, page: _Page, state: RefreshState) -> RefreshState:
         sure = 1e6
-        return state._replace(a=sure, b_s=sure * page.every_s, changes=0) if self._told else state
+        return (
+            state._replace(a=sure, b_s=sure * page.every_s, changes=0)
+            if self._true_rates
+            else state
+        )
 
     def _fetch(self, n: int, page: _Page, now_ms: int) -> None:
         changed = page.state is not None and page.changes_ms < now_ms
@@ -247,12 +251,12 @@ def replay_scarce(
     effort: float,
     seed: int,
     *,
-    told: bool = False,
+    true_rates: bool = False,
 ) -> tuple[Sum, int]:
     """One domain through its cycles; and how often a URL was put off."""
     settings = RefreshSettings(effort=effort, min_interval_s=60.0, max_interval_s=90 * DAY_S)
     started = time.process_time()
-    domain = Domain(world, urls, every_days, settings, seed, told=told)
+    domain = Domain(world, urls, every_days, settings, seed, true_rates=true_rates)
     domain.run(cycles)
     rates = [1 / page.every_s for page in domain.pages]
     cpu_s = time.process_time() - started
@@ -323,7 +327,7 @@ def measure_scarce(world: str, every_days: float, options: argparse.Namespace) -
     given = (world, share, every_days, options.cycles, options.effort)
     with ProcessPoolExecutor(options.jobs) as pool:
         asked = [
-            pool.submit(replay_scarce, *given, seed, told=options.told)
+            pool.submit(replay_scarce, *given, seed, true_rates=options.true_rates)
             for seed in range(options.jobs)
         ]
         done = [one.result() for one in asked]
@@ -376,7 +380,9 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--cycles", type=float, default=12, help="of scarce worlds: fetches a page")
     parser.add_argument("--scarce", type=float, help="one fetch a page in so many days; one world")
-    parser.add_argument("--told", action="store_true", help="scarce: with every true rate known")
+    parser.add_argument(
+        "--true-rates", action="store_true", help="scarce: with every true rate known"
+    )
     parser.add_argument("--world", choices=list(WORLDS))
     options = parser.parse_args()
     size = f"{options.urls:,} URLs"

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pinlater.models import NewJob
+from aragog.pinlater.models import ClaimRequest, NewJob
 from bench.pinlater import server
 
 BODY = b"x" * 900
@@ -44,7 +44,9 @@ def work(urls: list[str], jobs: int, number: int) -> float:
     left = list(cluster.shards)
     while left:
         for shard in list(left):
-            claims = shard.claim(queue, limit=CLAIMED, timeout_ms=60_000, worker=worker).claims
+            claims = shard.claim(
+                queue, ClaimRequest(limit=CLAIMED, timeout_ms=60_000, worker=worker)
+            ).claims
             if claims:
                 shard.ack(queue, [(claim.job_id, claim.token) for claim in claims])
             else:
@@ -63,10 +65,10 @@ def run(shards: int, clients: int, jobs: int) -> tuple[float, float, list[float]
         pids = [one.process.pid for one in servers]
         pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(clients))
         pool.map(abs, range(clients))  # all have imported
-        before, began = [cpu_s(pid) for pid in pids], time.monotonic()
+        before, started_s = [cpu_s(pid) for pid in pids], time.monotonic()
         urls = [one.url for one in servers]
         spent = pool.starmap(work, [(urls, jobs // clients, number) for number in range(clients)])
-        took = time.monotonic() - began
+        took = time.monotonic() - started_s
         served = [(cpu_s(pid) - was) / jobs * 1e6 for pid, was in zip(pids, before, strict=True)]
     return jobs / took, sum(spent) / jobs * 1e6, served
 

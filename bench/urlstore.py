@@ -193,7 +193,6 @@ def main() -> None:
 def run(tables: Tables, bare, engine: str, scale: float, import_urls: int) -> None:
     store = UrlStore(tables, MemoryContent(), StoreSettings())
     pages = pages_of(int(1000 * scale))
-    urls = [page.url for page in pages]
     print(
         f"{engine}: {len(pages)} pages of 185 links and 15 fields\n{'':46} {'wall':>10} {'cpu':>10}"
     )
@@ -207,6 +206,12 @@ def run(tables: Tables, bare, engine: str, scale: float, import_urls: int) -> No
     measure("compaction of their links", "page", len(pages), lambda: compact(store))
     linkless = [replace(page, links=None) for page in pages_of(len(pages), seed=2)]
     measure("store stage without links", "page", len(pages), lambda: write(linkless))
+    reads_and_puts(store, tables, bare, [page.url for page in pages], engine)
+    hub(store, tables)
+    imports(store, bare, import_urls)
+
+
+def reads_and_puts(store: UrlStore, tables: Tables, bare, urls: list[str], engine: str) -> None:
     bare.fill([node_id(url) for url in urls])
     sample = random.Random(3).choices(urls, k=2000 if engine == "sqlite" else 300)
     ids = [node_id(url) for url in sample]
@@ -241,13 +246,19 @@ def run(tables: Tables, bare, engine: str, scale: float, import_urls: int) -> No
         lambda: [store.links.count_inlinks(t) for t in targets],
         lambda: [(bare.row(key[4:]), bare.row(key)) for key in lists],
     )  # fmt: skip
-    hub, key = "https://hub.example/", list_id(b"https://hub.example/")
+
+
+def hub(store: UrlStore, tables: Tables) -> None:
+    url, key = "https://hub.example/", list_id(b"https://hub.example/")
     made = build_hub(tables, key, 200_000)
     print(f"a hub of 200,000 inlinks: {made:.1f} us of CPU a link to compact and merge")
     measure(
-        "hub: 20 inlinks", "call", 20, lambda: [store.links.inlinks(hub, 20) for _ in range(20)]
+        "hub: 20 inlinks", "call", 20, lambda: [store.links.inlinks(url, 20) for _ in range(20)]
     )
-    measure("hub: count", "call", 20, lambda: [store.links.count_inlinks(hub) for _ in range(20)])
+    measure("hub: count", "call", 20, lambda: [store.links.count_inlinks(url) for _ in range(20)])
+
+
+def imports(store: UrlStore, bare, import_urls: int) -> None:
     rows = [
         (f"https://import{i % 997}.example/p/{i}", {"title": b"A title of a page"})
         for i in range(import_urls)

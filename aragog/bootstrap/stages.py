@@ -71,48 +71,31 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
     blocks, bodies = SiteBlocks(client, prefix=prefix), spool(settings, nodes)
     marks = RunMarks(client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s)
     enqueuer = Enqueuer(
-        in_flight,
-        sender,
-        counters,
-        batch_size=settings.pipeline.batch_size,
-        qps=settings.politeness.qps,
-        blocks=blocks,
-    )
+        in_flight, sender, counters, batch_size=settings.pipeline.batch_size,
+        qps=settings.politeness.qps, blocks=blocks,
+    )  # fmt: skip
     overrides, ssrf_filter = overrides_of(settings), SsrfFilter(settings.fetch)
     limits, rules = limiter(settings, overrides, clock), robots_cache(settings, clock)
     store, waiting = url_store(settings, clock), waiting_jobs(settings)
-    pool = ThreadPoolExecutor(settings.fetch.concurrency, thread_name_prefix="fetch")
     rescheduling = Rescheduling(settings.pipeline, clock, counters, collects=waiting is not None)
+    discovery, ready = Discovery(enqueuer, store, settings), page_ready_task(settings)
     access = Access(GateRules(limits, rules, overrides, store.takedowns, settings), ssrf_filter)
-    fetchers = [
-        Fetcher(fetch, ssrf_filter, clock=clock)
-        for fetch in (settings.fetch, for_sitemaps(settings.fetch), for_robots(settings.fetch))
-    ]
+    pool, requester, for_rules = _requesters(settings, access, clock)
+    # On pinlater, a closed spool already stops workers from claiming this message.
+    room = SpoolRoom(bodies, clock, gated=waiting is not None)
+    selection, outcomes = (
+        JobSelection(store, in_flight, counters),
+        OutcomeLog(client, prefix=prefix),
+    )
     return Pipeline(
         sender=sender,
         enqueuer=enqueuer,
-        fetch=FetchStage(
-            JobSelection(store, in_flight, counters),
-            Requester(fetchers[0], fetchers[1], pool, access, clock),
-            # On pinlater, a closed spool already stops workers from claiming this message.
-            SpoolRoom(bodies, clock, gated=waiting is not None),
-            rescheduling,
-            counters,
-            OutcomeLog(client, prefix=prefix),
-        ),
-        robots=RobotsStage(rules, limits, fetchers[2], pool, counters, clock, settings),
+        fetch=FetchStage(selection, requester, room, rescheduling, counters, outcomes),
+        robots=RobotsStage(rules, limits, for_rules, pool, counters, clock, settings),
         canonicalize=CanonicalizeStage(
-            bodies,
-            store,
-            in_flight,
-            marks,
-            Discovery(enqueuer, store, settings),
-            rescheduling,
-            settings,
+            bodies, store, in_flight, marks, discovery, rescheduling, settings
         ),
-        store=StoreStage(
-            bodies, store, in_flight, counters, rescheduling, page_ready_task(settings)
-        ),
+        store=StoreStage(bodies, store, in_flight, counters, rescheduling, ready),
         refresh=RefreshStage(store.schedule, limits, rules, enqueuer, counters, clock, settings),
         webhooks=WebhookStage(store, sender, ssrf_filter, clock, settings),
         reextract=ReextractStage(store, marks, settings.pipeline),
@@ -123,6 +106,18 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
             store.close,
         ),
     )
+
+
+def _requesters(
+    settings: Settings, access: Access, clock: Clock
+) -> tuple[ThreadPoolExecutor, Requester, Fetcher]:
+    """The threads that fetch, what fetches pages and sitemaps, and what fetches robots.txt."""
+    pool = ThreadPoolExecutor(settings.fetch.concurrency, thread_name_prefix="fetch")
+    pages, sitemaps_, rules = (
+        Fetcher(fetch, access.ssrf_filter, clock=clock)
+        for fetch in (settings.fetch, for_sitemaps(settings.fetch), for_robots(settings.fetch))
+    )
+    return pool, Requester(pages, sitemaps_, pool, access, clock), rules
 
 
 def page_ready_task(settings: Settings) -> OwnTask | None:

@@ -22,7 +22,7 @@ from rich.progress import Progress
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import NOT_NEGATIVE, link_filters
 from aragog.cli.card import LOOKED_AT, best_of, card
-from aragog.cli.producing import LineReader, Where, told, with_contact
+from aragog.cli.producing import LineReader, Where, result_line, with_contact
 from aragog.cli.running import Stopped, addresses, opened_log, report_deaths, running
 from aragog.client import Aragog
 from aragog.errors import ConfigError, SlowDown
@@ -171,7 +171,9 @@ def _crawl(
             if result.url and len(first) < LOOKED_AT:
                 first.append(result.url)
             if result.reason and fates[result.status] <= MOST_INVALID_SHOWN:
-                console.print(told(result, where), markup=False, highlight=False, soft_wrap=True)
+                console.print(
+                    result_line(result, where), markup=False, highlight=False, soft_wrap=True
+                )
             if number % CHUNK == 0 and not tick():
                 cut = True
                 console.print(f"stopped after {number} URLs of the list; the rest is not enqueued")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-
 from aragog.errors import (
     AragogError,
-    BrokerFull,
     ConfigError,
     ContentUnavailable,
     SlowDown,
     StoreUnavailable,
     TransientError,
 )
+from aragog.redis_kit.errors import caused_by_full_memory
 from aragog.settings import Settings, load_settings
 
 
@@ -28,7 +26,7 @@ def remedy(error: AragogError) -> str | None:
         return _store(settings)
     if isinstance(error, ContentUnavailable):
         return f"content.engine is {settings.content.engine}; `aragog doctor` looks at every part"
-    if is_full(error):
+    if caused_by_full_memory(error):
         return _full(settings)
     if settings.private_redis:
         return (
@@ -39,18 +37,6 @@ def remedy(error: AragogError) -> str | None:
         f"redis.url is {settings.redis.url}, broker.url {settings.broker.url}; do "
         "they run, and can this machine reach them?"
     )
-
-
-def is_full(error: BaseException | None) -> bool:
-    """Whether it, or what it was raised from, is a Redis that reached its `maxmemory`."""
-    # Importing redis takes 0.1 s; without it, no error of its own can have been raised.
-    imported = "redis" in sys.modules
-    full = (BrokerFull, sys.modules["redis"].OutOfMemoryError) if imported else BrokerFull
-    while error is not None:
-        if isinstance(error, full):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 def _full(settings: Settings) -> str | None:

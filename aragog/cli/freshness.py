@@ -84,13 +84,13 @@ def changes(
 
 
 def _tell(change: Change, read: Reader, *, as_json: bool) -> None:
-    told = plain(change, read)
+    shown = plain(change, read)
     if as_json:
-        echo_json(told)
+        echo_json(shown)
         return
     when = datetime.fromtimestamp(change.at_ms / 1000, UTC).isoformat(timespec="seconds")
     echo(one_line(f"{when}  {change.kind:<7}  {change.url}"))
-    for name, both in told["fields"].items():
+    for name, both in shown["fields"].items():
         before, now = (orjson.dumps(both[key]).decode()[:200] for key in ("before", "now"))
         echo(one_line(f"    {name}: {before} → {now}"))
 

@@ -23,14 +23,14 @@ from aragog.urlstore.schedule.freshness import Freshness
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def explain(url: str, *, as_json: bool) -> None:
     """Why URL is where it is: spelling, guard, robots.txt, slot, canonical URL, fields, links."""
-    told = explain_url(url, components(load_settings()))
+    explanation = explain_url(url, components(load_settings()))
     if as_json:
-        echo_json(told.as_dict())
+        echo_json(explanation.as_dict())
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    for section in told.sections:
+    for section in explanation.sections:
         table.add_row(Text(section.title, "underline"), "")
         for name, text, note in section.lines:
             dim = Text(f"  {printable(note)}" if note else "", "dim")
@@ -49,8 +49,8 @@ def status(*, as_json: bool) -> None:
         found = {"in_flight": client.in_flight(), **client.counters()}
     fresh = _freshness(settings)
     if as_json:
-        told = {of: asdict(one) for of, one in fresh.items()}
-        echo_json({**found, "freshness": told})
+        by_type = {of: asdict(one) for of, one in fresh.items()}
+        echo_json({**found, "freshness": by_type})
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")

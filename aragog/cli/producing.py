@@ -9,7 +9,7 @@ from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, Unpack
 
 import click
 from rich.console import Console
@@ -24,6 +24,7 @@ from rich.progress import (
 
 from aragog.cli.arguments import NOT_NEGATIVE, PRIORITY, Instant, link_filters
 from aragog.client import Aragog
+from aragog.client.producer import EnqueueArguments
 from aragog.errors import ConfigError, InvalidUrl, SlowDown
 from aragog.fetcher.user_agent import check_user_agent, has_contact
 from aragog.pipeline.messages import PRIORITY_DEFAULT
@@ -54,17 +55,7 @@ NO_URL = "\N{REPLACEMENT CHARACTER}"
 )
 @click.option("--sitemap", is_flag=True, help="They are sitemaps: enqueue what they list.")
 @link_filters
-def enqueue(
-    source: tuple[str, ...],
-    priority: int,
-    depth: int,
-    run_after: int | None,
-    include: tuple[str, ...],
-    exclude: tuple[str, ...],
-    *,
-    refresh: bool,
-    sitemap: bool,
-) -> None:
+def enqueue(source: tuple[str, ...], **arguments: Unpack[EnqueueArguments]) -> None:
     """
     Enqueue URLs: each SOURCE is a URL, a file with one a line, or `-` for standard input.
 
@@ -75,17 +66,7 @@ def enqueue(
     settings = load_settings()
     with Aragog(settings) as client, _bar(console) as progress:
         lines = LineReader(source, progress)
-        results = client.enqueue_all(
-            with_contact(lines, settings),
-            priority=priority,
-            depth=depth,
-            run_after=run_after,
-            refresh=refresh,
-            sitemap=sitemap,
-            include=include,
-            exclude=exclude,
-            on_wait=_waiter(),
-        )
+        results = client.enqueue_all(with_contact(lines, settings), on_wait=_waiter(), **arguments)
         try:
             for result, where in zip(results, lines.places(), strict=False):
                 counts[result.status] += 1
@@ -105,13 +86,13 @@ def enqueue(
 
 def _waiter() -> Callable[[SlowDown], None]:
     """Reports once that new URLs have to wait."""
-    told = False
+    reported = False
 
     def on_wait(refusal: SlowDown) -> None:
-        nonlocal told
-        if not told:
+        nonlocal reported
+        if not reported:
             echo(f"waiting: {refusal}", err=True)
-        told = True
+        reported = True
 
     return on_wait
 
@@ -145,14 +126,14 @@ class Where(NamedTuple):
         return f"{self.source}:{self.number}: " if self.number else ""
 
 
-def told(result: EnqueueResult, where: Where) -> str:
+def result_line(result: EnqueueResult, where: Where) -> str:
     """What is wrong with an invalid line, in a line."""
     shown = repr(result.input.removeprefix(NO_URL)[:SHOWN_CHARS])[:SHOWN_CHARS]
     return f"{where}{where.reason or result.reason}: {shown}"
 
 
 def _tell(progress: Progress, result: EnqueueResult, where: Where) -> None:
-    line = told(result, where)
+    line = result_line(result, where)
     if progress.disable:
         echo(line, err=True)
     else:

@@ -143,13 +143,13 @@ def export(
     """
     settings = load_settings()
     kind = kind or _kind(file)
-    with _store(settings) as opened, _counting(kind) as told:
+    with _store(settings) as opened, _counting(kind) as counted:
         urls = _urls_of(opened, host) if host else None
         if kind == "warc":
             content = open_content(settings.content, settings.data_dir)
             done = export_warc(
                 opened.zen, content, file, urls=urls, cursor=cursor, limit=limit,
-                on_problem=_tell_url, on_progress=told,
+                on_problem=_tell_url, on_progress=counted,
             )  # fmt: skip
             count, left = done.records, done.cursor
         else:
@@ -160,7 +160,7 @@ def export(
             )
             with closing(sink):
                 report = json_lines.export_urls(
-                    opened.zen, sink, urls=urls, cursor=cursor, limit=limit, on_progress=told,
+                    opened.zen, sink, urls=urls, cursor=cursor, limit=limit, on_progress=counted,
                     fields=fields.split(",") if fields else None,
                     links_of=opened if links else None,
                 )  # fmt: skip
@@ -188,7 +188,7 @@ def import_(file: Path, after: int) -> None:
     )
     with (
         _store(settings) as opened,
-        _counting("lines") as told,
+        _counting("lines") as counted,
     ):
         report = json_lines.import_urls(
             source,
@@ -196,7 +196,7 @@ def import_(file: Path, after: int) -> None:
             on_problem=lambda number, reason: echo(
                 one_line(f"{file}:{number}: {reason}"), err=True
             ),
-            on_progress=told,
+            on_progress=counted,
         )
     note(f"{report.written:,} written, {report.problems:,} bad, up to {report.last_number:,}")
     if report.problems:
@@ -332,11 +332,11 @@ def copy(to: Path) -> None:
     here, there = load_settings(), load_settings(to, {})
     with closing(tables(here)) as source, closing(tables(there)) as target:
         target.create()
-        with _counting("rows") as told:
-            rows = copy_tables(source, target, on_progress=lambda _name, _key, done: told(done))
+        with _counting("rows") as counted:
+            rows = copy_tables(source, target, on_progress=lambda _name, _key, done: counted(done))
     content, other = (open_content(s.content, s.data_dir) for s in (here, there))
-    with _counting("objects") as told:
-        objects = copy_content(content, other, on_progress=lambda _key, done: told(done))
+    with _counting("objects") as counted:
+        objects = copy_content(content, other, on_progress=lambda _key, done: counted(done))
     note(f"{rows:,} rows and {objects:,} objects copied")
 
 

@@ -7,8 +7,9 @@ The Python API for other programs: enqueue URLs (`Aragog`), read and write the s
         record = client.get("http://shop.example/p/1", ["product.price"])
 """
 
+from aragog.client.async_client import AsyncClient
 from aragog.client.connect import connect, connect_async
 from aragog.client.producer import Aragog, Backlog
-from aragog.client.store_client import AsyncClient, Client, Fetched
+from aragog.client.store_client import Client, Fetched
 
 __all__ = ["Aragog", "AsyncClient", "Backlog", "Client", "Fetched", "connect", "connect_async"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
+from typing import TypedDict, Unpack
 from urllib.parse import urlsplit
 
-from aragog.client.store_client import DEADLINE_S, AsyncClient, Backend, Client
+from aragog.client.async_client import AsyncClient
+from aragog.client.store_client import DEADLINE_S, Backend, Client
 from aragog.errors import ConfigError
 from aragog.extras import require
 
@@ -64,18 +66,18 @@ def connect(
     return Client(backend, deadline_s=deadline_s)
 
 
+class ConnectOptions(TypedDict, total=False):
+    """The options of `connect` that do not change with asyncio."""
+
+    token: str | None
+    deadline_s: float
+    tls: ssl.SSLContext | None
+    field_formats: Mapping[str, str] | None
+
+
 def connect_async(
-    address: str,
-    *,
-    token: str | None = None,
-    deadline_s: float = DEADLINE_S,
-    pool_size: int = POOL_SIZE,
-    tls: ssl.SSLContext | None = None,
-    field_formats: Mapping[str, str] | None = None,
+    address: str, *, pool_size: int = POOL_SIZE, **options: Unpack[ConnectOptions]
 ) -> AsyncClient:
-    """The same for asyncio; `pool_size` is also how many calls run at once."""
-    client = connect(
-        address, token=token, deadline_s=deadline_s, pool_size=pool_size, tls=tls,
-        field_formats=field_formats,
-    )  # fmt: skip
+    """`connect` for asyncio; `pool_size` is also how many calls run at once."""
+    client = connect(address, pool_size=pool_size, **options)
     return AsyncClient(client, pool_size=pool_size)

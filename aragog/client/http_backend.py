@@ -10,7 +10,7 @@ import orjson
 import requests
 from requests.adapters import HTTPAdapter
 
-from aragog.client.store_client import Fetched
+from aragog.client.store_client import Fetched, FieldWrite
 from aragog.errors import (
     AccessDenied,
     BadInput,
@@ -73,28 +73,21 @@ class HttpBackend:
             left = later
         return [found[url] for url in urls]
 
-    def put(
-        self,
-        url: str,
-        fields: Mapping[str, bytes],
-        *,
-        at_ms: int | None,
-        if_version: str | None,
-        limit_s: float,
-    ) -> str:
-        if at_ms is not None:
+    def put(self, write: FieldWrite, *, limit_s: float) -> str:
+        if write.at_ms is not None:
             raise BadInput("at_ms: cannot be written over HTTP; use Thrift")
-        headers = {}
-        if if_version is not None:
-            headers = {"If-Match": f'"{if_version}"'} if if_version else {"If-None-Match": "*"}
-        values = {n: {"base64": base64.b64encode(value).decode()} for n, value in fields.items()}
+        headers, expected = {}, write.if_version
+        if expected is not None:
+            headers = {"If-Match": f'"{expected}"'} if expected else {"If-None-Match": "*"}
+        values = {n: {"base64": base64.b64encode(v).decode()} for n, v in write.fields.items()}
         try:
-            told = self._json(
-                "PATCH", "/v1/urls", limit_s, {"fields": values}, headers, params={"url": url}
-            )
+            response = self._json(
+                "PATCH", "/v1/urls", limit_s, {"fields": values}, headers,
+                params={"url": write.url},
+            )  # fmt: skip
         except VersionConflict as error:
-            raise VersionConflict(url, if_version or "", error.found) from error
-        version: str = told["version"]
+            raise VersionConflict(write.url, expected or "", error.found) from error
+        version: str = response["version"]
         return version
 
     def delete_fields(self, url: str, names: Sequence[str], *, limit_s: float) -> None:
@@ -125,15 +118,15 @@ class HttpBackend:
             "max_wait_ms": max_wait_ms,
             "max_age": max_age_s,
         }
-        told = self._json("POST", "/v1/fetch", limit_s, body)
+        raw = self._json("POST", "/v1/fetch", limit_s, body)
         return Fetched(
-            url=told["url"],
-            state=told["state"],
-            record=self._record(told["record"], facts=True) if told["record"] else None,
-            age_s=_plain(told["age_s"]),
-            fetching=told["fetching"],
-            reason=told["reason"],
-            report=_report(told["fetch"]),
+            url=raw["url"],
+            state=raw["state"],
+            record=self._record(raw["record"], facts=True) if raw["record"] else None,
+            age_s=_plain(raw["age_s"]),
+            fetching=raw["fetching"],
+            reason=raw["reason"],
+            report=_report(raw["fetch"]),
         )
 
     def enqueue(
@@ -194,14 +187,14 @@ class HttpBackend:
             response.status_code, detail, self._address, response.headers.get("Retry-After")
         )
 
-    def _record(self, told: Mapping[str, Any], *, facts: bool) -> Record:
+    def _record(self, raw: Mapping[str, Any], *, facts: bool) -> Record:
         read = self._formats.from_json
         return Record(
-            told["url"],
-            told["canonical_url"],
-            {name: read(name, value) for name, value in told["fields"].items()},
-            _plain(told["facts"]) if facts else {},
-            told["version"],
+            raw["url"],
+            raw["canonical_url"],
+            {name: read(name, value) for name, value in raw["fields"].items()},
+            _plain(raw["facts"]) if facts else {},
+            raw["version"],
         )
 
 
@@ -219,15 +212,15 @@ def _problem(
     return PermanentError(f"{where}: {detail}") if status >= 500 else BadInput(detail)
 
 
-def _report(told: Any) -> FetchReport | None:
-    return None if told is None else from_json(_plain(told))
+def _report(raw: Any) -> FetchReport | None:
+    return None if raw is None else from_json(_plain(raw))
 
 
-def _plain(told: Any) -> Any:
+def _plain(raw: Any) -> Any:
     """JSON as Python has it: `parse` keeps the digits of decimal numbers apart."""
-    if isinstance(told, dict):
-        return {name: _plain(value) for name, value in told.items()}
-    if isinstance(told, list):
-        return [_plain(value) for value in told]
-    text = getattr(told, "text", None)
-    return told if text is None else float(text)
+    if isinstance(raw, dict):
+        return {name: _plain(value) for name, value in raw.items()}
+    if isinstance(raw, list):
+        return [_plain(value) for value in raw]
+    text = getattr(raw, "text", None)
+    return raw if text is None else float(text)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Self, TypedDict, Unpack
 
 from celery import Celery
 
@@ -56,6 +56,18 @@ HOLDS_A_MESSAGE = 500
 
 # A sitemap index lists sitemaps, and sitemaps list pages: sitemaps.org has no third level.
 SITEMAP_LEVELS = 1
+
+
+class EnqueueArguments(TypedDict, total=False):
+    """The keyword arguments of `Aragog.enqueue`, whose docstring describes them."""
+
+    priority: int
+    run_after: int | None
+    depth: int
+    refresh: bool
+    sitemap: bool
+    include: Sequence[str]
+    exclude: Sequence[str]
 
 
 class Aragog:
@@ -102,23 +114,14 @@ class Aragog:
         )
 
     def enqueue(
-        self,
-        urls: Iterable[str],
-        *,
-        priority: int = PRIORITY_DEFAULT,
-        run_after: int | None = None,
-        depth: int = 0,
-        refresh: bool = False,
-        sitemap: bool = False,
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
+        self, urls: Iterable[str], **arguments: Unpack[EnqueueArguments]
     ) -> list[EnqueueResult]:
         """
         Enqueue URLs and return the result of each, in order.
 
         Args:
             urls: in any spelling; up to about 100,000 per call. Use `enqueue_all` for more.
-            priority: 0 (most urgent) to 9.
+            priority: 0 (most urgent) to 9; 5 by default.
             run_after: do not fetch before this time, in milliseconds since the epoch.
             depth: link hops to follow from each URL, within its registered domain.
             refresh: also fetch URLs that are already stored, or in flight for an hour.
@@ -134,18 +137,7 @@ class Aragog:
             ConfigError: `priority` or `depth` is out of bounds.
             BadInput: a pattern cannot be used.
         """
-        return list(
-            self.enqueue_all(
-                urls,
-                priority=priority,
-                run_after=run_after,
-                depth=depth,
-                refresh=refresh,
-                sitemap=sitemap,
-                include=include,
-                exclude=exclude,
-            )
-        )
+        return list(self.enqueue_all(urls, **arguments))
 
     def enqueue_all(
         self,

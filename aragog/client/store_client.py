@@ -7,14 +7,13 @@ The client checks URLs, repeats what failed for a passing reason, and keeps the 
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import ParamSpec, Protocol, Self, TypeVar
+from typing import Protocol, TypeVar
 
 from aragog.errors import TransientError
 from aragog.pipeline.messages import PRIORITY_DEFAULT
@@ -23,7 +22,6 @@ from aragog.urls.normalize import normalize
 from aragog.urlstore.fetch_report import FetchReport
 from aragog.urlstore.records import Record
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 DEADLINE_S = 5.0
@@ -52,6 +50,16 @@ class Fetched:
     """The last fetch: outcome, headers, redirects, latencies."""
 
 
+@dataclass(frozen=True, slots=True)
+class FieldWrite:
+    """Fields to set; see `Client.put`. The URL is normalized."""
+
+    url: str
+    fields: Mapping[str, bytes]
+    at_ms: int | None
+    if_version: str | None
+
+
 class Backend(Protocol):
     """
     Carries single calls, each within `limit_s` seconds. URLs are normalized. Threads may share it.
@@ -65,15 +73,7 @@ class Backend(Protocol):
     ) -> list[Record | None]:
         """The records of up to `MOST_URLS` URLs, in order."""
 
-    def put(
-        self,
-        url: str,
-        fields: Mapping[str, bytes],
-        *,
-        at_ms: int | None,
-        if_version: str | None,
-        limit_s: float,
-    ) -> str:
+    def put(self, write: FieldWrite, *, limit_s: float) -> str:
         """Set fields; returns the new version. Raises VersionConflict."""
 
     def delete_fields(self, url: str, names: Sequence[str], *, limit_s: float) -> None:
@@ -106,7 +106,7 @@ class Backend(Protocol):
         """Close connections."""
 
 
-class Client:
+class Client(AbstractContextManager["Client"]):
     """
     Reads and writes. Any number of threads may share it; create a new one after a fork.
 
@@ -170,10 +170,10 @@ class Client:
         Raises:
             VersionConflict: it has another version; nothing was written. Such a write is sent once.
         """
-        write = partial(self._backend.put, normalize(url), fields, at_ms=at_ms)
+        write = FieldWrite(normalize(url), fields, at_ms, if_version)
         if if_version is not None:
-            return write(if_version=if_version, limit_s=self._deadline_s)
-        return self._repeated(lambda limit_s: write(if_version=None, limit_s=limit_s))
+            return self._backend.put(write, limit_s=self._deadline_s)
+        return self._repeated(lambda limit_s: self._backend.put(write, limit_s=limit_s))
 
     def delete_fields(self, url: str, names: Iterable[str]) -> None:
         """Delete fields; names that the record does not have are ignored."""
@@ -255,9 +255,6 @@ class Client:
         """Close connections."""
         self._backend.close()
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *error: object) -> None:
         self.close()
 
@@ -274,101 +271,3 @@ class Client:
                     raise
                 time.sleep(wait_s)
                 delay_s = min(_LAST_DELAY_S, 2 * delay_s)
-
-
-class AsyncClient:
-    """
-    The same for asyncio: calls run in threads, `pool_size` at once, and share the connections.
-
-    Args:
-        client: makes the calls.
-        pool_size: how many run at once; further ones wait.
-    """
-
-    def __init__(self, client: Client, *, pool_size: int) -> None:
-        self._client = client
-        self._threads = ThreadPoolExecutor(pool_size, thread_name_prefix="aragog-client")
-
-    async def get(
-        self, url: str, fields: Sequence[str] | None = None, *, facts: bool = False
-    ) -> Record | None:
-        """`Client.get`."""
-        return await self._run(self._client.get, url, fields, facts=facts)
-
-    async def get_many(
-        self, urls: Iterable[str], fields: Sequence[str] | None = None, *, facts: bool = False
-    ) -> list[Record | None]:
-        """`Client.get_many`."""
-        return await self._run(self._client.get_many, list(urls), fields, facts=facts)
-
-    async def put(
-        self,
-        url: str,
-        fields: Mapping[str, bytes],
-        *,
-        at_ms: int | None = None,
-        if_version: str | None = None,
-    ) -> str:
-        """`Client.put`."""
-        return await self._run(self._client.put, url, fields, at_ms=at_ms, if_version=if_version)
-
-    async def delete_fields(self, url: str, names: Iterable[str]) -> None:
-        """`Client.delete_fields`."""
-        await self._run(self._client.delete_fields, url, list(names))
-
-    async def remove(self, url: str) -> None:
-        """`Client.remove`."""
-        await self._run(self._client.remove, url)
-
-    async def content(self, url: str) -> bytes | None:
-        """`Client.content`."""
-        return await self._run(self._client.content, url)
-
-    async def watch(self, url: str, owner: str) -> None:
-        """`Client.watch`."""
-        await self._run(self._client.watch, url, owner)
-
-    async def unwatch(self, url: str, owner: str) -> None:
-        """`Client.unwatch`."""
-        await self._run(self._client.unwatch, url, owner)
-
-    async def fetch(
-        self,
-        url: str,
-        fields: Sequence[str] | None = None,
-        *,
-        max_wait_ms: int = 10_000,
-        max_age_s: float = 0.0,
-    ) -> Fetched:
-        """`Client.fetch`."""
-        return await self._run(
-            self._client.fetch, url, fields, max_wait_ms=max_wait_ms, max_age_s=max_age_s
-        )
-
-    async def enqueue(
-        self,
-        urls: Iterable[str],
-        *,
-        priority: int = PRIORITY_DEFAULT,
-        depth: int = 0,
-        refresh: bool = False,
-    ) -> list[EnqueueResult]:
-        """`Client.enqueue`."""
-        return await self._run(
-            self._client.enqueue, list(urls), priority=priority, depth=depth, refresh=refresh
-        )
-
-    async def aclose(self) -> None:
-        """Close connections."""
-        await self._run(self._client.close)
-        self._threads.shutdown(wait=False)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.aclose()
-
-    async def _run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, partial(call, *args, **kwargs))

@@ -18,7 +18,7 @@ from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defi
 from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
 
-from aragog.client.store_client import Fetched
+from aragog.client.store_client import Fetched, FieldWrite
 from aragog.errors import (
     AccessDenied,
     AragogError,
@@ -90,19 +90,13 @@ class ThriftBackend:
         none_read = fields is not None and not fields
         return [_without_fields(found[url]) if none_read else found[url] for url in urls]
 
-    def put(
-        self,
-        url: str,
-        fields: Mapping[str, bytes],
-        *,
-        at_ms: int | None,
-        if_version: str | None,
-        limit_s: float,
-    ) -> str:
-        options = idl.PutOptions(deadline_ms=_ms(limit_s), at_ms=at_ms, if_version=if_version)
+    def put(self, write: FieldWrite, *, limit_s: float) -> str:
+        options = idl.PutOptions(
+            deadline_ms=_ms(limit_s), at_ms=write.at_ms, if_version=write.if_version
+        )
         version: str = self._call(
             "UrlStore", "put", time.monotonic() + limit_s,
-            url=url, fields=dict(fields), options=options,
+            url=write.url, fields=dict(write.fields), options=options,
         )  # fmt: skip
         return version
 

@@ -12,7 +12,7 @@ from aragog.durations import span
 from aragog.pipeline.outcome_log import LastOutcomes
 from aragog.politeness.ratelimit.overrides import Override
 from aragog.politeness.ratelimit.slots import DomainReport
-from aragog.politeness.robots.cache import CachedRules, RulesState
+from aragog.politeness.robots.cached_rules import CachedRules, RulesState
 from aragog.urls.domain import registered_domain
 
 # Shorter ones are permits that were granted a moment ahead.

@@ -95,6 +95,13 @@ class BaseOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Failure(BaseOutcome):
+    """The fields of outcomes that need a reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched(BaseOutcome):
     """The response has a body."""
 
@@ -126,17 +133,13 @@ class Redirected(BaseOutcome):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused(BaseOutcome):
+class Refused(Failure):
     """robots.txt disallows the URL."""
-
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blocked(BaseOutcome):
+class Blocked(Failure):
     """The SSRF filter denies the URL or its address."""
-
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +159,7 @@ class Busy(BaseOutcome):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unreachable(BaseOutcome):
+class Unreachable(Failure):
     """
     There is no usable response.
 
@@ -164,21 +167,16 @@ class Unreachable(BaseOutcome):
     """
 
     kind: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TooLarge(BaseOutcome):
+class TooLarge(Failure):
     """A size limit was exceeded: headers, Content-Length, or a decompression bomb."""
 
-    reason: str
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable(BaseOutcome):
+class Unreadable(Failure):
     """The response is no page: its content type or encoding is not supported."""
-
-    reason: str
 
 
 Outcome = (

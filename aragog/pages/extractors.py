@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import orjson
@@ -58,6 +58,11 @@ Extractor = Callable[[ExtractorPage], Extracted | None]
 
 @lru_cache(maxsize=16)
 def load(names: tuple[str, ...]) -> Mapping[str, Extractor]:
+    """`load_from` what installed packages declare."""
+    return load_from(entry_points(group=GROUP), names)
+
+
+def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[str, Extractor]:
     """
     The extractors of these names, imported.
 
@@ -65,7 +70,7 @@ def load(names: tuple[str, ...]) -> Mapping[str, Extractor]:
         ConfigError: a name that is no prefix, that no installed package declares, or whose import
             fails.
     """
-    declared = {point.name: point for point in entry_points(group=GROUP)}
+    declared = {point.name: point for point in points}
     found: dict[str, Extractor] = {}
     for name in names:
         if not _NAME.fullmatch(name):

@@ -52,8 +52,8 @@ class PageRobots:
 def from_meta(metas: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:
     """Parse meta elements given as (name, content); `agent` is the crawler's product token."""
     names = _AGENTS_FOR_ALL | {agent.lower()}
-    said = [content for name, content in metas if name and name.strip().lower() in names]
-    return reduce(stricter, (_read(content, "meta") for content in said), PageRobots())
+    contents = [content for name, content in metas if name and name.strip().lower() in names]
+    return reduce(stricter, (_read(content, "meta") for content in contents), PageRobots())
 
 
 def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobots:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -105,10 +105,10 @@ def _cells(status: QueueStatus) -> list[str]:
 
 
 def _remarks(status: QueueStatus) -> str:
-    said = ["paused"] if status.paused else []
+    remarks = ["paused"] if status.paused else []
     if status.missing_shards:
-        said.append(f"without shards {', '.join(status.missing_shards)}")
-    return ", ".join(said)
+        remarks.append(f"without shards {', '.join(status.missing_shards)}")
+    return ", ".join(remarks)
 
 
 def status_as_dict(status: QueueStatus) -> dict[str, Any]:
@@ -124,10 +124,12 @@ def status_as_dict(status: QueueStatus) -> dict[str, Any]:
     }
 
 
-@queue.command()
-@queue_name
-@as_json
-@click.pass_context
+def _queue_command(command: Callable[..., None]) -> click.Command:
+    """A command about one queue, without other arguments."""
+    return queue.command()(queue_name(as_json(click.pass_context(command))))
+
+
+@_queue_command
 def show(context: click.Context, queue_name: str, as_json: bool) -> None:
     """One queue: sizes by priority, settings, counters."""
     status = _admin(context).status(queue_name)
@@ -163,20 +165,14 @@ def _done(as_json: bool, sentence: str, **facts: object) -> None:
         echo(sentence)
 
 
-@queue.command()
-@queue_name
-@as_json
-@click.pass_context
+@_queue_command
 def pause(context: click.Context, queue_name: str, as_json: bool) -> None:
     """Hand out nothing; jobs are still taken."""
     _admin(context).pause(queue_name)
     _done(as_json, f"{queue_name} is paused", queue=queue_name, paused=True)
 
 
-@queue.command()
-@queue_name
-@as_json
-@click.pass_context
+@_queue_command
 def resume(context: click.Context, queue_name: str, as_json: bool) -> None:
     """Hand out jobs again."""
     _admin(context).resume(queue_name)

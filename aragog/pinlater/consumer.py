@@ -22,8 +22,9 @@ from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater import gates
 from aragog.pinlater.claims.registry import ClaimRegistry
-from aragog.pinlater.models import Claimed
-from aragog.pinlater.shard import MAX_BATCH, RedisShard
+from aragog.pinlater.models import Claimed, ClaimRequest
+from aragog.pinlater.redis_shard import RedisShard
+from aragog.pinlater.shard import MAX_BATCH
 
 logger = logging.getLogger(__name__)
 
@@ -147,12 +148,13 @@ class JobConsumer:
             return 0
         if shard is not cluster.shards[0] and not cluster.usable(shard):
             return 0
+        request = ClaimRequest(
+            limit=limit, timeout_ms=self.claims.claim_timeout_ms, worker=self.claims.worker,
+            share=cluster.share, lowest=lowest,
+        )  # fmt: skip
         try:
             with cluster.watched(shard):
-                answer = shard.claim(
-                    queue, limit=limit, timeout_ms=self.claims.claim_timeout_ms,
-                    worker=self.claims.worker, share=cluster.share, lowest=lowest,
-                )  # fmt: skip
+                answer = shard.claim(queue, request)
         except BrokerUnavailable:
             if shard is cluster.shards[0]:
                 raise

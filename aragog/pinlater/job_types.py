@@ -44,12 +44,12 @@ class JobType:
 
     def settings(self) -> dict[str, float]:
         """Settings to apply to the queue."""
-        said = {
+        settings = {
             "max_attempts": self.max_attempts,
             "retry_step_ms": self.retry_step_s and self.retry_step_s * 1000,
             "rate": self.rate_per_s,
         }
-        return {name: value for name, value in said.items() if value is not None}
+        return {name: value for name, value in settings.items() if value is not None}
 
 
 class JobTypes:

@@ -18,6 +18,7 @@ from aragog.pinlater.models import (
     PRIORITIES,
     ClaimAnswer,
     Claimed,
+    ClaimRequest,
     Enqueued,
     JobFrame,
     JobInfo,
@@ -147,23 +148,14 @@ class MemoryShard:
         alive = (j for j in q.jobs.values() if j.state in (JobState.PENDING, JobState.RUNNING))
         return next((j for j in alive if unique_key and j.job.unique_key == unique_key), None)
 
-    def claim(
-        self,
-        queue: str,
-        *,
-        limit: int,
-        timeout_ms: int,
-        worker: str,
-        share: float = 1.0,
-        lowest: int = PRIORITIES[-1],
-    ) -> ClaimAnswer:
+    def claim(self, queue: str, request: ClaimRequest) -> ClaimAnswer:
         q, now_ms = self._queues[queue], self._clock.now_ms()
         if q.settings.get("paused"):
             return ClaimAnswer(now_ms, None, more=False, claims=())
-        rate = q.settings.get("rate")
+        limit, rate = request.limit, q.settings.get("rate")
         if rate is not None:
-            limit = min(limit, int(self._fill(q, rate * share, share, now_ms)))
-        offered = [j for j in q.of(JobState.PENDING) if j.job.priority <= lowest]
+            limit = min(limit, int(self._fill(q, rate * request.share, request.share, now_ms)))
+        offered = [j for j in q.of(JobState.PENDING) if j.job.priority <= request.lowest]
         due = [j for j in offered if j.at_ms <= now_ms][:limit]
         for job in due:
             late_ms = now_ms - job.at_ms
@@ -172,8 +164,8 @@ class MemoryShard:
                 f"later_than_{bound}_ms" for bound in LATENESS_BOUNDS_MS if late_ms > bound
             )
             q.last += 1
-            job.state, job.at_ms, job.token = JobState.RUNNING, now_ms + timeout_ms, q.last
-            job.attempts, job.since_ms, job.worker = job.attempts + 1, now_ms, worker
+            job.state, job.at_ms, job.token = JobState.RUNNING, now_ms + request.timeout_ms, q.last
+            job.attempts, job.since_ms, job.worker = job.attempts + 1, now_ms, request.worker
         q.stats["claimed"] += len(due)
         next_due_ms = min((j.at_ms for j in offered if j.state is JobState.PENDING), default=None)
         more = next_due_ms is not None and next_due_ms <= now_ms
@@ -182,7 +174,7 @@ class MemoryShard:
             if more and q.tokens < 1:
                 q.stats["limited"] += 1
                 more = False
-                next_due_ms = now_ms + math.ceil((1 - q.tokens) * 1000 / (rate * share))
+                next_due_ms = now_ms + math.ceil((1 - q.tokens) * 1000 / (rate * request.share))
         claims = tuple(Claimed(j.job_id, j.token, j.attempts, j.record) for j in due)
         return ClaimAnswer(now_ms, next_due_ms, more, claims)
 

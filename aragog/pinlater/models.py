@@ -107,6 +107,22 @@ class Claimed:
     """Header and body as stored; see `aragog.pinlater.job_codec`."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRequest:
+    """How many jobs a worker claims, and for how long."""
+
+    limit: int
+    """1 to 200 jobs."""
+    timeout_ms: int
+    """The claims expire after this time unless they are extended."""
+    worker: str
+    """The name that the claims carry."""
+    share: float = 1.0
+    """This shard's share of the queue's rate, 0 to 1."""
+    lowest: int = PRIORITIES[-1]
+    """Less urgent jobs are skipped."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClaimAnswer:
     """The result of one claim."""

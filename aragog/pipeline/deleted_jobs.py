@@ -21,6 +21,15 @@ from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings import load_settings
 
 
+def urls_named(jobs: Sequence[JobInfo]) -> list[str]:
+    """The URLs that these jobs name; an unreadable message names none. Pure."""
+    urls: list[str] = []
+    for job in jobs:
+        with suppress(InvalidMessage):
+            urls += [url for message in arguments(job.body) for url in urls_in(message)]
+    return urls
+
+
 def clear_in_flight(_queue: str, jobs: Sequence[JobInfo]) -> None:
     """
     Remove the URLs that these jobs name from the in-flight set of the configured Redis.
@@ -28,12 +37,7 @@ def clear_in_flight(_queue: str, jobs: Sequence[JobInfo]) -> None:
     Raises:
         BrokerUnavailable: Redis does not answer.
     """
-    urls: list[str] = []
-    for job in jobs:
-        # An unreadable message names no URL.
-        with suppress(InvalidMessage):
-            urls += [url for message in arguments(job.body) for url in urls_in(message)]
     settings = load_settings().resolved()
     shared = settings.redis
     with closing(RedisNodes.connect((shared.url, *shared.nodes), connect)) as nodes:
-        InFlightSet(nodes, prefix=shared.prefix).clear(urls)
+        InFlightSet(nodes, prefix=shared.prefix).clear(urls_named(jobs))

@@ -24,7 +24,6 @@ AHEAD_S = 10.0
 # URLs before are free early.
 DELAYED_BY = 0.25
 LONGEST_DELAY_S = 3600.0
-MOST_DOMAINS = 100_000
 LEAST_URGENT = 9
 
 
@@ -46,9 +45,13 @@ class Lanes:
     Args:
         qps: requests per second to one domain.
         clock: only its monotonic time is used.
+        max_domains: bounds the memory; above it, estimates are forgotten.
     """
 
-    def __init__(self, qps: float, clock: Clock | None = None) -> None:
+    def __init__(
+        self, qps: float, clock: Clock | None = None, *, max_domains: int = 100_000
+    ) -> None:
+        self._max_domains = max_domains
         self._interval_s = 1 / qps
         self._clock = clock or SystemClock()
         self._until_s: dict[str, float] = {}
@@ -60,7 +63,7 @@ class Lanes:
         behind: list[Behind] = []
         with self._lock:
             now_s = self._clock.monotonic_s()
-            if len(self._until_s) > MOST_DOMAINS:
+            if len(self._until_s) > self._max_domains:
                 self._forget(now_s)
             for url in urls:
                 domain = registered_domain(url)
@@ -77,7 +80,7 @@ class Lanes:
 
     def _forget(self, now_s: float) -> None:
         self._until_s = {k: at_s for k, at_s in self._until_s.items() if at_s > now_s}
-        if len(self._until_s) > MOST_DOMAINS:
+        if len(self._until_s) > self._max_domains:
             self._until_s.clear()
 
 

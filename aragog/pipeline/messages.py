@@ -16,7 +16,8 @@ Every batch carries its `VERSION`; one that this code cannot read raises `Invali
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -247,6 +248,17 @@ class PageBatch:
     def read(cls, wire: Any) -> Self:
         jobs = tuple(UrlJob.read(job) for job in _opened(wire, "urls"))
         return cls(str(wire.get("token")), jobs, tuple(wire.get("bodies", ())))
+
+
+@contextmanager
+def reading(wire: Any, kind: str) -> Iterator[None]:
+    """Raise InvalidMessage if a message has another version, or the block cannot read it."""
+    if not isinstance(wire, Mapping) or wire.get("v") != VERSION:
+        raise InvalidMessage(kind, f"is not of version {VERSION}")
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidMessage(kind, str(error)) from error
 
 
 def into_batches(jobs: Sequence[UrlJob], size: int) -> list[FetchBatch]:

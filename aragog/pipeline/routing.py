@@ -19,7 +19,7 @@ import redis
 from aragog.errors import BrokerFull, BrokerUnavailable
 from aragog.pinlater.transport.collecting import HEADER, Collection
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob
-from aragog.redis_kit.errors import IS_FULL
+from aragog.redis_kit.errors import IS_FULL, caused_by_full_memory
 
 
 class Queue(StrEnum):
@@ -197,15 +197,7 @@ def broker_errors() -> Iterator[None]:
     try:
         yield
     except BROKER_ERRORS as error:
-        if _is_full(error):
+        # Celery and kombu wrap what the transport raised.
+        if caused_by_full_memory(error):
             raise BrokerFull("broker", IS_FULL) from error
         raise BrokerUnavailable("broker", str(error)) from error
-
-
-def _is_full(error: BaseException | None) -> bool:
-    """Celery and kombu wrap what the transport raised."""
-    while error is not None:
-        if isinstance(error, BrokerFull | redis.exceptions.OutOfMemoryError):
-            return True
-        error = error.__cause__ or error.__context__
-    return False

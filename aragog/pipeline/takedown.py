@@ -64,6 +64,7 @@ class _Json:
         return self.value
 
 
+@dataclass(slots=True, eq=False)
 class Purge:
     """
     Purges one Redis and one broker.
@@ -78,23 +79,13 @@ class Purge:
         drop_dead_letters: removes dead letters of another broker, by their arguments, and counts.
     """
 
-    def __init__(
-        self,
-        refused: Refused,
-        robots: RobotsCache,
-        spool: Spool,
-        in_flight: InFlight,
-        admin: Admin | None,
-        sender: Sender,
-        drop_dead_letters: Callable[[Callable[[Any], bool]], int] = lambda _: 0,
-    ) -> None:
-        self._refused = refused
-        self._robots = robots
-        self._spool = spool
-        self._in_flight = in_flight
-        self._admin = admin
-        self._sender = sender
-        self._drop_dead_letters = drop_dead_letters
+    refused: Refused
+    robots: RobotsCache
+    spool: Spool
+    in_flight: InFlight
+    admin: Admin | None
+    sender: Sender
+    drop_dead_letters: Callable[[Callable[[Any], bool]], int] = lambda _: 0
 
     def run(self) -> Purged:
         """
@@ -103,11 +94,11 @@ class Purge:
         Raises:
             BrokerUnavailable, SpoolUnavailable, RobotsUnavailable: run it again.
         """
-        done = Purged(origins=self._robots.forget(self._refused))
-        done.messages += self._drop_dead_letters(lambda each: bool(self._refused(set(_urls(each)))))
+        done = Purged(origins=self.robots.forget(self.refused))
+        done.messages += self.drop_dead_letters(lambda each: bool(self.refused(set(_urls(each)))))
         for _ in range(PASSES):
             before = done.messages + done.deliveries
-            for queue in self._admin.queues() if self._admin else ():
+            for queue in self.admin.queues() if self.admin else ():
                 for state in (JobState.PENDING, JobState.FAILED):
                     self._of_queue(queue, state, done)
             if done.messages + done.deliveries == before:
@@ -116,16 +107,16 @@ class Purge:
 
     def _of_queue(self, queue: str, state: JobState, done: Purged) -> None:
         for shard, job, message in list(self._naming(queue, state)):
-            refused = self._refused(set(_urls(message)))
+            refused = self.refused(set(_urls(message)))
             rest = _without(message, refused)
             if rest == message:
                 continue
             # Sent before it is deleted: killed in between, it is sent once more.
             if (outgoing := _about_the_rest(job, rest)) is not None:
-                self._sender.send(outgoing)
+                self.sender.send(outgoing)
             tokens = _tokens(message) - (set() if _is_fetched_again(job) else _tokens(rest))
-            self._spool.free(sorted(tokens))
-            self._in_flight.clear(sorted(refused))
+            self.spool.free(sorted(tokens))
+            self.in_flight.clear(sorted(refused))
             deleted = shard.delete(queue, state, ids=[job.job_id])
             done.bodies += len(tokens)
             if job.name == Destination.WEBHOOK.task:
@@ -135,13 +126,13 @@ class Purge:
 
     def _naming(self, queue: str, state: JobState) -> Iterator[tuple[Shard, JobInfo, Any]]:
         """Messages of aragog in a queue that name a taken-down URL."""
-        for shard in self._admin.cluster.shards if self._admin else ():
+        for shard in self.admin.cluster.shards if self.admin else ():
             offset = 0
             while jobs := shard.jobs(queue, state, limit=PAGE, offset=offset):
                 offset += len(jobs)
                 read = [(job, _message(job)) for job in jobs if job.name in _DESTINATIONS]
                 urls = [set(_urls(message)) for _, message in read]
-                refused = self._refused(set().union(*urls))
+                refused = self.refused(set().union(*urls))
                 for (job, message), its in zip(read, urls, strict=True):
                     if not refused.isdisjoint(its):
                         yield shard, job, message

@@ -31,6 +31,15 @@ def redis_errors(where: str, error: type[TransientError] = BrokerUnavailable) ->
         raise error(where, str(cause) or type(cause).__name__) from cause
 
 
+def caused_by_full_memory(error: BaseException | None) -> bool:
+    """Whether the error, or one it was raised from, is a Redis that reached its `maxmemory`."""
+    while error is not None:
+        if isinstance(error, BrokerFull | OutOfMemoryError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def is_full(error: BaseException) -> bool:
     """Whether the server refused a write because its memory is full."""
     # Redis 6.2 reports this for scripts only inside the text of another error; so does Redis 7 for

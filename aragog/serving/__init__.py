@@ -1,1 +1,1 @@
-"""The UrlStore over HTTP, for other programs (docs/http.md)."""
+"""The UrlStore for other programs, over HTTP (docs/http.md) and Thrift (docs/thrift.md)."""

@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -93,6 +93,7 @@ Run = Callable[[Callable[[], FetchAnswer | Wait]], Awaitable[FetchAnswer | Wait]
 """Runs one short blocking call in a thread."""
 
 
+@dataclass(slots=True, eq=False)
 class Fetching:
     """
     Fetches for callers who wait. Any number of threads may share it.
@@ -105,21 +106,13 @@ class Fetching:
         clock: for ages and deadlines.
     """
 
-    def __init__(
-        self,
-        store: UrlStore,
-        enqueue: Enqueue,
-        completions: Completions,
-        *,
-        most_waiting: int = 1000,
-        clock: Clock | None = None,
-    ) -> None:
-        self._store = store
-        self._enqueue = enqueue
-        self._completions = completions
-        self._most_waiting = most_waiting
-        self._clock = clock or SystemClock()
-        self._draining = False
+    store: UrlStore
+    enqueue: Enqueue
+    completions: Completions
+    _: KW_ONLY
+    most_waiting: int = 1000
+    clock: Clock = field(default_factory=SystemClock)
+    _draining: bool = field(init=False, default=False)
 
     def fetch_now(self, request: FetchRequest) -> FetchAnswer:
         """
@@ -168,11 +161,11 @@ class Fetching:
     def drain(self) -> None:
         """Answer everybody who waits with what is stored now; nobody waits from now on."""
         self._draining = True
-        self._completions.wake_all()
+        self.completions.wake_all()
 
     def close(self) -> None:
         """Wake everybody who waits, and end the thread that listens to Redis."""
-        self._completions.close()
+        self.completions.close()
 
     def steps(self, request: FetchRequest) -> Steps[FetchAnswer]:
         """
@@ -181,18 +174,18 @@ class Fetching:
         A step that comes before what it waits for ends the fetch for this caller.
         """
         url = normalize(request.url)
-        until_s = self._clock.monotonic_s() + min(request.max_wait_ms, LONGEST_WAIT_MS) / 1000
+        until_s = self.clock.monotonic_s() + min(request.max_wait_ms, LONGEST_WAIT_MS) / 1000
         found = before = self._look(url, request)
         if not self._must_fetch(found, request):
             return found
-        full = self._draining or self._completions.count >= self._most_waiting
+        full = self._draining or self.completions.count >= self.most_waiting
         if request.max_wait_ms <= 0 or full:
             return self._requested(found)[0]
         try:
-            with self._completions.waiting(url) as waiter:
+            with self.completions.waiting(url) as waiter:
                 while True:
                     found, accepted = self._requested(found)
-                    left_s = until_s - self._clock.monotonic_s()
+                    left_s = until_s - self.clock.monotonic_s()
                     if not found.fetching or left_s <= 0:
                         return found
                     yield Wait(waiter.woken, left_s)
@@ -210,7 +203,7 @@ class Fetching:
     def _requested(self, found: FetchAnswer) -> tuple[FetchAnswer, bool]:
         """Enqueue the URL; the second is true if this call began the fetch."""
         try:
-            [result] = self._enqueue([found.url], priority=PRIORITY, refresh=True)
+            [result] = self.enqueue([found.url], priority=PRIORITY, refresh=True)
         except TransientError as error:
             return _unfetched(found, error), False
         if result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):
@@ -222,11 +215,11 @@ class Fetching:
         names = request.fields
         if names is not None and request.field_max_age_s:
             names = [*dict.fromkeys((*names, *request.field_max_age_s))]
-        record = self._store.get(url, names, info=bool(request.field_max_age_s))
+        record = self.store.get(url, names, info=bool(request.field_max_age_s))
         if record is None:
             return FetchAnswer(url=url, record=None, state=FetchState.ABSENT)
         confirmed_at_ms, tried_at_ms = self._times(record)
-        now_ms = self._clock.now_ms()
+        now_ms = self.clock.now_ms()
         age_s = max(0, now_ms - confirmed_at_ms) / 1000 if confirmed_at_ms else None
         stale = tuple(
             name
@@ -256,7 +249,7 @@ class Fetching:
         tried_at_ms = max(fetched_at_ms, int(facts.get("attempted_at_ms") or 0))
         if tried_at_ms == fetched_at_ms or facts.get("outcome") in _CONFIRMING:
             return tried_at_ms, tried_at_ms
-        return self._store.pages.seen_at_ms([record.canonical_url])[0] or 0, tried_at_ms
+        return self.store.pages.seen_at_ms([record.canonical_url])[0] or 0, tried_at_ms
 
     def _must_fetch(self, found: FetchAnswer, request: FetchRequest) -> bool:
         """
@@ -269,7 +262,7 @@ class Fetching:
             return True
         limits = (request.max_age_s, *request.field_max_age_s.values())
         least_s = min((limit for limit in limits if limit is not None), default=None)
-        tried_s = max(0, self._clock.now_ms() - found.tried_at_ms) / 1000
+        tried_s = max(0, self.clock.now_ms() - found.tried_at_ms) / 1000
         if least_s is None or found.state is FetchState.FRESH:
             return False
         return _is_older(tried_s, least_s)

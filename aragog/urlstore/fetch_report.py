@@ -64,9 +64,9 @@ class FetchReport:
     """The body is incomplete: a limit, or a connection that ended early."""
 
 
-def from_json(told: dict[str, object]) -> FetchReport:
+def from_json(raw: dict[str, object]) -> FetchReport:
     """The report of its JSON; raises KeyError, TypeError or ValueError if it is none."""
-    given = dict(told)
+    given = dict(raw)
     given["headers"] = _headers(given.get("headers"))
     hops: list[dict[str, object]] = given.pop("hops", [])  # type: ignore[assignment]
     given["hops"] = tuple(
@@ -76,6 +76,6 @@ def from_json(told: dict[str, object]) -> FetchReport:
     return FetchReport(**given)  # type: ignore[arg-type]
 
 
-def _headers(told: object) -> Headers:
-    pairs: list[list[str]] = told or []  # type: ignore[assignment]
+def _headers(raw: object) -> Headers:
+    pairs: list[list[str]] = raw or []  # type: ignore[assignment]
     return tuple((name, value) for name, value in pairs)

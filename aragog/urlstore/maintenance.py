@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from aragog.urlstore.aliases.merger import AliasMerger
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.records import CompactionReport
@@ -13,24 +15,20 @@ from aragog.zen.adjacency.compaction import Compactor
 from aragog.zen.graph import Zen
 
 
+@dataclass(slots=True, eq=False)
 class Maintenance:
     """What keeps a UrlStore in order; any number of processes may run it."""
 
-    def __init__(
-        self,
-        zen: Zen,
-        content: ContentStore,
-        merger: AliasMerger,
-        compactor: Compactor,
-        clock: WriteClock,
-    ) -> None:
-        self._zen = zen
-        self._content = content
-        self._merger = merger
-        self._compactor = compactor
-        self._clock = clock
-        self._positions = BudgetState(zen)
-        self._freshness: tuple[int, dict[str, Freshness]] = (0, {})
+    zen: Zen
+    content: ContentStore
+    merger: AliasMerger
+    compactor: Compactor
+    clock: WriteClock
+    _positions: BudgetState = field(init=False)
+    _freshness: tuple[int, dict[str, Freshness]] = field(init=False, default=(0, {}))
+
+    def __post_init__(self) -> None:
+        self._positions = BudgetState(self.zen)
 
     def compact_links(self, limit: int = 1000) -> CompactionReport:
         """
@@ -38,11 +36,11 @@ class Maintenance:
 
         Killed at any point and run again, here or elsewhere, it gives the same lists and counts.
         """
-        return self._compactor.compact(limit)
+        return self.compactor.compact(limit)
 
     def compaction_lag_ms(self) -> int:
         """How long the oldest link change has waited for compaction; 0: none waits."""
-        return self._compactor.lag_ms()
+        return self.compactor.lag_ms()
 
     def repair(self, progress: Progress | None = None, *, grace_s: float = GRACE_S) -> RepairReport:
         """
@@ -52,15 +50,15 @@ class Maintenance:
         that nothing points to is removed after another `grace_s`.
         """
         repair = Repair(
-            self._zen,
-            self._content,
-            self._merger,
-            self._compactor,
-            self._clock.clock,
+            self.zen,
+            self.content,
+            self.merger,
+            self.compactor,
+            self.clock.clock,
             grace_s=grace_s,
         )
         report = repair.run(progress)
-        self._clock.deleted_at(self._clock.now_ms())
+        self.clock.deleted_at(self.clock.now_ms())
         return report
 
     def freshness(self, sample: int = SAMPLE, *, cached_s: float = 0.0) -> dict[str, Freshness]:
@@ -69,10 +67,10 @@ class Maintenance:
 
         With `cached_s` the last result is returned again while it is no older than that.
         """
-        now_ms = self._clock.clock.now_ms()
+        now_ms = self.clock.clock.now_ms()
         at_ms, found = self._freshness
         if not 0 <= now_ms - at_ms < cached_s * 1000:
-            found = freshness(self._zen, now_ms, sample)
+            found = freshness(self.zen, now_ms, sample)
             self._freshness = (now_ms, found)
         return found
 
@@ -82,4 +80,4 @@ class Maintenance:
 
     def set_bookmark(self, name: str, cursor: str) -> None:
         """Store the position; an empty cursor means that the walk is complete."""
-        self._positions.set_bookmark(name, cursor, self._clock.now_ms())
+        self._positions.set_bookmark(name, cursor, self.clock.now_ms())

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from aragog.clock import Clock
 from aragog.urlstore.aliases.merger import ALIAS, AliasMerger, alias_puts
@@ -51,50 +51,45 @@ class RepairReport:
     """Damaged files that were replaced."""
 
 
+@dataclass(slots=True, eq=False)
 class Repair:
     """One walk over the whole store; memory use grows only with the number of problems."""
 
-    def __init__(
-        self,
-        zen: Zen,
-        content: ContentStore,
-        aliases: AliasMerger,
-        folder: Compactor,
-        clock: Clock,
-        *,
-        grace_s: float = GRACE_S,
-    ) -> None:
-        self._zen = zen
-        self._content = content
-        self._aliases = aliases
-        self._folder = folder
-        self._due = DueIndex(zen)
-        self._tombstones = Tombstones(zen)
-        self._clock = clock
-        self._grace_s = grace_s
-        self._counted: set[int] = set()
-        self._last: tuple[bytes, bytes, int] | None = None
-        self._mended: Counter[str] = Counter()
-        self._walked: Counter[str] = Counter()
-        self._replaced: frozenset[int] = frozenset()
+    zen: Zen
+    content: ContentStore
+    aliases: AliasMerger
+    compactor: Compactor
+    clock: Clock
+    _: KW_ONLY
+    grace_s: float = GRACE_S
+    _counted: set[int] = field(init=False, default_factory=set)
+    _last: tuple[bytes, bytes, int] | None = field(init=False, default=None)
+    _mended: Counter[str] = field(init=False, default_factory=Counter)
+    _walked: Counter[str] = field(init=False, default_factory=Counter)
+    _replaced: frozenset[int] = field(init=False, default=frozenset())
+    _due: DueIndex = field(init=False)
+    _tombstones: Tombstones = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._due, self._tombstones = DueIndex(self.zen), Tombstones(self.zen)
 
     def run(self, progress: Progress | None = None) -> RepairReport:
         """Replace damaged files; walk nodes, then each index, then content, then posting lists."""
-        salvaged = self._zen.salvage()
+        salvaged = self.zen.salvage()
         if salvaged:
             self._tombstones.mend(self._now_ms())
             self._tombstones.current()
         self._replaced = frozenset[int]().union(*(file.first_bytes for file in salvaged))
-        for key, row in self._zen.nodes.walk():
+        for key, row in self.zen.nodes.walk():
             self._node(key, row)
             self._step("n", progress)
-        for entry in self._zen.due_times.walk():
+        for entry in self.zen.due_times.walk():
             self._due_row(entry)
             self._step("d", progress)
-        for position, row in self._zen.hosts.walk():
+        for position, row in self.zen.hosts.walk():
             self._host_row(position, row)
             self._step("h", progress)
-        for end in self._zen.edge_ends.walk():
+        for end in self.zen.edge_ends.walk():
             self._edge(*end)
             self._step("e", progress)
         self._objects(progress)
@@ -115,65 +110,65 @@ class Repair:
             self._count(key, column[-1:], edge_type)
         if url is None or node_id(url) != key:
             if nodes.SENTINEL not in row and not kept and not self._young(row):
-                self._zen.nodes.drop(key, at_ms=newest_ms(row))
+                self.zen.nodes.drop(key, at_ms=newest_ms(row))
                 self._mended["node without a URL"] += 1
             return
         removed = text(row, nodes.REMOVED)
         if removed and removed.encode() == nodes.TAKEN_DOWN:
             return
         if text(row, nodes.LEAVING) and not self._young(row):
-            self._aliases.undo(url, self._now_ms())
+            self.aliases.undo(url, self._now_ms())
             self._mended["alias half undone"] += 1
             return
         canonical = alias_of(row, url)
         shown = canonical is not None or nodes.SENTINEL in row
-        if shown and not self._zen.hosts.has(url):
+        if shown and not self.zen.hosts.has(url):
             self._put(host_put(url, self._now_ms()), "host row missing")
         if canonical is not None:
             self._alias(url, canonical, row)
             return
         due = text(row, nodes.DUE)
-        if due and not self._zen.due_times.has(key, int(due)):
+        if due and not self.zen.due_times.has(key, int(due)):
             self._put(due_put(url, int(due), self._now_ms()), "due row missing")
         self._object_of(url, row)
 
     def _alias(self, url: str, canonical: str, row: Row) -> None:
         edge, mark = alias_puts(url, canonical, self._now_ms())
-        if not self._zen.edge_ends.has(node_id(canonical), IN, ALIAS, node_id(url)):
+        if not self.zen.edge_ends.has(node_id(canonical), IN, ALIAS, node_id(url)):
             self._put(edge, "alias edge missing")
-        if not self._zen.nodes.get(node_id(canonical), [nodes.ALIASED]):
+        if not self.zen.nodes.get(node_id(canonical), [nodes.ALIASED]):
             self._put(mark, "word of aliases missing")
-        if not self._young(row) and self._aliases.has_own(url, row):
-            self._aliases.settle(url, self._now_ms())
+        if not self._young(row) and self.aliases.has_own(url, row):
+            self.aliases.settle(url, self._now_ms())
             self._mended["alias with data of its own"] += 1
 
     def _object_of(self, url: str, row: Row) -> None:
         key = text(row, nodes.CONTENT_KEY)
         if key is None:
             return
-        stored = self._content.get(key)
+        stored = self.content.get(key)
         if stored is not None and content_hash(stored[0]) == text(row, nodes.CONTENT_HASH):
             return
-        fresh = self._zen.nodes.get(node_id(url), nodes.CONTENT)
+        fresh = self.zen.nodes.get(node_id(url), nodes.CONTENT)
         if fresh.get(nodes.CONTENT_HASH) != row.get(nodes.CONTENT_HASH) or self._young(fresh):
             return
         at_ms = row[nodes.CONTENT_KEY].at_ms
-        self._zen.nodes.delete(node_id(url), nodes.CONTENT, at_ms=at_ms)
+        self.zen.nodes.delete(node_id(url), nodes.CONTENT, at_ms=at_ms)
         # No content is better than wrong content; the next fetch restores it.
         self._due.schedule(url, self._now_ms(), self._now_ms())
         self._mended["content missing or damaged"] += 1
 
     def _due_row(self, entry: DueEntry) -> None:
         due_at_ms, its, row = entry
-        node = self._zen.nodes.get(its, [nodes.DUE])
+        node = self.zen.nodes.get(its, [nodes.DUE])
         if text(node, nodes.DUE) != str(due_at_ms) and not self._young(row):
-            self._zen.due_times.delete_many([(its, due_at_ms, newest_ms(row))])
+            self.zen.due_times.delete_many([(its, due_at_ms, newest_ms(row))])
             self._mended["due row without its node"] += 1
 
     def _host_row(self, key: bytes, row: Row) -> None:
-        if not self._zen.nodes.get(key[-ID_BYTES:], [nodes.URL]) and not self._young(row):
+        if not self.zen.nodes.get(key[-ID_BYTES:], [nodes.URL]) and not self._young(row):
             self._fetch_again(key[-ID_BYTES:], text(row, HOST_URL))
-            self._zen.hosts.delete_at(key, at_ms=newest_ms(row))
+            self.zen.hosts.delete_at(key, at_ms=newest_ms(row))
             self._mended["host row without its node"] += 1
 
     def _fetch_again(self, its: bytes, url: str | None) -> None:
@@ -185,7 +180,7 @@ class Repair:
             or node_id(url) != its
         ):
             return
-        if not text(self._zen.nodes.get(its, [nodes.DUE]), nodes.DUE):
+        if not text(self.zen.nodes.get(its, [nodes.DUE]), nodes.DUE):
             self._due.schedule(url, self._now_ms(), self._now_ms())
             self._mended["page lost with a damaged file, due again"] += 1
 
@@ -196,58 +191,58 @@ class Repair:
         group = home_id, direction, edge_type
         if edge_type in self._counted and group != self._last:
             self._last = group
-            if not self._zen.nodes.get(home_id, [count_column(direction, edge_type)]):
+            if not self.zen.nodes.get(home_id, [count_column(direction, edge_type)]):
                 self._count(*group)
         if direction != IN or edge_type != ALIAS or self._young(row):
             return
-        node = self._zen.nodes.get(alias_id, [nodes.URL, nodes.CANONICAL])
+        node = self.zen.nodes.get(alias_id, [nodes.URL, nodes.CANONICAL])
         url = text(node, nodes.URL)
         canonical = alias_of(node, url) if url else None
         if canonical is None or node_id(canonical) != home_id:
-            self._zen.edge_ends.delete(home_id, IN, ALIAS, alias_id, at_ms=newest_ms(row))
+            self.zen.edge_ends.delete(home_id, IN, ALIAS, alias_id, at_ms=newest_ms(row))
             self._mended["alias edge without its pointer"] += 1
 
     def _count(self, key: bytes, direction: bytes, edge_type: int) -> None:
         """Correct a node's edge count, unless edges are so recent that it may still come."""
-        with closing(self._zen.edge_ends.of(key, direction, edge_type)) as ends:
+        with closing(self.zen.edge_ends.of(key, direction, edge_type)) as ends:
             if any(self._young(row) for _, row in ends):
                 return
-        if self._zen.counting(edge_type).recount(key, direction, edge_type):
+        if self.zen.counting(edge_type).recount(key, direction, edge_type):
             self._mended["edges counted wrongly"] += 1
 
     def _objects(self, progress: Progress | None) -> None:
         suspects = []
-        for key in self._content.keys(""):
+        for key in self.content.keys(""):
             self._step("content", progress)
             if not self._points_to(key):
                 suspects.append(key)
         if suspects:
             # Data is written before its pointer: allow the writer time to set it.
-            self._clock.sleep_s(self._grace_s)
+            self.clock.sleep_s(self.grace_s)
         for key in suspects:
             if not self._points_to(key):
                 its = bytes.fromhex(key)[:ID_BYTES]
-                if its[0] in self._replaced and (stored := self._content.get(key)):
+                if its[0] in self._replaced and (stored := self.content.get(key)):
                     self._fetch_again(its, stored[1].get("url"))
-                self._content.delete(key)
+                self.content.delete(key)
                 self._mended["content that nothing points to"] += 1
 
     def _points_to(self, key: str) -> bool:
         # A content key begins with the id of its node: both are prefixes of one hash.
-        node = self._zen.nodes.get(bytes.fromhex(key)[:ID_BYTES], [nodes.CONTENT_KEY])
+        node = self.zen.nodes.get(bytes.fromhex(key)[:ID_BYTES], [nodes.CONTENT_KEY])
         return text(node, nodes.CONTENT_KEY) == key
 
     def _lists(self, progress: Progress | None) -> None:
-        for problem in self._folder.mend_lists(lambda: self._step("l", progress)):
+        for problem in self.compactor.mend_lists(lambda: self._step("l", progress)):
             self._mended[problem] += 1
 
     def _young(self, row: Row) -> bool:
-        limit_ms = self._now_ms() - self._grace_s * 1000
+        limit_ms = self._now_ms() - self.grace_s * 1000
         return any(cell.at_ms > limit_ms for cell in row.values())
 
     def _put(self, put: Mutation, problem: str) -> None:
-        self._zen.mutate([put])
+        self.zen.mutate([put])
         self._mended[problem] += 1
 
     def _now_ms(self) -> int:
-        return self._clock.now_ms()
+        return self.clock.now_ms()

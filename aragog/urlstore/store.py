@@ -37,6 +37,7 @@ from aragog.urlstore.schedule.schedule import Schedule
 from aragog.urlstore.write_clock import WriteClock
 from aragog.zen.adjacency.compaction import Compactor
 from aragog.zen.adjacency.outlink_writer import OutlinkWriter
+from aragog.zen.adjacency.segments import ListLimits
 from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
 from aragog.zen.tables import Tables
@@ -70,13 +71,15 @@ class UrlStore:
         settings: StoreSettings,
         clock: Clock | None = None,
         refresh: RefreshSettings | None = None,
+        *,
+        lists: ListLimits | None = None,
     ) -> None:
         write_clock = WriteClock(clock)
         self.zen = zen = Zen(tables, clock=write_clock.clock)
         nodes = Nodes(zen)
         tombstones = Tombstones(zen)
         outlinks = OutlinkWriter(tables, settings.inlinks, write_clock.clock)
-        compactor = Compactor(tables, write_clock.clock)
+        compactor = Compactor(tables, write_clock.clock, lists)
         merger = AliasMerger(zen, content, outlinks, refresh)
         takedown = Takedown(
             zen, content, outlinks, merger, Hosts(zen), compactor, tombstones
@@ -147,7 +150,7 @@ class UrlStore:
             TakenDown: the URL was taken down.
         """
         return self.fields.put(
-            url, fields, at_ms=at_ms, provenance=provenance, if_version=if_version
+            url, fields, at_ms=at_ms, provenance=provenance or {}, if_version=if_version
         )
 
     def delete_fields(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
@@ -186,7 +189,7 @@ class UrlStore:
             TakenDown: the URL was taken down.
             ContentUnavailable: the content store does not answer.
         """
-        self._content.put(url, body, meta, at_ms=at_ms)
+        self._content.put(url, body, meta or {}, at_ms=at_ms)
 
     def write_pages(self, pages: Sequence[PageWrite]) -> list[Written]:
         """

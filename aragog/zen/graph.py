@@ -12,59 +12,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from aragog.clock import Clock, SystemClock
-from aragog.errors import NotUnique
 from aragog.zen.adjacency.segments import Segments
 from aragog.zen.codec import (
-    BUCKETS,
-    ID_BYTES,
     IN,
     OUT,
     after,
     edge_key,
     edge_prefix,
-    index_key,
-    index_prefix,
     read_edge_key,
-    unique_key,
 )
 from aragog.zen.edges import EdgeEnds
 from aragog.zen.indexes import DueTimes, HostIndex
 from aragog.zen.log import TimeLog
 from aragog.zen.nodes import NodeStore
+from aragog.zen.property_indexes import (
+    CANONICAL_COLUMN,
+    CANONICAL_URL,
+    MAX_LIMIT,
+    PropertyIndexes,
+    Schema,
+    property_column,
+)
 from aragog.zen.registry import Registry
 from aragog.zen.tables import Row, Salvaged, Tables, newest_ms
 
-MAX_LIMIT = 6000
-"""Maximum number of edges or nodes that one call returns."""
-
-_CLAIM_MS = 10_000
-"""How long a claimed value waits for its property to be set."""
-
 _SENTINEL = b"m:_"
-_CANONICAL_URL = b"s:canonical_url"
-CANONICAL_URL = "canonical_url"
-"""The property of an alias that names the URL of the node that stands for it."""
 _EDGE = b"p:_"
-_ID = b"i:id"
 
 COUNTS = b"c:"
 """The column family of counts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """Which properties are indexed, and which edge types are counted."""
-
-    unique: tuple[str, ...] = ()
-    """Properties whose values belong to one node at most."""
-    indexed: tuple[str, ...] = ()
-    """Properties by whose values nodes can be found."""
-    counted: tuple[int, ...] = ()
-    """Edge types whose number is stored with the node, in both directions."""
 
 
 class Edge(NamedTuple):
@@ -102,6 +82,7 @@ class Zen:
         self.tables = tables
         self.schema = schema or Schema()
         self.clock = clock or SystemClock()
+        self._indexes = PropertyIndexes(tables, self.schema, self.clock)
         self.nodes = NodeStore(tables)
         self.edge_ends = EdgeEnds(tables)
         self.due_times = DueTimes(tables)
@@ -151,20 +132,16 @@ class Zen:
         """
         at_ms = self.clock.now_ms() if at_ms is None else at_ms
         nodes = self.tables["n"]
-        watched = [n for n in (*self.schema.unique, *self.schema.indexed) if n in properties]
-        before = nodes.get(node_id, [_column(name) for name in watched]) if watched else {}
+        watched = [name for name in self._indexes.names if name in properties]
+        before = nodes.get(node_id, [property_column(name) for name in watched]) if watched else {}
         for name in watched:
-            if name in self.schema.unique:
-                self._claim(name, properties[name], node_id)
-            else:
-                key = index_key(node_id, name, properties[name])
-                self.tables["i"].put(key, {_ID: node_id}, at_ms=at_ms)
-        cells = {_SENTINEL: b"1"} | {_column(name): v for name, v in properties.items()}
+            self._indexes.add(node_id, name, properties[name], at_ms)
+        cells = {_SENTINEL: b"1"} | {property_column(name): v for name, v in properties.items()}
         nodes.put(node_id, cells, at_ms=at_ms)
         for name in watched:
-            old = before.get(_column(name))
+            old = before.get(property_column(name))
             if old is not None and old.value != properties[name] and old.at_ms <= at_ms:
-                self._unindex(node_id, name, old.value)
+                self._indexes.remove(node_id, name, old.value)
 
     def get_node(
         self, node_id: bytes, names: Sequence[str] | None = None
@@ -180,12 +157,14 @@ class Zen:
 
         An alias shows `canonical_url`: the URL of the node that stands for it.
         """
-        columns = None if names is None else [_SENTINEL, _CANONICAL_URL, *map(_column, names)]
+        columns = (
+            None if names is None else [_SENTINEL, CANONICAL_COLUMN, *map(property_column, names)]
+        )
         found = self.tables["n"].get_many(node_ids, columns)
         return {
             key: _node_properties(row, names)
             for key, row in found.items()
-            if _SENTINEL in row or _CANONICAL_URL in row
+            if _SENTINEL in row or CANONICAL_COLUMN in row
         }
 
     def remove_node(self, node_id: bytes) -> None:
@@ -205,37 +184,19 @@ class Zen:
             if column.startswith((b"m:", b"c:"))
         ]
         self.tables["n"].delete_many(mine)
-        for name in (*self.schema.unique, *self.schema.indexed):
-            if _column(name) in row:
-                self._unindex(node_id, name, row[_column(name)].value)
+        for name in self._indexes.names:
+            if property_column(name) in row:
+                self._indexes.remove(node_id, name, row[property_column(name)].value)
 
     def lookup_unique(self, name: str, value: bytes) -> bytes | None:
         """The node that has the value of a unique property; two reads."""
-        cell = self.tables["u"].get(unique_key(name, value), [_ID]).get(_ID)
-        holder = cell.value[:ID_BYTES] if cell else None
-        return holder if holder and self._has(holder, name, value) else None
+        return self._indexes.lookup_unique(name, value)
 
     def lookup(
         self, name: str, value: bytes, limit: int = 100, cursor: bytes | None = None
     ) -> tuple[list[bytes], bytes | None]:
-        """
-        (nodes that have the value of an indexed property, cursor or None at the end).
-
-        One range scan a bucket, and one multi-get a call that checks the hits.
-        """
-        found: list[bytes] = []
-        last = cursor or b""
-        for bucket in range(last[0] if last else 0, BUCKETS):
-            prefix = index_prefix(bucket, name, value)
-            start = last + b"\0" if last.startswith(prefix) else prefix
-            with closing(self.tables["i"].scan(start, after(prefix))) as rows:
-                for key, row in rows:
-                    if len(found) == min(limit, MAX_LIMIT):
-                        return found, last
-                    last = key
-                    if self._has(row[_ID].value, name, value):
-                        found.append(row[_ID].value)
-        return found, None
+        """(nodes that have the value of an indexed property, cursor or None at the end)."""
+        return self._indexes.lookup(name, value, limit, cursor)
 
     # Edges
 
@@ -361,45 +322,11 @@ class Zen:
     def _count(self, node_id: bytes, direction: bytes, edge_type: int, delta: int) -> None:
         self.tables["n"].incr(node_id, count_column(direction, edge_type), delta)
 
-    def _has(self, node_id: bytes, name: str, value: bytes) -> bool:
-        row = self.tables["n"].get(node_id, [_column(name)])
-        cell = row.get(_column(name))
-        return cell is not None and cell.value == value
-
-    def _claim(self, name: str, value: bytes, node_id: bytes) -> None:
-        """Enter the node as the value's owner in the unique index, or report the present owner."""
-        index, key = self.tables["u"], unique_key(name, value)
-        for _ in range(3):
-            cell = index.get(key, [_ID]).get(_ID)
-            held = cell.value if cell else None
-            now_ms = self.clock.now_ms()
-            if held is not None:
-                holder, since_ms = held[:ID_BYTES], int.from_bytes(held[ID_BYTES:])
-                if holder == node_id:
-                    return
-                if since_ms > now_ms - _CLAIM_MS or self._has(holder, name, value):
-                    raise NotUnique(name, holder.hex())
-            # Free, or left by a writer that crashed before it set the property.
-            if index.check_and_put(key, _ID, held, node_id + now_ms.to_bytes(8)):
-                return
-        raise NotUnique(name, "that is being written")
-
-    def _unindex(self, node_id: bytes, name: str, value: bytes) -> None:
-        table = "u" if name in self.schema.unique else "i"
-        key = unique_key(name, value) if table == "u" else index_key(node_id, name, value)
-        row = self.tables[table].get(key)
-        if row and row[_ID].value[:ID_BYTES] == node_id:
-            self.tables[table].delete(key, at_ms=newest_ms(row))
-
-
-def _column(name: str) -> bytes:
-    return _CANONICAL_URL if name == CANONICAL_URL else b"m:" + name.encode()
-
 
 def _node_properties(row: Row, names: Sequence[str] | None) -> dict[str, bytes]:
     properties = _properties(row, b"m:")
-    if _CANONICAL_URL in row and (names is None or CANONICAL_URL in names):
-        properties[CANONICAL_URL] = row[_CANONICAL_URL].value
+    if CANONICAL_COLUMN in row and (names is None or CANONICAL_URL in names):
+        properties[CANONICAL_URL] = row[CANONICAL_COLUMN].value
     return properties
 
 

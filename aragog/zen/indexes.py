@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import NamedTuple
 
 from aragog.urls.domain import host
+from aragog.zen.bucketed import Bucketed
 from aragog.zen.codec import BUCKETS, ID_BYTES, due_key, host_key, read_due_key
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
@@ -21,18 +22,10 @@ class DueEntry(NamedTuple):
     kept: Row
 
 
-class DueTimes:
+class DueTimes(Bucketed):
     """Nodes ordered by due time, in buckets that can be written in parallel."""
 
-    buckets = range(BUCKETS)
-
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._table = tables["d"]
-
-    def serves(self, bucket: int) -> bool:
-        """False while the file that holds the bucket is damaged."""
-        return self._tables.serves(bucket)
+    name = "d"
 
     def has(self, of: bytes, due_at_ms: int) -> bool:
         """True if the node has an entry at that time."""

@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 
+from aragog.zen.bucketed import Bucketed
 from aragog.zen.codec import BUCKETS
 from aragog.zen.properties import Row
-from aragog.zen.tables import Tables, open_bucket
+from aragog.zen.tables import open_bucket
 
 
-class TimeLog:
+class TimeLog(Bucketed):
     """Reads and rewrites entries; `mutations.append_log` appends them."""
 
-    buckets = range(BUCKETS)
-
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._table = tables["f"]
-
-    def serves(self, bucket: int) -> bool:
-        """False while the file that holds the bucket is damaged."""
-        return self._tables.serves(bucket)
+    name = "f"
 
     def open_bucket(self, wanted: int) -> int:
         """The first bucket from `wanted` on that can be written."""

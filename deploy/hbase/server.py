@@ -19,9 +19,7 @@ import signal
 import socket
 import string
 import subprocess
-import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Self
@@ -29,15 +27,13 @@ from typing import Self
 import happybase
 from thriftpy2.transport import TTransportException
 
+from deploy.processes import CannotStart, run_until_interrupted
+
 HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("ARAGOG_CACHE", HERE.parents[1] / ".cache"))
 
 MASTER = "org.apache.hadoop.hbase.master.HMaster"
 GATEWAY = "org.apache.hadoop.hbase.thrift.ThriftServer"
-
-
-class CannotStart(Exception):
-    """HBase cannot run here, and why: no Java, no Maven, or the log's last lines."""
 
 
 def tool(name: str, remedy: str) -> str:
@@ -236,17 +232,13 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("var/hbase"), help="data and logs")
     parser.add_argument("--port", type=int, action="append", help="of a gateway; may be repeated")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     started_s = time.monotonic()
-    try:
-        with HBaseServer(options.folder, ports=tuple(options.port or [9090])) as server:
-            print(f"HBase is ready after {time.monotonic() - started_s:.0f} s; data and logs: "
-                  f"{server.folder}")  # fmt: skip
-            print("  ARAGOG_STORE__ENGINE=hbase "
-                  f"ARAGOG_STORE__HBASE_GATEWAYS={','.join(server.gateways)}")  # fmt: skip
-            print("Ctrl-C stops it.", flush=True)
-            threading.Event().wait()
-    except KeyboardInterrupt:
-        return
-    except CannotStart as error:
-        raise SystemExit(f"hbase: {error}") from None
+
+    def ready(server: HBaseServer) -> None:
+        print(f"HBase is ready after {time.monotonic() - started_s:.0f} s; data and logs: "
+              f"{server.folder}")  # fmt: skip
+        print("  ARAGOG_STORE__ENGINE=hbase "
+              f"ARAGOG_STORE__HBASE_GATEWAYS={','.join(server.gateways)}")  # fmt: skip
+
+    server = HBaseServer(options.folder, ports=tuple(options.port or [9090]))
+    run_until_interrupted("hbase", server, ready)

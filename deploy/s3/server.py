@@ -12,11 +12,8 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import signal
 import socket
 import subprocess
-import sys
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -26,6 +23,8 @@ from typing import Any, Self
 import boto3
 from botocore.config import Config
 
+from deploy.processes import CannotStart, end, run_until_interrupted
+
 VERSION = "v1.8.0"
 HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("ARAGOG_CACHE", HERE.parents[1] / ".cache"))
@@ -33,10 +32,6 @@ CACHE = Path(os.environ.get("ARAGOG_CACHE", HERE.parents[1] / ".cache"))
 # For a server that listens on 127.0.0.1 and holds nothing of value.
 ACCESS_KEY = "aragog"
 SECRET_KEY = "aragog-secret"  # noqa: S105 - printed for whoever runs it
-
-
-class CannotStart(Exception):
-    """The server cannot run here, and why: no Go, no build, or its own last lines."""
 
 
 def binary(cache: Path = CACHE) -> Path:
@@ -100,12 +95,7 @@ class S3Server:
         process, self._process = self._process, None
         if process is None:
             return
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(process, within_s=10)
 
     def client(self) -> Any:
         """A boto3 client of it."""
@@ -153,17 +143,12 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=9000)
     parser.add_argument("--bucket", default="aragog", help="made if missing")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    try:
-        with S3Server(options.folder, port=options.port) as server:
-            server.create_bucket(options.bucket)
-            print(f"S3 is ready; data and log: {server.folder}")
-            print(f"  AWS_ACCESS_KEY_ID={ACCESS_KEY} AWS_SECRET_ACCESS_KEY={SECRET_KEY} "
-                  f"ARAGOG_CONTENT__ENGINE=s3 ARAGOG_CONTENT__S3_BUCKET={options.bucket} "
-                  f"ARAGOG_CONTENT__S3_ENDPOINT={server.endpoint}")  # fmt: skip
-            print("Ctrl-C stops it.", flush=True)
-            threading.Event().wait()
-    except KeyboardInterrupt:
-        return
-    except CannotStart as error:
-        raise SystemExit(f"s3: {error}") from None
+
+    def ready(server: S3Server) -> None:
+        server.create_bucket(options.bucket)
+        print(f"S3 is ready; data and log: {server.folder}")
+        print(f"  AWS_ACCESS_KEY_ID={ACCESS_KEY} AWS_SECRET_ACCESS_KEY={SECRET_KEY} "
+              f"ARAGOG_CONTENT__ENGINE=s3 ARAGOG_CONTENT__S3_BUCKET={options.bucket} "
+              f"ARAGOG_CONTENT__S3_ENDPOINT={server.endpoint}")  # fmt: skip
+
+    run_until_interrupted("s3", S3Server(options.folder, port=options.port), ready)

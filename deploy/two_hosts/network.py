@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
+from deploy.processes import end
+
 ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = {"a": "10.203.0.1", "b": "10.203.0.2"}
 
@@ -84,12 +86,7 @@ class Processes:
         """SIGTERM; a worker finishes its batch."""
         ((_, process),) = [one for one in self._running if one[0] == name]
         self._running = [one for one in self._running if one[0] != name]
-        process.terminate()
-        try:
-            process.wait(60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(process, within_s=60)
 
     def run(self, host: str, *argv: str, check: bool = True) -> str:
         """Run a program on a host to its end, and return what it printed."""

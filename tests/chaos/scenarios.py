@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import redis
 
 from aragog.pinlater.admin import Admin
+from aragog.standalone.redis_server import RedisServer
 from tests.chaos import parts
 from tests.chaos.world import WORKERS, Plan, World
 
@@ -80,18 +81,18 @@ def freeze_workers(world: World) -> Iterator[float]:
 
 
 def lose_shard(world: World) -> Iterator[float]:
-    world.shards[0].kill()
-    world.fault()
-    yield 60.0
-    world.shards[0].start()
-    world.healed()
+    return _lose(world, world.shards[0], 60.0)
 
 
 def lose_limiter(world: World) -> Iterator[float]:
-    world.limiters[0].kill()
+    return _lose(world, world.limiters[0], 10.0)
+
+
+def _lose(world: World, server: RedisServer, for_s: float) -> Iterator[float]:
+    server.kill()
     world.fault()
-    yield 10.0
-    world.limiters[0].start()
+    yield for_s
+    server.start()
     world.healed()
 
 

@@ -35,7 +35,7 @@ ACCEPTED = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
 USER_AGENT = "aragog-chaos/1.0 (+http://127.0.0.1/)"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What a scenario needs: sizes, servers of its own, settings."""
 

@@ -264,11 +264,13 @@ def test_a_slowed_domain_gets_slots_further_apart(limiter):
     assert gaps_us(limiter.reserve([SlotRequest("a.com")] * 3)) == pytest.approx([400_000] * 2)
 
 
-def test_good_news_of_a_domain_without_trouble_costs_no_round_trip(limiter, redis_server):
+def test_good_news_of_a_domain_without_trouble_costs_no_round_trip(limiter, redis_client):
     limiter.reserve([SlotRequest("a.com")])
-    limiter._nodes = {}
+    redis_client.config_resetstat()
 
     limiter.report_many([("a.com", True), ("b.com", True)])
+
+    assert "cmdstat_evalsha" not in redis_client.info("commandstats")
 
 
 def test_another_process_learns_of_trouble_with_its_next_slot(limiter, redis_url):

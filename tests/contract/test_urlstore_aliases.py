@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 
 from aragog.zen.node_ids import node_id
-from tests.support.stores import NOW_MS, body, page
+from tests.support.stores import NOW_MS, alias_page, body, page
 
 HOUR_MS = 3_600_000
 A, B, C, D = (f"http://{x}.example/" for x in "abcd")
@@ -92,18 +92,7 @@ def test_links_to_an_alias_are_links_to_its_home_until_it_is_undone(a_stand):
 
 def test_undoing_gives_back_what_the_alias_had_brought(a_stand):
     store = a_stand.store
-    store.write_pages(
-        [
-            page(
-                A,
-                canonical_url=B,
-                provisional=True,
-                fields={"t": b"1"},
-                content=body("x"),
-                links=[C],
-            )
-        ]
-    )
+    store.write_pages([alias_page(A, B, "1", [C])])
     store.put(B, {"team": b"2"}, at_ms=NOW_MS - 5)
     assert store.get(A).provisional
 

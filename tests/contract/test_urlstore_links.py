@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from aragog.errors import BadInput
 from aragog.settings import StoreSettings
 from aragog.urlstore.records import OutLink
-from aragog.zen.adjacency import compaction, segments
+from aragog.zen.adjacency import compaction
+from aragog.zen.adjacency.segments import ListLimits
 from tests.support.stores import NOW_MS, page, stand
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
@@ -105,10 +106,8 @@ def test_inlinks_may_be_left_out_altogether(tables):
     assert not list(tables["j"].scan(b"", None))
 
 
-def test_a_hub_is_read_and_counted_whole(a_stand, monkeypatch):
-    monkeypatch.setattr(segments, "INLINE_LINES", 8)
-    monkeypatch.setattr(segments, "CHUNK_LINES", 5)
-    monkeypatch.setattr(segments, "_MANY_PIECES", 2)
+def test_a_hub_is_read_and_counted_whole(tables):
+    a_stand = stand(tables, lists=ListLimits(inline_lines=8, chunk_lines=5, many_pieces=2))
     expected = set()
     for start in range(0, 120, 12):
         urls = [f"http://s.example/{i:03d}" for i in range(start, start + 12)]
@@ -133,10 +132,9 @@ def test_a_made_up_cursor_is_refused(a_stand):
         a_stand.store.links.outlinks(A, cursor="x")
 
 
-def test_a_removal_is_never_compacted_before_the_addition_it_removes(a_stand, monkeypatch):
+def test_a_removal_is_never_compacted_before_the_addition_it_removes(tables):
     """A journal row's bucket is random; with a small limit, a later row used to be compacted first."""
-    monkeypatch.setattr(segments, "_MANY_PIECES", 1)
-    monkeypatch.setattr(compaction, "_CHECK_EVERY", 1)
+    a_stand = stand(tables, lists=ListLimits(many_pieces=1))
     journal = a_stand.tables["j"]
     buckets = iter([15, 15, 0])  # the addition is behind another row, its removal is first
     seen = set()
@@ -177,48 +175,44 @@ STEP = st.one_of(
 )
 @given(st.lists(STEP, max_size=30))
 def test_after_any_history_lists_and_counts_are_those_of_a_naive_model(quick_tables, history):
-    here = stand(quick_tables())
+    small = ListLimits(inline_lines=2, chunk_lines=2, many_pieces=1, large_lines=1)
+    here = stand(quick_tables(), lists=small)
     links: dict[str, set[str]] = {}
     newest: dict[str, int] = {}
-    small = {"INLINE_LINES": 2, "CHUNK_LINES": 2, "_MANY_PIECES": 1, "LARGE_LINES": 1}
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in small.items():
-            patch.setattr(segments, name, value)
-        patch.setattr(compaction, "_CHECK_EVERY", 1)
-        for number, step in enumerate(history):
-            here.clock.advance_ms(1000)
-            now = here.clock.now_ms()
-            if step[0] == "write":
-                _, url, age, targets = step
-                # No two at one instant: of those either may stay.
-                at = now - 1000 * age - number
-                if at > newest.get(url, 0):
-                    newest[url] = at
-                    links[url] = set(targets)
-                here.store.write_pages([page(url, at, links=targets)])
-            elif step[0] == "compact":
-                here.store.maintenance.compact_links(step[1])
-            elif step[0] == "add":
-                here.store.links.add(step[1], [OutLink(step[2], "text")])
-                if step[2] not in links.get(step[1], set()):
-                    links[step[1]] = links.get(step[1], set()) | {step[2]}
-                    newest[step[1]] = max(now, newest.get(step[1], 0))
-            elif step[0] == "drop":
-                here.store.links.remove(step[1], [step[2]])
-                if step[2] in links.get(step[1], set()):
-                    links[step[1]] = links[step[1]] - {step[2]}
-                    newest[step[1]] = max(now, newest.get(step[1], 0))
-            else:
-                here.store.remove(step[1])
-                links[step[1]] = set()
+    for number, step in enumerate(history):
+        here.clock.advance_ms(1000)
+        now = here.clock.now_ms()
+        if step[0] == "write":
+            _, url, age, targets = step
+            # No two at one instant: of those either may stay.
+            at = now - 1000 * age - number
+            if at > newest.get(url, 0):
+                newest[url] = at
+                links[url] = set(targets)
+            here.store.write_pages([page(url, at, links=targets)])
+        elif step[0] == "compact":
+            here.store.maintenance.compact_links(step[1])
+        elif step[0] == "add":
+            here.store.links.add(step[1], [OutLink(step[2], "text")])
+            if step[2] not in links.get(step[1], set()):
+                links[step[1]] = links.get(step[1], set()) | {step[2]}
                 newest[step[1]] = max(now, newest.get(step[1], 0))
-        here.compact()
+        elif step[0] == "drop":
+            here.store.links.remove(step[1], [step[2]])
+            if step[2] in links.get(step[1], set()):
+                links[step[1]] = links[step[1]] - {step[2]}
+                newest[step[1]] = max(now, newest.get(step[1], 0))
+        else:
+            here.store.remove(step[1])
+            links[step[1]] = set()
+            newest[step[1]] = max(now, newest.get(step[1], 0))
+    here.compact()
 
-        for target in PAGES:
-            sources = sorted(url for url, its in links.items() if target in its)
-            assert here.sources(target) == sources
-            assert here.store.links.count_inlinks(target) == len(sources)
-        for url in PAGES:
-            assert {x.url for x in here.store.links.outlinks(url).items} == links.get(url, set())
-        assert not [key for key, _ in here.tables["j"].scan(b"", b"\xff")]
-        assert here.store.maintenance.repair().mended.keys() <= {"due row missing"}
+    for target in PAGES:
+        sources = sorted(url for url, its in links.items() if target in its)
+        assert here.sources(target) == sources
+        assert here.store.links.count_inlinks(target) == len(sources)
+    for url in PAGES:
+        assert {x.url for x in here.store.links.outlinks(url).items} == links.get(url, set())
+    assert not [key for key, _ in here.tables["j"].scan(b"", b"\xff")]
+    assert here.store.maintenance.repair().mended.keys() <= {"due row missing"}

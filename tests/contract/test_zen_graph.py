@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from aragog.clock import ManualClock
 from aragog.errors import NotUnique
 from aragog.zen.codec import IN, OUT, index_key
-from aragog.zen.graph import Edge, Schema, Zen
+from aragog.zen.graph import Edge, Zen
+from aragog.zen.property_indexes import Schema
 
 KNOWS, LIKES = 3, 500
 SCHEMA = Schema(unique=("email",), indexed=("city",), counted=(KNOWS,))

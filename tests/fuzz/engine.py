@@ -9,7 +9,31 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+
+
+def edited(
+    rng: random.Random, seeds: Sequence[bytes], tokens: Sequence[bytes], *, join: bytes = b""
+) -> bytes:
+    """A few seeds joined, with bytes, tokens and pieces of seeds exchanged, cut and put in."""
+    data = bytearray(join.join(rng.choices(seeds, k=rng.randint(1, 3))))
+    for _ in range(rng.randint(0, 10)):
+        data = data or bytearray(b"x")
+        at = rng.randrange(len(data))
+        match rng.randrange(5):
+            case 0:
+                data[at] = rng.randrange(256)
+            case 1:
+                del data[at : at + rng.randint(1, 20)]
+            case 2:
+                data[at:at] = rng.choice(tokens) * rng.randint(1, 3)
+            case 3:
+                data[at : at + 3] = rng.choice(tokens)
+            case _:
+                piece = rng.choice(seeds)
+                start = rng.randrange(len(piece))
+                data[at:at] = piece[start : start + rng.randint(1, 60)]
+    return bytes(data)
 
 
 def fuzz(

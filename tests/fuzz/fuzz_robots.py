@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 
 from aragog.politeness.robots.rules import RobotsRules, rules_for_status
-from tests.fuzz.engine import fuzz
+from tests.fuzz.engine import edited, fuzz
 
 SEEDS = (
     b"User-agent: *\nDisallow: /a*b$\nAllow: /a/index.html\nCrawl-delay: 1.5\n",
@@ -36,19 +36,9 @@ def one_input(data: bytes) -> None:
 
 
 def mutations(seed: int, count: int) -> list[bytes]:
-    """`count` inputs made from the seeds: cut, joined, repeated, with bytes exchanged."""
+    """`count` inputs made from the seeds, behind a path."""
     rng = random.Random(seed)
-    found = []
-    for _ in range(count):
-        data = bytearray(b"x%41*\n" + rng.choice(SEEDS) * rng.randint(1, 3))
-        for _ in range(rng.randint(0, 12)):
-            at = rng.randrange(len(data))
-            if rng.random() < 0.5:
-                data[at] = rng.randrange(256)
-            else:
-                data[at:at] = rng.choice(SEEDS)[: rng.randint(1, 30)]
-        found.append(bytes(data))
-    return found
+    return [b"x%41*\n" + edited(rng, SEEDS, SEEDS) for _ in range(count)]
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from aragog.errors import InvalidUrl
 from aragog.urls import explain, normalize, parse_link_header, url_key
 from aragog.urls.canonical.decision import Evidence, KnownPage, Redirect, decide
 from aragog.urls.domain import host, origin, registered_domain, reversed_host
-from tests.fuzz.engine import fuzz
+from tests.fuzz.engine import edited, fuzz
 
 SEEDS = (
     b"http://me:pw@EXAMPLE.com.:80/a/../b/%7efoo%2f%zz;jsessionid=1?b=2&&utm_source=x&a=1#f",
@@ -97,25 +97,9 @@ def _decide(urls: list[str]) -> None:
 
 
 def mutations(seed: int, count: int) -> list[bytes]:
-    """`count` inputs made from the seeds: joined, cut, with bytes and tokens put in."""
+    """`count` inputs made from the seeds; each line is read as a URL."""
     rng = random.Random(seed)
-    found = []
-    for _ in range(count):
-        data = bytearray(b"\n".join(rng.choices(SEEDS, k=rng.randint(1, 3))))
-        for _ in range(rng.randint(0, 10)):
-            at = rng.randrange(len(data))
-            match rng.randrange(4):
-                case 0:
-                    data[at] = rng.randrange(256)
-                case 1:
-                    data[at:at] = rng.choice(TOKENS) * rng.randint(1, 3)
-                case 2:
-                    del data[at : at + rng.randint(1, 20)]
-                    data += b"/"
-                case _:
-                    data[at : at + 3] = rng.choice(TOKENS)
-        found.append(bytes(data))
-    return found
+    return [edited(rng, SEEDS, TOKENS, join=b"\n") for _ in range(count)]
 
 
 if __name__ == "__main__":

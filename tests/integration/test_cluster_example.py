@@ -12,7 +12,7 @@ from aragog.bootstrap.stages import connect
 from aragog.cli import main
 from aragog.clock import SystemClock
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import NewJob
+from aragog.pinlater.models import ClaimRequest, NewJob
 from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
 from aragog.settings import BrokerSettings, FetchSettings, RedisSettings, Settings
 from tests.support.pipeline_stand import Sent
@@ -71,7 +71,7 @@ def test_everything_that_aragog_does_with_redis_is_allowed(
     admin = Admin.connect(broker)
     (shard,) = admin.cluster.shards
     shard.enqueue("fetch", [NewJob(b"{}")])
-    (claim,) = shard.claim("fetch", limit=1, timeout_ms=1000, worker="w").claims
+    (claim,) = shard.claim("fetch", ClaimRequest(limit=1, timeout_ms=1000, worker="w")).claims
 
     assert accepted.status is EnqueueStatus.ACCEPTED
     assert spool.get_many(tokens) == [b"a body"]

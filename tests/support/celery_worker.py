@@ -71,8 +71,7 @@ class Worker:
             self.process.wait()
             self.process = None
 
-    def __enter__(self) -> Self:
-        return self.start()
+    __enter__ = start
 
     def __exit__(self, *exc: object) -> None:
         self.stop()

@@ -10,9 +10,13 @@ from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
+from aragog.zen.adjacency.segments import ListLimits
 from aragog.zen.tables import CellTable, Tables
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, Stand
+
+# Every list has segments, and each of their lines is a row.
+SHORT_LISTS = ListLimits(inline_lines=1, chunk_lines=1, many_pieces=1, large_lines=0)
 
 Step = Callable[[Stand], None]
 
@@ -128,7 +132,8 @@ def mortal_stand(fuse: Fuse) -> Stand:
     clock = ManualClock(NOW_MS)
     tables = MortalTables(MemoryTables(clock), fuse)
     content = MortalContent(MemoryContent(), fuse)
-    return Stand(UrlStore(tables, content, StoreSettings(), clock), tables, content, clock)
+    store = UrlStore(tables, content, StoreSettings(), clock, lists=SHORT_LISTS)
+    return Stand(store, tables, content, clock)
 
 
 def unharmed(*steps: Step) -> Stand:

@@ -9,9 +9,6 @@ a key space of its own in them: `KeySpace` puts a few bytes before every row key
 from __future__ import annotations
 
 import itertools
-import os
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,31 +18,24 @@ import pytest
 from aragog.settings import StoreSettings
 from aragog.zen.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, Tables
 from aragog.zen.tables.hbase import HBaseTables
-from deploy.hbase.server import CannotStart, HBaseServer
+from deploy.hbase.server import HBaseServer
+from tests.support.servers import folder_of_a_server, start_or_skip
 
 _numbers = itertools.count(1)
 
 
-def start_or_skip(folder: Path, *, gateways: int) -> HBaseServer:
-    """A started server; where it cannot run the test is skipped, but fails when CI=true."""
-    try:
-        return HBaseServer(folder, ports=(0,) * gateways).start()
-    except CannotStart as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"no HBase here: {error}")
+def start_hbase(folder: Path, *, gateways: int) -> HBaseServer:
+    """A started server; see `start_or_skip`."""
+    return start_or_skip(HBaseServer(folder, ports=(0,) * gateways).start)
 
 
 @pytest.fixture(scope="session")
 def hbase_server() -> Iterator[HBaseServer]:
     """One HBase for the whole run, with two gateways; tests leave both running."""
-    folder = Path(tempfile.mkdtemp(prefix="aragog-hbase-"))
-    try:
-        server = start_or_skip(folder, gateways=2)
+    with folder_of_a_server("hbase") as folder:
+        server = start_hbase(folder, gateways=2)
         yield server
         server.kill()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
@@ -154,9 +144,3 @@ class KeySpaces(Tables):
 
     def __getitem__(self, name: str) -> KeySpace:
         return self._tables[name]
-
-    def create(self) -> None:
-        return
-
-    def close(self) -> None:
-        return

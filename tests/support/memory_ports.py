@@ -15,7 +15,7 @@ from aragog.pipeline.spool.spool import SpoolState
 from aragog.pipeline.stages.discovery import Discovery
 from aragog.pipeline.stages.enqueue import Enqueuer
 from aragog.politeness.ratelimit.slots import DomainReport, RateExceeded, Slot, SlotRequest
-from aragog.politeness.robots.cache import CachedRules, RobotsResult, RulesState
+from aragog.politeness.robots.cached_rules import CachedRules, RobotsResult, RulesState
 from aragog.politeness.robots.rules import RobotsRules
 from aragog.settings import FetchSettings, Settings
 from aragog.urls.domain import registered_domain
@@ -196,6 +196,12 @@ class MemoryRobots:
     def put_many(self, results: Iterable[RobotsResult]) -> None:
         for result in results:
             self.put(*result)
+
+    def forget(self, refused: Callable[[Iterable[str]], set[str]]) -> int:
+        gone = [origin for origin in self.cached if refused({f"{origin}/"})]
+        for origin in gone:
+            del self.cached[origin]
+        return len(gone)
 
     def claim_refresh(self, origins: Iterable[str]) -> list[str]:
         claimed = [origin for origin in origins if origin not in self.claims]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from aragog.fetcher.http1.reader import ResponseReader
+from aragog.fetcher.outcome import OutcomeKind
+from aragog.pipeline.messages import FetchResult, UrlJob
 
 
 def pieces_of(data: bytes, size: int) -> Iterator[bytes]:
@@ -16,3 +18,11 @@ def channel_of(data: bytes, size: int = 65_536) -> ResponseReader:
     """A channel that receives `data` in pieces of `size` bytes, then the end."""
     arriving = pieces_of(data, size)
     return ResponseReader(lambda: next(arriving, b""))
+
+
+def html_result(url: str) -> FetchResult:
+    """The result of fetching an HTML page."""
+    return FetchResult(
+        job=UrlJob(url=url), outcome=OutcomeKind.FETCHED, final_url=url, status=200,
+        content_type="text/html",
+    )  # fmt: skip

@@ -22,7 +22,7 @@ from aragog.pipeline.stages.enqueue import Enqueuer
 from aragog.pipeline.stages.refresh import RefreshStage, Tick
 from aragog.pipeline.stages.store import StoreStage
 from aragog.politeness.ratelimit.slots import DomainReport
-from aragog.politeness.robots.cache import CachedRules, RulesState
+from aragog.politeness.robots.cached_rules import CachedRules, RulesState
 from aragog.politeness.robots.rules import RobotsRules
 from aragog.settings import Settings
 from aragog.urls.domain import registered_domain

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,31 +12,22 @@ import pytest
 
 from aragog.settings import ContentSettings
 from aragog.urlstore.content.s3 import S3Content
-from deploy.s3.server import ACCESS_KEY, SECRET_KEY, CannotStart, S3Server
+from deploy.s3.server import ACCESS_KEY, SECRET_KEY, S3Server
+from tests.support.servers import folder_of_a_server, start_or_skip
 
 _numbers = itertools.count(1)
 
 
-def start_or_skip(folder: Path) -> S3Server:
-    """A started server; where it cannot run the test is skipped, but fails when CI=true."""
-    try:
-        return S3Server(folder).start()
-    except CannotStart as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"no S3 server here: {error}")
+def start_s3(folder: Path) -> S3Server:
+    """A started server; see `start_or_skip`."""
+    return start_or_skip(S3Server(folder).start)
 
 
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[S3Server]:
     """One server for the whole run; tests leave it running."""
-    folder = Path(tempfile.mkdtemp(prefix="aragog-s3-"))
-    try:
-        server = start_or_skip(folder)
+    with folder_of_a_server("s3") as folder, start_s3(folder) as server:
         yield server
-        server.stop()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
@@ -74,6 +64,6 @@ def s3_content(s3_settings: ContentSettings) -> S3Content:
 def own_s3_server() -> Iterator[S3Server]:
     """A server of this test's own, to be stopped and started at will."""
     with tempfile.TemporaryDirectory(prefix="aragog-s3-") as folder:
-        server = start_or_skip(Path(folder))
+        server = start_s3(Path(folder))
         yield server
         server.stop()

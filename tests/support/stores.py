@@ -14,6 +14,7 @@ from aragog.urlstore.content.compression import compress
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
+from aragog.zen.adjacency.segments import ListLimits
 from aragog.zen.tables import Tables
 
 NOW_MS = 1_700_000_000_000
@@ -44,11 +45,13 @@ class Stand:
                 return found
 
 
-def stand(tables: Tables, settings: StoreSettings | None = None) -> Stand:
+def stand(
+    tables: Tables, settings: StoreSettings | None = None, lists: ListLimits | None = None
+) -> Stand:
     """A store over empty tables and an empty content store; time stands still."""
     clock = ManualClock(NOW_MS)
     content = MemoryContent()
-    store = UrlStore(tables, content, settings or StoreSettings(), clock)
+    store = UrlStore(tables, content, settings or StoreSettings(), clock, lists=lists)
     return Stand(store, tables, content, clock)
 
 
@@ -64,6 +67,14 @@ def page(
         links=None if links is None else [OutLink(link, "text") for link in links],
         **given,
     )
+
+
+def alias_page(url: str, canonical_url: str, text: str, links: Sequence[str]) -> PageWrite:
+    """A page that provisionally is an alias, with `text` as field `t` and content."""
+    return page(
+        url, canonical_url=canonical_url, provisional=True, fields={"t": text.encode()},
+        content=body(text), links=links,
+    )  # fmt: skip
 
 
 def body(text: str) -> ContentWrite:

@@ -21,7 +21,7 @@ class TcpProxy:
     def __init__(self, target: str) -> None:
         host, _, port = target.rpartition(":")
         self._target = (host, int(port))
-        self._server = socket.create_server(("127.0.0.1", 0))
+        self._server = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.address = f"127.0.0.1:{self._server.getsockname()[1]}"
         self.delay_s = 0.0
         self.cut_after: int | None = None

@@ -11,8 +11,8 @@ import redis
 from click.testing import CliRunner
 
 from aragog.cli import main
-from aragog.pinlater.models import Nack
-from aragog.pinlater.shard import RedisShard
+from aragog.pinlater.models import ClaimRequest, Nack
+from aragog.pinlater.redis_shard import RedisShard
 from tests.support.producer import producer_home
 
 pytestmark = pytest.mark.redis
@@ -177,7 +177,7 @@ def test_what_was_purged_or_deleted_may_be_asked_for_again(enqueue, home, how):
     if how[0] == "delete":
         client = redis.Redis.from_url(f"{home.server.url.partition('?')[0]}?db=1")
         shard = RedisShard(client)
-        claims = shard.claim("fetch", limit=10, timeout_ms=9999, worker="w").claims
+        claims = shard.claim("fetch", ClaimRequest(limit=10, timeout_ms=9999, worker="w")).claims
         shard.nack("fetch", [Nack(c.job_id, c.token, "fail") for c in claims])
         client.close()
 

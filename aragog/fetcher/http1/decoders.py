@@ -8,8 +8,9 @@ memory. When the output would exceed `room`, it sets `overflowed` and drops the 
 from __future__ import annotations
 
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import brotli
 import zstandard
@@ -42,13 +43,26 @@ class Decoder(Protocol):
         """At the end of the input: return what is missing; None when the stream is complete."""
 
 
-class _Gzip:
+class _Coding(ABC):
+    """The common parts of the decoders."""
+
+    name: ClassVar[str]
+    overflowed = False
+
+    def missing(self) -> str | None:
+        return None if self._complete() else f"{self.name} stream ended early"
+
+    @abstractmethod
+    def _complete(self) -> bool:
+        """Whether the stream may end here; true for an empty one."""
+
+
+class _Gzip(_Coding):
     """Any number of gzip members; tolerates a missing trailer and data after the last member."""
 
     name = "gzip"
 
     def __init__(self) -> None:
-        self.overflowed = False
         self._inflate = zlib.decompressobj(wbits=31)
         self._carry = b""
         self._members = 1
@@ -89,10 +103,8 @@ class _Gzip:
         self._inflate, self._has_output = zlib.decompressobj(wbits=31), False
         return True
 
-    def missing(self) -> str | None:
-        if self._inflate.eof or not self._has_output or _only_trailer_missing(self._inflate):
-            return None
-        return f"{self.name} stream ended early"
+    def _complete(self) -> bool:
+        return self._inflate.eof or not self._has_output or _only_trailer_missing(self._inflate)
 
 
 def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
@@ -110,13 +122,12 @@ def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
     return completed.eof
 
 
-class _Deflate:
+class _Deflate(_Coding):
     """`deflate`: zlib-wrapped (RFC 9110), or raw as some servers send it."""
 
     name = "deflate"
 
     def __init__(self) -> None:
-        self.overflowed = False
         self._inflate: zlib._Decompress | None = None
         self._wrapped = False
         self._first = b""
@@ -151,19 +162,16 @@ class _Deflate:
         except zlib.error as error:
             raise UnsupportedContent(f"{self.name}: {error}") from error
 
-    def missing(self) -> str | None:
+    def _complete(self) -> bool:
         if self._inflate is None:
-            return f"{self.name} stream ended early" if self._first else None
-        if self._inflate.eof or (self._wrapped and _only_trailer_missing(self._inflate)):
-            return None
-        return f"{self.name} stream ended early"
+            return not self._first
+        return self._inflate.eof or (self._wrapped and _only_trailer_missing(self._inflate))
 
 
-class _Brotli:
+class _Brotli(_Coding):
     name = "br"
 
     def __init__(self) -> None:
-        self.overflowed = False
         self._decompress = brotli.Decompressor()
         self._started = False
 
@@ -187,17 +195,14 @@ class _Brotli:
                 return out[0] if len(out) == 1 else b"".join(out)
             data = b""
 
-    def missing(self) -> str | None:
-        if self._decompress.is_finished() or not self._started:
-            return None
-        return f"{self.name} stream ended early"
+    def _complete(self) -> bool:
+        return self._decompress.is_finished() or not self._started
 
 
-class _Zstd:
+class _Zstd(_Coding):
     name = "zstd"
 
     def __init__(self) -> None:
-        self.overflowed = False
         self._context = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES)
         self._frame = self._context.decompressobj(write_size=65_536)
         self._frames = 1
@@ -226,10 +231,8 @@ class _Zstd:
             room -= len(piece)
         return b"".join(out)
 
-    def missing(self) -> str | None:
-        if self._frame.eof or not self._started:
-            return None
-        return f"{self.name} stream ended early"
+    def _complete(self) -> bool:
+        return self._frame.eof or not self._started
 
 
 _DECODERS: dict[str, Callable[[], Decoder]] = {

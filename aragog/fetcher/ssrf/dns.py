@@ -47,9 +47,13 @@ class Resolver:
         lookup: performs one lookup; may block.
         clock: measures the age of cached results.
         timeout_s: limit for one lookup in seconds; its thread then ends in the background.
+        max_entries: names that are cached; the oldest gives way.
     """
 
-    def __init__(self, lookup: Lookup, clock: Clock, *, timeout_s: float) -> None:
+    def __init__(
+        self, lookup: Lookup, clock: Clock, *, timeout_s: float, max_entries: int = MAX_ENTRIES
+    ) -> None:
+        self._max_entries = max_entries
         self._lookup = lookup
         self._clock = clock
         self._timeout_s = timeout_s
@@ -67,7 +71,7 @@ class Resolver:
         expires_s = self._clock.monotonic_s() + ttl_s
         with self._lock:
             self._cache.pop(host, None)
-            if len(self._cache) >= MAX_ENTRIES:
+            if len(self._cache) >= self._max_entries:
                 del self._cache[next(iter(self._cache))]
             self._cache[host] = (expires_s, resolution)
         return resolution

@@ -297,16 +297,16 @@ def _bare(url: str) -> str:
 
 
 def _says_address(node: Node, here: set[str]) -> bool:
-    said = [node.id, node.first("url"), node.first("mainentityofpage")]
+    addresses = [node.id, node.first("url"), node.first("mainentityofpage")]
     return any(
         _bare(each.id or "" if isinstance(each, Node) else str(each)) in here
-        for each in said
+        for each in addresses
         if each
     )
 
 
-def _words(said: str) -> set[str]:
-    return set(_WORD.findall(said.lower()))
+def _words(name: str) -> set[str]:
+    return set(_WORD.findall(name.lower()))
 
 
 def _behind(chosen: Node, nodes: list[Node]) -> list[Node]:

@@ -9,7 +9,8 @@ from aragog.clock import Clock
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.health import ReapGuard
-from aragog.pinlater.shard import RedisShard, Shard
+from aragog.pinlater.redis_shard import RedisShard
+from aragog.pinlater.shard import Shard
 
 logger = logging.getLogger(__name__)
 

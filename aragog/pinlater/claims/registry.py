@@ -62,9 +62,9 @@ class ClaimRegistry:
         guards = {shard.name: ReapGuard(claim_timeout_ms) for shard in cluster.shards}
         self.acks = AckBuffer(cluster, clock)
         self.renewer = ClaimRenewer(
-            cluster,
-            self._claims,
-            guards,
+            cluster=cluster,
+            claims=self._claims,
+            guards=guards,
             claim_timeout_ms=claim_timeout_ms,
             max_claim_ms=max_claim_ms,
             clock=clock,

@@ -28,13 +28,15 @@ from aragog.errors import BrokerUnavailable, InvalidMessage
 from aragog.pinlater import job_codec
 from aragog.pinlater.admin import BeforeDelete, delete_some
 from aragog.pinlater.claims.process import claims_for
-from aragog.pinlater.claims.registry import TAG, ClaimRegistry
+from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.consumer import BlockingPoller, JobConsumer
 from aragog.pinlater.models import Claimed, JobState, Sizes
-from aragog.pinlater.shard import MAX_BATCH, RedisShard
+from aragog.pinlater.redis_shard import RedisShard
+from aragog.pinlater.shard import MAX_BATCH
 from aragog.pinlater.transport import collecting, envelope, publish_receipts
 from aragog.pinlater.transport.publishing import JobBatch
+from aragog.pinlater.transport.qos import QoS, is_job_tag
 from aragog.redis_kit.address import is_sentinel, parse_sentinel
 from aragog.redis_kit.connect import master
 from aragog.redis_kit.errors import redis_errors
@@ -45,72 +47,6 @@ PUT_OFF_S = 0.02
 """Maximum time that a claim waits for more room."""
 
 _clock = SystemClock()
-
-
-def _is_job(tag: str) -> bool:
-    return tag.startswith(TAG)
-
-
-class QoS(stock.QoS):
-    """Unacknowledged deliveries of a channel; jobs are in the claim registry as well."""
-
-    def append(self, message: Any, delivery_tag: str) -> None:
-        if _is_job(delivery_tag):
-            virtual.QoS.append(self, message, delivery_tag)
-        else:
-            super().append(message, delivery_tag)
-
-    def ack(self, delivery_tag: str) -> None:
-        if _is_job(delivery_tag):
-            self.channel.claims.ack(delivery_tag)
-            virtual.QoS.ack(self, delivery_tag)
-        elif self.channel.connection is not None:
-            super().ack(delivery_tag)
-
-    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
-        if _is_job(delivery_tag):
-            refused = self.channel.refusing == delivery_tag
-            problem = "refused by a worker that knows no such task" if refused else "rejected"
-            self.channel.claims.reject(delivery_tag, requeue=requeue, problem=problem)
-            virtual.QoS.ack(self, delivery_tag)
-        elif self.channel.connection is not None:
-            super().reject(delivery_tag, requeue=requeue)
-
-    def restore_unacked(self, client: Any = None) -> list[Any]:
-        """Return unacknowledged messages; never raises, as the server may be gone."""
-        self._flush()
-        tags = list(self._delivered)
-        jobs = [tag for tag in tags if _is_job(tag)]
-        self.channel.claims.channel_closed(jobs)
-        for tag in jobs:
-            self._delivered.pop(tag, None)
-        if self._delivered and self.channel.connection is not None:
-            try:
-                super().restore_unacked(client)
-            except (*self.channel.connection_errors, AttributeError):
-                logger.warning("%d messages wait for the visibility timeout", len(self._delivered))
-        self._delivered.clear()
-        return []
-
-    def room(self, *, at_most: int) -> int:
-        """Return how many more messages the consumer can accept."""
-        if not self.can_consume():
-            return 0
-        if "can_consume" in vars(self):
-            # Celery's `worker_disable_prefetch`: check again after every message.
-            return 1
-        estimate = self.can_consume_max_estimate()
-        return at_most if estimate is None else min(estimate, at_most)
-
-    @property
-    def worth_claiming(self) -> int:
-        """
-        Return the minimum room for a claim; with less room, it waits up to `PUT_OFF_S`.
-
-        A prefork pool frees room one job at a time; with nothing unacknowledged, none is freed.
-        """
-        unacknowledged = len(self._delivered) - len(self._dirty)
-        return max(1, min(8, self.prefetch_count // 4)) if unacknowledged else 1
 
 
 class Channel(stock.Channel):
@@ -232,7 +168,7 @@ class Channel(stock.Channel):
 
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:
         message = super().basic_get(queue, no_ack=no_ack, **kwargs)
-        if message is not None and no_ack and _is_job(message.delivery_tag):
+        if message is not None and no_ack and is_job_tag(message.delivery_tag):
             self.claims.ack(message.delivery_tag)
         return message
 

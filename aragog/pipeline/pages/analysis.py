@@ -195,5 +195,5 @@ def candidates(found: Evidence) -> set[str]:
 
 def decided(found: Evidence, known: Mapping[str, KnownPage]) -> Decision:
     """The canonical URL, with what the store knows of the candidates."""
-    told = {url: known[url] for url in candidates(found) if url in known}
-    return decision.decide(replace(found, known=told))
+    stored = {url: known[url] for url in candidates(found) if url in known}
+    return decision.decide(replace(found, known=stored))

@@ -154,7 +154,7 @@ def _out_link(link: Link) -> OutLink:
     if not (link.nofollow or link.ugc or link.sponsored):
         return OutLink(link.url, link.text)
     rel = (("nofollow", link.nofollow), ("ugc", link.ugc), ("sponsored", link.sponsored))
-    return OutLink(link.url, link.text, " ".join(name for name, said in rel if said))
+    return OutLink(link.url, link.text, " ".join(name for name, is_set in rel if is_set))
 
 
 def _meta(result: FetchResult) -> dict[str, str]:

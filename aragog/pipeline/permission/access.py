@@ -15,7 +15,7 @@ from aragog.pipeline.permission.polite_gate import GateRules, PoliteGate
 from aragog.pipeline.rescheduling import Delayed
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
-from aragog.politeness.robots.cache import RulesState
+from aragog.politeness.robots.cached_rules import RulesState
 from aragog.urls.domain import host, origin
 
 # A thread needs about this long from its wake-up to an open connection on a busy machine; the

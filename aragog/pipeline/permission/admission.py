@@ -29,9 +29,17 @@ class Admission:
     Args:
         servers: by a name for people.
         clock: only its stopwatch is used.
+        retry_after_s: when a refused producer is told to come back.
     """
 
-    def __init__(self, servers: Mapping[str, redis.Redis], clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        servers: Mapping[str, redis.Redis],
+        clock: Clock | None = None,
+        *,
+        retry_after_s: float = RETRY_AFTER_S,
+    ) -> None:
+        self._retry_after_s = retry_after_s
         self._servers = servers
         self._clock = clock or SystemClock()
         self._seen: tuple[float, dict[str, float]] | None = None
@@ -58,7 +66,7 @@ class Admission:
                     name,
                     f"{share:.0%} of its maxmemory is in use; new URLs are taken below "
                     f"{REFUSED_FROM:.0%}. Wait until some are stored, or raise maxmemory",
-                    RETRY_AFTER_S,
+                    self._retry_after_s,
                 )
         return None
 

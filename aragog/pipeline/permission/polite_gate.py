@@ -53,14 +53,19 @@ class RobotsGate:
         return self._with_slot(url, None)
 
     def _with_slot(self, url: str, crawl_delay_s: float | None) -> Admission:
-        slot = self._limiter.reserve([SlotRequest(self._limiter.key_for(url), crawl_delay_s)])[0]
+        request = SlotRequest(self._limiter.key_for(url), crawl_delay_s)
+        return self._reserve(request, "its slot is later") or Go()
+
+    def _reserve(self, request: SlotRequest, reason: str) -> Later | None:
+        """Take the place of the current slot; Later, with the reason, if the new one is far."""
+        slot = self._limiter.reserve([request])[0]
         if isinstance(slot, RateExceeded):
             return Later(slot.free_at_ms, "its domain is booked out")
         if slot.wait_ms > self.inline_ms:
-            return Later(slot.at_ms, "its slot is later")
+            return Later(slot.at_ms, reason)
         self._limiter.finished(self._slot)
         self._slot = slot
-        return Go()
+        return None
 
     def acquire_permit(self, url: str) -> Later | None:  # noqa: ARG002 - the port's signature
         """
@@ -70,15 +75,9 @@ class RobotsGate:
             LimiterUnavailable: its Redis does not answer.
         """
         while not self._limiter.acquire_permit(self._slot):
-            slot = self._limiter.reserve(
-                [SlotRequest(self._slot.key, self._slot.interval_us / 1e6)]
-            )[0]
-            if isinstance(slot, RateExceeded):
-                return Later(slot.free_at_ms, "its domain is booked out")
-            if slot.wait_ms > self.inline_ms:
-                return Later(slot.at_ms, "its slot passed, the next one is later")
-            self._limiter.finished(self._slot)
-            self._slot = slot
+            request = SlotRequest(self._slot.key, self._slot.interval_us / 1e6)
+            if later := self._reserve(request, "its slot passed, the next one is later"):
+                return later
         return None
 
     def release_permit(self, url: str) -> None:  # noqa: ARG002 - the port's signature

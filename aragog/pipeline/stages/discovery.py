@@ -21,8 +21,6 @@ from aragog.urls.domain import registered_domain
 from aragog.urls.url_filter import UrlFilter
 from aragog.urlstore.store import UrlStore
 
-CHUNK = 500
-
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
@@ -31,6 +29,8 @@ class Discovery:
     enqueuer: Enqueuer
     store: UrlStore
     settings: Settings
+    chunk: int = 500
+    """Entries of a sitemap that are looked up in the store at a time."""
 
     def sitemap(self, result: FetchResult, body: bytes) -> int:
         """
@@ -62,8 +62,8 @@ class Discovery:
             if registered_domain(entry.url) == domain and wanted.accepts(entry.url)
         ]
         options = EnqueueOptions(refresh=True, priority=PRIORITY_REFRESH)
-        for at in range(0, len(entries), CHUNK):
-            count += self._enqueue(self._newer(entries[at : at + CHUNK]), options)
+        for at in range(0, len(entries), self.chunk):
+            count += self._enqueue(self._newer(entries[at : at + self.chunk]), options)
         return count
 
     def _newer(self, entries: Sequence[SitemapUrl]) -> list[str]:

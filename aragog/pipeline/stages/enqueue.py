@@ -13,7 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from itertools import islice, zip_longest
 
@@ -76,27 +76,22 @@ class EnqueueOptions:
     """Which links and sitemap entries are followed: `UrlFilter.wire`."""
 
 
+@dataclass(slots=True, eq=False)
 class Enqueuer:
     """Sends URLs to the `fetch` queue."""
 
-    def __init__(
-        self,
-        in_flight: InFlightSet,
-        sender: Sender,
-        counts: counters.Counters,
-        *,
-        batch_size: int,
-        qps: float = PolitenessSettings().qps,
-        admission: Admission | None = None,
-        blocks: SiteBlocks | None = None,
-    ) -> None:
-        self._blocks = blocks
-        self._admission = admission
-        self._lanes = Lanes(qps)
-        self._in_flight = in_flight
-        self._sender = sender
-        self._counts = counts
-        self._batch_size = batch_size
+    in_flight: InFlightSet
+    sender: Sender
+    counts: counters.Counters
+    _: KW_ONLY
+    batch_size: int
+    qps: float = PolitenessSettings().qps
+    admission: Admission | None = None
+    blocks: SiteBlocks | None = None
+    _lanes: Lanes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._lanes = Lanes(self.qps)
 
     def enqueue(
         self,
@@ -123,7 +118,7 @@ class Enqueuer:
             yield from self._enqueue_chunk(chunk, wanted)
 
     def _admit(self, on_wait: Callable[[SlowDown], None] | None) -> None:
-        while self._admission and (refusal := self._admission.refusal()):
+        while self.admission and (refusal := self.admission.refusal()):
             if on_wait is None:
                 raise refusal
             on_wait(refusal)
@@ -132,13 +127,13 @@ class Enqueuer:
     def _enqueue_chunk(self, given: Sequence[str], wanted: EnqueueOptions) -> list[EnqueueResult]:
         spelled = [_spelled(url) for url in given]
         valid = list(dict.fromkeys(s for s in spelled if not isinstance(s, InvalidUrl)))
-        refused = self._blocks.refused(valid) if self._blocks else set()
+        refused = self.blocks.refused(valid) if self.blocks else set()
         valid = [url for url in valid if url not in refused]
-        marked = self._in_flight.mark(valid, insist=wanted.insist)
+        marked = self.in_flight.mark(valid, insist=wanted.insist)
         new = {url for url, is_new in zip(valid, marked, strict=True) if is_new}
         others = _other_spellings(given, spelled)
         self._send(_dealt([url for url in valid if url in new]), wanted, others)
-        self._counts.add({counters.ENQUEUED: len(new)})
+        self.counts.add({counters.ENQUEUED: len(new)})
         return [_answer(url, to, new, refused) for url, to in zip(given, spelled, strict=True)]
 
     def _send(self, urls: Sequence[str], wanted: EnqueueOptions, others: Mapping[str, str]) -> None:
@@ -147,12 +142,12 @@ class Enqueuer:
         outgoing = self._sends(in_front, wanted, wanted.priority, others)
         outgoing += self._sends(back, wanted, behind(wanted.priority), others)
         try:
-            self._sender.send_all(outgoing)
+            self.sender.send_all(outgoing)
         except BrokerUnavailable:
             with suppress(BrokerUnavailable):  # otherwise the entries are taken over in 3 s
-                self._in_flight.clear(urls)
+                self.in_flight.clear(urls)
             raise
-        self._in_flight.confirm(urls)
+        self.in_flight.confirm(urls)
 
     def _sends(
         self,
@@ -178,7 +173,7 @@ class Enqueuer:
             )
             for url, _ in delayed
         ]
-        size, run_after_ms = self._batch_size, _delay_ms(wanted.run_after_ms)
+        size, run_after_ms = self.batch_size, _delay_ms(wanted.run_after_ms)
         delays_ms = [run_after_ms + first.delay_ms for first in delayed[::size]]
         return [
             OutgoingMessage(Destination.FETCH, batch, delay_ms or None, priority)

@@ -16,11 +16,6 @@ from aragog.urlstore.store import UrlStore
 
 log = logging.getLogger(__name__)
 
-# Pages whose links one compaction merges, which bounds its memory to about 30 MB.
-COMPACTED_PAGES = 1000
-# Compactions of one run; a busy system needs one after the other. The next run continues.
-MOST_COMPACTIONS = 100
-
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
@@ -33,17 +28,21 @@ class Maintenance:
     waiting: reclaim.Waiting | None
     """What waits on the broker, where it can be asked: on `pinlater://`."""
     settings: Settings
+    compacted_pages: int = 1000
+    """Pages whose links one compaction merges, which bounds its memory to about 30 MB."""
+    most_compactions: int = 100
+    """Compactions of one run; a busy system needs one after the other. The next run continues."""
 
     def compact_links(self) -> None:
         """
         Compact the link journal into the posting lists of inlinks.
 
-        It ends when nothing is left, after `MOST_COMPACTIONS`, or at once if another process is
+        It ends when nothing is left, after `most_compactions`, or at once if another process is
         compacting.
         """
         with suppress(StoreDamaged):  # logged when the file was set aside; the journal keeps all
-            for _ in range(MOST_COMPACTIONS):
-                report = self.store.maintenance.compact_links(COMPACTED_PAGES)
+            for _ in range(self.most_compactions):
+                report = self.store.maintenance.compact_links(self.compacted_pages)
                 if not (report.left and report.journal_rows):
                     break
 

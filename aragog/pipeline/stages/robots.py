@@ -30,7 +30,8 @@ from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
-from aragog.politeness.robots.cache import RobotsCache, RobotsResult, RulesState
+from aragog.politeness.robots.cache import RobotsCache
+from aragog.politeness.robots.cached_rules import RobotsResult, RulesState
 from aragog.settings import Settings
 from aragog.urls.domain import origin
 

@@ -8,12 +8,11 @@ the later one counts.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from aragog.errors import BadInput, InvalidMessage
-from aragog.pipeline.messages import VERSION
+from aragog.errors import BadInput
+from aragog.pipeline.messages import VERSION, reading
 from aragog.urlstore.schedule.schedule import Schedule
 
 log = logging.getLogger(__name__)
@@ -41,13 +40,9 @@ class WatchBatch:
     @classmethod
     def read(cls, wire: Any) -> Self:
         """The batch of its JSON; InvalidMessage when it is none."""
-        if not isinstance(wire, Mapping) or wire.get("v") != VERSION:
-            raise InvalidMessage("watches", f"is not of version {VERSION}")
-        try:
+        with reading(wire, "watches"):
             urls = tuple(str(url) for url in wire["urls"])
             return cls(urls, str(wire["owner"]), bool(wire["watch"]), int(wire["at_ms"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidMessage("watches", str(error)) from error
 
 
 def apply_watches(batch: WatchBatch, schedule: Schedule) -> None:

@@ -19,9 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from aragog.clock import Clock
-from aragog.errors import InvalidMessage
 from aragog.fetcher.ssrf.ports import AddressPolicy
-from aragog.pipeline.messages import VERSION
+from aragog.pipeline.messages import VERSION, reading
 from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.pipeline.webhooks.change_json import plain
 from aragog.pipeline.webhooks.post import post
@@ -71,14 +70,10 @@ class Delivery:
     @classmethod
     def read(cls, wire: Any) -> Self:
         """The delivery of its JSON; InvalidMessage when it is none."""
-        if not isinstance(wire, Mapping) or wire.get("v") != VERSION:
-            raise InvalidMessage("delivery", f"is not of version {VERSION}")
-        try:
+        with reading(wire, "delivery"):
             return cls(
                 wire["webhook"], wire["cursor"], tuple(wire["changes"]), int(wire["attempt"])
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidMessage("delivery", str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)

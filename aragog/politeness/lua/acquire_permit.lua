@@ -12,16 +12,9 @@
 -- Returns <dBd: now (us); 0 = go at, 1 = ask again at, 2 = too late: reserve anew; instant (us).
 -- True after "go": the caller has the permit for `hold` after the instant, or until it reports.
 -- A repeated request with the same token renews the permit.
-local FORMAT = '<ddi4I4I4HB'
 local CATCH_UP, POLL_MIN, POLL_MAX = 500, 5000, 50000
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
 local slot, interval, token, hold, lead, window, limit, life = struct.unpack('<ddI4ddddd', ARGV[1])
-local planned, last, lag, holder, held, factor, streak = 0, 0, 0, 0, 0, 100, 0
-local state = redis.call('GET', KEYS[2])
-if state then
-  planned, last, lag, holder, held, factor, streak = struct.unpack(FORMAT, state)
-end
+local planned, last, lag, holder, held, factor, streak = read_state(KEYS[2])
 local function answer(verdict, instant)
   return struct.pack('<dBd', now, verdict, instant)
 end

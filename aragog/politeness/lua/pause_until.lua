@@ -9,15 +9,8 @@
 -- Returns <d now (us).
 -- True after it: no new slot and no permit is before the instant; a granted permit stays valid. The
 -- instant only moves ahead, so a repeated call is harmless.
-local FORMAT = '<ddi4I4I4HB'
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
 local instant, interval = struct.unpack('<dd', ARGV[1])
-local planned, last, lag, holder, held, factor, streak = 0, 0, 0, 0, 0, 100, 0
-local state = redis.call('GET', KEYS[1])
-if state then
-  planned, last, lag, holder, held, factor, streak = struct.unpack(FORMAT, state)
-end
+local planned, last, lag, holder, held, factor, streak = read_state(KEYS[1])
 local step = interval * factor / 100
 if instant > last then last, lag = instant, 0 end
 planned = math.max(planned, instant)

@@ -9,18 +9,11 @@
 -- Returns <d now (us).
 -- True after it: the next send is an interval after the latest reported one. A repeated or late
 -- report changes nothing: the instant only moves ahead.
-local FORMAT = '<ddi4I4I4HB'
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
 local at = 1
 for n = 1, #KEYS do
   local instant, token, interval
   instant, token, interval, at = struct.unpack('<dI4d', ARGV[1], at)
-  local planned, last, lag, holder, held, factor, streak = 0, 0, 0, 0, 0, 100, 0
-  local state = redis.call('GET', KEYS[n])
-  if state then
-    planned, last, lag, holder, held, factor, streak = struct.unpack(FORMAT, state)
-  end
+  local planned, last, lag, holder, held, factor, streak = read_state(KEYS[n])
   local step = interval * factor / 100
   if holder == token then holder, held = 0, 0 end
   if instant > last then

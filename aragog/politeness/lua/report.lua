@@ -13,17 +13,10 @@
 -- without recent errors.
 -- True after it: the factor is from 100 to ARGV[3]; it expires an hour after the last report.
 local MOST_FAILING = 1000
-local FORMAT = '<ddi4I4I4HB'
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
 local patience, most = tonumber(ARGV[2]), tonumber(ARGV[3])
 local answers, failed = {struct.pack('<d', now)}, false
 for n = 2, #KEYS do
-  local planned, last, lag, holder, held, factor, streak = 0, 0, 0, 0, 0, 100, 0
-  local state = redis.call('GET', KEYS[n])
-  if state then
-    planned, last, lag, holder, held, factor, streak = struct.unpack(FORMAT, state)
-  end
+  local planned, last, lag, holder, held, factor, streak, known = read_state(KEYS[n])
   local well = string.byte(ARGV[1], n - 1) == 1
   if well then
     factor, streak = math.max(100, math.floor(factor * 3 / 4)), 0
@@ -32,7 +25,7 @@ for n = 2, #KEYS do
     if streak >= patience then factor = math.min(most, factor * 2) end
   end
   local trouble = factor > 100 or streak > 0
-  if state or trouble then
+  if known or trouble then
     local keep = math.max(planned, last + held) + 60000000 - now
     if trouble then keep = math.max(keep, 3600000000) end
     redis.call('SET', KEYS[n],

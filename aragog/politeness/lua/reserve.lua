@@ -13,22 +13,15 @@
 -- Returns <d now (us), then <dB an ask: slot (us); 1 = pre-granted, 2 = refused, 4 = domain in trouble.
 -- True after it: each slot is its own interval after the previous one. A slot with a pre-granted
 -- permit holds the permit of the domain; a refused request has changed nothing.
-local FORMAT = '<ddi4I4I4HB'
 -- Operators look at the first twenty; an entry for each domain would double a domain's memory.
 local MOST_BUSY = 1000
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
 local horizon, hold = tonumber(ARGV[1]), tonumber(ARGV[2])
 local restart = tonumber(redis.call('GET', KEYS[1]) or 0)
 local answers, at, backlog = {struct.pack('<d', now)}, 1, false
 for n = 3, #KEYS do
   local interval, token
   interval, token, at = struct.unpack('<dI4', ARGV[4], at)
-  local planned, last, lag, holder, held, factor, streak = 0, 0, 0, 0, 0, 100, 0
-  local state = redis.call('GET', KEYS[n])
-  if state then
-    planned, last, lag, holder, held, factor, streak = struct.unpack(FORMAT, state)
-  end
+  local planned, last, lag, holder, held, factor, streak = read_state(KEYS[n])
   local step = interval * factor / 100
   -- A holder that has not reported may send at any moment until its permit expires.
   local open = math.max(last + held, restart) + step

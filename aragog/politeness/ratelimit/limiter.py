@@ -22,10 +22,13 @@ from collections.abc import Iterable, Sequence
 
 from aragog.clock import Clock, SystemClock
 from aragog.instruments import SLOT_LATENESS_SECONDS, SLOTS
+from aragog.politeness.ratelimit.backlogs import Backlogs
+from aragog.politeness.ratelimit.backoff import Backoff
 from aragog.politeness.ratelimit.feedback import FeedbackQueue
 from aragog.politeness.ratelimit.node import LimiterNode, stopwatch_us
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.ratelimit.pauses import Pauses
+from aragog.politeness.ratelimit.rates import Rates
 from aragog.politeness.ratelimit.slots import (
     VERDICTS,
     DomainReport,
@@ -39,7 +42,6 @@ from aragog.politeness.ratelimit.state import unpack_state
 from aragog.redis_kit.ring import Ring
 from aragog.secret import reveal
 from aragog.settings import PolitenessSettings
-from aragog.urls.domain import host, registered_domain
 
 # A permit expires after this if its holder does not report, because it is dead or stuck.
 PERMIT_TTL_US = 500_000
@@ -53,9 +55,6 @@ ASK_AHEAD_US = 3_000
 BOOK_AHEAD_US = 8_000
 # Intervals this short are within the tolerance: they are planned but not enforced.
 NO_PERMIT_US = 2_000
-# Consecutive errors before the backoff starts, and the maximum backoff factor in percent.
-PATIENCE = 3
-SLOWEST = 3_200
 # A concurrency slot (`max_concurrent`) of a killed sender expires after this.
 CONCURRENCY_TTL_S = 120
 # A URL of a domain that an operator stopped asks again after about this long.
@@ -101,38 +100,25 @@ class Limiter:
     ) -> None:
         nodes = [reveal(url) for url in nodes]
         self._settings = settings
-        self._overrides = overrides or Overrides()
+        self.rates = Rates(settings, overrides or Overrides())
         self._clock = clock or SystemClock()
         self._ring = Ring(nodes)
         self._hold_us = settings.slot_window_ms * 1000
         self._nodes = {url: LimiterNode(url, prefix, self._hold_us) for url in nodes}
         self._prefix = prefix
-        self._failing: set[str] = set()
+        self._backoff = Backoff(self._nodes, self._ring)
+        self._backlogs = Backlogs(self._nodes, self._ring, self.rates)
         self._holding: dict[int, None] = {}
         self._pauses = Pauses()
         self._feedback = FeedbackQueue(self._tell, TELL_AFTER_S)
 
     def key_for(self, url: str) -> str:
-        """Return the limiter key of a normalized URL: registered domain, or as overridden."""
-        name = host(url)
-        override = self._overrides.find(name)
-        if override is None:
-            return registered_domain(name)
-        return name if override.scope == "host" else override.name
+        """Return the limiter key of a normalized URL; see `Rates.key_for`."""
+        return self.rates.key_for(url)
 
     def interval_us(self, key: str, crawl_delay_s: float | None = None) -> float:
         """Return the interval of `key` by its rate or its Crawl-delay, whichever is longer."""
-        override = self._overrides.find(key)
-        qps, cap_s = self._settings.qps, self._settings.crawl_delay_cap_s
-        if override is not None:
-            qps = override.qps or qps
-            cap_s = cap_s if override.crawl_delay_cap_s is None else override.crawl_delay_cap_s
-        return max(1e6 / qps, min(crawl_delay_s or 0.0, cap_s) * 1e6)
-
-    def max_concurrent(self, key: str) -> int | None:
-        """Return the maximum of concurrent requests to `key`; None: unlimited."""
-        override = self._overrides.find(key)
-        return override.max_concurrent if override else None
+        return self.rates.interval_us(key, crawl_delay_s)
 
     def reserve(self, asks: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
         """
@@ -141,7 +127,7 @@ class Limiter:
         Safe to repeat: an unused slot costs its domain one interval.
         """
         found: list[Slot | RateExceeded | None] = [None] * len(asks)
-        stopped = {key for key in {ask.key for ask in asks} if self._overrides.stopped(key)}
+        stopped = {key for key in {ask.key for ask in asks} if self.rates.stopped(key)}
         for number, ask in enumerate(asks):
             if ask.key in stopped:
                 found[number] = self._not_now(ask.key)
@@ -165,7 +151,7 @@ class Limiter:
         intervals = [self.interval_us(ask.key, ask.crawl_delay_s) for ask in asks]
         tokens = _tokens(len(asks))
         packed = b"".join(
-            _ASK.pack(interval, 0 if self.max_concurrent(ask.key) else token)
+            _ASK.pack(interval, 0 if self.rates.max_concurrent(ask.key) else token)
             for ask, interval, token in zip(asks, intervals, tokens, strict=True)
         )
         prefix = node.key("slot", "")
@@ -193,7 +179,7 @@ class Limiter:
         self, key: str, *, now_us: float, at_us: float, flags: int, interval_us: float, token: int
     ) -> Slot | RateExceeded:
         if flags & _TROUBLE:
-            self._remember_trouble(key)
+            self._backoff.remember(key)
         if flags & _REFUSED:
             return RateExceeded(key, ceil_ms(at_us))
         _RESERVED.add()
@@ -223,7 +209,7 @@ class Limiter:
         Uses the clock of the node of `key`; None: of the first node. Only the first call needs a
         round trip.
         """
-        if key and self._overrides.stopped(key):
+        if key and self.rates.stopped(key):
             return False
         node = self._node(key) if key else self._nodes[self._ring.nodes[0]]
         return node.now_us() <= (slot_at_ms + self._settings.slot_window_ms) * 1000
@@ -238,10 +224,10 @@ class Limiter:
         needs no round trip, others one or a few. A slot serves one request: a repeated request
         (after a closed connection) requests a new permit and waits an interval.
         """
-        if self._overrides.stopped(slot.key):
+        if self.rates.stopped(slot.key):
             return False
         node = self._node(slot.key)
-        planned_only = slot.interval_us <= NO_PERMIT_US and not self.max_concurrent(slot.key)
+        planned_only = self._is_planned_only(slot)
         if planned_only:
             self._sleep_until(node, slot.at_us)
         paused = self._paused(slot.key, node, look=planned_only)
@@ -266,10 +252,13 @@ class Limiter:
                 self._hold(slot.token)
                 return True
 
+    def _is_planned_only(self, slot: Slot) -> bool:
+        return slot.interval_us <= NO_PERMIT_US and not self.rates.max_concurrent(slot.key)
+
     def request_permit(self, slot: Slot) -> PermitDecision:
         """Request a send permit in one round trip, without the sleep of `acquire_permit`."""
         node = self._node(slot.key)
-        places = self.max_concurrent(slot.key) or 0
+        places = self.rates.max_concurrent(slot.key) or 0
         packed = _PERMIT_REQUEST.pack(
             slot.at_us, slot.interval_us, slot.token, PERMIT_TTL_US, BOOK_AHEAD_US,
             self._settings.slot_window_ms * 1000, places, CONCURRENCY_TTL_S * 1e6,
@@ -298,7 +287,7 @@ class Limiter:
             _LATENESS.observe(max(0.0, (at_us - slot.at_us) / 1e6))
         held = slot.token in self._holding
         self._holding.pop(slot.token, None)
-        if not held and slot.interval_us <= NO_PERMIT_US and not self.max_concurrent(slot.key):
+        if not held and self._is_planned_only(slot):
             return
         if slot.pre_granted_until_us:
             self._feedback.add((slot, at_us))
@@ -323,7 +312,7 @@ class Limiter:
         """
         if slot.token in self._holding:
             self.release_permit(slot, written=False)
-        if self.max_concurrent(slot.key):
+        if self.rates.max_concurrent(slot.key):
             node = self._node(slot.key)
             node.remove_member(node.key("concurrent", slot.key), slot.token)
 
@@ -374,103 +363,29 @@ class Limiter:
         return self._pauses.active(key, now_us)
 
     def report(self, key: str, ok: bool) -> None:
-        """Report whether a request succeeded; see `report_many`."""
-        self.report_many([(key, ok)])
+        """Report whether a request succeeded; see `Backoff.report_many`."""
+        self._backoff.report_many([(key, ok)])
 
     def report_many(self, reports: Iterable[tuple[str, bool]]) -> None:
-        """
-        Report whether requests succeeded, which adjusts the backoff factor of their domains.
-
-        Three consecutive errors halve the rate, and each further one again, down to 1/32; each
-        success reduces the factor by a quarter. Successes of domains without errors need no round
-        trip. Safe to repeat.
-        """
-        reported = [(key, (key, ok)) for key, ok in reports if not ok or key in self._failing]
-        for url, group in self._ring.group(reported).items():
-            node = self._nodes[url]
-            prefix = node.key("slot", "")
-            answer = node.call(
-                "report",
-                failing=node.key("slots", "failing"),
-                slots=[prefix + key for key, _ in group],
-                results=bytes(ok for _, ok in group),
-                errors_to_slow=PATIENCE,
-                max_factor=SLOWEST,
-                prefix_bytes=len(prefix.encode()),
-            )
-            for (key, _), (factor,) in zip(
-                group, struct.iter_unpack("<H", answer[8:]), strict=True
-            ):
-                if factor:
-                    self._remember_trouble(key)
-                else:
-                    self._failing.discard(key)
+        """Report whether requests succeeded; see `Backoff.report_many`."""
+        self._backoff.report_many(reports)
 
     def _hold(self, token: int) -> None:
         if len(self._holding) > 100_000:
             self._holding.pop(next(iter(self._holding)), None)  # abandoned; its permit expires
         self._holding[token] = None
 
-    def _remember_trouble(self, key: str) -> None:
-        if len(self._failing) > 100_000:
-            self._failing.clear()  # learned again with the next slot
-        self._failing.add(key)
-
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
         """Return the state of domains; one round trip per node."""
-        found: dict[str, DomainReport] = {}
-        for url, group in self._ring.group((key, key) for key in keys).items():
-            node = self._nodes[url]
-            states = node.get_many([node.key("slot", key) for key in group])
-            now_us = node.now_us()
-            for key, packed in zip(group, states, strict=True):
-                state = unpack_state(packed)
-                backoff_factor = state.factor / 100
-                interval_us = self.interval_us(key) * backoff_factor
-                next_us = state.planned_us + interval_us
-                ahead_us = max(0.0, next_us - now_us)
-                found[key] = DomainReport(
-                    key=key,
-                    qps=1e6 / interval_us,
-                    next_slot_at_ms=ceil_ms(next_us) if ahead_us else None,
-                    backlog_ms=int(ahead_us // 1000),
-                    backoff_factor=backoff_factor,
-                    errors_in_a_row=state.streak,
-                    max_concurrent=self.max_concurrent(key),
-                    stopped=self._overrides.stopped(key),
-                    paused_ms=max(0, ceil_ms(state.last_us - now_us)),
-                )
-        return found
+        return self._backlogs.describe(keys)
 
     def busiest(self, count: int = 20) -> list[DomainReport]:
-        """
-        Return domains with a backlog over 1 s, longest first; two round trips per node.
-
-        A node keeps the 1,000 with the longest ones.
-        """
-        found = [one for one in self._listed("backlog", count) if one.backlog_ms]
-        return sorted(found, key=lambda one: -one.backlog_ms)[:count]
+        """Return domains with a backlog over 1 s, longest first; see `Backlogs.busiest`."""
+        return self._backlogs.busiest(count)
 
     def failing(self, count: int = 20) -> list[DomainReport]:
-        """
-        Return domains with errors in a row or a backoff, most errors first.
-
-        Two round trips per node, which keeps the 1,000 with the latest errors, for an hour.
-        """
-        found = [
-            one
-            for one in self._listed("failing", count)
-            if one.errors_in_a_row or one.backoff_factor > 1
-        ]
-        return sorted(found, key=lambda one: (-one.errors_in_a_row, -one.backoff_factor))[:count]
-
-    def _listed(self, kind: str, count: int) -> Iterable[DomainReport]:
-        named = [
-            name.decode()
-            for node in self._nodes.values()
-            for name in node.last_members(node.key("slots", kind), count)
-        ]
-        return self.describe(named).values()
+        """Return domains with errors in a row or a backoff; see `Backlogs.failing`."""
+        return self._backlogs.failing(count)
 
     def close(self) -> None:
         """Send the remaining feedback and close the connections."""

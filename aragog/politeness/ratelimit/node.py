@@ -30,7 +30,7 @@ _NOW = struct.Struct("<d")
 
 
 def _script(name: str) -> LuaScript:
-    return load_script("aragog.politeness", name)
+    return load_script("aragog.politeness", name, prelude="prelude")
 
 
 class LimiterNode:

@@ -15,14 +15,13 @@ times use the server's clock, times in arguments and results the caller's.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import RobotsUnavailable
+from aragog.politeness.robots.cached_rules import CachedRules, RobotsResult, RulesState
 from aragog.politeness.robots.memory import RobotsMemory
 from aragog.politeness.robots.record import (
     HEAD,
@@ -54,44 +53,7 @@ _NO_VERSION = bytes(8)
 _SIZES = 1 << 20
 
 
-class RulesState(enum.Enum):
-    """What a caller should do with an origin's rules."""
-
-    FRESH = "fresh"
-    """Use them."""
-    STALE = "stale"
-    """Use them, and request a refresh."""
-    MISSING = "missing"
-    """There are no rules: fetch robots.txt first."""
-
-
-@dataclass(frozen=True, slots=True)
-class CachedRules:
-    """The cached state of one origin's rules."""
-
-    state: RulesState
-    rules: RobotsRules | None = None
-    """None when MISSING."""
-    fetched_at_ms: int | None = None
-    """When the response arrived that contained these rules."""
-    status: int | None = None
-    """HTTP status of that response; None: MISSING, or no response."""
-    unreachable: bool = False
-    """Fetching is forbidden only because robots.txt was unreachable: retry at `retry_at_ms`."""
-    retry_at_ms: int | None = None
-    """When robots.txt is requested again after an error; None: the last response was good."""
-
-
 _MISSING = CachedRules(RulesState.MISSING)
-
-
-class RobotsResult(NamedTuple):
-    """The result of fetching one robots.txt; see `RobotsCache.put`."""
-
-    origin: str
-    status: int | None
-    body: bytes
-    fetched_at_ms: int
 
 
 class RobotsCache:

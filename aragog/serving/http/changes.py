@@ -83,8 +83,8 @@ class ChangesApi:
         finally:
             self._readers -= 1
         read = self._calls.store.formats.to_json
-        told = {"changes": [plain(change, read) for change in page.items], "cursor": page.cursor}
-        return json_response(told)
+        body = {"changes": [plain(change, read) for change in page.items], "cursor": page.cursor}
+        return json_response(body)
 
     async def _events(self, asked: _Asked) -> AsyncGenerator[bytes, None]:
         self._readers += 1
@@ -130,9 +130,9 @@ class _Asked:
 
 
 def _event(change: Change, read: Reader) -> bytes:
-    told = orjson.dumps(plain(change, read))
+    body = orjson.dumps(plain(change, read))
     return b"id: %b\nevent: %b\ndata: %b\n\n" % (
         change.cursor.encode(),
         change.kind.encode(),
-        told,
+        body,
     )

@@ -100,10 +100,10 @@ class Lookup:
     async def _parts(self, url: str) -> list[str]:
         found = await self._calls.metadata(_known, url)
         explain = self._services.explain
-        told = await self._calls.explaining(lambda: explain(url)) if explain else None
+        explained = await self._calls.explaining(lambda: explain(url)) if explain else None
         return [
             card(found["fields"], found["info"], found["now_ms"]) if found else "",
-            explanation(told["sections"]) if told else "",
+            explanation(explained["sections"]) if explained else "",
             links("Links from it", found["out"]) + links("Links to it", found["in"])
             if found
             else notice("Nothing is stored of this URL."),

@@ -143,6 +143,16 @@ def _public(name: str, summary: str, answer: dict[str, Any], problems: str = "42
     return _operation(name, summary, answers={"200": answer}, problems=problems)
 
 
+def _for_each_url(
+    name: str, summary: str, status: str, *, body: str, result: str, security: Any,
+    problems: str = "",
+) -> Operation:  # fmt: skip
+    return _operation(
+        name, summary, body=body, answers={status: _json("A result for each URL.", result)},
+        security=security, problems=f"400 401 403 413 415 421 500 {problems} 503 504",
+    )  # fmt: skip
+
+
 _WHOLE: dict[str, Any] = {"type": "integer", "minimum": 1, "default": 100}
 """More than 1,000 counts as 1,000."""
 
@@ -160,10 +170,9 @@ DOCUMENT: dict[str, Any] = {
     "paths": {
         "/v1/urls": _records(),
         "/v1/urls:batchGet": {
-            "post": _operation(
-                "batchGetUrls", "Up to 1,000 records, with a result for each URL",
-                body="BatchGet", answers={"200": _json("A result for each URL.", "BatchResults")},
-                security=_READ, problems="400 401 403 413 415 421 500 503 504",
+            "post": _for_each_url(
+                "batchGetUrls", "Up to 1,000 records, with a result for each URL", "200",
+                body="BatchGet", result="BatchResults", security=_READ,
             )
         },
         "/v1/links": {
@@ -243,10 +252,9 @@ DOCUMENT: dict[str, Any] = {
             )
         },
         "/v1/enqueue": {
-            "post": _operation(
-                "enqueue", "Send up to 1,000 URLs to be fetched, with a result for each",
-                body="Enqueue", answers={"202": _json("A result for each URL.", "Enqueued")},
-                security=_WRITE, problems="400 401 403 413 415 421 500 501 503 504",
+            "post": _for_each_url(
+                "enqueue", "Send up to 1,000 URLs to be fetched, with a result for each", "202",
+                body="Enqueue", result="Enqueued", security=_WRITE, problems="501",
             )
         },
         "/metrics": {

@@ -103,8 +103,8 @@ def _operation(title: str, operation: dict[str, Any]) -> str:
         for one in operation.get("parameters", ())
     ]
     answers = [
-        f"<tr><td>{escape(status)}<td>{escape(told['description'])}"
-        for status, told in operation["responses"].items()
+        f"<tr><td>{escape(status)}<td>{escape(response['description'])}"
+        for status, response in operation["responses"].items()
     ]
     return (
         f"<h2><code>{escape(title)}</code></h2><p>{escape(operation['summary'])}"

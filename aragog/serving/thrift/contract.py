@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum, auto
 from pathlib import Path
 from struct import Struct
 from typing import Any
@@ -28,13 +28,13 @@ _I32 = Struct(">i")
 _VERSION_1 = 0x80010000
 
 
-class Pool(Enum):
+class Pool(StrEnum):
     """Which threads run a call: each kind has its own, so that one that hangs delays no other."""
 
-    STORE = "store"
-    CONTENT = "content"
-    BROKER = "broker"
-    FETCH = "fetch"
+    STORE = auto()
+    CONTENT = auto()
+    BROKER = auto()
+    FETCH = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from redis.exceptions import RedisError
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.consumer import LOOK_EVERY_S, OVERDUE_S, BlockingPoller
-from aragog.pinlater.shard import RedisShard
+from aragog.pinlater.redis_shard import RedisShard
 
 log = logging.getLogger(__name__)
 

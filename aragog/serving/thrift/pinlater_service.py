@@ -18,7 +18,7 @@ from aragog.errors import BadInput, BrokerUnavailable, InvalidMessage
 from aragog.pinlater import job_codec
 from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.models import Claimed, Nack, NewJob
+from aragog.pinlater.models import Claimed, ClaimRequest, Nack, NewJob
 from aragog.pinlater.policy import RetryPolicy
 from aragog.pinlater.shard import Shard
 from aragog.pipeline.messages import PRIORITY_DEFAULT
@@ -93,12 +93,12 @@ class PinLaterService:
         for shard in self._rng.sample(shards, len(shards)):
             if len(found) == limit:
                 break
+            request = ClaimRequest(
+                limit=limit - len(found), timeout_ms=claim_ms, worker=worker, share=cluster.share
+            )
             try:
                 with cluster.watched(shard):
-                    answer = shard.claim(
-                        queue, limit=limit - len(found), timeout_ms=claim_ms, worker=worker,
-                        share=cluster.share,
-                    )  # fmt: skip
+                    answer = shard.claim(queue, request)
             except BrokerUnavailable as error:
                 failed = error
                 continue

@@ -235,10 +235,12 @@ class S3Content:
             code = type(error).__name__
             if isinstance(error, ClientError):
                 code = str(error.response.get("Error", {}).get("Code"))
-            said = str(error)[:300]
-            remedy = next((text for name, text in REMEDIES.items() if name in (code, said)), None)
+            message = str(error)[:300]
+            remedy = next(
+                (text for name, text in REMEDIES.items() if name in (code, message)), None
+            )
             raise ContentUnavailable(
-                self._where, f"{remedy} ({said})" if remedy else said
+                self._where, f"{remedy} ({message})" if remedy else message
             ) from error
 
 

@@ -59,9 +59,9 @@ class Change:
 
 def changes_put(log: TimeLog, changes: Sequence[Change], now_ms: int) -> Mutation:
     """The row of a batch's changes."""
-    told = [(c.url, c.at_ms, c.kind, c.fields, c.owners) for c in changes]
+    entries = [(c.url, c.at_ms, c.kind, c.fields, c.owners) for c in changes]
     nonce = os.urandom(8)
-    return append_log(log.open_bucket(nonce[0]), now_ms, nonce, {_COLUMN: orjson.dumps(told)})
+    return append_log(log.open_bucket(nonce[0]), now_ms, nonce, {_COLUMN: orjson.dumps(entries)})
 
 
 def publish(zen: Zen, changes: Sequence[Change], clock: Clock) -> None:
@@ -158,10 +158,10 @@ class Changes:
                 continue
             with closing(self._log.all(bucket)) as rows:
                 for key, row in rows:
-                    told = orjson.loads(row[_COLUMN].value)
-                    kept = [one if one and not gone(one[0]) else None for one in told]
-                    if kept != told:
-                        count += sum(map(bool, told)) - sum(map(bool, kept))
+                    entries = orjson.loads(row[_COLUMN].value)
+                    kept = [one if one and not gone(one[0]) else None for one in entries]
+                    if kept != entries:
+                        count += sum(map(bool, entries)) - sum(map(bool, kept))
                         cells = {_COLUMN: orjson.dumps(kept)}
                         self._log.replace(bucket, key, cells, row[_COLUMN].at_ms)
         return count
@@ -192,8 +192,8 @@ def _opened(cursor: str) -> bytes:
 
 def _unpacked(at: bytes, row: Row) -> Iterable[Change]:
     try:
-        told = orjson.loads(row[_COLUMN].value)
-        for number, one in enumerate(told):
+        entries = orjson.loads(row[_COLUMN].value)
+        for number, one in enumerate(entries):
             if one is None:  # was taken down
                 continue
             url, at_ms, kind, fields, owners = one

@@ -44,9 +44,9 @@ class Fields:
         url: str,
         fields: Mapping[str, bytes],
         *,
-        at_ms: int | None = None,
-        provenance: Mapping[str, str] | None = None,
-        if_version: str | None = None,
+        at_ms: int | None,
+        provenance: Mapping[str, str],
+        if_version: str | None,
     ) -> str:
         """`UrlStore.put`."""
         self._rules.check(fields)
@@ -57,7 +57,7 @@ class Fields:
         check_not_taken_down(canonical, row)
         at_ms = now_ms if at_ms is None else at_ms
         version = os.urandom(8).hex()
-        puts = self._puts(canonical, row, fields, provenance or {}, at_ms)
+        puts = self._puts(canonical, row, fields, provenance, at_ms)
         puts.append(put_properties(node_id(canonical), {nodes.VERSION: version.encode()}, now_ms))
         with self._takedowns.writing(asked, canonical):
             if nodes.SENTINEL not in row:

@@ -57,14 +57,7 @@ class PageContent:
                 return Content(canonical, decompress(body), dict(meta), facts_of(row))
         raise CorruptContent(content_key(canonical), failure)
 
-    def put(
-        self,
-        url: str,
-        body: bytes,
-        meta: Mapping[str, str] | None = None,
-        *,
-        at_ms: int | None = None,
-    ) -> None:
+    def put(self, url: str, body: bytes, meta: Mapping[str, str], *, at_ms: int | None) -> None:
         """`UrlStore.put_content`."""
         now_ms = self._clock.now_ms()
         canonical, row = self._nodes.resolve(normalize(url), BASE)

@@ -48,7 +48,7 @@ class PageWritePlan:
     body: ContentPut | None = None
     """Written before anything points to it."""
     due_at_ms: int | None = None
-    told: Change | None = None
+    change: Change | None = None
     """For the change feed."""
 
     @property

@@ -101,13 +101,13 @@ def record_of(
 
 
 def _info(row: Row, found: dict[str, bytes]) -> dict[str, FieldInfo]:
-    told = nodes.facts_of(row, nodes.PROVENANCE)
+    sources = nodes.facts_of(row, nodes.PROVENANCE)
     result = {}
     for name in found:
         cell, own = row[field_column(name)], row.get(from_column(name))
         if own is not None and own.at_ms == cell.at_ms:
             result[name] = FieldInfo(cell.at_ms, own.value.decode() or None)
         else:
-            source = told.get(name)
+            source = sources.get(name)
             result[name] = FieldInfo(cell.at_ms, None if source is None else str(source))
     return result

@@ -11,6 +11,7 @@ watches, and entries in the change feed, the link journal and other pages' inlin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from aragog.urlstore.aliases.merger import ALIAS, AliasMerger
 from aragog.urlstore.content.ports import ContentStore
@@ -28,35 +29,21 @@ from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 
 _STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK)
-_PURGED_AT_ONCE = 500
 
 
+@dataclass(slots=True, eq=False)
 class Takedown:
     """Removes pages, whole hosts and whole domains."""
 
-    def __init__(
-        self,
-        zen: Zen,
-        content: ContentStore,
-        linking: OutlinkWriter,
-        aliases: AliasMerger,
-        hosts: Hosts,
-        folder: Compactor,
-        tombstones: Tombstones,
-    ) -> None:
-        self._zen = zen
-        self._properties = zen.nodes
-        self._due = zen.due_times
-        self._edges = zen.edge_ends
-        self._host_index = zen.hosts
-        self._content = content
-        self._outlinks = linking
-        self._aliases = aliases
-        self._hosts = hosts
-        self._watches = Watches(zen)
-        self._changes = Changes(zen)
-        self._folder = folder
-        self._tombstones = tombstones
+    zen: Zen
+    content: ContentStore
+    outlinks: OutlinkWriter
+    aliases: AliasMerger
+    hosts: Hosts
+    compactor: Compactor
+    tombstones: Tombstones
+    purged_at_once: int = 500
+    """Pages whose inlinks one step removes, which bounds its memory."""
 
     def remove(self, canonical: str, now_ms: int) -> None:
         """Delete a page: fields, facts, content, outlinks, due row; its aliases stay aliases."""
@@ -64,7 +51,7 @@ class Takedown:
 
     def of_urls(self, urls: Iterable[str], now_ms: int) -> int:
         """Take down each page with its aliases; returns the number of URLs."""
-        members = {each for canonical in urls for each in (canonical, *self._aliases.of(canonical))}
+        members = {each for canonical in urls for each in (canonical, *self.aliases.of(canonical))}
         return self._all(members, now_ms, members.__contains__)
 
     def of_site(self, kind: str, name: str, now_ms: int) -> int:
@@ -73,62 +60,62 @@ class Takedown:
 
         An alias of a page of another site is removed without that page.
         """
-        self._tombstones.add(kind, name, now_ms)
-        self._tombstones.current()
-        found = self._hosts.of_host(name) if kind == HOST else self._hosts.of_domain(name)
+        self.tombstones.add(kind, name, now_ms)
+        self.tombstones.current()
+        found = self.hosts.of_host(name) if kind == HOST else self.hosts.of_domain(name)
         members: set[str] = set()
         for url in found:
             members.add(url)
-            if alias_of(self._properties.get(node_id(url), [nodes.CANONICAL]), url) is None:
-                members.update(self._aliases.of(url))
-        refuses = self._tombstones.refuses
+            if alias_of(self.zen.nodes.get(node_id(url), [nodes.CANONICAL]), url) is None:
+                members.update(self.aliases.of(url))
+        refuses = self.tombstones.refuses
         return self._all(members, now_ms, lambda url: url in members or refuses(url))
 
     def _all(self, members: set[str], now_ms: int, gone: Callable[[str], bool]) -> int:
         pages = sorted(members)
         for url in pages:
             self._take_down_one(url, now_ms)
-        self._tombstones.changed()
-        self._changes.purge(gone)
-        for at in range(0, len(pages), _PURGED_AT_ONCE):
-            self._folder.purge(pages[at : at + _PURGED_AT_ONCE])
-        self._zen.scrub()
+        self.tombstones.changed()
+        Changes(self.zen).purge(gone)
+        for at in range(0, len(pages), self.purged_at_once):
+            self.compactor.purge(pages[at : at + self.purged_at_once])
+        self.zen.scrub()
         return len(pages)
 
     def lift(self, url: str, now_ms: int) -> None:
         """Let a URL be stored again."""
-        self._properties.delete(node_id(url), [nodes.REMOVED], at_ms=now_ms)
-        self._tombstones.changed()
+        self.zen.nodes.delete(node_id(url), [nodes.REMOVED], at_ms=now_ms)
+        self.tombstones.changed()
 
     def lift_site(self, kind: str, name: str, now_ms: int) -> bool:
         """Accept URLs of a site again, also stored ones; False: it was not refused."""
-        return self._tombstones.remove(kind, name, now_ms)
+        return self.tombstones.remove(kind, name, now_ms)
 
     def _take_down_one(self, url: str, now_ms: int) -> None:
         row = self._empty(url, nodes.TAKEN_DOWN, now_ms)
-        self._watches.purge(url, now_ms)
-        self._properties.delete(node_id(url), [nodes.HELD], at_ms=_last_ms(row, nodes.HELD, now_ms))
+        Watches(self.zen).purge(url, now_ms)
+        self.zen.nodes.delete(node_id(url), [nodes.HELD], at_ms=_last_ms(row, nodes.HELD, now_ms))
         canonical = alias_of(row, url)
         if canonical is not None:
-            self._edges.delete(node_id(canonical), IN, ALIAS, node_id(url), at_ms=now_ms)
+            self.zen.edge_ends.delete(node_id(canonical), IN, ALIAS, node_id(url), at_ms=now_ms)
 
     def _empty(self, url: str, marker: bytes, now_ms: int) -> Row:
-        row = self._properties.get(node_id(url))
+        row = self.zen.nodes.get(node_id(url))
         cells = {nodes.URL: url.encode(), nodes.REMOVED: marker}
-        self._properties.put(node_id(url), cells, at_ms=now_ms)
+        self.zen.nodes.put(node_id(url), cells, at_ms=now_ms)
         gone = [column for column in row if column not in (*_STAY, nodes.HELD)]
         if gone:
             # Fields may have been put with a time in the future.
             at_ms = max(now_ms, *(row[column].at_ms for column in gone))
-            self._properties.delete(node_id(url), gone, at_ms=at_ms)
+            self.zen.nodes.delete(node_id(url), gone, at_ms=at_ms)
         if alias_of(row, url) is None or marker == nodes.TAKEN_DOWN:
-            self._host_index.delete(url, at_ms=now_ms)
+            self.zen.hosts.delete(url, at_ms=now_ms)
         due, key = text(row, nodes.DUE), text(row, nodes.CONTENT_KEY)
         if due:
-            self._due.delete_many([(node_id(url), int(due), now_ms)])
+            self.zen.due_times.delete_many([(node_id(url), int(due), now_ms)])
         if key:
-            self._content.delete(key)
-        self._outlinks.write([LinksWrite(url, now_ms, lambda _: b"")], now_ms)
+            self.content.delete(key)
+        self.outlinks.write([LinksWrite(url, now_ms, lambda _: b"")], now_ms)
         return row
 
 

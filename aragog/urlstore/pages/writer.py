@@ -12,8 +12,7 @@ as writing its pages one by one.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 
 import orjson
 
@@ -25,11 +24,12 @@ from aragog.urlstore.feed.changes import Change, publish, shown
 from aragog.urlstore.pages import history, nodes, page_updates, report_cell
 from aragog.urlstore.pages.field_rules import FieldRules
 from aragog.urlstore.pages.hosts import host_put
-from aragog.urlstore.pages.nodes import Nodes, facts_of
+from aragog.urlstore.pages.nodes import facts_of
 from aragog.urlstore.pages.page_updates import PageWritePlan, is_failed_fetch
+from aragog.urlstore.pages.write_planner import WritePlanner
 from aragog.urlstore.records import OutLink, PageWrite, Written
 from aragog.urlstore.schedule.due_index import due_cell, due_put
-from aragog.urlstore.schedule.next_fetch import HELD, Next, gone, planned
+from aragog.urlstore.schedule.next_fetch import HELD, Next, planned
 from aragog.urlstore.schedule.refresh_policy import IGNORED_FIELDS
 from aragog.urlstore.schedule.watches import Watches
 from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
@@ -38,21 +38,6 @@ from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_properties
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Cell, Row
-
-_COLUMNS = (
-    nodes.SENTINEL,
-    nodes.URL,
-    nodes.CANONICAL,
-    nodes.OWN,
-    nodes.FACTS,
-    nodes.PROVENANCE,
-    nodes.CONTENT_HASH,
-    nodes.DUE,
-    nodes.REMOVED,
-    nodes.REFRESH,
-    nodes.HELD,
-    nodes.LEAVING,
-)
 
 
 class PageWriter:
@@ -71,10 +56,10 @@ class PageWriter:
         refuses: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._refuses = refuses
+        self._planner = WritePlanner(zen, aliases, settings.history, refuses)
         self._zen = zen
         self._clock = clock or SystemClock()
         self._refresh = refresh or RefreshSettings()
-        self._nodes = Nodes(zen)
         self._watches = Watches(zen)
         self._content = content
         self._outlinks = linking
@@ -82,9 +67,6 @@ class PageWriter:
         self._rules = FieldRules(settings)
         self._history = settings.history
         self._history_length = settings.history_length
-        past = [(nodes.field_column(f), nodes.history_column(f)) for f in settings.history]
-        self._columns = (*_COLUMNS, *(column for pair in past for column in pair))
-        self._fields = frozenset(settings.history)
 
     def write(
         self, pages: Sequence[PageWrite], now_ms: int
@@ -101,9 +83,7 @@ class PageWriter:
         """
         for page in pages:
             self._rules.check(page.fields)
-            if not self._fields.issuperset(page.fields):
-                self._know(page.fields)
-        plans, known, left = self._plan(sorted(pages, key=lambda page: page.fetched_at_ms), now_ms)
+        plans, known, left = self._planner.plan(pages, now_ms)
         current = {p.canonical: p for p in plans if not p.stale and not p.refused}
         for plan in plans:
             if not plan.refused:
@@ -114,101 +94,6 @@ class PageWriter:
         self._afterwards(plans, current, known, now_ms)
         return {id(plan.page): page_updates.written(plan, links) for plan in plans}, left
 
-    def _know(self, fields: Iterable[str]) -> None:
-        """
-        Also read these fields from now on, so that stored values are not written again.
-
-        A process soon knows all fields that pages have, so the set of columns to read is nearly
-        constant, and fields that the application added are never read.
-        """
-        self._columns = (*self._columns, *map(nodes.field_column, set(fields) - self._fields))
-        self._fields = self._fields.union(fields)
-
-    def _plan(
-        self, pages: Sequence[PageWrite], now_ms: int
-    ) -> tuple[list[PageWritePlan], dict[str, Row], list[PageWrite]]:
-        """Plans, the nodes they were made from, and the pages that must wait for these."""
-        urls = {url for page in pages for url in page_updates.urls_of(page)}
-        known = self._nodes.read(urls, self._columns)
-        while missing := page_updates.targets_of(known):
-            known |= self._nodes.read(missing, self._columns)
-        plans = []
-        later = []
-        touched: set[str] = set()
-        for page in pages:
-            canonical = page_updates.canonical_of(page, known)
-            its = {canonical, *page_updates.urls_of(page), *page_updates.canonicals_of(page, known)}
-            waits = not touched.isdisjoint(its)
-            touched |= its  # also for a waiting page: pages that share a URL with it come after it
-            if waits or self._leave(page, canonical, known, now_ms):
-                later.append(page)
-                continue
-            row = known.get(canonical, {})
-            nodes.check_url(row, canonical)
-            before = page_updates.seen_at_ms(row, failed=is_failed_fetch(page))
-            refused = any(
-                page_updates.refuses(known[url], page)
-                for url in {page.url, canonical}
-                if url in known
-            ) or any(map(partial(self._taken_down, known), page_updates.identity_of(page)))
-            plans.append(PageWritePlan(page, canonical, row, page.fetched_at_ms < before, refused))
-        for plan in plans:
-            self._point(plan, known)
-        self._look_for_gone(plans)
-        return plans, known, later
-
-    def _leave(self, page: PageWrite, canonical: str, known: dict[str, Row], now_ms: int) -> bool:
-        """
-        Detach fetched URLs from canonical URLs that this fetch no longer names; True if any were.
-
-        Only if the canonical URL was never fetched itself: its page then consists of what these
-        URLs contributed. A canonical URL that was fetched keeps its data until its next fetch.
-        """
-        leaving = page_updates.leaving(page, canonical, known)
-        for url in leaving:
-            self._aliases.undo(url, now_ms, at_ms=known[url][nodes.CANONICAL].at_ms + 1)
-        return bool(leaving)
-
-    def _look_for_gone(self, plans: Sequence[PageWritePlan]) -> None:
-        """
-        Read the fields that disappeared from pages, with one multi-get; most pages have none.
-
-        The pipeline remembers a field name until its cell is gone, so that a batch that was
-        killed before it removed the cell removes it when it runs again.
-        """
-        for plan in plans:
-            if plan.whole and not plan.stale:
-                told = facts_of(plan.row, nodes.PROVENANCE)
-                plan.missing = frozenset(told.keys() - plan.page.fields.keys())
-        names = sorted(frozenset[str]().union(*(plan.missing for plan in plans)))
-        if not names:
-            return
-        columns = [of(name) for name in names for of in (nodes.field_column, nodes.from_column)]
-        found = self._nodes.read({plan.canonical for plan in plans if plan.missing}, columns)
-        for plan in plans:
-            if plan.missing:
-                plan.row = {**plan.row, **found[plan.canonical]}
-                plan.gone = gone(plan.row, (), plan.missing, plan.page.fetched_at_ms)
-
-    def _point(self, plan: PageWritePlan, known: Mapping[str, Row]) -> None:
-        """Decide which URLs become aliases of the canonical URL; `known` is the state before."""
-        page = plan.page
-        if not is_failed_fetch(page) and not plan.refused:
-            members = dict.fromkeys(page_updates.urls_of(page))
-            members.pop(plan.canonical, None)
-            if page.canonical_url == page.url:
-                # A temporary redirect: its target stands for itself.
-                members.pop(page.final_url, None)
-            plan.aliases = [
-                url
-                for url in members
-                if not page_updates.has_newer_pointer(known[url], page)
-                and not self._taken_down(known, url)
-            ]
-
-    def _taken_down(self, known: Mapping[str, Row], url: str) -> bool:
-        return self._refuses(url) or nodes.is_taken_down(known.get(url, {}))
-
     def _fill(self, plan: PageWritePlan, *, newest: bool) -> None:
         page, cells = plan.page, plan.cells
         failed = is_failed_fetch(page)
@@ -216,14 +101,14 @@ class PageWriter:
             return
         cells[nodes.URL] = plan.canonical.encode()
         cells[nodes.SENTINEL] = b"1"
-        told: dict[str, object] = {"url": page.url, "final_url": page.final_url}
+        facts: dict[str, object] = {"url": page.url, "final_url": page.final_url}
         if failed:
-            told = {**told, **facts_of(plan.row), **page.facts}
-            told["attempted_at_ms"] = page.fetched_at_ms
+            facts = {**facts, **facts_of(plan.row), **page.facts}
+            facts["attempted_at_ms"] = page.fetched_at_ms
         else:
-            told = {**told, **page.facts, "fetched_at_ms": page.fetched_at_ms}
-            told["whole"] = int(plan.whole)
-        cells[nodes.FACTS] = orjson.dumps(told)
+            facts = {**facts, **page.facts, "fetched_at_ms": page.fetched_at_ms}
+            facts["whole"] = int(plan.whole)
+        cells[nodes.FACTS] = orjson.dumps(facts)
         if plan.canonical in (page.url, page.final_url) and not failed:
             # The URL itself was fetched, so it stands for itself, whatever was assumed before.
             cells[nodes.CANONICAL] = plan.canonical.encode()
@@ -258,9 +143,9 @@ class PageWriter:
         if newest:
             plan.changed += sorted(plan.gone)
         if page.provenance:
-            told = page_updates.provenance_cell(plan)
-            if told != (row[nodes.PROVENANCE].value if nodes.PROVENANCE in row else None):
-                plan.cells[nodes.PROVENANCE] = told
+            provenance = page_updates.provenance_cell(plan)
+            if provenance != (row[nodes.PROVENANCE].value if nodes.PROVENANCE in row else None):
+                plan.cells[nodes.PROVENANCE] = provenance
 
     def _plan_next(self, plan: PageWritePlan) -> None:
         seen = plan.page.seen
@@ -272,9 +157,9 @@ class PageWriter:
             )
             plan.cells[nodes.REFRESH] = following.cell
             plan.due_at_ms = following.due_at_ms
-            self._tell(plan, following)
+            self._note_change(plan, following)
 
-    def _tell(self, plan: PageWritePlan, following: Next) -> None:
+    def _note_change(self, plan: PageWritePlan, following: Next) -> None:
         """The page's entry in the change feed; only watched pages are reported as new."""
         changed = [name for name in plan.changed if name not in IGNORED_FIELDS]
         held = nodes.text(plan.row, nodes.HELD) == HELD.decode()
@@ -289,7 +174,7 @@ class PageWriter:
             there = plan.row.get(nodes.field_column(name))
             both[name] = (shown(there and there.value), shown(plan.page.fields.get(name)))
         owners = tuple(self._watches.owners(plan.canonical)) if held else ()
-        plan.told = Change(plan.canonical, plan.page.fetched_at_ms, kind, both, owners)
+        plan.change = Change(plan.canonical, plan.page.fetched_at_ms, kind, both, owners)
 
     def _remember(self, plan: PageWritePlan) -> None:
         for name in self._history:
@@ -351,10 +236,10 @@ class PageWriter:
                 stamped = {nodes.VERSION: os.urandom(8).hex().encode()}
                 stamped[nodes.DUE] = due_cell(due_at_ms)
                 rows.append(put_properties(node_id(plan.canonical), stamped, now_ms))
-        told = [plan.told for plan in current.values() if plan.told]
-        if told:
+        changes = [plan.change for plan in current.values() if plan.change]
+        if changes:
             # Before the nodes: a change may be reported twice, but is never lost.
-            publish(self._zen, told, self._clock)
+            publish(self._zen, changes, self._clock)
         if edges:
             # An alias's edge is stored with its canonical URL, so it is written before the pointer.
             self._zen.mutate(edges)

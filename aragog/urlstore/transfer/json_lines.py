@@ -102,14 +102,12 @@ def import_urls(
     """
     last = written = problems = 0
     for some in _batches(source, batch):
-        told = [(number, str(found)) for number, found in some if isinstance(found, BadRecord)]
+        bad = [(number, str(found)) for number, found in some if isinstance(found, BadRecord)]
         good = [each for each in some if not isinstance(each[1], BadRecord)]
-        written += writer.write(
-            cast("list[Numbered]", good), lambda *each, to=told: to.append(each)
-        )
-        for number, reason in sorted(told):
+        written += writer.write(cast("list[Numbered]", good), lambda *each, to=bad: to.append(each))
+        for number, reason in sorted(bad):
             on_problem(number, reason)
-        problems += len(told)
+        problems += len(bad)
         last = some[-1][0]
         on_progress(last)
     return ImportReport(last, written, problems)
@@ -193,24 +191,26 @@ def nodes_of(
             yield node_id(url), row
 
 
-def read_json_lines(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
+def read_json_lines(
+    stream: BinaryIO, *, after: int = 0, max_line_bytes: int = MAX_LINE_BYTES
+) -> Iterator[Read]:
     """
     The non-empty lines of a stream after the first `after` lines; the last needs no newline.
 
-    A line over 64 MiB is reported as bad and not kept in memory.
+    A line over `max_line_bytes` is reported as bad and not kept in memory.
     """
     for number in itertools.count(1):
-        line = stream.readline(MAX_LINE_BYTES)
+        line = stream.readline(max_line_bytes)
         if not line:
             return
-        too_long = len(line) == MAX_LINE_BYTES and not line.endswith(b"\n")
+        too_long = len(line) == max_line_bytes and not line.endswith(b"\n")
         rest = line
         while rest and not rest.endswith(b"\n"):
-            rest = stream.readline(MAX_LINE_BYTES)
+            rest = stream.readline(max_line_bytes)
         if number <= after or not line.strip():
             continue
         if too_long:
-            yield number, BadRecord(f"is longer than {MAX_LINE_BYTES >> 20} MiB")
+            yield number, BadRecord(f"is longer than {max_line_bytes >> 20} MiB")
             continue
         try:
             yield number, from_json(line)

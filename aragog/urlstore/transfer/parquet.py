@@ -62,29 +62,29 @@ def read_parquet(path: Path, *, after: int = 0) -> Iterator[Read]:
 
 def _record(row: dict[str, Any]) -> UrlRecord | BadRecord:
     known = UrlRecord.__dataclass_fields__
-    told = {name: value for name, value in row.items() if name in known and value is not None}
+    raw = {name: value for name, value in row.items() if name in known and value is not None}
     try:
-        if isinstance(told.get("facts"), str):
-            told["facts"] = orjson.loads(told["facts"])
-        told["links"] = _links(told.get("links"))
+        if isinstance(raw.get("facts"), str):
+            raw["facts"] = orjson.loads(raw["facts"])
+        raw["links"] = _links(raw.get("links"))
         others = {name: value for name, value in row.items() if name not in known}
-        fields = dict(told.get("fields") or {})
+        fields = dict(raw.get("fields") or {})
         fields |= {n: _field(n, value) for n, value in others.items() if value is not None}
-        return from_mapping({**told, "fields": fields})
+        return from_mapping({**raw, "fields": fields})
     except BadRecord as error:
         return error
     except (orjson.JSONDecodeError, TypeError, ValueError) as error:
         return BadRecord(str(error))
 
 
-def _links(told: Any) -> list[Any] | None:
-    if told is None:
+def _links(raw: Any) -> list[Any] | None:
+    if raw is None:
         return None
     return [
         [link["url"], link.get("text") or "", link.get("rel") or ""]
         if isinstance(link, dict)
         else link
-        for link in told
+        for link in raw
     ]
 
 

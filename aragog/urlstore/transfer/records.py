@@ -78,17 +78,17 @@ def to_json(record: UrlRecord) -> bytes:
         "provenance": dict(record.provenance),
         "facts": dict(record.facts),
     }
-    told: dict[str, Any] = {"url": record.url}
-    told |= {name: table for name, table in tables.items() if table}
+    raw: dict[str, Any] = {"url": record.url}
+    raw |= {name: table for name, table in tables.items() if table}
     for name in (*_TEXTS, *_NUMBERS):
         value = getattr(record, name)
         if value is not None:
-            told[name] = value
+            raw[name] = value
     if record.provisional:
-        told["provisional"] = True
+        raw["provisional"] = True
     if record.links is not None:
-        told["links"] = [list(link) for link in record.links]
-    return orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE)
+        raw["links"] = [list(link) for link in record.links]
+    return orjson.dumps(raw, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def from_json(line: bytes) -> UrlRecord:
@@ -99,33 +99,33 @@ def from_json(line: bytes) -> UrlRecord:
         BadRecord: not a JSON object, an unknown key, a value of a wrong type.
     """
     try:
-        told = orjson.loads(line)
+        raw = orjson.loads(line)
     except orjson.JSONDecodeError as error:
         raise BadRecord(f"is not JSON: {error}") from None
-    if not isinstance(told, dict):
+    if not isinstance(raw, dict):
         raise BadRecord("is not a JSON object")
-    return from_mapping(told)
+    return from_mapping(raw)
 
 
-def from_mapping(told: dict[str, Any]) -> UrlRecord:
+def from_mapping(raw: dict[str, Any]) -> UrlRecord:
     """The record of a dict of plain values; see `from_json`."""
-    unknown = told.keys() - _KEYS
+    unknown = raw.keys() - _KEYS
     if unknown:
         raise BadRecord(f"{', '.join(sorted(map(repr, unknown)))}: no such key")
-    url = told.get("url")
+    url = raw.get("url")
     if not isinstance(url, str) or not url:
         raise BadRecord("url: is missing" if url is None else "url: must be a string")
-    fields = _fields(told)
-    given: dict[str, Any] = {name: _typed(told, name, str, "a string") for name in _TEXTS}
-    given |= {name: _instant(name, told.get(name)) for name in _NUMBERS}
+    fields = _fields(raw)
+    given: dict[str, Any] = {name: _typed(raw, name, str, "a string") for name in _TEXTS}
+    given |= {name: _instant(name, raw.get(name)) for name in _NUMBERS}
     return UrlRecord(
         url=url,
         fields=fields,
-        at_ms=_times(told.get("at_ms"), fields),
-        provenance=_table(told, "provenance", str, "strings"),
-        provisional=bool(_typed(told, "provisional", bool, "true or false")),
-        links=_links(told.get("links")),
-        facts=_typed(told, "facts", dict, "an object") or {},
+        at_ms=_times(raw.get("at_ms"), fields),
+        provenance=_table(raw, "provenance", str, "strings"),
+        provisional=bool(_typed(raw, "provisional", bool, "true or false")),
+        links=_links(raw.get("links")),
+        facts=_typed(raw, "facts", dict, "an object") or {},
         **given,
     )
 
@@ -141,10 +141,10 @@ def _split(fields: Mapping[str, bytes]) -> tuple[dict[str, str], dict[str, str]]
     return texts, others
 
 
-def _fields(told: Mapping[str, Any]) -> dict[str, bytes]:
-    texts = _typed(told, "fields", dict, "an object") or {}
+def _fields(raw: Mapping[str, Any]) -> dict[str, bytes]:
+    texts = _typed(raw, "fields", dict, "an object") or {}
     fields = {name: _bytes(name, value) for name, value in texts.items()}
-    for name, value in _table(told, "fields_base64", str, "strings").items():
+    for name, value in _table(raw, "fields_base64", str, "strings").items():
         try:
             fields[name] = base64.b64decode(value, validate=True)
         except (binascii.Error, ValueError):
@@ -163,12 +163,12 @@ def _bytes(name: str, value: object) -> bytes:
     raise BadRecord(f"fields.{name}: must be a string, got {type(value).__name__}")
 
 
-def _times(told: object, fields: Mapping[str, bytes]) -> dict[str, int]:
-    if told is None:
+def _times(raw: object, fields: Mapping[str, bytes]) -> dict[str, int]:
+    if raw is None:
         return {}
-    if isinstance(told, dict):
-        return {str(name): _known_instant(f"at_ms.{name}", value) for name, value in told.items()}
-    at_ms = _known_instant("at_ms", told)
+    if isinstance(raw, dict):
+        return {str(name): _known_instant(f"at_ms.{name}", value) for name, value in raw.items()}
+    at_ms = _known_instant("at_ms", raw)
     return dict.fromkeys(fields, at_ms)
 
 
@@ -189,13 +189,13 @@ def _instant(name: str, value: object) -> int | None:
     return value
 
 
-def _links(told: object) -> tuple[OutLink, ...] | None:
-    if told is None:
+def _links(raw: object) -> tuple[OutLink, ...] | None:
+    if raw is None:
         return None
-    if not isinstance(told, list | tuple):
+    if not isinstance(raw, list | tuple):
         raise BadRecord("links: must be a list")
     links = []
-    for link in told:
+    for link in raw:
         parts = [link] if isinstance(link, str) else link
         if (
             not isinstance(parts, list | tuple)
@@ -207,15 +207,15 @@ def _links(told: object) -> tuple[OutLink, ...] | None:
     return tuple(links)
 
 
-def _table(told: Mapping[str, Any], name: str, kind: type, shown: str) -> dict[str, Any]:
-    table = _typed(told, name, dict, "an object") or {}
+def _table(raw: Mapping[str, Any], name: str, kind: type, shown: str) -> dict[str, Any]:
+    table = _typed(raw, name, dict, "an object") or {}
     if not all(isinstance(value, kind) for value in table.values()):
         raise BadRecord(f"{name}: its values must be {shown}")
     return dict(table)
 
 
-def _typed(told: Mapping[str, Any], name: str, kind: type, shown: str) -> Any:
-    value = told.get(name)
+def _typed(raw: Mapping[str, Any], name: str, kind: type, shown: str) -> Any:
+    value = raw.get(name)
     if value is not None and not isinstance(value, kind):
         raise BadRecord(f"{name}: must be {shown}, got {value!r:.80}")
     return value

@@ -29,7 +29,7 @@ from aragog.zen.adjacency.outlink_writer import CELL, oldest_row_ms
 from aragog.zen.adjacency.outlinks import unpack
 from aragog.zen.adjacency.postings import CAME, STAYED, WENT, pack
 from aragog.zen.adjacency.records import CompactionReport
-from aragog.zen.adjacency.segments import LARGE_LINES, Segments, delta_column
+from aragog.zen.adjacency.segments import ListLimits, Segments, delta_column
 from aragog.zen.adjacency.traces import Traces
 from aragog.zen.cell_lock import CellLock
 from aragog.zen.codec import BUCKETS
@@ -40,8 +40,6 @@ GRACE_MS = 600_000
 """How long an entry may wait for its page's cell; after that its writer is assumed dead."""
 LOCK_MS = 300_000
 """Longer than any compaction takes; then the lock of a killed one is taken over."""
-_CHECK_EVERY = 8
-"""After this many compactions a target's deltas are examined, and merged if there are many."""
 
 _STATE = b"\xfffold"
 _LOCK = b"l:lock"
@@ -63,11 +61,12 @@ class _Candidate(NamedTuple):
 class Compactor:
     """Runs compactions; any number of processes may have one."""
 
-    def __init__(self, tables: Tables, clock: Clock) -> None:
+    def __init__(self, tables: Tables, clock: Clock, limits: ListLimits | None = None) -> None:
+        self._limits = limits or ListLimits()
         self._journal = tables["j"]
         self._outlinks = tables["o"]
         self._inlinks = tables["l"]
-        self._segments = Segments(tables)
+        self._segments = Segments(tables, self._limits)
         self._traces = Traces(tables)
         self._clock = clock
         self._lock = CellLock(self._journal, _LOCK, LOCK_MS, clock)
@@ -245,8 +244,13 @@ class Compactor:
         puts = [(key, {column: pack(nets[t], deltas[t])}, now_ms) for key, t in rows]
         for at in range(0, len(puts), _PUT_ROWS):
             self._inlinks.put_many(puts[at : at + _PUT_ROWS])
-        turn = number % _CHECK_EVERY
-        look = [k for k, t in rows if k[-1] % _CHECK_EVERY == turn or len(deltas[t]) > LARGE_LINES]
+        limits = self._limits
+        turn = number % limits.many_pieces
+        look = [
+            key
+            for key, target in rows
+            if key[-1] % limits.many_pieces == turn or len(deltas[target]) > limits.large_lines
+        ]
         return self._segments.tidy(look, number, now_ms, removed)
 
 

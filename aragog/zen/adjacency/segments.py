@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from aragog.zen.adjacency.list_header import HEADER, ListHeader, Segment
@@ -35,11 +35,6 @@ from aragog.zen.adjacency.traces import Traces
 from aragog.zen.codec import ID_BYTES, after
 from aragog.zen.tables import Row, Tables, newest_ms
 
-INLINE_LINES = 256
-CHUNK_LINES = 512
-LARGE_LINES = 128
-"""A delta with this many lines causes its target to be merged at once."""
-_MANY_PIECES = 8
 _MANY_BYTES = 16_384
 
 _CHUNK = b"l:v"
@@ -52,10 +47,25 @@ def delta_column(number: int) -> bytes:
     return b"%s%016x" % (_PIECE, number)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListLimits:
+    """When posting lists are merged and divided. Lists of all limits may be in one table."""
+
+    inline_lines: int = 256
+    """A longer list is stored in segments."""
+    chunk_lines: int = 512
+    """Lines in one row of a segment."""
+    large_lines: int = 128
+    """A delta with this many lines causes its target to be merged at once."""
+    many_pieces: int = 8
+    """So many deltas of a target are merged. They are counted every so many compactions."""
+
+
 class Segments:
     """Posting lists in table `l`, by list id."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Tables, limits: ListLimits | None = None) -> None:
+        self._limits = limits or ListLimits()
         self._table = tables["l"]
         self._traces = Traces(tables)
 
@@ -101,7 +111,7 @@ class Segments:
             size = sum(len(value) for _, value in deltas)
             if head.segments:
                 traces += [(source, target) for source in removals.get(target, ())]
-            many = len(deltas) >= _MANY_PIECES or size > _MANY_BYTES
+            many = len(deltas) >= self._limits.many_pieces or size > _MANY_BYTES
             if many or (target in removals and not head.segments):
                 merged.append((target, row))
         self._traces.note(traces, now_ms)
@@ -157,7 +167,7 @@ class Segments:
             if not head.segments:
                 lines = [line for line in lines if is_there(line)]
                 net = len(lines)
-            if len(lines) <= INLINE_LINES:
+            if len(lines) <= self._limits.inline_lines:
                 new = replace(head, upto=number, inline=pack(net, lines))
                 puts.append((target, {HEADER: new.pack()}, now_ms))
             else:
@@ -206,7 +216,7 @@ class Segments:
 
         for line in lines:
             chunk.append(line)
-            if len(chunk) == CHUNK_LINES:
+            if len(chunk) == self._limits.chunk_lines:
                 put()
                 written += len(chunk)
                 chunk = []

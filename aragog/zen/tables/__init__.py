@@ -199,6 +199,7 @@ class Tables(Protocol):
 
     def create(self) -> None:
         """Create missing tables; never drops anything."""
+        return
 
     def identity(self) -> str:
         """A random word that identifies these data, created if missing; "" if not supported."""
@@ -226,3 +227,4 @@ class Tables(Protocol):
 
     def close(self) -> None:
         """Close files and connections."""
+        return

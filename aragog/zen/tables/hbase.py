@@ -312,11 +312,11 @@ class HBaseTables(Tables):
         try:
             pool.call("createTable", full, families(name, compression), repeatable=False)
         except StoreUnavailable as error:
-            said = str(getattr(error.__cause__, "message", ""))
-            if isinstance(error.__cause__, thrift_api.AlreadyExists) or "TableExists" in said:
+            message = str(getattr(error.__cause__, "message", ""))
+            if isinstance(error.__cause__, thrift_api.AlreadyExists) or "TableExists" in message:
                 self._wait_until_enabled(pool, full)
                 return
-            if "ompression" in said:
+            if "ompression" in message:
                 raise ConfigError(
                     f"store.hbase_compression: HBase cannot do {compression} (SNAPPY, GZ and NONE "
                     f"need no further jars): {error.reason}"

@@ -69,9 +69,9 @@ def our_errors(where: str) -> Iterator[None]:
     except thrift_api.IllegalArgument as error:
         raise BadInput(f"{where}: {_first_line(error)}") from error
     except ANSWERS as error:
-        said = _first_line(error)
-        remedy = next((remedy for name, remedy in REMEDIES.items() if name in said), None)
-        raise StoreUnavailable(where, f"{remedy} ({said})" if remedy else said) from error
+        text = _first_line(error)
+        remedy = next((remedy for name, remedy in REMEDIES.items() if name in text), None)
+        raise StoreUnavailable(where, f"{remedy} ({text})" if remedy else text) from error
     except FOREIGN as error:
         raise StoreUnavailable(where, _first_line(error)) from error
 

@@ -124,9 +124,3 @@ class MemoryTables(Tables):
 
     def __getitem__(self, name: str) -> MemoryTable:
         return self._tables[name]
-
-    def create(self) -> None:
-        return
-
-    def close(self) -> None:
-        return

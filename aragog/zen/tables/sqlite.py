@@ -32,7 +32,7 @@ from aragog.zen.tables import (
     Tables,
     refuse_empty,
 )
-from aragog.zen.tables.sqlite_files import Shards
+from aragog.zen.tables.sqlite_files import CheckpointTimes, Shards
 from aragog.zen.tables.sqlite_health import REMEDY
 from aragog.zen.tables.sqlite_layout import LAYOUTS, Layout
 from aragog.zen.tables.sqlite_salvage import salvage_damaged
@@ -189,10 +189,17 @@ class SqliteTables(Tables):
         ConfigError: the folder cannot be created or written, or has another number of `shards`.
     """
 
-    def __init__(self, folder: Path, *, shards: int = 16, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        shards: int = 16,
+        clock: Clock | None = None,
+        checkpoints: CheckpointTimes | None = None,
+    ) -> None:
         if shards & (shards - 1):
             raise ConfigError(f"store.sqlite_shards: must be a power of two, got {shards}")
-        self._shards = Shards(folder, shards)
+        self._shards = Shards(folder, shards, checkpoints or CheckpointTimes())
         clock = clock or SystemClock()
         self._tables = {name: SqliteTable(name, self._shards, clock) for name in TABLES}
 

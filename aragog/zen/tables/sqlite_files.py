@@ -16,6 +16,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from aragog.errors import ConfigError, StoreDamaged, StoreUnavailable
@@ -23,9 +24,6 @@ from aragog.zen.tables.sqlite_health import REMEDY, Health, first_files
 from aragog.zen.tables.sqlite_layout import LAYOUTS
 
 BUSY_TIMEOUT_S = 30.0
-CHECKPOINT_EVERY_S = 1.0
-CHECKPOINT_PAST_BYTES = 4 * 1024 * 1024
-RESTART_PAST_BYTES = 256 * 1024 * 1024
 _CACHE_KIB = 1024
 """For one connection: eight threads of a worker hold 128, so 8 MiB each took a gigabyte."""
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -35,11 +33,23 @@ _MARKER = "shards"
 """The file that stores the number of files; also the lock under which they are opened."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointTimes:
+    """When the transactions of a log are moved into its file."""
+
+    every_s: float = 1.0
+    past_bytes: int = 4 * 1024 * 1024
+    """Size of the log from which the background thread moves them."""
+    restart_past_bytes: int = 256 * 1024 * 1024
+    """Size of the log from which a writer waits until all are moved, and empties the log."""
+
+
 class Shards:
     """The files of one folder, `00.db` and on."""
 
-    def __init__(self, folder: Path, count: int) -> None:
+    def __init__(self, folder: Path, count: int, checkpoints: CheckpointTimes) -> None:
         self.count = count
+        self._checkpoint_times = checkpoints
         self._folder = folder
         self._mine = _Connections()
         self._checkpoints: _Checkpoints | None = None
@@ -163,7 +173,9 @@ class Shards:
             with self._starting:
                 checkpoints = self._checkpoints
                 if checkpoints is None or checkpoints.pid != os.getpid():
-                    checkpoints = self._checkpoints = _Checkpoints(self.health, self.count)
+                    checkpoints = self._checkpoints = _Checkpoints(
+                        self.health, self.count, self._checkpoint_times
+                    )
         checkpoints.written[number] = True
         if checkpoints.behind[number]:
             self.connection(number).execute("PRAGMA wal_checkpoint(RESTART)")
@@ -237,7 +249,8 @@ class _Connections(threading.local):
 class _Checkpoints:
     """One background thread that moves finished transactions from the logs into the files."""
 
-    def __init__(self, health: Health, count: int) -> None:
+    def __init__(self, health: Health, count: int, times: CheckpointTimes) -> None:
+        self._times = times
         self.pid = os.getpid()
         self.written = [False] * count
         self.behind = [False] * count
@@ -252,7 +265,7 @@ class _Checkpoints:
             self._thread.join()
 
     def _run(self) -> None:
-        while not self._stopped.wait(CHECKPOINT_EVERY_S):
+        while not self._stopped.wait(self._times.every_s):
             for number, written in enumerate(self.written):
                 if written and not self._health.generation(number) & 1:
                     self.written[number] = False
@@ -261,8 +274,8 @@ class _Checkpoints:
     def _checkpoint(self, number: int, path: Path) -> None:
         try:
             size = Path(f"{path}-wal").stat().st_size
-            self.behind[number] = size > RESTART_PAST_BYTES
-            if size > CHECKPOINT_PAST_BYTES:
+            self.behind[number] = size > self._times.restart_past_bytes
+            if size > self._times.past_bytes:
                 db = sqlite3.connect(path, isolation_level=None)
                 db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
                 db.close()

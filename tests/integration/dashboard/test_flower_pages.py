@@ -29,6 +29,7 @@ from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.ratelimit.slots import SlotRequest
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
+from deploy.processes import end
 from tests.support.standalone import free_port
 from tests.support.waiting import wait_until
 
@@ -113,12 +114,7 @@ def _process(argv, system, log):
         try:
             yield
         finally:
-            made.terminate()
-            try:
-                made.wait(120)
-            except subprocess.TimeoutExpired:
-                made.kill()
-                made.wait()
+            end(made, within_s=120)
 
 
 def _fill(settings):

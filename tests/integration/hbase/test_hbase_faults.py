@@ -12,7 +12,7 @@ import pytest
 from aragog.errors import StoreUnavailable
 from aragog.settings import StoreSettings
 from aragog.zen.tables.hbase import HBaseTables
-from tests.support.hbase_server import start_or_skip
+from tests.support.hbase_server import start_hbase
 
 pytestmark = pytest.mark.hbase
 
@@ -104,7 +104,7 @@ def test_with_one_gateway_its_stop_is_told_and_its_return_found(hbase_server, hb
 
 def test_killed_whole_and_started_again_it_has_all_that_was_acknowledged():
     with tempfile.TemporaryDirectory(prefix="aragog-hbase-") as folder:
-        server = start_or_skip(Path(folder), gateways=1)
+        server = start_hbase(Path(folder), gateways=1)
         try:
             tables = HBaseTables(StoreSettings(hbase_gateways=server.gateways))
             tables.create()

@@ -7,7 +7,7 @@ from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.consumer import GATED_LOOK_EVERY_S, JobConsumer
 from aragog.pinlater.models import NewJob
-from aragog.pinlater.shard import RedisShard
+from aragog.pinlater.redis_shard import RedisShard
 
 pytestmark = pytest.mark.redis
 

@@ -12,7 +12,7 @@ from aragog.errors import BadInput
 from aragog.pinlater.address import of_socket
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cli import queue
-from aragog.pinlater.models import JobState, Nack, NewJob
+from aragog.pinlater.models import ClaimRequest, JobState, Nack, NewJob
 from aragog.pinlater.worker_name import worker_name
 from aragog.standalone.redis_server import RedisServer
 
@@ -52,7 +52,7 @@ def fill(admin, count=50, **more):
 
 def fail_all(admin):
     for shard in admin.cluster.shards:
-        claims = shard.claim("q", limit=200, timeout_ms=9999, worker="w").claims
+        claims = shard.claim("q", ClaimRequest(limit=200, timeout_ms=9999, worker="w")).claims
         shard.nack("q", [Nack(c.job_id, c.token, "fail", 0, "as asked") for c in claims])
 
 
@@ -130,7 +130,9 @@ def test_the_jobs_of_a_dead_worker_are_released_in_all_queues(admin, run):
     admin.cluster.enqueue("other", [NewJob(b"x")] * 9)
     for shard in admin.cluster.shards:
         for name in ("q", "other"):
-            shard.claim(name, limit=200, timeout_ms=999_999, worker=worker_name(1) + "dead")
+            shard.claim(
+                name, ClaimRequest(limit=200, timeout_ms=999_999, worker=worker_name(1) + "dead")
+            )
 
     assert json.loads(run("release", worker_name(1), "--json"))["released"] == 59
     assert [admin.status(name).sizes.due for name in ("q", "other")] == [50, 9]

@@ -15,8 +15,8 @@ from kombu.exceptions import OperationalError
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.address import of_socket
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pinlater.models import NewJob
-from aragog.pinlater.shard import RedisShard
+from aragog.pinlater.models import ClaimRequest, NewJob
+from aragog.pinlater.redis_shard import RedisShard
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker
 from tests.support.pinlater_app import make
@@ -282,7 +282,7 @@ def test_a_job_whose_follow_up_was_lost_with_the_servers_tail_runs_again(own_red
     client = redis.Redis.from_url(own_redis.url)
     shard = RedisShard(client)
     shard.enqueue("q", [NewJob(b"first")])
-    [job] = shard.claim("q", limit=1, timeout_ms=600_000, worker="w").claims
+    [job] = shard.claim("q", ClaimRequest(limit=1, timeout_ms=600_000, worker="w")).claims
     file = appended(own_redis)
     shard.enqueue("next", [NewJob(b"x" * 1500)])
     own_redis.kill()
@@ -293,7 +293,7 @@ def test_a_job_whose_follow_up_was_lost_with_the_servers_tail_runs_again(own_red
 
     assert shard.ack("q", [(job.job_id, job.token)]) == [False]
 
-    [again] = shard.claim("q", limit=1, timeout_ms=600_000, worker="w").claims
+    [again] = shard.claim("q", ClaimRequest(limit=1, timeout_ms=600_000, worker="w")).claims
     assert (again.job_id, again.attempt) == (job.job_id, 1)
     assert again.token > job.token + 1000
     assert shard.ack("q", [(again.job_id, again.token)]) == [True]

@@ -14,8 +14,8 @@ import pytest
 import redis
 
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.models import JobState, Nack, NewJob
-from aragog.pinlater.shard import RedisShard
+from aragog.pinlater.models import ClaimRequest, JobState, Nack, NewJob
+from aragog.pinlater.redis_shard import RedisShard
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker
 from tests.support.waiting import wait_until
@@ -33,7 +33,7 @@ def client(request):
 
 
 def claimed(shard, limit=1):
-    return shard.claim("q", limit=limit, timeout_ms=60_000, worker="w").claims
+    return shard.claim("q", ClaimRequest(limit=limit, timeout_ms=60_000, worker="w")).claims
 
 
 def test_jobs_on_a_full_server_can_be_claimed_acknowledged_and_given_back(client):

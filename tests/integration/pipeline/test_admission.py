@@ -1,10 +1,15 @@
 """Producers are told to slow down before Redis is full; what is under way keeps its room."""
 
+from dataclasses import replace
+
 import pytest
 
 from aragog.client import Aragog
+from aragog.clock import ManualClock
 from aragog.errors import SlowDown
-from aragog.pipeline.permission.admission import REFUSED_FROM
+from aragog.pipeline.permission.admission import REFUSED_FROM, Admission
+from aragog.pipeline.stages.enqueue import EnqueueOptions
+from tests.support.memory_ports import MemoryPorts
 from tests.support.producer import producer_home
 
 pytestmark = pytest.mark.redis
@@ -48,17 +53,19 @@ def test_the_backlog_shows_it_before_anything_is_refused(home):
     assert busy.memory_share > REFUSED_FROM
 
 
-def test_who_would_rather_wait_is_served_when_there_is_room(home, monkeypatch):
-    monkeypatch.setattr("aragog.pipeline.permission.admission.RETRY_AFTER_S", 1.1)
+def test_who_would_rather_wait_is_served_when_there_is_room(home):
+    ports, clock = MemoryPorts(), ManualClock()
+    admission = Admission({"redis": home.redis}, clock, retry_after_s=0.01)
+    enqueuer = replace(ports.enqueuer, admission=admission)
     fill(home)
     refusals = []
 
     def make_room(refusal):
         refusals.append(refusal)
         home.redis.config_set("maxmemory", 0)
+        clock.advance_ms(1001)
 
-    with Aragog(home.settings) as client:
-        answers = list(client.enqueue_all(["http://a.test/1"], on_wait=make_room))
+    answers = list(enqueuer.enqueue(["http://a.test/1"], EnqueueOptions(), make_room))
 
     assert [a.status for a in answers] == ["accepted"]
     assert len(refusals) == 1

@@ -6,6 +6,7 @@ from celery import Celery
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pinlater.address import of_socket
 from aragog.pinlater.admin import Admin
+from aragog.pinlater.models import ClaimRequest
 from aragog.pipeline.messages import FetchResult, PageBatch, ResultBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.spool.reclaim import WaitingJobs, sweep
@@ -40,7 +41,7 @@ def test_a_body_whose_batch_waits_or_runs_is_never_swept(redis_client, broker):
         sender.send(OutgoingMessage(Destination.CANONICALIZE, ResultBatch((answer,))))
     sender.send(OutgoingMessage(Destination.STORE, PageBatch(page, (JOB,), (body,))))
     (shard,) = admin.cluster.shards
-    shard.claim("canonicalize", limit=1, timeout_ms=60_000, worker="w")
+    shard.claim("canonicalize", ClaimRequest(limit=1, timeout_ms=60_000, worker="w"))
 
     assert sweep(spool, WaitingJobs(admin), idle_s=60) == 1
     assert spool.get_many([answered, running, page, body, orphan]) == [b"x"] * 4 + [None]

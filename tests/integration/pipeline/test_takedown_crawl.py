@@ -13,7 +13,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import celery_settings
-from aragog.pinlater.models import JobState, Nack
+from aragog.pinlater.models import ClaimRequest, JobState, Nack
 from aragog.pinlater.transport.dead_letters import QUEUE
 from aragog.pinlater.transport.envelope import arguments
 from aragog.pipeline.in_flight import InFlightSet
@@ -217,6 +217,20 @@ def test_the_stores_of_two_processes_agree_at_once(tmp_path):
     there.close()
 
 
+@pytest.fixture
+def with_broker(tmp_path, own_redis, monkeypatch):
+    """Let commands work on the test's store, its Redis and the broker with a scheme."""
+    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("ARAGOG_REDIS__URL", own_redis.url)
+
+    def use(scheme, database):
+        url = f"{scheme}://{own_redis.socket}?virtual_host={database}"
+        monkeypatch.setenv("ARAGOG_BROKER__URL", url)
+        return url
+
+    return use
+
+
 def failed_and_waiting(broker_url, messages):
     """Send each (task, message); one that is to be FAILED is claimed and given up."""
     app = Celery("test-takedown", set_as_current=False)
@@ -227,18 +241,17 @@ def failed_and_waiting(broker_url, messages):
         if state is JobState.FAILED:
             (shard,) = admin.cluster.shards
             queue = task.queue
-            (claim,) = shard.claim(queue, limit=1, timeout_ms=60_000, worker="w").claims
+            (claim,) = shard.claim(
+                queue, ClaimRequest(limit=1, timeout_ms=60_000, worker="w")
+            ).claims
             shard.nack(queue, [Nack(claim.job_id, claim.token, "fail", 0, f"{SECRET} at {GONE}")])
     return admin
 
 
 def test_a_takedown_purges_failed_messages_spool_deliveries_and_robots_rules_at_once(
-    tmp_path, own_redis, origin, monkeypatch
+    tmp_path, own_redis, origin, with_broker
 ):
-    broker_url = f"pinlater+socket://{own_redis.socket}?virtual_host=0"
-    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
-    monkeypatch.setenv("ARAGOG_REDIS__URL", own_redis.url)
-    monkeypatch.setenv("ARAGOG_BROKER__URL", broker_url)
+    broker_url = with_broker("pinlater+socket", 0)
     crawl = Crawl(tmp_path, own_redis.url, origin)
     crawl.pipeline.robots.robots.put(
         "http://gone.test",
@@ -289,13 +302,10 @@ def test_a_takedown_purges_failed_messages_spool_deliveries_and_robots_rules_at_
 
 
 def test_a_takedown_leaves_no_message_that_waits_and_names_it(
-    tmp_path, own_redis, origin, monkeypatch
+    tmp_path, own_redis, origin, with_broker
 ):
     """In any stage; messages about other URLs wait on, and other applications' are not read."""
-    broker_url = f"pinlater+socket://{own_redis.socket}?virtual_host=0"
-    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
-    monkeypatch.setenv("ARAGOG_REDIS__URL", own_redis.url)
-    monkeypatch.setenv("ARAGOG_BROKER__URL", broker_url)
+    broker_url = with_broker("pinlater+socket", 0)
     crawl = Crawl(tmp_path, own_redis.url, origin)
     jobs = UrlJob(url=GONE + "waits", attempt=2), UrlJob(url=KEEP + "waits", attempt=2)
     results = crawl.fetched(GONE, KEEP)
@@ -344,13 +354,8 @@ def test_a_takedown_leaves_no_message_that_waits_and_names_it(
     crawl.pipeline.close()
 
 
-def test_a_takedown_removes_dead_letters_of_another_broker(
-    tmp_path, own_redis, origin, monkeypatch
-):
-    broker_url = f"redis+socket://{own_redis.socket}?virtual_host=1"
-    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path))
-    monkeypatch.setenv("ARAGOG_REDIS__URL", own_redis.url)
-    monkeypatch.setenv("ARAGOG_BROKER__URL", broker_url)
+def test_a_takedown_removes_dead_letters_of_another_broker(with_broker):
+    broker_url = with_broker("redis+socket", 1)
     app = Celery("test-takedown", set_as_current=False)
     app.conf.update(celery_settings(broker_url))
     for url in (KEEP + "1", GONE, KEEP + "2", GONE + "new", KEEP + "3"):

@@ -3,7 +3,8 @@ import redis
 
 from aragog.clock import ManualClock
 from aragog.errors import RobotsUnavailable
-from aragog.politeness.robots.cache import RobotsCache, RobotsResult, RulesState
+from aragog.politeness.robots.cache import RobotsCache
+from aragog.politeness.robots.cached_rules import RobotsResult, RulesState
 from aragog.politeness.robots.memory import RobotsMemory
 from aragog.settings import PolitenessSettings
 

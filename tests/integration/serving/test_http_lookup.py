@@ -56,13 +56,16 @@ def test_a_url_is_looked_up_in_any_spelling_as_a_card():
     with running(made(), Services(explain=explain)) as api:
         text = api.get(f"/?url={quote('HTTP://Shop.Example:80/p')}", **HTML).body.decode()
 
-    assert "<strong>A desk</strong>" in text
-    assert "649.00 EUR" in text
-    assert "from json-ld #1, " in text
-    assert '<img src="https://img.example/a.jpg"' in text
-    assert "it says so" in text
-    assert 'href="/?url=http%3A%2F%2Fother.example%2F%3Fa%3D1%26b%3D2"' in text
-    assert 'name="refresh"' in text
+    shown = (
+        "<strong>A desk</strong>",
+        "649.00 EUR",
+        "from json-ld #1, ",
+        '<img src="https://img.example/a.jpg"',
+        "it says so",
+        'href="/?url=http%3A%2F%2Fother.example%2F%3Fa%3D1%26b%3D2"',
+        'name="refresh"',
+    )
+    assert [part for part in shown if part not in text] == []
 
 
 def test_no_text_of_a_stranger_becomes_markup(api):

@@ -6,6 +6,7 @@ import random
 import pytest
 
 from aragog.zen.tables.memory import MemoryTables
+from tests.fuzz.engine import edited
 from tests.support.api_server import read_all, running
 from tests.support.stores import stand
 
@@ -27,23 +28,6 @@ PIECES = (
 )  # fmt: skip
 
 
-def mutated(chance):
-    """One of the seeds with up to six random edits."""
-    data = bytearray(chance.choice(SEEDS).encode())
-    for _ in range(chance.randint(1, 6)):
-        at = chance.randrange(len(data) + 1)
-        match chance.randrange(4):
-            case 0:
-                data[at:at] = chance.choice(PIECES)
-            case 1:
-                del data[at : at + chance.randint(1, 20)]
-            case 2:
-                data[at : at + 1] = chance.randbytes(1)
-            case _:
-                data[at:at] = data[at : at + chance.randint(1, 60)]
-    return bytes(data)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_no_bytes_harm_the_server_or_find_a_defect(seed, caplog):
     chance = random.Random(seed)
@@ -52,7 +36,7 @@ def test_no_bytes_harm_the_server_or_find_a_defect(seed, caplog):
     with running(here.store, head_timeout_s=0.05, keep_alive_s=0.05) as api:
         for _ in range(100):
             with api.connect() as sock, contextlib.suppress(OSError):
-                data = mutated(chance)
+                data = edited(chance, [seed.encode() for seed in SEEDS], PIECES)
                 sock.sendall(data)
                 reply = read_all(sock)
                 assert b" 500 " not in reply.split(b"\r\n", 1)[0], data

@@ -320,11 +320,10 @@ def test_files_are_packed_by_their_names_and_may_be_added_to(tmp_path, name):
     assert unpacked[name[-1]](path.read_bytes()).startswith(b'{"url"')
 
 
-def test_a_line_without_end_is_told_and_left(monkeypatch):
-    monkeypatch.setattr("aragog.urlstore.transfer.json_lines.MAX_LINE_BYTES", 1 << 20)
+def test_a_line_without_end_is_told_and_left():
     stream = io.BytesIO(b'{"url": "' + b"x" * (3 << 20) + b'"}\n{"url": "http://a.example/"}')
 
-    (first, problem), (second, record) = read_json_lines(stream)
+    (first, problem), (second, record) = read_json_lines(stream, max_line_bytes=1 << 20)
 
     assert (first, second, record.url) == (1, 2, A)
     assert isinstance(problem, BadRecord)

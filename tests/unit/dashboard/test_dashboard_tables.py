@@ -8,7 +8,7 @@ from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.flower_broker import PinLaterBroker, broker_for
 from aragog.pinlater.memory import MemoryShard
-from aragog.pinlater.models import JobState, Nack, NewJob
+from aragog.pinlater.models import ClaimRequest, JobState, Nack, NewJob
 
 
 def admin(*shards):
@@ -31,7 +31,9 @@ def test_a_failed_job_is_told_with_its_problem():
     one = admin()
     one.cluster.enqueue("fetch", [NewJob(b"a", name="aragog.fetch", key="id-1")])
     (shard,) = one.cluster.shards
-    claim = shard.claim("fetch", limit=1, timeout_ms=1000, worker="w\x1b[1m").claims[0]
+    claim = shard.claim("fetch", ClaimRequest(limit=1, timeout_ms=1000, worker="w\x1b[1m")).claims[
+        0
+    ]
     shard.nack("fetch", [Nack(claim.job_id, claim.token, "fail", 0, "no\nroom")])
 
     (job,) = one.jobs("fetch", JobState.FAILED)
@@ -62,7 +64,7 @@ def test_the_broker_page_lists_queues_that_no_worker_consumes():
     one = admin()
     one.cluster.enqueue("orphan", [NewJob(b"a"), NewJob(b"b")])
     (shard,) = one.cluster.shards
-    shard.claim("orphan", limit=1, timeout_ms=1000, worker="w")
+    shard.claim("orphan", ClaimRequest(limit=1, timeout_ms=1000, worker="w"))
 
     found = asyncio.run(PinLaterBroker(one).queues(["fetch"]))
 

@@ -96,13 +96,12 @@ def test_a_name_too_long_for_dns_is_unresolved():
     assert isinstance(rule.resolve("a" * 64 + ".test.com", 80), Unresolved)
 
 
-def test_few_answers_are_remembered(monkeypatch):
-    monkeypatch.setattr(dns, "MAX_ENTRIES", 2)
+def test_few_answers_are_remembered():
     names = Names(a_com=[["8.8.8.8"]], b_com=[["8.8.8.8"]], c_com=[["8.8.8.8"]])
-    rule = ssrf_filter(names)
+    resolver = dns.Resolver(names, ManualClock(), timeout_s=60, max_entries=2)
 
     for host in ("a.com", "b.com", "c.com", "c.com", "b.com", "a.com"):
-        rule.resolve(host, 80)
+        resolver.find(host)
 
     assert names.asked == ["a.com", "b.com", "c.com", "a.com"]
 

@@ -6,11 +6,10 @@ import orjson
 import pytest
 
 from aragog.errors import ConfigError, InvalidField
-from aragog.fetcher.outcome import OutcomeKind
 from aragog.pages import extractors
 from aragog.pages.extractors import MAX_VALUE_BYTES, Extracted, ExtractorPage, to_fields
-from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.pipeline.pages.analysis import read_page
+from tests.support.pieces import html_result
 
 URL = "https://jobs.test/1"
 PAGE = b"<title>A job</title><p class=salary>50,000</p>"
@@ -31,14 +30,7 @@ def fails(page: ExtractorPage) -> Extracted:
 
 
 def read(body, **given):
-    result = FetchResult(
-        job=UrlJob(url=URL),
-        outcome=OutcomeKind.FETCHED,
-        final_url=URL,
-        status=200,
-        content_type="text/html",
-    )
-    return read_page(result, body, max_links=9, extractors=given)
+    return read_page(html_result(URL), body, max_links=9, extractors=given)
 
 
 def test_its_fields_are_stored_as_json_with_their_source_and_type_the_page():
@@ -81,27 +73,21 @@ def test_what_cannot_be_stored_is_refused_by_name(extracted, named):
         to_fields("jobs", extracted)
 
 
-@pytest.fixture
-def declared(monkeypatch):
-    """The declared entry points are these two: one works, one cannot be imported."""
-    points = [
-        EntryPoint("jobs", "tests.unit.pages.test_extractors:jobs", extractors.GROUP),
-        EntryPoint("gone", "tests.unit.pages.no_such_module:jobs", extractors.GROUP),
-    ]
-    monkeypatch.setattr(extractors, "entry_points", lambda group: points)
-    extractors.load.cache_clear()
-    yield
-    extractors.load.cache_clear()
+DECLARED = (
+    EntryPoint("jobs", "tests.unit.pages.test_extractors:jobs", extractors.GROUP),
+    EntryPoint("gone", "tests.unit.pages.no_such_module:jobs", extractors.GROUP),
+)
+"""One works, one cannot be imported."""
 
 
-def test_a_declared_one_is_loaded_by_its_name(declared):
-    assert extractors.load(("jobs",))["jobs"].__name__ == "jobs"
+def test_a_declared_one_is_loaded_by_its_name():
+    assert extractors.load_from(DECLARED, ("jobs",))["jobs"].__name__ == "jobs"
 
 
 @pytest.mark.parametrize(
     ("name", "problem"),
     [("nobody", "declared: gone, jobs"), ("gone", "cannot be loaded"), ("No!", "small letters")],
 )
-def test_one_that_is_not_there_is_a_clear_error(declared, name, problem):
+def test_one_that_is_not_there_is_a_clear_error(name, problem):
     with pytest.raises(ConfigError, match=problem):
-        extractors.load((name,))
+        extractors.load_from(DECLARED, (name,))

@@ -95,26 +95,17 @@ def test_lines_that_are_no_urls_are_counted():
     assert (urls(found), found.invalid) == (["https://shop.test/a"], 2)
 
 
-def test_rss_items_are_pages():
-    found = parse(
-        b"<rss version='2.0'><channel><link>https://shop.test/</link><item><title>x</title>"
-        b"<link>https://shop.test/a</link><pubDate>Wed, 01 May 2024 00:00:00 GMT</pubDate></item>"
-        b"</channel></rss>",
-        BASE,
-    )
-
-    assert found.urls == (SitemapUrl("https://shop.test/a", 1_714_521_600_000),)
+RSS = b"""<rss version='2.0'><channel><link>https://shop.test/</link><item><title>x</title>
+<link>https://shop.test/a</link><pubDate>Wed, 01 May 2024 00:00:00 GMT</pubDate></item>
+</channel></rss>"""
+ATOM = b"""<feed xmlns='http://www.w3.org/2005/Atom'><link href='/feed' rel='self'/><entry>
+<link rel='edit' href='/edit'/><link href='/a'/><updated>2024-05-01T02:00:00+02:00</updated>
+</entry></feed>"""
 
 
-def test_atom_entries_are_pages():
-    found = parse(
-        b"<feed xmlns='http://www.w3.org/2005/Atom'><link href='/feed' rel='self'/><entry>"
-        b"<link rel='edit' href='/edit'/><link href='/a'/><updated>2024-05-01T02:00:00+02:00</updated>"
-        b"</entry></feed>",
-        BASE,
-    )
-
-    assert found.urls == (SitemapUrl("https://shop.test/a", 1_714_521_600_000),)
+@pytest.mark.parametrize("feed", [RSS, ATOM], ids=["rss", "atom"])
+def test_the_entries_of_a_feed_are_pages(feed):
+    assert parse(feed, BASE).urls == (SitemapUrl("https://shop.test/a", 1_714_521_600_000),)
 
 
 def test_gzip_is_unpacked_in_any_number_of_members():

@@ -8,9 +8,19 @@ from aragog.pinlater.claims.claim import Claim
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.health import ReapGuard
 from aragog.pinlater.memory import MemoryShard
-from aragog.pinlater.models import NewJob
+from aragog.pinlater.models import ClaimRequest, NewJob
 
 CLAIM_TIMEOUT_MS = 60_000
+
+
+def switched(name):
+    """The method of `MemoryShard`, after `answer`."""
+
+    def call(self, *args, **kwargs):
+        self.answer()
+        return getattr(MemoryShard, name)(self, *args, **kwargs)
+
+    return call
 
 
 class SwitchedShard(MemoryShard):
@@ -19,26 +29,12 @@ class SwitchedShard(MemoryShard):
     away = False
     calls = 0
 
-    def _answer(self):
+    def answer(self):
         self.calls += 1
         if self.away:
             raise BrokerUnavailable(f"shard {self.name}", "is away")
 
-    def ack(self, *args, **kwargs):
-        self._answer()
-        return super().ack(*args, **kwargs)
-
-    def nack(self, *args, **kwargs):
-        self._answer()
-        return super().nack(*args, **kwargs)
-
-    def extend(self, *args, **kwargs):
-        self._answer()
-        return super().extend(*args, **kwargs)
-
-    def sweep(self, *args, **kwargs):
-        self._answer()
-        return super().sweep(*args, **kwargs)
+    ack, nack, extend, sweep = map(switched, ("ack", "nack", "extend", "sweep"))
 
 
 @pytest.fixture
@@ -67,7 +63,7 @@ def claimed(shard, clock):
 
     def make(queue="q"):
         shard.enqueue(queue, [NewJob(b"x")])
-        answer = shard.claim(queue, limit=1, timeout_ms=CLAIM_TIMEOUT_MS, worker="w")
+        answer = shard.claim(queue, ClaimRequest(limit=1, timeout_ms=CLAIM_TIMEOUT_MS, worker="w"))
         [job] = answer.claims
         return Claim(f"{queue}-{job.job_id}", shard, queue, job, clock.monotonic_s())
 

@@ -16,7 +16,7 @@ from aragog.clock import ManualClock
 from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.memory import MemoryShard
-from aragog.pinlater.models import JobState, NewJob
+from aragog.pinlater.models import ClaimRequest, JobState, NewJob
 
 TIMEOUT_MS = 60_000
 QUEUES = ("fetch", "robots", "robots-0", "0")
@@ -54,7 +54,9 @@ class Histories(RuleBasedStateMachine):
         key = str(next(self.numbers))
         self.shards[shard].enqueue(queue, [NewJob(b"x", key=key)])
         self.expected[JobState.PENDING].add(key)
-        answer = self.shards[shard].claim(queue, limit=1, timeout_ms=TIMEOUT_MS, worker="w")
+        answer = self.shards[shard].claim(
+            queue, ClaimRequest(limit=1, timeout_ms=TIMEOUT_MS, worker="w")
+        )
         for job in answer.claims:
             key = job.record.split(b"|")[7].decode()
             self.tags[key] = self.claims.add(self.shards[shard], queue, job)

@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.pinlater.claims.registry import ClaimRegistry
-from aragog.pinlater.models import NewJob
+from aragog.pinlater.models import ClaimRequest, NewJob
 
 TIMEOUT_MS = 60_000
 
@@ -28,7 +28,7 @@ def claims(clock, cluster, running):
 
 def hold(claims, shard, queue="q"):
     shard.enqueue(queue, [NewJob(b"x")])
-    [job] = shard.claim(queue, limit=1, timeout_ms=TIMEOUT_MS, worker="w").claims
+    [job] = shard.claim(queue, ClaimRequest(limit=1, timeout_ms=TIMEOUT_MS, worker="w")).claims
     return claims.add(shard, queue, job)
 
 
@@ -56,7 +56,7 @@ def test_the_claim_of_a_dropped_queue_does_not_fit_a_job_of_its_successor(claims
 def test_all_that_a_dead_worker_held_goes_back_in_one_round(claims, shard, clock):
     shard.enqueue("q", [NewJob(b"x")] * 750)
     for _ in range(5):
-        shard.claim("q", limit=150, timeout_ms=TIMEOUT_MS, worker="dead")
+        shard.claim("q", ClaimRequest(limit=150, timeout_ms=TIMEOUT_MS, worker="dead"))
     claims.reaper.reap()  # hears the server's time, by which claims are judged
     clock.advance_ms(TIMEOUT_MS + 1)
 
@@ -77,14 +77,20 @@ def test_a_closing_channel_gives_back_what_was_not_begun_and_keeps_what_runs(
     assert (shard.sizes("q").running, shard.sizes("q").due) == (1, 1)
 
 
-def test_the_ack_of_a_job_that_ended_while_there_was_no_connection_still_counts(
-    claims, shard, running, clock
-):
-    # What was seen: the claim was dropped when the task had ended, before the loop could ack it.
+def orphaned(claims, shard, running):
+    """The tag of a job whose connection was lost, and which ended after that."""
     tag = hold(claims, shard)
     running.add(tag)
     claims.channel_closed([tag])
     running.clear()
+    return tag
+
+
+def test_the_ack_of_a_job_that_ended_while_there_was_no_connection_still_counts(
+    claims, shard, running, clock
+):
+    # What was seen: the claim was dropped when the task had ended, before the loop could ack it.
+    tag = orphaned(claims, shard, running)
     for _ in range(2):
         claims.renewer.renew()
         clock.advance_ms(TIMEOUT_MS / 3)
@@ -95,10 +101,7 @@ def test_the_ack_of_a_job_that_ended_while_there_was_no_connection_still_counts(
 
 
 def test_a_job_that_ended_and_is_never_acknowledged_runs_again(claims, shard, running, clock):
-    tag = hold(claims, shard)
-    running.add(tag)
-    claims.channel_closed([tag])
-    running.clear()
+    tag = orphaned(claims, shard, running)
     for _ in range(8):
         claims.renewer.renew()
         claims.reaper.reap()

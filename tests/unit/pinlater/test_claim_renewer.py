@@ -20,9 +20,9 @@ def running():
 @pytest.fixture
 def renewer(cluster, claims, guards, clock, running):
     return ClaimRenewer(
-        cluster,
-        claims,
-        guards,
+        cluster=cluster,
+        claims=claims,
+        guards=guards,
         claim_timeout_ms=TIMEOUT_MS,
         max_claim_ms=10 * TIMEOUT_MS,
         clock=clock,

@@ -55,9 +55,8 @@ def test_a_backlog_passes_with_time():
     assert some.split(of("a.example", 5)) == (of("a.example", 5), [])
 
 
-def test_memory_is_bounded_whatever_number_of_domains_comes(monkeypatch):
-    monkeypatch.setattr(lanes, "MOST_DOMAINS", 100)
-    some = Lanes(10.0)
+def test_memory_is_bounded_whatever_number_of_domains_comes():
+    some = Lanes(10.0, max_domains=100)
     for n in range(1000):
         some.split([f"http://d{n}.example/"])
 

@@ -2,9 +2,8 @@
 
 import logging
 
-from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.messages import FetchResult, UrlJob
 from aragog.pipeline.pages.analysis import _Parts, read_page
+from tests.support.pieces import html_result
 
 
 def fail():
@@ -29,15 +28,10 @@ def test_the_same_failure_is_logged_once(caplog):
 
 def test_a_link_in_svg_is_a_link():
     url = "https://a.test/"
-    result = FetchResult(
-        job=UrlJob(url=url),
-        outcome=OutcomeKind.FETCHED,
-        final_url=url,
-        status=200,
-        content_type="text/html",
-    )
 
-    found = read_page(result, b'<svg><a xlink:href="/x">t</a></svg><a href=/y>u', max_links=9)
+    found = read_page(
+        html_result(url), b'<svg><a xlink:href="/x">t</a></svg><a href=/y>u', max_links=9
+    )
 
     assert [link.url for link in found.links] == [f"{url}x", f"{url}y"]
     assert found.problems == ()

@@ -3,40 +3,33 @@
 import pytest
 
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.messages import (
-    FetchBatch,
-    FetchResult,
-    PageBatch,
-    ResultBatch,
-    RobotsBatch,
-    UrlJob,
-)
+from aragog.pipeline import messages
 from aragog.pipeline.routing import MOST_SHOWN_CHARS, shown
 
-JOBS = tuple(UrlJob(url=f"https://example.org/{name}") for name in "abcd")
+JOBS = tuple(messages.UrlJob(url=f"https://example.org/{name}") for name in "abcd")
 
 
 @pytest.mark.parametrize(
     ("message", "text"),
     [
-        (FetchBatch(JOBS[:1]), "1 urls: https://example.org/a"),
+        (messages.FetchBatch(JOBS[:1]), "1 urls: https://example.org/a"),
         (
-            FetchBatch(JOBS),
+            messages.FetchBatch(JOBS),
             "4 urls: https://example.org/a, https://example.org/b, https://example.org/c, …",
         ),
-        (PageBatch("t", JOBS[:1], ("body",) * 500), "1 urls: https://example.org/a"),
+        (messages.PageBatch("t", JOBS[:1], ("body",) * 500), "1 urls: https://example.org/a"),
         (
-            ResultBatch(
+            messages.ResultBatch(
                 (
-                    FetchResult(
+                    messages.FetchResult(
                         job=JOBS[1], outcome=OutcomeKind.GONE, final_url="https://example.org/z"
                     ),
                 )
             ),
             "1 results: https://example.org/b",
         ),
-        (RobotsBatch(("https://example.org",)), "1 origins: https://example.org"),
-        (RobotsBatch(("https://example.org",), JOBS[:1]), "1 urls: https://example.org/a"),
+        (messages.RobotsBatch(("https://example.org",)), "1 origins: https://example.org"),
+        (messages.RobotsBatch(("https://example.org",), JOBS[:1]), "1 urls: https://example.org/a"),
     ],
 )
 def test_a_message_shows_how_many_urls_it_carries_and_the_first(message, text):
@@ -48,6 +41,6 @@ def test_a_message_without_urls_shows_what_it_says():
 
 
 def test_a_message_is_shown_short():
-    assert len(shown(FetchBatch((UrlJob(url="https://x/" + "y" * 5000),)).wire())) == (
-        MOST_SHOWN_CHARS
-    )
+    assert len(
+        shown(messages.FetchBatch((messages.UrlJob(url="https://x/" + "y" * 5000),)).wire())
+    ) == (MOST_SHOWN_CHARS)

@@ -3,9 +3,9 @@
 import pytest
 
 from aragog.urlstore.records import OutLink
-from aragog.zen.adjacency import compaction, segments
+from aragog.zen.adjacency import compaction
 from tests.support.faults import every_kill_point, unharmed
-from tests.support.stores import NOW_MS, body, page
+from tests.support.stores import NOW_MS, alias_page, body, page
 
 A, B, C, D, E = (f"http://{x}.example/" for x in "abcde")
 URLS = [A, B, C, D, E]
@@ -16,14 +16,7 @@ def before(here):
     here.store.write_pages(
         [
             page(A, fields={"t": b"a0"}, content=body("a0"), links=[B, C], due_at_ms=NOW_MS + 7),
-            page(
-                D,
-                canonical_url=E,
-                provisional=True,
-                fields={"t": b"d0"},
-                content=body("d0"),
-                links=[A],
-            ),
+            alias_page(D, E, "d0", [A]),
             page(
                 C,
                 fields={"t": b"c0", "c": b"1"},
@@ -139,17 +132,6 @@ def consistent(here):
         for link in here.store.links.inlinks(url).items:
             targets = {out.url for out in here.store.links.outlinks(link.url).items}
             assert link.target in targets
-
-
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    for name, value in {
-        "INLINE_LINES": 1,
-        "CHUNK_LINES": 1,
-        "_MANY_PIECES": 1,
-        "LARGE_LINES": 0,
-    }.items():
-        monkeypatch.setattr(segments, name, value)
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)

@@ -58,19 +58,23 @@ def test_a_write_after_a_reported_delete_is_later_than_the_delete():
     assert clock.now_ms() == NOW_MS + 1000
 
 
+def put(fields, title):
+    fields.put(A, {"title": title}, at_ms=None, provenance={}, if_version=None)
+
+
 def test_fields_that_were_put_are_read_by_pages_alone():
     parts = Parts()
     fields = Fields(parts.zen, StoreSettings(), parts.takedowns, parts.clock)
-    fields.put(A, {"title": b"x"})
+    put(fields, b"x")
     assert Pages(parts.zen).get(A).fields == {"title": b"x"}
 
 
 def test_fields_put_right_after_a_removal_are_not_hidden_by_it():
     parts = Parts()
     fields = Fields(parts.zen, StoreSettings(), parts.takedowns, parts.clock)
-    fields.put(A, {"title": b"x"})
+    put(fields, b"x")
     parts.takedowns.remove(A)
-    fields.put(A, {"title": b"y"})
+    put(fields, b"y")
     assert Pages(parts.zen).get(A).fields == {"title": b"y"}
 
 

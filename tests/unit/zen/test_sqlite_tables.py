@@ -11,8 +11,10 @@ import traceback
 import pytest
 
 from aragog.errors import ConfigError, StoreDamaged, StoreUnavailable
-from aragog.zen.tables import Cell, sqlite_files
+from aragog.zen.tables import Cell
 from aragog.zen.tables.sqlite import SqliteTables
+from aragog.zen.tables.sqlite_files import CheckpointTimes
+from tests.support.waiting import wait_until
 
 # Python 3.12 and on warn of a fork beside threads; what is forked here does not use them.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
@@ -183,10 +185,23 @@ def test_every_error_of_the_library_is_ours_afterwards(tables):
         assert isinstance(translated, StoreUnavailable)
 
 
-def test_a_log_that_has_grown_too_large_is_emptied_by_its_writer(tables, tmp_path, monkeypatch):
-    monkeypatch.setattr(sqlite_files, "RESTART_PAST_BYTES", 100_000)
-    monkeypatch.setattr(sqlite_files, "CHECKPOINT_PAST_BYTES", 10**12)
-    monkeypatch.setattr(sqlite_files, "CHECKPOINT_EVERY_S", 0.01)
+@pytest.fixture
+def with_checkpoints(tmp_path):
+    """Tables whose checkpoints have these times."""
+    made = []
+
+    def of(**times):
+        checkpoints = CheckpointTimes(every_s=0.01, **times)
+        made.append(SqliteTables(tmp_path / "t", shards=2, checkpoints=checkpoints))
+        return made[-1]
+
+    yield of
+    for each in made:
+        each.close()
+
+
+def test_a_log_that_has_grown_too_large_is_emptied_by_its_writer(with_checkpoints, tmp_path):
+    tables = with_checkpoints(past_bytes=10**12, restart_past_bytes=100_000)
     log = tmp_path / "t" / "00.db-wal"
 
     largest = 0
@@ -197,15 +212,9 @@ def test_a_log_that_has_grown_too_large_is_emptied_by_its_writer(tables, tmp_pat
     assert largest < 400 * 50_000
 
 
-def test_checkpoints_are_made_in_the_background(tables, tmp_path, monkeypatch):
-    monkeypatch.setattr(sqlite_files, "CHECKPOINT_PAST_BYTES", 1000)
-    monkeypatch.setattr(sqlite_files, "CHECKPOINT_EVERY_S", 0.01)
+def test_checkpoints_are_made_in_the_background(with_checkpoints, tmp_path):
+    tables = with_checkpoints(past_bytes=1000)
     file = tmp_path / "t" / "00.db"
     tables["n"].put(b"\x00", {b"m:a": os.urandom(500_000)}, at_ms=1)
 
-    for _ in range(500):
-        if file.stat().st_size > 400_000:
-            break
-        threading.Event().wait(0.01)
-
-    assert file.stat().st_size > 400_000
+    wait_until(lambda: file.stat().st_size > 400_000)

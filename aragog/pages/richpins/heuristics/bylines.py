@@ -40,13 +40,18 @@ def bylines(sources: Sources) -> Iterator[Candidate]:
         yield Candidate(list(dict.fromkeys(together)), "html", f"{node.tag} of class or rel author")
 
 
-def names_behind_by(sources: Sources) -> Iterator[Candidate]:
-    """Yield names after a `by` shortly after the first h1, in any elements."""
+def _behind_heading(
+    sources: Sources, pattern: re.Pattern[bytes], most_bytes: int
+) -> Iterator[re.Match[bytes]]:
+    """Matches in the bytes after the first h1; none without one."""
     body = sources.document.body
     start = body.find(b"</h1")
-    if start < 0:
-        return
-    for found in _SAID_BY.finditer(body, start, start + _MAX_BYTES_BEHIND_HEADING):
+    return pattern.finditer(body, start, start + most_bytes) if start >= 0 else iter(())
+
+
+def names_behind_by(sources: Sources) -> Iterator[Candidate]:
+    """Yield names after a `by` shortly after the first h1, in any elements."""
+    for found in _behind_heading(sources, _SAID_BY, _MAX_BYTES_BEHIND_HEADING):
         text = squeeze(html.unescape(found[1].decode("utf-8", "replace")))
         alone = _BYLINE.fullmatch(text)
         if alone is not None:
@@ -136,19 +141,15 @@ def shown_times(sources: Sources) -> Iterator[Candidate]:
         if not _MIN_DATE_CHARS <= len(text) <= _MAX_DATE_CHARS or _is_declared(node):
             continue
         if not is_in_comments(node):
-            said = marked or _BEFORE_DATE.sub("", text)
-            if dates.moment(said) is None:
+            shown = marked or _BEFORE_DATE.sub("", text)
+            if dates.moment(shown) is None:
                 continue
-            yield Candidate(said, "html", f"{node.tag} of a class of dates")
+            yield Candidate(shown, "html", f"{node.tag} of a class of dates")
 
 
 def days_behind_heading(sources: Sources) -> Iterator[Candidate]:
     """Yield dates that are the only text of an element shortly after the first h1."""
-    body = sources.document.body
-    start = body.find(b"</h1")
-    if start < 0:
-        return
-    for found in _DAY_ALONE.finditer(body, start, start + _MAX_BYTES_BEFORE_DAY):
+    for found in _behind_heading(sources, _DAY_ALONE, _MAX_BYTES_BEFORE_DAY):
         yield Candidate(found[1].decode("utf-8", "replace").strip(), "html", "behind the h1")
         return
 

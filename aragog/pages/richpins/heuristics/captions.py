@@ -57,14 +57,14 @@ _TIME_UNIT = re.compile(r"\s*(?:h|hrs?|hours?|min\w*|std|uur|timer|ore)\b", re.I
 def called_servings(document: Document) -> tuple[Yield, str] | None:
     """Return the yield in an element whose class names it, and its source text."""
     for node in document.tree.css(_CALLED_SERVINGS)[:_MAX_CALLED]:
-        said = node.attributes.get("data-servings") or node.text(separator=" ")
-        said = " ".join((said or "").split())
-        if not said and node.parent is not None:
-            said = " ".join((node.parent.text(separator=" ") or "").split())
-        if len(said) <= _MAX_CALLED_CHARS and _FEW.search(said):
-            read = read_yield(said)
+        text = node.attributes.get("data-servings") or node.text(separator=" ")
+        text = " ".join((text or "").split())
+        if not text and node.parent is not None:
+            text = " ".join((node.parent.text(separator=" ") or "").split())
+        if len(text) <= _MAX_CALLED_CHARS and _FEW.search(text):
+            read = read_yield(text)
             if read is not None:
-                return read, said
+                return read, text
     return None
 
 

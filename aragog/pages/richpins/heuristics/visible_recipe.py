@@ -91,9 +91,9 @@ def _lacks_amounts(ingredients: tuple[str, ...]) -> bool:
 
 def _are_hollow(steps: tuple[str, ...]) -> bool:
     """Return True for no steps, only a heading, or a text that ends in its first sentences."""
-    said = steps[0] if len(steps) == 1 else "".join(steps)
-    is_cut = len(steps) == 1 and _CUT_CHARS < len(said) < 2 * _CUT_CHARS and said[-1].isalnum()
-    return len(said) < _HOLLOW_CHARS or is_cut
+    text = steps[0] if len(steps) == 1 else "".join(steps)
+    is_cut = len(steps) == 1 and _CUT_CHARS < len(text) < 2 * _CUT_CHARS and text[-1].isalnum()
+    return len(text) < _HOLLOW_CHARS or is_cut
 
 
 _HOLLOW_CHARS = 40

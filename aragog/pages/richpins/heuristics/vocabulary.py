@@ -87,9 +87,9 @@ def are_ingredients(entries: list[str]) -> bool:
 
 def are_steps(entries: list[str]) -> bool:
     """Return True for sentences of some length, most of them without an amount at the start."""
-    said = sum(map(len, entries))
+    chars = sum(map(len, entries))
     return (
-        said >= (_STEP_CHARS if any(map(str.isascii, entries)) else 15) * len(entries)
+        chars >= (_STEP_CHARS if any(map(str.isascii, entries)) else 15) * len(entries)
         and 2 * sum(_SENTENCE_END.search(entry) is not None for entry in entries) >= len(entries)
         and 3 * amounts(entries) <= len(entries)
     )

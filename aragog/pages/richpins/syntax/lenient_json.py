@@ -120,6 +120,22 @@ class _LenientReader:
     def _peek(self) -> str:
         return self.text[self.at : self.at + 1]
 
+    def _next(self) -> str:
+        self._skip()
+        return self._peek()
+
+    def _ends(self, char: str, end: str, fault: str) -> bool:
+        """Whether the object or array ends here, with `end` or by a fault."""
+        if char == end:
+            self.at += 1
+        elif not char:
+            self._fault("missing end of an object" if end == "}" else "missing end of an array")
+        elif char in "]}":
+            self._fault(fault)
+        else:
+            return False
+        return True
+
     def _fault(self, what: str) -> None:
         if not self.faults:
             self.faults.append(f"{what} at character {self.at}")
@@ -143,16 +159,8 @@ class _LenientReader:
         self.at += 1
         found: dict[str, Any] = {}
         while True:
-            self._skip()
-            char = self._peek()
-            if char == "}":
-                self.at += 1
-                return found
-            if not char:
-                self._fault("missing end of an object")
-                return found
-            if char == "]":
-                self._fault("array ended inside an object")
+            char = self._next()
+            if self._ends(char, "}", "array ended inside an object"):
                 return found
             key = self._string() if char == '"' else self._literal()
             self._skip()
@@ -169,16 +177,8 @@ class _LenientReader:
         self.at += 1
         found: list[Any] = []
         while True:
-            self._skip()
-            char = self._peek()
-            if char == "]":
-                self.at += 1
-                return found
-            if not char:
-                self._fault("missing end of an array")
-                return found
-            if char == "}":
-                self._fault("object ended inside an array")
+            char = self._next()
+            if self._ends(char, "]", "object ended inside an array"):
                 return found
             if char == ":":
                 self.at += 1

@@ -67,8 +67,8 @@ class MetaTags:
             if not content or content.isspace():
                 continue
             for key in ("property", "name"):
-                for said in (attributes.get(key) or "").lower().split():
-                    name = said.replace(":", ".", 1) if said.startswith(_DOTTED) else said
+                for word in (attributes.get(key) or "").lower().split():
+                    name = word.replace(":", ".", 1) if word.startswith(_DOTTED) else word
                     self._add(name, content.strip(), number)
                     if name == "parsely-page":
                         for part, text in _parsely(content):

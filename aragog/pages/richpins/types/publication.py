@@ -199,21 +199,21 @@ def published_at(
         yield from sources.scalars(pages, "datepublished")
 
     in_url = url_day(sources.document.url)
-    told = _by_votes(list(candidates()), in_url)
+    dated = _by_votes(list(candidates()), in_url)
     last = [] if in_url is None else [Candidate(in_url.isoformat(), "html", "url")]
-    return dates.pick(sources.ledger, "page.published_at", told, otherwise=chain(shown, last))
+    return dates.pick(sources.ledger, "page.published_at", dated, otherwise=chain(shown, last))
 
 
-def _by_votes(told: list[Candidate], in_url: date | None) -> list[Candidate]:
-    days = [_day(each.value) for each in told]
+def _by_votes(dated: list[Candidate], in_url: date | None) -> list[Candidate]:
+    days = [_day(each.value) for each in dated]
     different = {day for day in days if day is not None}
     if len(different) < 2:
-        return told
+        return dated
     votes = Counter(day for day in days if day is not None)
     if in_url is not None and in_url in votes:
         votes[in_url] += 1
     ranked = sorted(
-        zip(days, told, strict=True), key=lambda entry: -votes[entry[0]] if entry[0] else 0
+        zip(days, dated, strict=True), key=lambda entry: -votes[entry[0]] if entry[0] else 0
     )
     return [each for _, each in ranked]
 

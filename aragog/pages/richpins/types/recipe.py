@@ -146,7 +146,7 @@ def _nutrition(raw: list[Any]) -> dict[str, str] | None:
         if isinstance(value, Node):
             for key, name in NUTRIENTS.items():
                 amount = value.first(key)
-                said = scalars.text(amount)
-                if said and name not in found:
-                    found[name] = said
+                text = scalars.text(amount)
+                if text and name not in found:
+                    found[name] = text
     return found or None

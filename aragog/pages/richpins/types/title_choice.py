@@ -86,14 +86,14 @@ def _is_in_url(text: str, url: str) -> bool:
 
 def _agree_among_themselves(shown: list[Candidate], witnesses: list[str]) -> bool:
     """Return True if two of meta elements, title and heading agree; markup must then agree."""
-    said: dict[str, list[str]] = {}
+    by_place: dict[str, list[str]] = {}
     for each, text in zip(shown, witnesses, strict=False):
-        said.setdefault(each.where if each.syntax == "html" else "meta", []).append(text)
+        by_place.setdefault(each.where if each.syntax == "html" else "meta", []).append(text)
     return any(
         agreement(text, others) > 1
-        for kind, texts in said.items()
+        for kind, texts in by_place.items()
         for text in texts
-        for other, others in said.items()
+        for other, others in by_place.items()
         if other != kind
     )
 

@@ -135,8 +135,8 @@ def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
         yield large, Candidate(large.url, "html", "img")
 
 
-def _words(said: str | None) -> set[str]:
-    return {word for word in re.findall(r"\w+", (said or "").lower()) if len(word) > 2}
+def _words(text: str | None) -> set[str]:
+    return {word for word in re.findall(r"\w+", (text or "").lower()) if len(word) > 2}
 
 
 def best(found: Iterable[Image]) -> Image | None:

@@ -109,7 +109,7 @@ def _listed_in(text: str) -> list[str]:
         cut = (_PHP_TEXT.split(part, maxsplit=1) for part in text.split('";'))
         return [str(each[1]) for each in cut if len(each) > 1 and not each[1].isdigit()]
     if start.startswith("Array") and _PRINTED.match(start):
-        return [said for each in _PHP_KEYS.split(text)[1:] if (said := each.strip(" \t\r\n)"))]
+        return [step for each in _PHP_KEYS.split(text)[1:] if (step := each.strip(" \t\r\n)"))]
     if start[:1] == "[" and text.rstrip()[-1:] == "]":
         parts: list[str] = _BETWEEN_QUOTES.split(text.strip()[1:-1].strip())
         quoted = all(len(each) > 1 and each[0] == each[-1] and each[0] in "\"'" for each in parts)
@@ -125,10 +125,10 @@ _PHP_KEYS = re.compile(r"\[\d{1,4}\] =>\s?")
 _BETWEEN_QUOTES = re.compile(r"(?<=[\"']),\s?(?=[\"'])")
 
 
-def _adds_something(name: str, said: str) -> bool:
+def _adds_something(name: str, text: str) -> bool:
     """Return True unless a step's name is its number, its text or the start of its text."""
     start = name.rstrip(".…: ").lower()
-    return not (_STEP_HEADING.fullmatch(name) or said.lower().startswith(start))
+    return not (_STEP_HEADING.fullmatch(name) or text.lower().startswith(start))
 
 
 _SECTIONS = frozenset({"howtosection", "itemlist"})

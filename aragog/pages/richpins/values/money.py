@@ -119,10 +119,10 @@ def _asked(text: str, found: list[tuple[int, str]]) -> tuple[int, str]:
     if len(found) == 1:
         return found[0]
     before = [text[max(0, at - _WORDS_BEFORE) : at] for at, _ in found]
-    for said, each in zip(before, found, strict=True):
-        if _ASKED.search(said):
+    for label, each in zip(before, found, strict=True):
+        if _ASKED.search(label):
             return each
-    left = [each for said, each in zip(before, found, strict=True) if not _FORMER.search(said)]
+    left = [each for label, each in zip(before, found, strict=True) if not _FORMER.search(label)]
     return (left or found)[0]
 
 

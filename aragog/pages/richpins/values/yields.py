@@ -76,10 +76,10 @@ def _one(value: Any) -> tuple[Yield, bool] | None:
     if isinstance(value, Node):
         amount = scalars.text(value.first("value", "minvalue", "name"))
         value = f"{amount or ''} {scalars.text(value.first('unittext', 'unitcode')) or ''}"
-    said = scalars.text(value)
-    if not said or len(said) > 200:
+    written = scalars.text(value)
+    if not written or len(written) > 200:
         return None
-    text = _LEAD.sub("", _spelled_out(said).strip())
+    text = _LEAD.sub("", _spelled_out(written).strip())
     matches = (pattern.search(text) for pattern in (_RANGE, _MIXED, _NUMBER))
     first = min((each for each in matches if each), key=lambda each: each.start(), default=None)
     if first is None:

@@ -83,10 +83,10 @@ def test_a_soft_hyphen_is_no_blank():
 
 
 def test_a_publisher_named_as_author_gives_way_to_a_person():
-    found = pin(
+    names = (
         "<meta name=author content='Big Press'><meta property=article:author content='Ann Baker'>"
     )
-    assert found.authors == ("Ann Baker",)
+    assert pin(names).authors == ("Ann Baker",)
 
 
 def test_the_site_named_as_author_gives_way_to_the_byline():

@@ -81,15 +81,9 @@ def test_every_kind_of_place_is_a_place(name):
 
 
 def test_what_an_article_is_about_is_not_the_subject():
-    found = pin(
-        ld(
-            {
-                "@type": "MedicalScholarlyArticle",
-                "headline": "New",
-                "about": {"@type": "Drug", "name": "Met"},
-            }
-        )
-    )
+    about = {"@type": "Drug", "name": "Met"}
+
+    found = pin(ld({"@type": "MedicalScholarlyArticle", "headline": "New", "about": about}))
 
     assert (found.type, found.title) == ("article", "New")
 

@@ -56,16 +56,14 @@ def test_without_offered_images_one_that_is_called_as_the_page_is_stands_for_it(
 
 
 def test_without_any_name_a_large_image_stands_for_the_page():
-    found = pin('<h1>Soup</h1><img src="/s.gif"><img src="/b.jpg" width=640 height=480>')
-
-    assert found.image.url == "https://www.longpot.test/b.jpg"
+    html = '<h1>Soup</h1><img src="/s.gif"><img src="/b.jpg" width=640 height=480>'
+    assert pin(html).image.url == "https://www.longpot.test/b.jpg"
 
 
 def test_a_recipe_without_author_has_that_of_the_post_around_it():
-    found = pin(
-        '<script type="application/ld+json">[{"@type":"BlogPosting","headline":"Soup","author":{"name":"Ann Lee"}},'
-        '{"@type":"Recipe","name":"Soup","recipeIngredient":["x"]}]</script>'
-    )
+    post = '{"@type":"BlogPosting","headline":"Soup","author":{"name":"Ann Lee"}}'
+    recipe = '{"@type":"Recipe","name":"Soup","recipeIngredient":["x"]}'
+    found = pin(f'<script type="application/ld+json">[{post},{recipe}]</script>')
 
     assert found.authors == ("Ann Lee",)
 

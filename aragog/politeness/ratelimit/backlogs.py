@@ -1,0 +1,76 @@
+"""How far ahead the slots of domains are reserved, for people, metrics and refreshing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from aragog.politeness.ratelimit.node import LimiterNode
+from aragog.politeness.ratelimit.rates import Rates
+from aragog.politeness.ratelimit.slots import DomainReport, ceil_ms
+from aragog.politeness.ratelimit.state import unpack_state
+from aragog.redis_kit.ring import Ring
+
+
+class Backlogs:
+    """Reads the state of domains. Raises `LimiterUnavailable`."""
+
+    def __init__(self, nodes: Mapping[str, LimiterNode], ring: Ring, rates: Rates) -> None:
+        self._nodes = nodes
+        self._ring = ring
+        self._rates = rates
+
+    def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
+        """Return the state of domains; one round trip per node."""
+        found: dict[str, DomainReport] = {}
+        for url, group in self._ring.group((key, key) for key in keys).items():
+            node = self._nodes[url]
+            states = node.get_many([node.key("slot", key) for key in group])
+            now_us = node.now_us()
+            for key, packed in zip(group, states, strict=True):
+                state = unpack_state(packed)
+                backoff_factor = state.factor / 100
+                interval_us = self._rates.interval_us(key) * backoff_factor
+                next_us = state.planned_us + interval_us
+                ahead_us = max(0.0, next_us - now_us)
+                found[key] = DomainReport(
+                    key=key,
+                    qps=1e6 / interval_us,
+                    next_slot_at_ms=ceil_ms(next_us) if ahead_us else None,
+                    backlog_ms=int(ahead_us // 1000),
+                    backoff_factor=backoff_factor,
+                    errors_in_a_row=state.streak,
+                    max_concurrent=self._rates.max_concurrent(key),
+                    stopped=self._rates.stopped(key),
+                    paused_ms=max(0, ceil_ms(state.last_us - now_us)),
+                )
+        return found
+
+    def busiest(self, count: int = 20) -> list[DomainReport]:
+        """
+        Return domains with a backlog over 1 s, longest first; two round trips per node.
+
+        A node keeps the 1,000 with the longest ones.
+        """
+        found = [one for one in self._listed("backlog", count) if one.backlog_ms]
+        return sorted(found, key=lambda one: -one.backlog_ms)[:count]
+
+    def failing(self, count: int = 20) -> list[DomainReport]:
+        """
+        Return domains with errors in a row or a backoff, most errors first.
+
+        Two round trips per node, which keeps the 1,000 with the latest errors, for an hour.
+        """
+        found = [
+            one
+            for one in self._listed("failing", count)
+            if one.errors_in_a_row or one.backoff_factor > 1
+        ]
+        return sorted(found, key=lambda one: (-one.errors_in_a_row, -one.backoff_factor))[:count]
+
+    def _listed(self, kind: str, count: int) -> Iterable[DomainReport]:
+        named = [
+            name.decode()
+            for node in self._nodes.values()
+            for name in node.last_members(node.key("slots", kind), count)
+        ]
+        return self.describe(named).values()

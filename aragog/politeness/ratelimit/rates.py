@@ -1,0 +1,41 @@
+"""The rate of each domain, by the settings and the operator's overrides. No I/O."""
+
+from __future__ import annotations
+
+from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.settings import PolitenessSettings
+from aragog.urls.domain import host, registered_domain
+
+
+class Rates:
+    """Rates by limiter key."""
+
+    def __init__(self, settings: PolitenessSettings, overrides: Overrides) -> None:
+        self._settings = settings
+        self._overrides = overrides
+
+    def key_for(self, url: str) -> str:
+        """Return the limiter key of a normalized URL: registered domain, or as overridden."""
+        name = host(url)
+        override = self._overrides.find(name)
+        if override is None:
+            return registered_domain(name)
+        return name if override.scope == "host" else override.name
+
+    def interval_us(self, key: str, crawl_delay_s: float | None = None) -> float:
+        """Return the interval of `key` by its rate or its Crawl-delay, whichever is longer."""
+        override = self._overrides.find(key)
+        qps, cap_s = self._settings.qps, self._settings.crawl_delay_cap_s
+        if override is not None:
+            qps = override.qps or qps
+            cap_s = cap_s if override.crawl_delay_cap_s is None else override.crawl_delay_cap_s
+        return max(1e6 / qps, min(crawl_delay_s or 0.0, cap_s) * 1e6)
+
+    def max_concurrent(self, key: str) -> int | None:
+        """Return the maximum of concurrent requests to `key`; None: unlimited."""
+        override = self._overrides.find(key)
+        return override.max_concurrent if override else None
+
+    def stopped(self, key: str) -> bool:
+        """Whether an operator stopped `key`."""
+        return self._overrides.stopped(key)

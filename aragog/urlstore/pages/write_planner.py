@@ -1,0 +1,157 @@
+"""
+Plans of a batch's writes: which page each fetch belongs to, and what is stored of it.
+
+Pages that share a URL wait for each other, so a plan is made from the state before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+
+from aragog.urlstore.aliases.merger import AliasMerger
+from aragog.urlstore.pages import nodes, page_updates
+from aragog.urlstore.pages.nodes import Nodes, facts_of
+from aragog.urlstore.pages.page_updates import PageWritePlan, is_failed_fetch
+from aragog.urlstore.records import PageWrite
+from aragog.urlstore.schedule.next_fetch import gone
+from aragog.zen.graph import Zen
+from aragog.zen.properties import Row
+
+_COLUMNS = (
+    nodes.SENTINEL,
+    nodes.URL,
+    nodes.CANONICAL,
+    nodes.OWN,
+    nodes.FACTS,
+    nodes.PROVENANCE,
+    nodes.CONTENT_HASH,
+    nodes.DUE,
+    nodes.REMOVED,
+    nodes.REFRESH,
+    nodes.HELD,
+    nodes.LEAVING,
+)
+
+
+class WritePlanner:
+    """Reads nodes and makes plans."""
+
+    def __init__(
+        self,
+        zen: Zen,
+        aliases: AliasMerger,
+        history: Sequence[str],
+        refuses: Callable[[str], bool],
+    ) -> None:
+        self._nodes = Nodes(zen)
+        self._aliases = aliases
+        self._refuses = refuses
+        past = [(nodes.field_column(f), nodes.history_column(f)) for f in history]
+        self._columns = (*_COLUMNS, *(column for pair in past for column in pair))
+        self._fields = frozenset(history)
+
+    def plan(
+        self, pages: Sequence[PageWrite], now_ms: int
+    ) -> tuple[list[PageWritePlan], dict[str, Row], list[PageWrite]]:
+        """
+        Plans, the nodes they were made from, and the pages that must wait for these.
+
+        Detaches URLs from canonical URLs that their pages no longer name.
+
+        Raises:
+            StoreUnavailable: write the batch again.
+        """
+        for page in pages:
+            if not self._fields.issuperset(page.fields):
+                self._know(page.fields)
+        urls = {url for page in pages for url in page_updates.urls_of(page)}
+        known = self._nodes.read(urls, self._columns)
+        while missing := page_updates.targets_of(known):
+            known |= self._nodes.read(missing, self._columns)
+        plans = []
+        later = []
+        touched: set[str] = set()
+        for page in sorted(pages, key=lambda page: page.fetched_at_ms):
+            canonical = page_updates.canonical_of(page, known)
+            its = {canonical, *page_updates.urls_of(page), *page_updates.canonicals_of(page, known)}
+            waits = not touched.isdisjoint(its)
+            touched |= its  # also for a waiting page: pages that share a URL with it come after it
+            if waits or self._leave(page, canonical, known, now_ms):
+                later.append(page)
+                continue
+            row = known.get(canonical, {})
+            nodes.check_url(row, canonical)
+            before = page_updates.seen_at_ms(row, failed=is_failed_fetch(page))
+            refused = any(
+                page_updates.refuses(known[url], page)
+                for url in {page.url, canonical}
+                if url in known
+            ) or any(map(partial(self._taken_down, known), page_updates.identity_of(page)))
+            plans.append(PageWritePlan(page, canonical, row, page.fetched_at_ms < before, refused))
+        for plan in plans:
+            self._point(plan, known)
+        self._look_for_gone(plans)
+        return plans, known, later
+
+    def _leave(self, page: PageWrite, canonical: str, known: dict[str, Row], now_ms: int) -> bool:
+        """
+        Detach fetched URLs from canonical URLs that this fetch no longer names; True if any were.
+
+        Only if the canonical URL was never fetched itself: its page then consists of what these
+        URLs contributed. A canonical URL that was fetched keeps its data until its next fetch.
+        """
+        leaving = page_updates.leaving(page, canonical, known)
+        for url in leaving:
+            self._aliases.undo(url, now_ms, at_ms=known[url][nodes.CANONICAL].at_ms + 1)
+        return bool(leaving)
+
+    def _look_for_gone(self, plans: Sequence[PageWritePlan]) -> None:
+        """
+        Read the fields that disappeared from pages, with one multi-get; most pages have none.
+
+        The pipeline remembers a field name until its cell is gone, so that a batch that was
+        killed before it removed the cell removes it when it runs again.
+        """
+        for plan in plans:
+            if plan.whole and not plan.stale:
+                provenance = facts_of(plan.row, nodes.PROVENANCE)
+                plan.missing = frozenset(provenance.keys() - plan.page.fields.keys())
+        names = sorted(frozenset[str]().union(*(plan.missing for plan in plans)))
+        if not names:
+            return
+        columns = [of(name) for name in names for of in (nodes.field_column, nodes.from_column)]
+        found = self._nodes.read({plan.canonical for plan in plans if plan.missing}, columns)
+        for plan in plans:
+            if plan.missing:
+                plan.row = {**plan.row, **found[plan.canonical]}
+                plan.gone = gone(plan.row, (), plan.missing, plan.page.fetched_at_ms)
+
+    def _point(self, plan: PageWritePlan, known: Mapping[str, Row]) -> None:
+        """Decide which URLs become aliases of the canonical URL; `known` is the state before."""
+        page = plan.page
+        if not is_failed_fetch(page) and not plan.refused:
+            members = dict.fromkeys(page_updates.urls_of(page))
+            members.pop(plan.canonical, None)
+            if page.canonical_url == page.url:
+                # A temporary redirect: its target stands for itself.
+                members.pop(page.final_url, None)
+            plan.aliases = [
+                url
+                for url in members
+                if not page_updates.has_newer_pointer(known[url], page)
+                and not self._taken_down(known, url)
+            ]
+
+    def _taken_down(self, known: Mapping[str, Row], url: str) -> bool:
+        return self._refuses(url) or nodes.is_taken_down(known.get(url, {}))
+
+    def _know(self, fields: Iterable[str]) -> None:
+        """
+        Also read these fields from now on, so that stored values are not written again.
+
+        A process soon knows all fields that pages have, so the set of columns to read is nearly
+        constant, and fields that the application added are never read.
+        """
+        self._columns = (*self._columns, *map(nodes.field_column, set(fields) - self._fields))
+        self._fields = self._fields.union(fields)

@@ -1,0 +1,111 @@
+"""The stages' small ports: the ones on Redis behave as those in memory that unit tests use."""
+
+import pytest
+import redis
+
+from aragog.errors import BrokerUnavailable
+from aragog.pipeline.counters import Counters
+from aragog.pipeline.faults.store_claim import StoreClaim, StoreIdentity
+from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.permission.site_blocks import SiteBlocks
+from aragog.pipeline.spool.spool import Spool
+from tests.support.memory_ports import MemoryCounters, MemoryInFlight, MemorySpool
+
+pytestmark = pytest.mark.redis
+A, B = "http://a.example/", "http://www.b.example/"
+PREFIX = "ports:"
+
+
+@pytest.fixture(params=["memory", "redis"])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def spool(kind, redis_client):
+    return MemorySpool() if kind == "memory" else Spool(redis_client, prefix=PREFIX)
+
+
+@pytest.fixture
+def in_flight(kind, redis_client):
+    return MemoryInFlight() if kind == "memory" else InFlightSet(redis_client, prefix=PREFIX)
+
+
+def test_bodies_are_read_by_their_tokens_until_they_are_freed(spool):
+    tokens = spool.put_many([b"one", b"two"])
+    spool.free(tokens[:1])
+
+    assert len(set(tokens)) == 2
+    assert spool.get_many([*tokens, "unknown"]) == [None, b"two", None]
+    spool.free([*tokens, "unknown"])
+    assert spool.get_many(tokens) == [None, None]
+
+
+def test_a_fetch_reserves_room_and_offers_its_bodies_for_it(spool):
+    reservation = spool.reserve(2)
+
+    assert reservation
+    tokens = spool.offer_many([b"one", b"two"], reservation)
+    assert spool.get_many(tokens) == [b"one", b"two"]
+    assert not spool.state().closed
+
+
+def test_a_url_is_marked_once_until_it_is_cleared(in_flight):
+    assert in_flight.mark([A, B]) == [True, True]
+    in_flight.confirm([A, B])
+
+    assert in_flight.mark([A]) == [False]
+    in_flight.clear([A])
+    assert in_flight.mark([A, B]) == [True, False]
+
+
+def test_counters_add_up(kind, redis_client):
+    counters = MemoryCounters() if kind == "memory" else Counters(redis_client, prefix=PREFIX)
+    counters.add({"a": 1, "b": 2})
+    counters.add({"a": 4})
+
+    found = counters.counts if kind == "memory" else counters.read()
+    assert (found["a"], found["b"]) == (5, 2)
+
+
+def test_urls_of_taken_down_hosts_and_domains_are_refused(redis_client):
+    blocks = SiteBlocks(redis_client, prefix=PREFIX)
+    assert blocks.refused([A, B]) == set()
+
+    blocks.replace([("host", "a.example"), ("domain", "b.example")])
+    assert blocks.refused([A, "http://www.a.example/", B]) == {A, B}
+    blocks.replace([])
+    assert blocks.refused([A, B]) == set()
+
+
+def test_the_first_store_of_a_redis_owns_it_until_another_takes_it(redis_client):
+    claim = StoreClaim(redis_client, prefix=PREFIX)
+    mine, other = (StoreIdentity(name, "sqlite", "host:/var") for name in ("one", "two"))
+
+    assert claim.owner() is None
+    assert [claim.claim(mine), claim.claim(other), claim.owner()] == [mine, mine, mine]
+    claim.take(other)
+    assert claim.claim(mine) == other
+
+
+def test_a_record_that_cannot_be_read_is_none(redis_client):
+    redis_client.set(f"{PREFIX}store", b"no json")
+
+    assert StoreClaim(redis_client, prefix=PREFIX).owner() is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda nobody: SiteBlocks(nobody, prefix="").refused([A]),
+        lambda nobody: SiteBlocks(nobody, prefix="").replace([]),
+        lambda nobody: StoreClaim(nobody, prefix="").owner(),
+        lambda nobody: StoreClaim(nobody, prefix="").claim(StoreIdentity("i", "e", "w")),
+    ],
+)
+def test_a_redis_that_is_away_is_a_passing_error(call, tmp_path):
+    with (
+        redis.Redis(unix_socket_path=str(tmp_path / "nobody")) as nobody,
+        pytest.raises(BrokerUnavailable),
+    ):
+        call(nobody)

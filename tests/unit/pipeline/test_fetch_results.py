@@ -1,0 +1,66 @@
+"""What the fetcher brought, as it travels to the next stage."""
+
+import hashlib
+
+import pytest
+
+from aragog.fetcher import outcome as o
+from aragog.pipeline.fetch_results import result_of, without_fetch
+from aragog.pipeline.messages import UrlJob
+from tests.support.memory_ports import fetched
+
+URL, NEXT = "http://a.example/", "http://b.example/"
+JOB = UrlJob(url=URL)
+
+
+def test_a_page_has_its_token_and_the_hash_and_size_of_its_body():
+    page = fetched(URL, "<p>text")
+
+    result = result_of(JOB, page, "token")
+
+    assert (result.outcome, result.token) == (o.OutcomeKind.FETCHED, "token")
+    assert result.body_hash == hashlib.sha256(page.body).hexdigest()
+    assert (result.body_bytes, result.content_type) == (7, "text/html")
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        o.Refused(url=URL, reason="why"),
+        o.Blocked(url=URL, reason="why"),
+        o.Gone(url=URL, status=404, reason="why"),
+        o.Unreachable(url=URL, kind="dns", reason="why"),
+        o.TooLarge(url=URL, reason="why"),
+    ],
+    ids=lambda outcome: type(outcome).__name__,
+)
+def test_every_other_outcome_has_its_reason_and_no_body(outcome):
+    result = result_of(JOB, outcome, "token")
+
+    assert result.outcome is o.kind_of(outcome)
+    assert (result.status, result.reason) == (outcome.status, "why")
+    assert (result.token, result.body_hash, result.body_bytes) == (None, None, 0)
+
+
+def test_an_outcome_without_a_final_url_has_that_of_the_request():
+    assert result_of(JOB, o.NotModified(url=URL)).final_url == URL
+    assert result_of(JOB, o.NotModified(url=URL, final_url=NEXT)).final_url == NEXT
+
+
+def test_times_are_kept_in_tenths_of_a_millisecond():
+    timing = o.Timing(dns_ms=None, connect_ms=1.26, first_byte_ms=3.04, total_ms=9.99)
+
+    result = result_of(JOB, o.NotModified(url=URL, timing=timing))
+
+    times = (result.dns_ms, result.connect_ms, result.first_byte_ms, result.total_ms)
+    assert times == (None, 1.3, 3.0, 10.0)
+
+
+def test_a_url_that_was_not_requested_keeps_the_redirects_that_led_to_it():
+    hops = (o.Hop(URL, 301, NEXT),)
+
+    result = without_fetch(UrlJob(url=URL, target=NEXT, hops=hops), o.OutcomeKind.REFUSED, "why", 7)
+
+    assert (result.final_url, result.hops) == (NEXT, hops)
+    assert (result.outcome, result.reason) == (o.OutcomeKind.REFUSED, "why")
+    assert (result.fetched_at_ms, result.status, result.token) == (7, None, None)
