@@ -53,12 +53,14 @@ NO_URL = "\N{REPLACEMENT CHARACTER}"
     "--refresh", is_flag=True, help="Fetch again what is stored already, or an hour on its way."
 )
 @click.option("--sitemap", is_flag=True, help="They are sitemaps: enqueue what they list.")
+@click.option("--request-id", default="", help="Names this call in the logs (default: a new id).")
 @link_filters
 def enqueue(
     source: tuple[str, ...],
     priority: int,
     depth: int,
     run_after: int | None,
+    request_id: str,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     *,
@@ -84,6 +86,7 @@ def enqueue(
             sitemap=sitemap,
             include=include,
             exclude=exclude,
+            request_id=request_id,
             on_wait=_waiter(),
         )
         try:
