@@ -54,6 +54,7 @@ NO_URL = "\N{REPLACEMENT CHARACTER}"
     "--refresh", is_flag=True, help="Fetch again what is stored already, or an hour on its way."
 )
 @click.option("--sitemap", is_flag=True, help="They are sitemaps: enqueue what they list.")
+@click.option("--request-id", default="", help="Names this call in the logs (default: a new id).")
 @link_filters
 def enqueue(source: tuple[str, ...], **arguments: Unpack[EnqueueArguments]) -> None:
     """

@@ -136,7 +136,7 @@ def down() -> None:
 def running(settings: Settings, console: Console) -> Iterator[Supervisor]:
     """The system, started; stopped when the block ends."""
     environ = system.environment(settings)
-    supervisor = Supervisor(settings.data_dir.absolute(), environ, system.PRELOAD)
+    supervisor = Supervisor(settings.data_dir.absolute(), environ, system.PRELOAD, settings.logs)
     supervisor.acquire()
     try:
         with console.status("starting") if console.is_terminal else _nothing():

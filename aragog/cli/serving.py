@@ -25,6 +25,7 @@ from aragog.cli.arguments import Name
 from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.metrics import MetricsCollector
+from aragog.logs import configure
 from aragog.pipeline.metric_totals import MetricShipper
 from aragog.serving.access_log import access_log
 from aragog.serving.auth import READ, SCOPES, Tokens, make
@@ -33,12 +34,10 @@ from aragog.serving.hedging_metrics import HedgingMetrics
 from aragog.serving.http.app import Api
 from aragog.serving.http.server import listen, run
 from aragog.serving.http.services import Services
-from aragog.settings import Settings, load_settings
+from aragog.settings import LogSettings, Settings, load_settings
 from aragog.standalone.processes import die_with_parent
 from aragog.terminal import echo
 from aragog.urlstore.store import UrlStore
-
-LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 @click.command("serve")
@@ -47,7 +46,7 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 def serve_command(fd: int | None, thrift_fd: int | None) -> None:
     """Serve HTTP (serving.http_port) and Thrift (serving.thrift_port) until SIGTERM."""
     settings = load_settings()
-    _configure_logs()
+    _configure_logs(settings.logs)
     if fd is not None:
         thrift = None if thrift_fd is None else socket.socket(fileno=thrift_fd)
         _serve(settings, socket.socket(fileno=fd), thrift)
@@ -59,9 +58,9 @@ def serve_command(fd: int | None, thrift_fd: int | None) -> None:
     _serve(settings, sock, thrifts[0] if thrifts else None)
 
 
-def _configure_logs() -> None:
-    """Messages as text, and the access log as JSON, both to standard error."""
-    logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
+def _configure_logs(settings: LogSettings) -> None:
+    """Messages as the settings say, and the access log as JSON, both to standard error."""
+    configure(settings)
     lines = logging.StreamHandler()
     lines.setFormatter(logging.Formatter("%(message)s"))
     access_log.addHandler(lines)

@@ -12,6 +12,7 @@ It needs the broker and the Redis server from the settings, but none of the work
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -20,7 +21,7 @@ from typing import Self, TypedDict, Unpack
 from celery import Celery
 
 from aragog.clock import SystemClock
-from aragog.errors import ConfigError, SlowDown
+from aragog.errors import BadInput, ConfigError, SlowDown
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.brokers import celery_settings, kind_of
 from aragog.pipeline.counters import Counters
@@ -53,6 +54,7 @@ class Backlog:
 
 
 HOLDS_A_MESSAGE = 500
+REQUEST_ID = re.compile(r"[!-~]{0,64}", re.ASCII)
 
 # A sitemap index lists sitemaps, and sitemaps list pages: sitemaps.org has no third level.
 SITEMAP_LEVELS = 1
@@ -68,6 +70,7 @@ class EnqueueArguments(TypedDict, total=False):
     sitemap: bool
     include: Sequence[str]
     exclude: Sequence[str]
+    request_id: str
 
 
 class Aragog:
@@ -130,6 +133,8 @@ class Aragog:
             include: follow only links and sitemap entries that match one of these patterns for
                 whole normalized URLs, in which `*` matches any characters. Empty: all.
             exclude: follow none that match one of these.
+            request_id: names this call in the logs of all stages, up to 64 printable characters;
+                empty: a new id.
 
         Raises:
             BrokerUnavailable: some URLs may not be enqueued; call again with all of them.
@@ -150,6 +155,7 @@ class Aragog:
         sitemap: bool = False,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
+        request_id: str = "",
         on_wait: Callable[[SlowDown], None] | None = None,
     ) -> Iterator[EnqueueResult]:
         """
@@ -162,6 +168,8 @@ class Aragog:
             raise ConfigError(f"priority: must be 0 (most urgent) to 9, got {priority}")
         if depth < 0:
             raise ConfigError(f"depth: must be 0 or more, got {depth}")
+        if not REQUEST_ID.fullmatch(request_id):
+            raise BadInput("request_id: must be at most 64 printable ASCII characters, no spaces")
         wanted = EnqueueOptions(
             depth=max(depth, SITEMAP_LEVELS) if sitemap else depth,
             refresh=refresh or sitemap,
@@ -170,6 +178,7 @@ class Aragog:
             run_after_ms=run_after,
             sitemap=sitemap,
             url_filter=UrlFilter(tuple(include), tuple(exclude)).wire(),
+            request_id=request_id,
         )
         return self._enqueuer.enqueue(urls, wanted, on_wait)
 

@@ -58,6 +58,8 @@ class UrlJob:
     """The spelling in which `url` came, where robots.txt could answer otherwise for it."""
     target_given: str | None = None
     """The same of `target`."""
+    request_id: str = ""
+    """Names the call that enqueued it, in the log lines of every stage."""
 
     @property
     def next_url(self) -> str:
@@ -106,6 +108,7 @@ _JOB_TYPES: dict[str, tuple[type, int, int]] = {
     "slot_at_ms": (int, 0, 1 << 53),
     "target": (str, 0, 0),
     "url_filter": (str, 0, 0),
+    "request_id": (str, 0, 0),
 }
 """Type and bounds of each field; a bool is an int."""
 _JOB_DEFAULTS = {

@@ -404,6 +404,20 @@ class ServingSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LogSettings:
+    """Logs of all processes."""
+
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
+    """`INFO` has a line for each URL in each stage, with its request id."""
+    format: Literal["console", "json"] = "console"
+    """`json`: one object a line."""
+    max_bytes: int = 52_428_800
+    """A log of the standalone system that is larger is rotated."""
+    kept: int = 3
+    """Rotated logs to keep of each process: `fetch.log.1` is the newest."""
+
+
+@dataclass(frozen=True, slots=True)
 class StandaloneSettings:
     """The standalone system."""
 
@@ -434,6 +448,7 @@ class Settings:
     serving: ServingSettings = field(default_factory=ServingSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     workers: WorkerSettings = field(default_factory=WorkerSettings)
+    logs: LogSettings = field(default_factory=LogSettings)
     standalone: StandaloneSettings = field(default_factory=StandaloneSettings)
 
     @property

@@ -29,9 +29,11 @@ from pathlib import Path
 from typing import IO
 
 from aragog.errors import ConfigError
+from aragog.settings import LogSettings
 from aragog.standalone import leftovers
 from aragog.standalone.cleanup import Cleanup
 from aragog.standalone.fork_server import ForkServer
+from aragog.standalone.log_rotation import rotate_all
 from aragog.standalone.processes import Process, die_with_parent, reap_group
 from aragog.standalone.spawn import create_private, spawn
 
@@ -73,9 +75,17 @@ class Supervisor:
         data_dir: contains run/ (lock) and logs/.
         environ: the children's environment.
         preload: `module:function` that imports what Python children need; empty: do not fork.
+        logs: when their logs are rotated.
     """
 
-    def __init__(self, data_dir: Path, environ: Mapping[str, str], preload: str = "") -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        environ: Mapping[str, str],
+        preload: str = "",
+        logs: LogSettings = LogSettings(),  # noqa: B008 - frozen
+    ) -> None:
+        self._logs = logs
         self._run_dir = data_dir / "run"
         self._log_dir = data_dir / "logs"
         self._environ = dict(environ)
@@ -191,6 +201,7 @@ class Supervisor:
                 self._restart(child, now_s)
         self._dead_groups = {group for group in self._dead_groups if reap_group(group)}
         self._cleanup.check()
+        rotate_all(self._log_dir, max_bytes=self._logs.max_bytes, kept=self._logs.kept)
         with contextlib.suppress(OSError):
             self._note()
         return died

@@ -192,7 +192,7 @@ def release_command(pid: int) -> list[str]:
 def beat_command(data_dir: Path) -> list[str]:
     """The command line of beat. Its state is in the data folder; losing it causes an early tick."""
     schedule = str(data_dir / "run" / "beat")
-    return [*worker_command("beat"), "--schedule", schedule, "--loglevel", "WARNING"]
+    return [*worker_command("beat"), "--schedule", schedule]
 
 
 def flower_command(settings: Settings) -> list[str]:

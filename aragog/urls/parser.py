@@ -9,6 +9,7 @@ parsed again by the exact one.
 
 from __future__ import annotations
 
+import atexit
 import re
 from functools import lru_cache
 
@@ -80,3 +81,5 @@ def _parsed_base(base: str) -> can_ada.URL:
 
 
 _cached_base = lru_cache(_CACHED_BASES)(_parsed_base)
+# A thread that still runs at exit keeps this module, and nanobind lists URLs that were not freed.
+atexit.register(_cached_base.cache_clear)

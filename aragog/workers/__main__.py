@@ -17,6 +17,7 @@ import sys
 import click
 from celery.bin.base import CLIContext
 
+from aragog.logs import configure
 from aragog.settings import load_settings
 from aragog.workers.app import app
 from aragog.workers.roles import ROLES, sized
@@ -30,7 +31,7 @@ def main() -> int:
     if name == "beat":
         from celery.bin.beat import beat  # noqa: PLC0415 - workers do without
 
-        return _run(beat, options)
+        return _run(beat, ["--loglevel", load_settings().logs.level, *options])
     if name == "flower":
         from flower.command import flower  # noqa: PLC0415 - only in Flower's process
 
@@ -50,12 +51,18 @@ def _work(role: str, options: list[str]) -> int:
     from aragog.workers.preload import preload  # noqa: PLC0415
 
     preload()
-    size = sized(role, load_settings().workers).options()
-    return _run(worker, ["--hostname", f"{role}@%h", "--loglevel", "WARNING", *size, *options])
+    settings = load_settings()
+    size = sized(role, settings.workers).options()
+    level = ["--loglevel", settings.logs.level]
+    return _run(worker, ["--hostname", f"{role}@%h", *level, *size, *options])
 
 
 def _run(command: click.Command, options: list[str]) -> int:
-    here = CLIContext(app=app, no_color=False, workdir=None)
+    logs = load_settings().logs
+    quiet = logs.format == "json"  # the banner is no JSON
+    if quiet:
+        configure(logs)  # Celery warns before it sets up its own handlers
+    here = CLIContext(app=app, no_color=False, workdir=None, quiet=quiet)
     celery = click.Context(click.Command("celery"))  # Flower reads its parent's options
     return int(command.main(options, obj=here, parent=celery, standalone_mode=False) or 0)
 

@@ -14,9 +14,15 @@ import sys
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_init, worker_process_init
+from celery.signals import (
+    after_setup_logger,
+    after_setup_task_logger,
+    worker_init,
+    worker_process_init,
+)
 
 from aragog.errors import ConfigError, TransientError
+from aragog.logs import format_handlers
 from aragog.pinlater import gates
 from aragog.pinlater.transport.worker import follow
 from aragog.pipeline.faults.beat_log import BeatErrors
@@ -66,6 +72,14 @@ def _hold_back_fetches(**_: Any) -> None:
 
 
 worker_init.connect(_hold_back_fetches, weak=False)
+
+
+def _format_logs(logger: logging.Logger, **_: Any) -> None:
+    format_handlers(logger, load_settings().logs)
+
+
+after_setup_logger.connect(_format_logs, weak=False)
+after_setup_task_logger.connect(_format_logs, weak=False)
 logging.getLogger("celery.beat").addFilter(BeatErrors())
 
 app = Celery("aragog")

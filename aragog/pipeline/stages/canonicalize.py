@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from aragog.fetcher.outcome import OutcomeKind
+from aragog.logs import log_url
 from aragog.pipeline import counters
 from aragog.pipeline.faults import damaged
 from aragog.pipeline.messages import FetchResult, PageBatch, ResultBatch
@@ -124,6 +125,13 @@ class CanonicalizeStage:
             else:
                 decision = decided(analysis.evidence, known)
                 updates.append(page_write(result, analysis, decision, self.settings))
+            log_url(
+                log,
+                "canonicalized",
+                result.job.url,
+                result.job.request_id,
+                canonical=updates[-1].write.canonical_url,
+            )
         return updates
 
     def _known(self, urls: Sequence[str]) -> dict[str, KnownPage]:

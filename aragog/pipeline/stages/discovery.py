@@ -54,6 +54,7 @@ class Discovery:
                 sitemap=True,
                 priority=job.priority,
                 url_filter=job.url_filter,
+                request_id=job.request_id,
             )
             count += self._enqueue(children, options)
         entries = [
@@ -61,7 +62,7 @@ class Discovery:
             for entry in sitemap.urls
             if registered_domain(entry.url) == domain and wanted.accepts(entry.url)
         ]
-        options = EnqueueOptions(refresh=True, priority=PRIORITY_REFRESH)
+        options = EnqueueOptions(refresh=True, priority=PRIORITY_REFRESH, request_id=job.request_id)
         for at in range(0, len(entries), self.chunk):
             count += self._enqueue(self._newer(entries[at : at + self.chunk]), options)
         return count
@@ -77,17 +78,18 @@ class Discovery:
 
     def links(self, pages: Sequence[tuple[FetchResult, PageAnalysis]]) -> int:
         """How many links were enqueued, of pages with depth left."""
-        by_options: dict[tuple[int, int, str], list[str]] = {}
+        by_options: dict[EnqueueOptions, list[str]] = {}
         for result, analysis in pages:
-            if result.job.depth > 0:
-                key = (result.job.depth - 1, result.job.priority, result.job.url_filter)
-                by_options.setdefault(key, []).extend(self._followed(result, analysis))
-        return sum(
-            self._enqueue(
-                urls, EnqueueOptions(depth=depth, priority=priority, url_filter=url_filter)
-            )
-            for (depth, priority, url_filter), urls in by_options.items()
-        )
+            job = result.job
+            if job.depth > 0:
+                options = EnqueueOptions(
+                    depth=job.depth - 1,
+                    priority=job.priority,
+                    url_filter=job.url_filter,
+                    request_id=job.request_id,
+                )
+                by_options.setdefault(options, []).extend(self._followed(result, analysis))
+        return sum(self._enqueue(urls, options) for options, urls in by_options.items())
 
     def _followed(self, result: FetchResult, analysis: PageAnalysis) -> list[str]:
         obey = self.settings.politeness.obey_nofollow

@@ -9,16 +9,19 @@ enqueues the same URLs again.
 
 from __future__ import annotations
 
+import logging
+import secrets
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from itertools import islice, zip_longest
 
 from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable, InvalidUrl, SlowDown
+from aragog.logs import log_url
 from aragog.pipeline import counters
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.lanes import Behind, Lanes, behind
@@ -30,6 +33,8 @@ from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
 from aragog.settings import PolitenessSettings
 from aragog.urls import normalize
 from aragog.urls.domain import host
+
+log = logging.getLogger(__name__)
 
 CHUNK = 1000
 
@@ -74,6 +79,8 @@ class EnqueueOptions:
     """The URLs are sitemaps: enqueue the URLs they list, following `depth` levels of sitemaps."""
     url_filter: str = ""
     """Which links and sitemap entries are followed: `UrlFilter.wire`."""
+    request_id: str = ""
+    """Names this call in the logs of all stages; "": a new id of 8 characters."""
 
 
 @dataclass(slots=True, eq=False)
@@ -112,6 +119,8 @@ class Enqueuer:
                 `on_wait` it is not raised: `on_wait` is called before each wait, and the chunk is
                 sent when there is room.
         """
+        if not wanted.request_id:
+            wanted = replace(wanted, request_id=secrets.token_urlsafe(6))
         given = iter(urls)
         while chunk := list(islice(given, CHUNK)):
             self._admit(on_wait)
@@ -134,6 +143,10 @@ class Enqueuer:
         others = _other_spellings(given, spelled)
         self._send(_dealt([url for url in valid if url in new]), wanted, others)
         self.counts.add({counters.ENQUEUED: len(new)})
+        if log.isEnabledFor(logging.INFO):
+            for url in valid:
+                event = "enqueued" if url in new else "already in flight"
+                log_url(log, event, url, wanted.request_id)
         return [_answer(url, to, new, refused) for url, to in zip(given, spelled, strict=True)]
 
     def _send(self, urls: Sequence[str], wanted: EnqueueOptions, others: Mapping[str, str]) -> None:
@@ -170,6 +183,7 @@ class Enqueuer:
                 priority=wanted.priority,
                 url_filter=wanted.url_filter,
                 given=others.get(url),
+                request_id=wanted.request_id,
             )
             for url, _ in delayed
         ]

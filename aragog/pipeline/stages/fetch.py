@@ -8,6 +8,7 @@ and nothing was announced; slots that were reserved pass unused.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from aragog.fetcher.outcome import (
     Unreachable,
     kind_of,
 )
+from aragog.logs import log_url
 from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import result_of, without_fetch
 from aragog.pipeline.kept_headers import kept_hops
@@ -36,6 +38,8 @@ from aragog.pipeline.spool.room import SpoolRoom
 from aragog.politeness.ratelimit.slots import Slot
 from aragog.urls.domain import origin
 from aragog.urlstore.content.compression import compress
+
+log = logging.getLogger(__name__)
 
 # A job that found no room in the spool comes back after this.
 ROOM_AGAIN_MS = 10_000
@@ -222,9 +226,24 @@ class _Run:
             *self._to_robots(),
         ]
         self.counts[counters.LATER] += len(self.later)
+        self._log()
         self.stage.counters.add(self.counts)
         self.stage.outcomes.note(self.outcomes)
         return out
+
+    def _log(self) -> None:
+        if not log.isEnabledFor(logging.INFO):
+            return
+        for result in self.results:
+            job = result.job
+            log_url(
+                log, result.outcome.value, job.url, job.request_id,
+                status=result.status, ms=result.total_ms, reason=result.reason,
+            )  # fmt: skip
+        for job, wait_ms in self.later:
+            log_url(log, "later", job.url, job.request_id, wait_ms=wait_ms, attempt=job.attempt)
+        for job in self.robots_first:
+            log_url(log, "robots first", job.url, job.request_id)
 
     def _to_canonicalize(self) -> list[OutgoingMessage]:
         if not self.results:

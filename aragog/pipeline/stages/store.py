@@ -8,9 +8,11 @@ freed only when all is written.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from aragog.logs import log_url
 from aragog.pipeline import counters
 from aragog.pipeline.faults import damaged
 from aragog.pipeline.messages import PageBatch
@@ -22,6 +24,8 @@ from aragog.pipeline.routing import OutgoingMessage, OwnTask
 from aragog.urlstore.pages.page_updates import urls_of
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,10 @@ class StoreStage:
         self.spool.free([batch.token, *batch.bodies])
         stored = sum(1 for write in writes if write.content and write.url not in stuck)
         self.counters.add({counters.STORED: stored})
+        if log.isEnabledFor(logging.INFO):
+            for job in batch.jobs:
+                event = "stuck" if job.url in stuck else "lost" if job.url in lost else "stored"
+                log_url(log, event, job.url, job.request_id)
 
     def _write(self, writes: Sequence[PageWrite]) -> list[PageWrite]:
         """Write the pages; returns those that must wait until a damaged file is replaced."""

@@ -137,6 +137,11 @@ SCHEMAS: dict[str, Any] = {
         run_after={**_NUMBER, "description": "Not before; milliseconds since the epoch."},
         refresh={"type": "boolean"},
         sitemap={"type": "boolean"},
+        request_id={
+            **_TEXT,
+            "pattern": "^[!-~]{0,64}$",
+            "description": "Names this call in the logs of all stages.",
+        },
         batch={**_optional("string"), "description": "Add to the batch of an earlier call."},
     ),
     "EnqueueResult": _object(

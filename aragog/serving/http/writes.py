@@ -161,6 +161,10 @@ def _enqueue_options(body: dict[str, Any]) -> dict[str, Any]:
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
                 raise BadInput(f"{name}: must be a whole number from 0 to {most}")
             options[name] = value
+    if (value := body.get("request_id")) is not None:
+        if not isinstance(value, str):
+            raise BadInput("request_id: must be a string")
+        options["request_id"] = value
     for name in ("refresh", "sitemap"):
         if (value := body.get(name)) is not None:
             if not isinstance(value, bool):

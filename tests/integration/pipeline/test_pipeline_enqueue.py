@@ -10,7 +10,7 @@ import time
 import pytest
 
 from aragog.client import Aragog
-from aragog.errors import BrokerUnavailable, ConfigError
+from aragog.errors import BadInput, BrokerUnavailable, ConfigError
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.stages.enqueue import EnqueueStatus
 from aragog.urls import url_key
@@ -69,15 +69,32 @@ def test_a_bundle_carries_25_urls_of_alternating_hosts(client, home):
     assert all(len({url.split("/")[2] for url in batch}) == 5 for batch in batches)
 
 
+def test_all_urls_of_a_call_get_one_request_id_and_another_call_another_one(client, home):
+    client.enqueue([f"http://h{n}.test/" for n in range(40)])
+    client.enqueue(["http://a.test/"])
+
+    ids = [{job["request_id"] for job in message["urls"]} for message in home.messages()]
+
+    assert [len(one) for one in ids] == [1, 1, 1]
+    assert ids[0] == ids[1] != ids[2]
+
+
+@pytest.mark.parametrize("request_id", ["two words", "x" * 65, "a\nb", "ä"])
+def test_a_request_id_that_would_break_a_log_line_is_refused(client, home, request_id):
+    with pytest.raises(BadInput, match="request_id"):
+        client.enqueue(["http://a.test/"], request_id=request_id)
+
+    assert home.messages() == []
+
+
 def test_depth_refresh_priority_and_run_after_travel_with_the_url(client, home):
     at_ms = int(time.time() * 1000) + 3_600_000
 
-    client.enqueue(["http://a.test/"], depth=2, refresh=True, priority=1, run_after=at_ms)
+    options = {"depth": 2, "refresh": True, "priority": 1, "request_id": "order-4711"}
+    client.enqueue(["http://a.test/"], run_after=at_ms, **options)
 
     (job,) = home.jobs()
-    assert home.messages() == [
-        {"v": 1, "urls": [{"url": "http://a.test/", "depth": 2, "refresh": True, "priority": 1}]}
-    ]
+    assert home.messages() == [{"v": 1, "urls": [{"url": "http://a.test/", **options}]}]
     assert job.priority == 1
     assert abs(job.due_at_ms - at_ms) < 5000
 

@@ -90,12 +90,19 @@ def _lacks_amounts(ingredients: tuple[str, ...]) -> bool:
 
 
 def _are_hollow(steps: tuple[str, ...]) -> bool:
-    """Return True for no steps, only a heading, or a text that ends in its first sentences."""
+    """
+    Return True for no steps, only a heading, or a text that ends in its first sentences.
+
+    A list of several steps is none of these, however short they are.
+    """
+    if len(steps) >= _LISTED_STEPS:
+        return False
     text = steps[0] if len(steps) == 1 else "".join(steps)
     is_cut = len(steps) == 1 and _CUT_CHARS < len(text) < 2 * _CUT_CHARS and text[-1].isalnum()
     return len(text) < _HOLLOW_CHARS or is_cut
 
 
+_LISTED_STEPS = 3
 _HOLLOW_CHARS = 40
 _CUT_CHARS = 100
 

@@ -210,6 +210,27 @@ def test_short_marked_steps_stay_where_nothing_longer_is_shown():
     ).recipe.instructions == ("Mix.",)
 
 
+def test_a_list_of_short_marked_steps_is_not_replaced_by_the_text_around_the_recipe():
+    items = "".join(
+        f"<li itemprop=recipeIngredient>{100 + n} g {name}</li>"
+        for n, name in enumerate(("red lentils", "carrots", "cumin", "lemon"))
+    )
+    steps = "<li>Chop everything.</li><li>Cook it slowly.</li><li>Eat.</li>"
+    around = (
+        "Everything on this page was made by hand. Measurements are given to the nearest "
+        "centimetre, times to the nearest minute. Readers have asked for more detail. " * 5
+    )
+
+    found = pin(
+        "<main><h1>Soup</h1><div itemscope itemtype='https://schema.org/Recipe'>"
+        f"<h2 itemprop=name>Soup</h2><ul>{items}</ul>"
+        f"<ol itemprop=recipeInstructions>{steps}</ol></div><p>{around}</p></main>"
+    )
+
+    assert found.recipe.instructions == ("Chop everything.", "Cook it slowly.", "Eat.")
+    assert found.provenance["recipe.instructions"].syntax == "microdata"
+
+
 def test_one_marked_ingredient_gives_way_to_a_list_of_them():
     found = pin(
         recipe_ld(recipeIngredient=["2 leeks, 1 l stock, salt"], recipeInstructions="Stir it all.")

@@ -1,0 +1,48 @@
+"""
+Rotate the logs of the standalone system by size.
+
+The processes append to logs that they hold open, so a log is copied and then emptied, as logrotate
+does with `copytruncate`. Lines that are written between the two are lost: at most a few, while
+50 MB are copied.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from aragog.standalone.spawn import create_private
+
+
+def rotate_all(folder: Path, *, max_bytes: int, kept: int) -> None:
+    """
+    Rotate every `*.log` of a folder that is larger than `max_bytes`; never raises OSError.
+
+    Args:
+        folder: of the logs.
+        max_bytes: a larger log becomes `NAME.log.1`, and that becomes `NAME.log.2` and so on.
+        kept: rotated logs to keep of each; the oldest is removed.
+    """
+    try:
+        logs = [log for log in folder.glob("*.log") if log.stat().st_size > max_bytes]
+    except OSError:
+        return
+    for log in logs:
+        try:
+            _rotate(log, kept)
+        except OSError:  # a full disk has no room for the copy: the next call tries again
+            _old(log, 1).unlink(missing_ok=True)
+
+
+def _rotate(log: Path, kept: int) -> None:
+    for number in range(kept - 1, 0, -1):
+        if _old(log, number).exists():
+            _old(log, number).replace(_old(log, number + 1))
+    with log.open("r+b") as current, open(_old(log, 1), "wb", opener=create_private) as copy:
+        shutil.copyfileobj(current, copy, 1 << 20)
+        os.ftruncate(current.fileno(), 0)
+
+
+def _old(log: Path, number: int) -> Path:
+    return log.with_name(f"{log.name}.{number}")
