@@ -11,8 +11,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from aragog.dashboard.formatting import plain
 from aragog.durations import span
+from aragog.formatting import plain
 from aragog.terminal import printable
 from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore

@@ -14,7 +14,7 @@ from aragog.cli.arguments import COUNT, as_json
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_list import PAGE
 from aragog.dashboard.domains import SORTS, change_domain, find_domains, live_overrides
-from aragog.dashboard.formatting import at
+from aragog.formatting import at
 from aragog.settings import load_settings
 from aragog.terminal import echo, echo_json, print_table
 

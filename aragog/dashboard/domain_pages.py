@@ -8,9 +8,9 @@ from tornado import web
 
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
 from aragog.dashboard.domains import change_domain, find_domains, limiter_key, live_overrides
-from aragog.dashboard.formatting import at, moment
 from aragog.dashboard.handlers import DashboardPage
 from aragog.errors import BadInput
+from aragog.formatting import at, moment
 from aragog.politeness.ratelimit.live_overrides import Change
 
 MOST_CHANGES = 20
@@ -54,14 +54,13 @@ class DomainsPage(DashboardPage):
 
     @web.authenticated
     async def post(self) -> None:
-        if not self.may_change():
-            raise web.HTTPError(403, "needs a login, or FLOWER_UNAUTHENTICATED_API=true")
+        self.check_may_change()
         form = [
             str(self.get_body_argument(name, "")) for name in ("domain", "action", "rate", "why")
         ]
         key, problem = await self.read(lambda: self._act(*form))
         if problem:
-            raise web.HTTPError(self.get_status(), problem.replace("%", "%%"))
+            self.refuse(problem)
         self.redirect(f"{self.reverse_url(self.tab)}?domain={key}")
 
     def _act(self, domain: str, action: str, rate: str, why: str) -> str:

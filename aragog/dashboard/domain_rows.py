@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aragog.dashboard.components import Components
-from aragog.dashboard.formatting import moment
 from aragog.durations import span
+from aragog.formatting import moment
 from aragog.pipeline.outcome_log import LastOutcomes
 from aragog.politeness.ratelimit.overrides import Override
 from aragog.politeness.ratelimit.slots import DomainReport

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from aragog.dashboard.components import Components
 from aragog.dashboard.domain_list import DomainList
 from aragog.dashboard.domain_rows import DomainRow, domain_rows
-from aragog.dashboard.formatting import plain
 from aragog.errors import BadInput, InvalidUrl
+from aragog.formatting import plain
 from aragog.politeness.ratelimit.live_overrides import LiveOverrides
 from aragog.urls import normalize
 from aragog.urls.domain import registered_domain

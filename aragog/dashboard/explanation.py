@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from aragog.dashboard.components import Components
-from aragog.dashboard.formatting import moment, plain
 from aragog.durations import span
 from aragog.errors import AragogError
+from aragog.formatting import moment, plain
 from aragog.politeness.ratelimit.slots import DomainReport
 from aragog.urls import explain, normalize
 from aragog.urls.domain import origin

@@ -273,6 +273,8 @@ class Admin:
                     "name": queue,
                     "messages": sizes.pending + sizes.running,
                     "messages_ready": sizes.pending,
+                    "messages_due": sizes.due,
+                    "messages_later": sizes.later,
                     "messages_unacknowledged": sizes.running,
                 }
             )

@@ -3,19 +3,28 @@
 import json
 import subprocess
 import sys
+import urllib.request
+from contextlib import suppress
 
 import pytest
 
 from aragog.pinlater.address import of_socket
 from tests.support import wheels
+from tests.support.standalone import free_port
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
 APP = """
-import os
+import os, sys
 from celery import Celery
 
 app = Celery("theirs", broker=os.environ["CELERY_BROKER_URL"])
+
+if "flower" in sys.argv:
+    from celery_pinlater.flower.install import install
+
+    install()
 
 @app.task
 def add(a, b):
@@ -37,7 +46,8 @@ def wheel(tmp_path_factory):
 @pytest.fixture(scope="module")
 def bin_(wheel, tmp_path_factory):
     folder = tmp_path_factory.mktemp("clean")
-    return wheels.install(folder / "venv", wheel, env=wheels.without_compiler(folder))
+    env = wheels.without_compiler(folder)
+    return wheels.install(folder / "venv", f"{wheel}[flower]", env=env)
 
 
 def test_it_installs_one_name_and_none_of_aragog(wheel, bin_):
@@ -59,3 +69,35 @@ def test_a_broker_url_works_without_an_import_and_the_command_shows_its_queue(
 
     (queue,) = json.loads(told.stdout)
     assert (queue["queue"], queue["later"]) == ("celery", 1)
+
+
+def test_flower_has_its_queues_and_jobs(bin_, tmp_path, redis_server, redis_url):
+    (tmp_path / "theirs.py").write_text(APP)
+    env = {"PATH": str(bin_), "CELERY_BROKER_URL": of_socket(redis_server.socket)}
+    wheels.run(bin_ / "python", "theirs.py", cwd=tmp_path, env=env)
+    port = free_port()
+    flower = subprocess.Popen(
+        [bin_ / "celery", "-A", "theirs", "flower", "--address=127.0.0.1", f"--port={port}"],
+        cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+    def get(path):
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with suppress(urllib.error.URLError):
+            return opener.open(f"http://127.0.0.1:{port}{path}", timeout=60).read().decode()
+
+    try:
+        wait_until(lambda: get("/healthcheck"))
+        (queue,) = json.loads(get("/pinlater/queues.json"))
+        jobs = json.loads(get("/pinlater/jobs.json?queue=celery&state=pending"))["jobs"]
+        pages = [
+            get(path) for path in ("/pinlater/queues", "/pinlater/jobs?queue=celery", "/broker")
+        ]
+    finally:
+        flower.terminate()
+        flower.wait()
+
+    assert (queue["queue"], queue["later"]) == ("celery", 1)
+    assert [job["name"] for job in jobs] == ["theirs.add"]
+    assert all('aria-current="page"' in page and "celery" in page for page in pages)
+    assert "aragog" not in "".join(pages)

@@ -66,7 +66,16 @@ def test_pinlater_takes_few_and_small_modules_of_aragog_along(tmp_path):
         path.stem for path in (ROOT / "aragog" / "pinlater").iterdir()
     }
 
-    assert ours <= {"redis_kit", "clock", "durations", "errors", "hosts", "secret", "terminal"}
+    assert ours <= {
+        "redis_kit",
+        "clock",
+        "durations",
+        "errors",
+        "formatting",
+        "hosts",
+        "secret",
+        "terminal",
+    }
     assert "aragog" not in modules
     names = named(declared["dependencies"]) | named(declared["optional-dependencies"]["flower"])
     modules.pop("celery_pinlater")

@@ -167,8 +167,8 @@ def test_flowers_own_broker_page_counts_jobs_that_wait(browser):
 
 
 def test_queues_are_shown_by_state_and_priority(browser):
-    (fetch,) = [row for row in browser.json("/aragog/queues.json") if row["queue"] == "fetch"]
-    status, page = browser.get("/aragog/queues")
+    (fetch,) = [row for row in browser.json("/pinlater/queues.json") if row["queue"] == "fetch"]
+    status, page = browser.get("/pinlater/queues")
 
     assert (fetch["later"], fetch["due"], fetch["by_priority"]) == (1, 0, {"5": 1})
     assert status == 200
@@ -176,14 +176,14 @@ def test_queues_are_shown_by_state_and_priority(browser):
 
 
 def test_a_job_that_waits_on_the_server_is_listed(browser):
-    found = browser.json("/aragog/jobs.json", queue="fetch", state="pending")
-    status, page = browser.get("/aragog/jobs", queue="fetch", state="pending")
+    found = browser.json("/pinlater/jobs.json", queue="fetch", state="pending")
+    status, page = browser.get("/pinlater/jobs", queue="fetch", state="pending")
 
     (job,) = found["jobs"]
     assert job["name"] == "aragog.fetch"
     assert status == 200
     assert job["task_id"] in page
-    assert browser.get("/aragog/jobs", queue="fetch", state="nonsense")[0] == 400
+    assert browser.get("/pinlater/jobs", queue="fetch", state="nonsense")[0] == 400
 
 
 def test_the_busiest_domains_are_shown(browser):
@@ -232,14 +232,14 @@ def test_explain_tells_the_same_story(browser, system, monkeypatch):
 
 
 def test_a_queue_is_paused_with_a_token_and_not_without(browser):
-    _, page = browser.get("/aragog/queues")
+    _, page = browser.get("/pinlater/queues")
     token = re.search(r'name="_xsrf" value="([^"]+)"', page)[1]
 
-    refused, _ = browser.post("/aragog/queues", queue="fetch", action="pause")
-    unknown, _ = browser.post("/aragog/queues", queue="no%such", action="pause", _xsrf=token)
-    before = browser.json("/aragog/queues.json")
-    done, page = browser.post("/aragog/queues", queue="fetch", action="pause", _xsrf=token)
-    after = browser.json("/aragog/queues.json")
+    refused, _ = browser.post("/pinlater/queues", queue="fetch", action="pause")
+    unknown, _ = browser.post("/pinlater/queues", queue="no%such", action="pause", _xsrf=token)
+    before = browser.json("/pinlater/queues.json")
+    done, page = browser.post("/pinlater/queues", queue="fetch", action="pause", _xsrf=token)
+    after = browser.json("/pinlater/queues.json")
 
     assert (refused, unknown, done) == (403, 400, 200)
     assert {row["queue"]: row["paused"] for row in before}["fetch"] is False
@@ -270,7 +270,7 @@ def test_prometheus_finds_our_figures_beside_flowers(browser):
     assert not re.search(r"aragog_part_up\{.*\} 0", text)
 
 
-@pytest.mark.parametrize("path", ["/", "/aragog/queues.json", "/api/workers", "/metrics"])
+@pytest.mark.parametrize("path", ["/", "/pinlater/queues.json", "/api/workers", "/metrics"])
 def test_a_name_that_was_rebound_to_this_machine_is_refused(system, path):
     def status(host):
         asked = urllib.request.Request(

@@ -3,10 +3,10 @@
 import asyncio
 
 from aragog.clock import ManualClock
-from aragog.dashboard.tables import concerns, job_row, queue_rows
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.flower_broker import PinLaterBroker, broker_for
+from aragog.pinlater.flower.broker import PinLaterBroker, broker_for
+from aragog.pinlater.flower.rows import concerns, job_row, queue_rows
 from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import ClaimRequest, JobState, Nack, NewJob
 
@@ -62,16 +62,22 @@ def test_a_queue_that_is_well_gives_no_concern_and_others_say_what_to_do():
 
 def test_the_broker_page_lists_queues_that_no_worker_consumes():
     one = admin()
-    one.cluster.enqueue("orphan", [NewJob(b"a"), NewJob(b"b")])
+    one.cluster.enqueue("orphan", [NewJob(b"a"), NewJob(b"b"), NewJob(b"c", delay_ms=60_000)])
     (shard,) = one.cluster.shards
     shard.claim("orphan", ClaimRequest(limit=1, timeout_ms=1000, worker="w"))
 
     found = asyncio.run(PinLaterBroker(one).queues(["fetch"]))
 
     assert found == [
-        {"name": "fetch", "messages": 0, "messages_ready": 0, "messages_unacknowledged": 0},
-        {"name": "orphan", "messages": 2, "messages_ready": 1, "messages_unacknowledged": 1},
-    ]
+        {
+            "name": "fetch", "messages": 0, "messages_ready": 0, "messages_unacknowledged": 0,
+            "messages_due": 0, "messages_later": 0,
+        },
+        {
+            "name": "orphan", "messages": 3, "messages_ready": 2, "messages_unacknowledged": 1,
+            "messages_due": 1, "messages_later": 1,
+        },
+    ]  # fmt: skip
 
 
 def test_other_brokers_are_left_to_flower():

@@ -5,16 +5,22 @@ from pathlib import Path
 import flower
 from tornado.template import Template
 
-from aragog.dashboard.templating import OURS, Loader, with_links
+import aragog.dashboard
+import aragog.pinlater.flower
+from aragog.pinlater.flower.templating import Loader, with_links
 
 FLOWERS = Path(flower.__file__).parent / "templates"
-LINKS = (OURS / "links.html").read_text()
+OURS = [
+    Path(package.__file__).parent / "templates"
+    for package in (aragog.pinlater.flower, aragog.dashboard)
+]
+LINKS = "".join((folder / "links.html").read_text() for folder in OURS)
 
 
 def test_the_navigation_of_this_flower_takes_our_links():
-    navigation = Loader(str(FLOWERS)).load("navbar.html")
+    navigation = Loader(str(FLOWERS), OURS).load("navbar.html")
 
-    assert "aragog-" in navigation.code
+    assert navigation.code.index("pinlater-queues") < navigation.code.index("aragog-")
 
 
 def test_a_navigation_that_looks_otherwise_stays_as_it_is():
@@ -22,8 +28,8 @@ def test_a_navigation_that_looks_otherwise_stays_as_it_is():
 
 
 def test_every_template_of_ours_can_be_loaded_and_escapes():
-    loader = Loader(str(FLOWERS))
-    for path in OURS.iterdir():
+    loader = Loader(str(FLOWERS), OURS)
+    for path in (path for folder in OURS for path in folder.iterdir()):
         text = path.read_text()
         assert "{% raw" not in text
         assert isinstance(loader.load(path.name), Template)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aragog.dashboard.formatting import moment, plain
 from aragog.durations import span
+from aragog.formatting import distance, moment, plain
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import JobInfo, JobState, QueueStatus
 
@@ -99,7 +99,10 @@ class JobRow:
     name: str
     task_id: str
     priority: int
+    at_ms: int
     when: str
+    away: str
+    """`when` as the distance from now."""
     attempts: str
     worker: str
     problem: str
@@ -126,7 +129,9 @@ def job_row(job: JobInfo, now_ms: int) -> JobRow:
         name=plain(job.name),
         task_id=plain(job.key),
         priority=job.priority,
+        at_ms=job.at_ms,
         when=moment(job.at_ms, now_ms),
+        away=distance(job.at_ms, now_ms),
         attempts=f"{job.attempts}{most}",
         worker=plain(job.worker),
         problem=plain(job.problem, 500),

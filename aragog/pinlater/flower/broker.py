@@ -1,8 +1,4 @@
-"""
-The queues of a pinlater broker, on Flower's Broker page and in `/api/queues/length`.
-
-An application's module calls `install()` before Flower starts.
-"""
+"""The queues of a pinlater broker, on Flower's Broker page and in `/api/queues/length`."""
 
 from __future__ import annotations
 
@@ -25,7 +21,8 @@ class PinLaterBroker:
         """
         The given queues, those that workers consume, and every other queue that holds jobs.
 
-        `messages` counts PENDING and RUNNING jobs, `messages_ready` PENDING ones, due or not.
+        `messages` counts PENDING and RUNNING jobs; `messages_ready` counts PENDING ones, which are
+        `messages_due` and `messages_later`.
 
         Raises:
             BrokerUnavailable: no shard answers.
@@ -38,11 +35,17 @@ class PinLaterBroker:
 
 def broker_for(url: str, options: Mapping[str, Any] | None) -> PinLaterBroker | None:
     """The broker for a URL with Celery's `broker_transport_options`; None if it is not pinlater."""
+    admin = admin_for(url, options)
+    return PinLaterBroker(admin) if admin else None
+
+
+def admin_for(url: str, options: Mapping[str, Any] | None) -> Admin | None:
+    """The admin of such a broker; None if it is not pinlater."""
     if url.partition("://")[0] not in SCHEMES:
         return None
     options = options or {}
     shards = tuple(options.get("shards") or ())
-    return PinLaterBroker(_admin(url, shards, options.get("global_keyprefix") or ""))
+    return _admin(url, shards, options.get("global_keyprefix") or "")
 
 
 @lru_cache(8)
@@ -52,8 +55,14 @@ def _admin(url: str, shards: tuple[str, ...], prefix: str) -> Admin:
 
 
 def install() -> None:
-    """Make Flower's broker factory support `pinlater://`; a second call changes nothing."""
+    """
+    Make Flower's broker factory support `pinlater://`; a second call changes nothing.
+
+    Flower also stops to show the application's default queue while it knows of no worker: such a
+    queue may exist nowhere.
+    """
     from flower.utils.broker import Broker  # noqa: PLC0415 - only in Flower's process
+    from flower.views import BaseHandler  # noqa: PLC0415
 
     stock = Broker.__new__
     if getattr(stock, "knows_pinlater", False):
@@ -65,3 +74,12 @@ def install() -> None:
 
     new.knows_pinlater = True  # type: ignore[attr-defined] # marks it as installed
     Broker.__new__ = new
+    stock_names = BaseHandler.get_active_queue_names
+
+    def get_active_queue_names(self: Any) -> list[str]:
+        if self.application.broker_uri.partition("://")[0] not in SCHEMES:
+            return stock_names(self)  # type: ignore[no-any-return] # Flower has no types
+        workers = self.application.workers.values()
+        return sorted({q["name"] for info in workers for q in info.get("active_queues", ())})
+
+    BaseHandler.get_active_queue_names = get_active_queue_names

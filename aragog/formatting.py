@@ -19,12 +19,13 @@ def at(ms: int) -> str:
 
 def moment(ms: int, now_ms: int) -> str:
     """A time and its distance from now."""
+    return f"{at(ms)} ({distance(ms, now_ms)})"
+
+
+def distance(ms: int, now_ms: int) -> str:
+    """The distance of a time from now: `in 3 min` or `5 s ago`."""
     away_ms = ms - now_ms
-    return f"{at(ms)} ({'in ' if away_ms > 0 else ''}{span(abs(away_ms))}{_ago(away_ms)})"
-
-
-def _ago(away_ms: int) -> str:
-    return "" if away_ms > 0 else " ago"
+    return f"in {span(away_ms)}" if away_ms > 0 else f"{span(-away_ms)} ago"
 
 
 def plain(text: str, limit: int = 300) -> str:

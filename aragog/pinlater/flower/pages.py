@@ -1,0 +1,211 @@
+"""
+The pages Queues and Jobs. Reads run in threads, so a slow server never stops Flower's loop.
+
+Templates escape all values, because the names and errors of tasks are untrusted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64decode
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+import orjson
+from flower.views import BaseHandler
+from tornado import web
+
+from aragog.clock import SystemClock
+from aragog.errors import AragogError, BadInput
+from aragog.pinlater.admin import Admin
+from aragog.pinlater.flower.broker import admin_for
+from aragog.pinlater.flower.rows import job_row, queue_row, queue_rows, when_title
+from aragog.pinlater.models import JobState
+
+MOST_JOBS = 1000
+REFRESH_S = 10
+
+T = TypeVar("T")
+AdminOf = Callable[[Any], Admin]
+
+
+def routes(admin_of: AdminOf) -> list[Any]:
+    """The routes of the pages, each also as JSON."""
+    found = []
+    for name, page in (("queues", QueuesPage), ("jobs", JobsPage)):
+        found += page_routes(f"pinlater-{name}", rf"/pinlater/{name}", page, {"admin_of": admin_of})
+    return found
+
+
+def page_routes(
+    name: str, path: str, page: type[FlowerPage], arguments: dict[str, Any]
+) -> list[Any]:
+    """The routes of one page: HTML, and JSON at the same path with `.json`."""
+    return [
+        web.url(path, page, arguments, name=name),
+        web.url(rf"{path}\.json", page, {**arguments, "as_json": True}),
+    ]
+
+
+def admin_of_application(handler: Any) -> Admin:
+    """
+    The admin of the broker of Flower's own application.
+
+    Raises:
+        BadInput: the broker is not pinlater.
+    """
+    application = handler.application
+    options = application.capp.conf.broker_transport_options
+    admin = admin_for(application.broker_uri_with_password, options)
+    if admin is None:
+        raise BadInput("this broker reports nothing of its queues; pinlater:// does")
+    return admin
+
+
+class FlowerPage(BaseHandler):
+    """Base class of the pages, also as JSON. It shows the system's errors without a traceback."""
+
+    tab = "pinlater-queues"
+    """The entry of Flower's menu that the page belongs to."""
+    as_json: bool
+
+    async def read(self, what: Callable[[], T]) -> tuple[T | None, str]:
+        """The result of `what`, or None and the reason; the HTTP status shows whose fault it is."""
+        try:
+            return await asyncio.to_thread(what), ""
+        except BadInput as error:
+            self.set_status(400)
+            return None, str(error)
+        except AragogError as error:
+            self.set_status(503)
+            return None, str(error)
+
+    def query(self, name: str, default: str = "") -> str:
+        """A query argument as it was sent; Flower's own `get_argument` would escape it."""
+        return str(self.get_query_argument(name, default))
+
+    def show(self, template: str, told: Any, problem: str, **more: Any) -> None:
+        """Send the page, or its data as JSON."""
+        if self.as_json:
+            self.set_header("Content-Type", "application/json; charset=UTF-8")
+            self.write(orjson.dumps({"error": problem} if problem else told))
+            return
+        self.render(template, tab=self.tab, told=told, problem=problem, **more)
+
+    def keep_fresh(self) -> None:
+        """Make the browser reload the page periodically, unless Flower's settings turn that off."""
+        if self.application.options.auto_refresh and not self.as_json:
+            self.set_header("Refresh", str(REFRESH_S))
+
+    def may_change(self) -> bool:
+        """Whether changes are allowed, by the rules of Flower's actions: login, not read-only."""
+        options = self.application.options
+        known = options.basic_auth or options.auth or self.unauthenticated_api
+        return bool(known) and not getattr(options, "read_only", False)
+
+    def check_may_change(self) -> None:
+        """Raises a 403 unless changes are allowed."""
+        if not self.may_change():
+            raise web.HTTPError(403, "needs a login, or FLOWER_UNAUTHENTICATED_API=true")
+
+    def refuse(self, problem: str) -> None:
+        """Raises the error that `read` reported."""
+        raise web.HTTPError(self.get_status(), problem.replace("%", "%%"))
+
+    def who(self) -> str:
+        """The user who is logged in, or the address of one who need not be."""
+        options = self.application.options
+        if options.auth:
+            return str(self.current_user)
+        if options.basic_auth:  # checked by Flower before
+            encoded = self.request.headers.get("Authorization", "").partition(" ")[2]
+            return b64decode(encoded).decode("utf-8", "replace").partition(":")[0]
+        return f"anonymous at {self.request.remote_ip}"
+
+    def check_xsrf_cookie(self) -> None:
+        # Flower skips the check if no login is required; forms on these pages always send a token.
+        web.RequestHandler.check_xsrf_cookie(self)
+
+
+class QueuePage(FlowerPage):
+    """A page about queues."""
+
+    _admin_of: AdminOf
+
+    def initialize(self, admin_of: AdminOf, *, as_json: bool = False) -> None:
+        """Called by tornado with the route's arguments."""
+        self._admin_of = admin_of
+        self.as_json = as_json
+
+    def admin(self) -> Admin:
+        """The admin interface of the queues. Raises `BadInput` if the broker is not pinlater."""
+        return self._admin_of(self)
+
+    def known(self, queue: str) -> Admin:
+        """The admin interface. Raises `BadInput` if there is no such queue."""
+        admin = self.admin()
+        if queue not in admin.queues():
+            raise BadInput(f"{queue!r}: there is no such queue")
+        return admin
+
+
+class QueuesPage(QueuePage):
+    """All queues by state; pause and resume."""
+
+    @web.authenticated
+    async def get(self) -> None:
+        self.keep_fresh()
+        rows, problem = await self.read(lambda: queue_rows(self.admin()))
+        told = [asdict(row) for row in rows or ()] if self.as_json else rows or []
+        self.show("pinlater_queues.html", told, problem, may_change=self.may_change())
+
+    @web.authenticated
+    async def post(self) -> None:
+        self.check_may_change()
+        queue = str(self.get_body_argument("queue"))
+        action = str(self.get_body_argument("action"))
+        _, problem = await self.read(lambda: self._act(queue, action))
+        if problem:
+            self.refuse(problem)
+        self.redirect(self.reverse_url("pinlater-queues"))
+
+    def _act(self, queue: str, action: str) -> None:
+        admin = self.known(queue)
+        if action == "pause":
+            admin.pause(queue)
+        elif action == "resume":
+            admin.resume(queue)
+        else:
+            raise BadInput(f"{action!r}: must be pause or resume")
+
+
+class JobsPage(QueuePage):
+    """The jobs of one queue in one state, including waiting jobs, which no worker knows of."""
+
+    @web.authenticated
+    async def get(self) -> None:
+        queue, state = self.query("queue"), self.query("state", JobState.PENDING.lower())
+        found, problem = await self.read(lambda: self._read(queue, state))
+        told, title = found or ({"queue": queue, "jobs": []}, "")
+        self.show(
+            "pinlater_jobs.html", told, problem,
+            state=state, states=[s.lower() for s in JobState], title=title, most=MOST_JOBS,
+        )  # fmt: skip
+
+    def _read(self, queue: str, state: str) -> tuple[dict[str, Any], str]:
+        if state.upper() not in list(JobState):
+            raise BadInput(f"state: must be one of {', '.join(JobState).lower()}, got {state!r}")
+        wanted, now_ms = JobState(state.upper()), SystemClock().now_ms()
+        admin = self.known(queue)
+        jobs = [job_row(job, now_ms) for job in admin.jobs(queue, wanted, limit=MOST_JOBS)]
+        row = queue_row(admin.status(queue))
+        counts = {
+            "pending": row.pending,
+            "running": row.running,
+            "succeeded": row.succeeded,
+            "failed": row.failed,
+        }
+        return {"queue": queue, "counts": counts, "jobs": [asdict(j) for j in jobs]}, when_title(
+            wanted
+        )
