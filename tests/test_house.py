@@ -1,9 +1,11 @@
 """What is written down and what the code does are the same thing."""
 
+import ast
 import importlib
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -111,6 +113,34 @@ def test_a_page_links_to_what_exists(page):
     missing = [t for t in targets if "://" not in t and not (page.parent / t).exists()]
 
     assert missing == []
+
+
+def test_a_class_name_appears_once_in_the_package():
+    found = [
+        node.name
+        for path in (ROOT / "aragog").rglob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+
+    assert [name for name, count in Counter(found).items() if count > 1] == []
+
+
+def test_tests_neither_sleep_nor_patch_the_package():
+    """They wait for conditions, and set what they change by parameters."""
+    slept = re.compile(r"^\s*(time|asyncio)\.sleep\(", re.MULTILINE)
+    patched = re.compile(
+        r"\.setattr\((\w+\.)*(?!tempfile|sys|os\b|socket)[\w.\"]*aragog|unittest\.mock"
+    )
+    # One polls, one is a task's work, and the fault suite samples a running system.
+    allowed = {"support/waiting.py", "support/pinlater_app.py", "chaos/laws.py", "chaos/run.py"}
+    texts = {
+        str(path.relative_to(ROOT / "tests")): path.read_text()
+        for path in (ROOT / "tests").rglob("*.py")
+    }
+
+    assert {name for name, text in texts.items() if slept.search(text)} <= allowed
+    assert [name for name, text in texts.items() if patched.search(text)] == []
 
 
 def test_decisions_have_numbers_of_their_own():
