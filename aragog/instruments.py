@@ -22,7 +22,7 @@ R = TypeVar("R")
 SUM = "sum"
 
 
-class Cell(NamedTuple):
+class Measurement(NamedTuple):
     """One number of an instrument."""
 
     instrument: str
@@ -32,7 +32,7 @@ class Cell(NamedTuple):
     """Of a histogram the number of a bucket, from 0, or `SUM`; "" of a counter."""
 
 
-class Observer:
+class Observations:
     """The observations of one label of a histogram. Thread-safe."""
 
     __slots__ = ("_bounds", "_counts", "_lock", "_sum")
@@ -91,11 +91,11 @@ class Histogram:
         self, name: str, description: str, bounds: tuple[float, ...], label: str = ""
     ) -> None:
         self.name, self.description, self.bounds, self.label = name, description, bounds, label
-        self.children: dict[str, Observer] = {}
+        self.children: dict[str, Observations] = {}
 
-    def of(self, label: str = "") -> Observer:
+    def of(self, label: str = "") -> Observations:
         """The observer of that label; always the same one."""
-        return self.children.setdefault(label, Observer(self.bounds))
+        return self.children.setdefault(label, Observations(self.bounds))
 
 
 class Counter:
@@ -154,18 +154,20 @@ INSTRUMENTS: tuple[Histogram | Counter, ...] = (
 )
 
 
-def measured() -> dict[Cell, float]:
+def measured() -> dict[Measurement, float]:
     """All numbers of this process that are not 0, since its start."""
-    found: dict[Cell, float] = {}
+    found: dict[Measurement, float] = {}
     for instrument in INSTRUMENTS:
-        children: Mapping[str, Observer | Count] = instrument.children
+        children: Mapping[str, Observations | Count] = instrument.children
         for label, child in list(children.items()):
-            found |= {Cell(instrument.name, label, part): n for part, n in child.read().items()}
+            found |= {
+                Measurement(instrument.name, label, part): n for part, n in child.read().items()
+            }
     return found
 
 
 @contextmanager
-def timed(observer: Observer) -> Iterator[None]:
+def timed(observer: Observations) -> Iterator[None]:
     """Observe how long the block takes, also when it raises."""
     started_s = time.perf_counter()
     try:
@@ -174,7 +176,7 @@ def timed(observer: Observer) -> Iterator[None]:
         observer.observe(time.perf_counter() - started_s)
 
 
-def timed_calls(call: Callable[P, R], observer: Observer) -> Callable[P, R]:
+def timed_calls(call: Callable[P, R], observer: Observations) -> Callable[P, R]:
     """`call`, whose duration is observed each time."""
 
     @wraps(call)

@@ -193,31 +193,15 @@ def main() -> None:
 
 def measure(args: argparse.Namespace, shared: str, limiter: str, folder: Path) -> None:
     broker = of_socket(shared.removeprefix("unix://").partition("?")[0])
-    settings = Settings(
-        data_dir=folder,
-        broker=BrokerSettings(url=broker),
-        redis=RedisSettings(url=shared),
-        politeness=PolitenessSettings(
-            qps=args.qps, limiter_urls=(limiter,), horizon_s=HORIZON_SLOTS / args.qps
-        ),
-        store=StoreSettings(engine="memory"),
-        fetch=FetchSettings(user_agent=AGENT),
-    )
+    settings = settings_of(args, broker, shared, limiter, folder)
     client, limiting = redis.Redis.from_url(shared), redis.Redis.from_url(limiter)
     app = Celery("bench", set_as_current=False)
     app.conf.update(celery_settings(broker))
     in_flight = InFlightSet(client, prefix=settings.redis.prefix)
     queue = Queue(CelerySender(app), RedisShard(client), in_flight)
     pipeline = connect(settings, queue)
-    origins, fetch = Origins(pipeline), pipeline.fetch
-    requester = dataclasses.replace(fetch.requester, fetcher=origins)
-    fetch = dataclasses.replace(fetch, requester=requester)
-    pipeline = dataclasses.replace(pipeline, fetch=fetch)
-    for number in range(args.domains):
-        of = f"http://www.d{number}.example"
-        pipeline.robots.robots.put(of, 404, b"", pipeline.robots.clock.now_ms())
-        # In different phases, as after a while: 10,000 slots in one second are no machine's.
-        pipeline.robots.limiter.pause(f"d{number}.example", random.uniform(0, 1 / args.qps))
+    pipeline, origins = with_origins(pipeline)
+    open_domains(pipeline, args)
     urls = zipf_urls(args.domains, args.urls)
     memory = Memory(client, in_flight, used_memory(client))
     for _ in pipeline.enqueuer.enqueue(urls, EnqueueOptions()):
@@ -252,6 +236,43 @@ def measure(args: argparse.Namespace, shared: str, limiter: str, folder: Path) -
         "URLs that wait at the end": f"{in_flight.count():,}",
         "limiter bytes per active domain": f"{per_domain:.0f}",
     }
+    show(facts)
+
+
+def settings_of(
+    args: argparse.Namespace, broker: str, shared: str, limiter: str, folder: Path
+) -> Settings:
+    """The settings of the process that is measured."""
+    return Settings(
+        data_dir=folder,
+        broker=BrokerSettings(url=broker),
+        redis=RedisSettings(url=shared),
+        politeness=PolitenessSettings(
+            qps=args.qps, limiter_urls=(limiter,), horizon_s=HORIZON_SLOTS / args.qps
+        ),
+        store=StoreSettings(engine="memory"),
+        fetch=FetchSettings(user_agent=AGENT),
+    )
+
+
+def with_origins(pipeline: Pipeline) -> tuple[Pipeline, Origins]:
+    """The pipeline with origins in memory in place of the web."""
+    origins, fetch = Origins(pipeline), pipeline.fetch
+    requester = dataclasses.replace(fetch.requester, fetcher=origins)
+    fetch = dataclasses.replace(fetch, requester=requester)
+    return dataclasses.replace(pipeline, fetch=fetch), origins
+
+
+def open_domains(pipeline: Pipeline, args: argparse.Namespace) -> None:
+    """Let everything be fetched, at slots in different phases, as after a while."""
+    for number in range(args.domains):
+        of = f"http://www.d{number}.example"
+        pipeline.robots.robots.put(of, 404, b"", pipeline.robots.clock.now_ms())
+        pipeline.robots.limiter.pause(f"d{number}.example", random.uniform(0, 1 / args.qps))
+
+
+def show(facts: dict[str, str]) -> None:
+    """Print the figures as a table."""
     table = Table("measured", "", show_header=False)
     for name, text in facts.items():
         table.add_row(name, text)

@@ -1,9 +1,11 @@
 """What is written down and what the code does are the same thing."""
 
+import ast
 import importlib
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -111,6 +113,42 @@ def test_a_page_links_to_what_exists(page):
     missing = [t for t in targets if "://" not in t and not (page.parent / t).exists()]
 
     assert missing == []
+
+
+def test_a_class_name_appears_once_in_the_package():
+    found = [
+        node.name
+        for path in (ROOT / "aragog").rglob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+
+    assert [name for name, count in Counter(found).items() if count > 1] == []
+
+
+def calls_in(path):
+    """(the function's text, the first argument's text) of each call in a file."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            first = ast.unparse(node.args[0]) if node.args else ""
+            yield ast.unparse(node.func), first
+
+
+def test_tests_neither_sleep_nor_patch():
+    """They wait for conditions, and set what they change by parameters."""
+    # One polls, one is a task's work, and the fault suite samples a running system.
+    sleeps = {"support/waiting.py", "support/pinlater_app.py", "chaos/laws.py", "chaos/run.py"}
+    found = [
+        f"{name}: {function}({first})"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for function, first in calls_in(path)
+        for name in [str(path.relative_to(ROOT / "tests"))]
+        if (function in ("time.sleep", "asyncio.sleep", "Event().wait") and name not in sleeps)
+        or (function.endswith(".setattr") and first != "tempfile")
+        or function.startswith(("mock.", "unittest.mock"))
+    ]
+
+    assert found == []
 
 
 def test_decisions_have_numbers_of_their_own():

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 
 from aragog.bootstrap.fetching import fetching
 from aragog.bootstrap.stores import url_store
-from aragog.client import Aragog, Client, Fetched
+from aragog.client import Aragog, Client, FetchedPage
 from aragog.client.direct_backend import DirectBackend
 from aragog.serving.fetching import FetchRequest
 from aragog.settings import Settings, load_settings
@@ -30,11 +30,11 @@ def open_client(settings: Settings | None = None) -> Iterator[Client]:
 
         def fetch(
             url: str, fields: Sequence[str] | None, max_wait_ms: int, max_age_s: float
-        ) -> Fetched:
+        ) -> FetchedPage:
             found = fetches.fetch_now(
                 FetchRequest(url=url, fields=fields, max_wait_ms=max_wait_ms, max_age_s=max_age_s)
             )
-            return Fetched(
+            return FetchedPage(
                 url=found.url,
                 state=found.state.value,
                 record=found.record,

@@ -37,7 +37,7 @@ from aragog.pipeline.stages.canonicalize import CanonicalizeStage
 from aragog.pipeline.stages.discovery import Discovery
 from aragog.pipeline.stages.enqueue import Enqueuer
 from aragog.pipeline.stages.fetch import FetchStage
-from aragog.pipeline.stages.maintenance import Maintenance
+from aragog.pipeline.stages.maintenance import MaintenanceStage
 from aragog.pipeline.stages.reextract import ReextractStage
 from aragog.pipeline.stages.refresh import RefreshStage
 from aragog.pipeline.stages.robots import RobotsStage
@@ -99,7 +99,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         refresh=RefreshStage(store.schedule, limits, rules, enqueuer, counters, clock, settings),
         webhooks=WebhookStage(store, sender, ssrf_filter, clock, settings),
         reextract=ReextractStage(store, marks, settings.pipeline),
-        maintenance=Maintenance(store, in_flight, blocks, bodies, waiting, settings),
+        maintenance=MaintenanceStage(store, in_flight, blocks, bodies, waiting, settings),
         on_close=(
             lambda: pool.shutdown(wait=False, cancel_futures=True),
             limits.close,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+
 from aragog.errors import (
     AragogError,
+    BrokerFull,
     ConfigError,
     ContentUnavailable,
     SlowDown,
     StoreUnavailable,
     TransientError,
 )
-from aragog.redis_kit.errors import caused_by_full_memory
 from aragog.settings import Settings, load_settings
 
 
@@ -26,7 +28,7 @@ def remedy(error: AragogError) -> str | None:
         return _store(settings)
     if isinstance(error, ContentUnavailable):
         return f"content.engine is {settings.content.engine}; `aragog doctor` looks at every part"
-    if caused_by_full_memory(error):
+    if _is_full(error):
         return _full(settings)
     if settings.private_redis:
         return (
@@ -37,6 +39,15 @@ def remedy(error: AragogError) -> str | None:
         f"redis.url is {settings.redis.url}, broker.url {settings.broker.url}; do "
         "they run, and can this machine reach them?"
     )
+
+
+def _is_full(error: AragogError) -> bool:
+    """Whether it, or what it was raised from, is a Redis that reached its `maxmemory`."""
+    if "redis" not in sys.modules:  # importing it takes 0.1 s, and it raised nothing
+        return isinstance(error, BrokerFull)
+    from aragog.redis_kit.errors import caused_by_full_memory  # noqa: PLC0415 - imports redis
+
+    return caused_by_full_memory(error)
 
 
 def _full(settings: Settings) -> str | None:

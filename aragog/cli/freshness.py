@@ -29,7 +29,7 @@ from aragog.pipeline.webhooks.change_json import Reader, plain
 from aragog.settings import Settings, load_settings
 from aragog.terminal import SafeConsole, echo, echo_json, note, one_line, print_table
 from aragog.urls.domain import host, registered_domain
-from aragog.urlstore.feed.changes import Change
+from aragog.urlstore.feed.change import Change
 from aragog.urlstore.schedule.crawl_budget import marginal_freshness_s
 from aragog.urlstore.schedule.refresh_policy import RefreshState
 from aragog.urlstore.store import UrlStore

@@ -24,7 +24,7 @@ from rich.progress import (
 
 from aragog.cli.arguments import NOT_NEGATIVE, PRIORITY, Instant, link_filters
 from aragog.client import Aragog
-from aragog.client.producer import EnqueueArguments
+from aragog.client.producer import EnqueueKeywords
 from aragog.errors import ConfigError, InvalidUrl, SlowDown
 from aragog.fetcher.user_agent import check_user_agent, has_contact
 from aragog.pipeline.messages import PRIORITY_DEFAULT
@@ -56,7 +56,7 @@ NO_URL = "\N{REPLACEMENT CHARACTER}"
 @click.option("--sitemap", is_flag=True, help="They are sitemaps: enqueue what they list.")
 @click.option("--request-id", default="", help="Names this call in the logs (default: a new id).")
 @link_filters
-def enqueue(source: tuple[str, ...], **arguments: Unpack[EnqueueArguments]) -> None:
+def enqueue(source: tuple[str, ...], **arguments: Unpack[EnqueueKeywords]) -> None:
     """
     Enqueue URLs: each SOURCE is a URL, a file with one a line, or `-` for standard input.
 

@@ -10,6 +10,6 @@ The Python API for other programs: enqueue URLs (`Aragog`), read and write the s
 from aragog.client.async_client import AsyncClient
 from aragog.client.connect import connect, connect_async
 from aragog.client.producer import Aragog, Backlog
-from aragog.client.store_client import Client, Fetched
+from aragog.client.store_client import Client, FetchedPage
 
-__all__ = ["Aragog", "AsyncClient", "Backlog", "Client", "Fetched", "connect", "connect_async"]
+__all__ = ["Aragog", "AsyncClient", "Backlog", "Client", "FetchedPage", "connect", "connect_async"]

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from aragog.client.producer import Aragog
-from aragog.client.store_client import Fetched, FieldWrite
+from aragog.client.store_client import FetchedPage, FieldWrite
 from aragog.pipeline.stages.enqueue import EnqueueResult
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
-FetchNow = Callable[[str, Sequence[str] | None, int, float], Fetched]
+FetchNow = Callable[[str, Sequence[str] | None, int, float], FetchedPage]
 """(url, fields, max_wait_ms, max_age_s): `aragog.serving.fetching.Fetching`."""
 
 
@@ -69,7 +69,7 @@ class DirectBackend:
         max_wait_ms: int,
         max_age_s: float,
         limit_s: float,  # noqa: ARG002
-    ) -> Fetched:
+    ) -> FetchedPage:
         return self.fetch_now(url, fields, max_wait_ms, max_age_s)
 
     def enqueue(

@@ -10,7 +10,7 @@ import orjson
 import requests
 from requests.adapters import HTTPAdapter
 
-from aragog.client.store_client import Fetched, FieldWrite
+from aragog.client.store_client import FetchedPage, FieldWrite
 from aragog.errors import (
     AccessDenied,
     BadInput,
@@ -111,7 +111,7 @@ class HttpBackend:
     def fetch(
         self, url: str, fields: Sequence[str] | None, *, max_wait_ms: int, max_age_s: float,
         limit_s: float,
-    ) -> Fetched:  # fmt: skip
+    ) -> FetchedPage:  # fmt: skip
         body = {
             "url": url,
             "fields": None if fields is None else list(fields),
@@ -119,7 +119,7 @@ class HttpBackend:
             "max_age": max_age_s,
         }
         raw = self._json("POST", "/v1/fetch", limit_s, body)
-        return Fetched(
+        return FetchedPage(
             url=raw["url"],
             state=raw["state"],
             record=self._record(raw["record"], facts=True) if raw["record"] else None,

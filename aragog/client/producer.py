@@ -60,7 +60,7 @@ REQUEST_ID = re.compile(r"[!-~]{0,64}", re.ASCII)
 SITEMAP_LEVELS = 1
 
 
-class EnqueueArguments(TypedDict, total=False):
+class EnqueueKeywords(TypedDict, total=False):
     """The keyword arguments of `Aragog.enqueue`, whose docstring describes them."""
 
     priority: int
@@ -117,7 +117,7 @@ class Aragog:
         )
 
     def enqueue(
-        self, urls: Iterable[str], **arguments: Unpack[EnqueueArguments]
+        self, urls: Iterable[str], **arguments: Unpack[EnqueueKeywords]
     ) -> list[EnqueueResult]:
         """
         Enqueue URLs and return the result of each, in order.

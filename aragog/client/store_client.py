@@ -32,7 +32,7 @@ _FETCH_MARGIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class FetchedPage:
     """What is stored of a URL when its fetch was done, or the time was over."""
 
     url: str
@@ -94,7 +94,7 @@ class Backend(Protocol):
     def fetch(
         self, url: str, fields: Sequence[str] | None, *, max_wait_ms: int, max_age_s: float,
         limit_s: float,
-    ) -> Fetched:  # fmt: skip
+    ) -> FetchedPage:  # fmt: skip
         """Fetch now."""
 
     def enqueue(
@@ -210,7 +210,7 @@ class Client(AbstractContextManager["Client"]):
         *,
         max_wait_ms: int = 10_000,
         max_age_s: float = 0.0,
-    ) -> Fetched:
+    ) -> FetchedPage:
         """
         Fetch a URL now, politely, and return what is stored then.
 

@@ -18,7 +18,7 @@ from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defi
 from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
 
-from aragog.client.store_client import Fetched, FieldWrite
+from aragog.client.store_client import FetchedPage, FieldWrite
 from aragog.errors import (
     AccessDenied,
     AragogError,
@@ -128,14 +128,14 @@ class ThriftBackend:
     def fetch(
         self, url: str, fields: Sequence[str] | None, *, max_wait_ms: int, max_age_s: float,
         limit_s: float,
-    ) -> Fetched:  # fmt: skip
+    ) -> FetchedPage:  # fmt: skip
         options = idl.FetchOptions(
             max_wait_ms=max_wait_ms,
             max_age_ms=round(max_age_s * 1000),
             fields=None if fields is None else list(fields),
         )
         found = self._call("Fetcher", "fetch", time.monotonic() + limit_s, url=url, options=options)
-        return Fetched(
+        return FetchedPage(
             url=found.url,
             state=idl.FetchState._VALUES_TO_NAMES[found.state].lower(),  # noqa: SLF001 - thriftpy2's
             record=_record(found.record) if found.record else None,

@@ -11,7 +11,7 @@ from aragog.dashboard.domains import change_domain, find_domains, limiter_key, l
 from aragog.dashboard.handlers import DashboardPage
 from aragog.errors import BadInput
 from aragog.formatting import at, moment
-from aragog.politeness.ratelimit.live_overrides import Change
+from aragog.politeness.ratelimit.live_overrides import OverrideChange
 
 MOST_CHANGES = 20
 
@@ -43,7 +43,7 @@ class DomainsPage(DashboardPage):
 
     def _read(
         self, one: str, search: str, sort: str, cursor: str | None
-    ) -> tuple[list[DomainRow], str | None, list[Change]]:
+    ) -> tuple[list[DomainRow], str | None, list[OverrideChange]]:
         components = self.components
         live = live_overrides(components)
         if one:

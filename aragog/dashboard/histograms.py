@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 
 from aragog.dashboard.components import Components
-from aragog.instruments import INSTRUMENTS, SUM, Cell, Counter, Histogram
+from aragog.instruments import INSTRUMENTS, SUM, Counter, Histogram, Measurement
 from aragog.pinlater.models import LATENESS_BOUNDS_MS, QueueStatus
 
 
@@ -18,22 +18,22 @@ def totals(components: Components) -> Iterator[Metric]:
         yield _family(instrument, sums)
 
 
-def _family(instrument: Histogram | Counter, sums: Mapping[Cell, float]) -> Metric:
+def _family(instrument: Histogram | Counter, sums: Mapping[Measurement, float]) -> Metric:
     labels = [instrument.label] if instrument.label else []
     text, name = instrument.description, instrument.name
     values = sorted({cell.label for cell in sums if cell.instrument == name})
     if isinstance(instrument, Counter):
         counter = CounterMetricFamily(name, text, labels=labels)
         for value in values:
-            counter.add_metric([value][: len(labels)], sums[Cell(name, value, "")])
+            counter.add_metric([value][: len(labels)], sums[Measurement(name, value, "")])
         return counter
     histogram = HistogramMetricFamily(name, text, labels=labels)
     for value in values:
         buckets, reached = [], 0.0
         for number, bound in enumerate((*instrument.bounds, float("inf"))):
-            reached += sums.get(Cell(name, value, str(number)), 0)
+            reached += sums.get(Measurement(name, value, str(number)), 0)
             buckets.append((_bound(bound), reached))
-        total = sums.get(Cell(name, value, SUM), 0)
+        total = sums.get(Measurement(name, value, SUM), 0)
         histogram.add_metric([value][: len(labels)], buckets, total)
     return histogram
 

@@ -42,7 +42,7 @@ FRESHNESS_S = 30.0
 MOST_QUEUES = 100
 
 
-class Part:
+class MetricsPart:
     """
     The metrics of one part: the current reading and the last good one. Thread-safe.
 
@@ -118,7 +118,7 @@ class MetricsCollector(Collector):
         self._wait_s = wait_s
         self._threads = ThreadPoolExecutor(len(_READERS), thread_name_prefix="metrics")
         self._parts = {
-            name: Part(partial(_figures_of, read, components), components.clock, window_s)
+            name: MetricsPart(partial(_figures_of, read, components), components.clock, window_s)
             for name, read in _READERS
         }
 

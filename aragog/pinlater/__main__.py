@@ -21,7 +21,7 @@ class Broker:
     queues: tuple[str, ...] = ()
 
 
-class OneLineErrors(click.Group):
+class QueueCommands(click.Group):
     """A group whose commands end with a message, never with a traceback."""
 
     def invoke(self, ctx: click.Context) -> object:
@@ -32,7 +32,7 @@ class OneLineErrors(click.Group):
             sys.exit(1)
 
 
-@click.group(cls=OneLineErrors, commands=queue.commands)
+@click.group(cls=QueueCommands, commands=queue.commands)
 @click.option("--broker", envvar="CELERY_BROKER_URL", required=True, help="pinlater://host:port/db")
 @click.option("--shard", "shards", multiple=True, help="A further Redis server for jobs.")
 @click.pass_context

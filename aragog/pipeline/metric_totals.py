@@ -16,7 +16,7 @@ from typing import Self, cast
 import orjson
 import redis
 
-from aragog.instruments import Cell, measured
+from aragog.instruments import Measurement, measured
 
 SHIP_EVERY_S = 5.0
 
@@ -28,7 +28,7 @@ class MetricTotals:
         self._redis = client
         self._key = f"{prefix}metrics"
 
-    def add(self, amounts: Mapping[Cell, float]) -> None:
+    def add(self, amounts: Mapping[Measurement, float]) -> None:
         """
         Add to the sums, in one round trip.
 
@@ -40,7 +40,7 @@ class MetricTotals:
                 pipe.hincrbyfloat(self._key, orjson.dumps(list(cell)).decode(), amount)
             pipe.execute()
 
-    def read(self) -> dict[Cell, float]:
+    def read(self) -> dict[Measurement, float]:
         """
         All sums.
 
@@ -48,7 +48,7 @@ class MetricTotals:
             redis.RedisError: the server does not answer.
         """
         found = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
-        return {Cell(*orjson.loads(name)): float(amount) for name, amount in found.items()}
+        return {Measurement(*orjson.loads(name)): float(amount) for name, amount in found.items()}
 
 
 class MetricShipper:
@@ -61,7 +61,7 @@ class MetricShipper:
     """
 
     def __init__(
-        self, add: Callable[[Mapping[Cell, float]], None], *, every_s: float = SHIP_EVERY_S
+        self, add: Callable[[Mapping[Measurement, float]], None], *, every_s: float = SHIP_EVERY_S
     ) -> None:
         self._add = add
         self._every_s = every_s

@@ -9,7 +9,7 @@ from aragog.pipeline.routing import Sender
 from aragog.pipeline.stages.canonicalize import CanonicalizeStage
 from aragog.pipeline.stages.enqueue import Enqueuer
 from aragog.pipeline.stages.fetch import FetchStage
-from aragog.pipeline.stages.maintenance import Maintenance
+from aragog.pipeline.stages.maintenance import MaintenanceStage
 from aragog.pipeline.stages.reextract import ReextractStage
 from aragog.pipeline.stages.refresh import RefreshStage
 from aragog.pipeline.stages.robots import RobotsStage
@@ -30,7 +30,7 @@ class Pipeline:
     refresh: RefreshStage
     webhooks: WebhookStage
     reextract: ReextractStage
-    maintenance: Maintenance
+    maintenance: MaintenanceStage
     on_close: tuple[Callable[[], None], ...] = ()
 
     def close(self) -> None:

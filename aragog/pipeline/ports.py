@@ -56,7 +56,7 @@ class OutcomeSink(Protocol):
         """Add outcomes by limiter key, oldest first; never fails."""
 
 
-class Takedowns(Protocol):
+class TakedownLookup(Protocol):
     """What was taken down (`UrlStore`)."""
 
     def refused(self, urls: Iterable[str]) -> set[str]:

@@ -37,7 +37,7 @@ def make(name: str, scopes: Iterable[str], rate: float | None = None) -> tuple[s
     return token, f"{name}:{'+'.join(scopes)}:{_hash(token)}{limit}"
 
 
-class RateExceeded(Problem):
+class TokenRateExceeded(Problem):
     """
     A token exceeds its rate of requests.
 
@@ -112,7 +112,7 @@ class Tokens:
             )
         wait_s = found.bucket.take(self._now_s()) if found.bucket and counts else 0.0
         if wait_s:
-            raise RateExceeded(wait_s)
+            raise TokenRateExceeded(wait_s)
         return found.name
 
 

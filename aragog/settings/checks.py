@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from aragog.redis_kit.address import is_usable
 from aragog.secret import SecretUrl, without_password
 from aragog.settings.credentials import credential_problems
-from aragog.settings.sections import Settings
+from aragog.settings.sections import RefreshSettings, ServingSettings, Settings, StandaloneSettings
 from aragog.settings.values import DURATION
 
 BROKER_SCHEMES = (
@@ -30,71 +30,82 @@ MIN_REDIS_BYTES = 33_554_432
 
 def problems_of(settings: Settings) -> list[str]:
     """Return one line for each invalid value."""
-    problems = [
-        f"{section}.{name}: must be above 0, got {value}"
-        for section, name, value in _numbers(settings)
-        if value <= 0 and not (name.endswith("_port") and value == 0)
-    ]
-    problems += [
-        f"{section}.{name}: must be at most 65535, got {value}"
-        for section, name, value in _numbers(settings)
-        if name.endswith("_port") and value > 65_535
-    ]
-    if settings.refresh.min_interval_s > settings.refresh.max_interval_s:
-        problems.append("refresh.min_interval_s: must not be above refresh.max_interval_s")
-    problems += [
-        f"refresh.intervals: {name}: must be a number with s, m, h or d, got {text!r}"
-        for name, text in settings.refresh.intervals.items()
-        if not DURATION.fullmatch(text)
-    ]
-    if settings.refresh.domain_share > 1:
-        problems.append("refresh.domain_share: must be at most 1")
-    if settings.content.engine == "s3" and not settings.content.s3_bucket:
-        problems.append("content.s3_bucket: is required when content.engine is s3")
-    problems += [
-        f"store.field_formats: {name}: must be one of {', '.join(FIELD_FORMATS)}, got {text!r}"
-        for name, text in settings.store.field_formats.items()
-        if text not in FIELD_FORMATS
-    ]
-    problems += [
-        "serving.tokens: must be name:scopes:sha256[:rate] as `aragog token` prints it, "
-        f"entry {number} is not"
-        for number, entry in enumerate(settings.serving.tokens, 1)
-        if not TOKEN_ENTRY.fullmatch(entry)
-    ]
-    names = {entry.partition(":")[0] for entry in settings.serving.tokens}
-    problems += [
-        f"serving.field_writers: {field}: serving.tokens has no token named {name!r}"
-        for field, text in settings.serving.field_writers.items()
-        for name in text.split("+")
-        if name not in names
-    ]
-    if settings.serving.access_log_share > 1:
-        problems.append("serving.access_log_share: must be at most 1")
-    if settings.serving.tls_key_file and not settings.serving.tls_cert_file:
-        problems.append("serving.tls_key_file: needs serving.tls_cert_file")
-    problems += [
-        f"serving.cors_origins: must be https://host or http://host:port, got {origin!r}"
-        for origin in settings.serving.cors_origins
-        if not ORIGIN.fullmatch(origin)
-    ]
-    max_memory_bytes = settings.standalone.redis_max_memory_bytes
-    if max_memory_bytes is not None and max_memory_bytes < MIN_REDIS_BYTES:
-        problems.append(
-            f"standalone.redis_max_memory_bytes: must be at least {MIN_REDIS_BYTES}, "
-            f"got {max_memory_bytes}"
-        )
-    if settings.store.sqlite_shards > 256:
-        problems.append("store.sqlite_shards: must be at most 256")
-    problems += _broker_problems(settings.broker.url)
-    problems += _redis_problems(settings)
     fetch = settings.fetch
-    problems += credential_problems(fetch.headers, fetch.basic_auth, fetch.origin_headers)
-    if not fetch.user_agent.isprintable():
-        problems.append(
-            f"fetch.user_agent: {fetch.user_agent!r} contains a control character; remove it"
-        )
-    return problems
+    return [
+        *_number_problems(settings),
+        *_refresh_problems(settings.refresh),
+        *_store_problems(settings),
+        *_serving_problems(settings.serving),
+        *_standalone_problems(settings.standalone),
+        *_broker_problems(settings.broker.url),
+        *_redis_problems(settings),
+        *credential_problems(fetch.headers, fetch.basic_auth, fetch.origin_headers),
+        *_user_agent_problems(fetch.user_agent),
+    ]
+
+
+def _number_problems(settings: Settings) -> Iterator[str]:
+    for section, name, value in _numbers(settings):
+        is_port = name.endswith("_port")
+        if value <= 0 and not (is_port and value == 0):
+            yield f"{section}.{name}: must be above 0, got {value}"
+        if is_port and value > 65_535:
+            yield f"{section}.{name}: must be at most 65535, got {value}"
+
+
+def _refresh_problems(refresh: RefreshSettings) -> Iterator[str]:
+    if refresh.min_interval_s > refresh.max_interval_s:
+        yield "refresh.min_interval_s: must not be above refresh.max_interval_s"
+    for name, text in refresh.intervals.items():
+        if not DURATION.fullmatch(text):
+            yield f"refresh.intervals: {name}: must be a number with s, m, h or d, got {text!r}"
+    if refresh.domain_share > 1:
+        yield "refresh.domain_share: must be at most 1"
+
+
+def _store_problems(settings: Settings) -> Iterator[str]:
+    if settings.content.engine == "s3" and not settings.content.s3_bucket:
+        yield "content.s3_bucket: is required when content.engine is s3"
+    for name, text in settings.store.field_formats.items():
+        if text not in FIELD_FORMATS:
+            known = ", ".join(FIELD_FORMATS)
+            yield f"store.field_formats: {name}: must be one of {known}, got {text!r}"
+    if settings.store.sqlite_shards > 256:
+        yield "store.sqlite_shards: must be at most 256"
+
+
+def _serving_problems(serving: ServingSettings) -> Iterator[str]:
+    for number, entry in enumerate(serving.tokens, 1):
+        if not TOKEN_ENTRY.fullmatch(entry):
+            yield (
+                "serving.tokens: must be name:scopes:sha256[:rate] as `aragog token` prints it, "
+                f"entry {number} is not"
+            )
+    names = {entry.partition(":")[0] for entry in serving.tokens}
+    for field, text in serving.field_writers.items():
+        for name in text.split("+"):
+            if name not in names:
+                yield f"serving.field_writers: {field}: serving.tokens has no token named {name!r}"
+    if serving.access_log_share > 1:
+        yield "serving.access_log_share: must be at most 1"
+    if serving.tls_key_file and not serving.tls_cert_file:
+        yield "serving.tls_key_file: needs serving.tls_cert_file"
+    for origin in serving.cors_origins:
+        if not ORIGIN.fullmatch(origin):
+            yield (
+                f"serving.cors_origins: must be https://host or http://host:port, got {origin!r}"
+            )
+
+
+def _standalone_problems(standalone: StandaloneSettings) -> Iterator[str]:
+    most = standalone.redis_max_memory_bytes
+    if most is not None and most < MIN_REDIS_BYTES:
+        yield (f"standalone.redis_max_memory_bytes: must be at least {MIN_REDIS_BYTES}, got {most}")
+
+
+def _user_agent_problems(user_agent: str) -> Iterator[str]:
+    if not user_agent.isprintable():
+        yield f"fetch.user_agent: {user_agent!r} contains a control character; remove it"
 
 
 def _broker_problems(url: SecretUrl) -> Iterator[str]:

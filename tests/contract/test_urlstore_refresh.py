@@ -4,7 +4,8 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.errors import BadInput, TakenDown
-from aragog.urlstore.feed.changes import MAX_VALUE_BYTES, SETTLE_MS, Change, Changes, publish
+from aragog.urlstore.feed.change import Change
+from aragog.urlstore.feed.changes import MAX_VALUE_BYTES, SETTLE_MS, Changes, publish
 from aragog.urlstore.schedule.crawl_budget import Budget
 from aragog.urlstore.schedule.refresh_policy import DAY_S, HOUR_S, Seen
 from aragog.zen.graph import Zen

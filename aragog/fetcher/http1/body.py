@@ -20,7 +20,7 @@ PEEK_BYTES = 1445
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class DecodedBody:
     """A received body."""
 
     data: bytes
@@ -45,7 +45,7 @@ def collect(
     decoders: Sequence[Decoder],
     bounds: Bounds,
     sniff: Callable[[bytes], None] = lambda _: None,
-) -> Body:
+) -> DecodedBody:
     """
     Decode all of `pieces` and return the body.
 
@@ -75,7 +75,7 @@ class _Collector:
         self._size = 0
         self._wire = 0
 
-    def collect(self, pieces: Iterable[bytes]) -> Body:
+    def collect(self, pieces: Iterable[bytes]) -> DecodedBody:
         reason: str | None = None
         drained = False
         try:
@@ -92,7 +92,7 @@ class _Collector:
         if reason is None:
             reason = next((m for d in reversed(self._decoders) if (m := d.missing())), None)
         data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
-        return Body(data, reason, self._wire, drained)
+        return DecodedBody(data, reason, self._wire, drained)
 
     def _take(self, piece: bytes) -> str | None:
         """Decode and keep `piece`; return the reason if the body is truncated here."""

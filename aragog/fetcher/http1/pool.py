@@ -12,7 +12,7 @@ from aragog.fetcher.http1.connection import HttpConnection, Peer
 IDLE_S = 20.0
 
 
-class Pool:
+class ConnectionPool:
     """
     Idle connections by peer. Thread-safe; must not be used across a fork.
 

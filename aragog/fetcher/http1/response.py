@@ -9,7 +9,7 @@ from requests.structures import CaseInsensitiveDict
 
 from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.faults import Fault, TransportError
-from aragog.fetcher.http1.body import Body, Bounds, collect
+from aragog.fetcher.http1.body import Bounds, DecodedBody, collect
 from aragog.fetcher.http1.connection import HttpConnection
 from aragog.fetcher.http1.decoders import decoders_for
 from aragog.fetcher.http1.framing import Framing, framing_of
@@ -65,7 +65,9 @@ class HttpResponse:
             self._framing = framing
         return self._framing
 
-    def read_body(self, bounds: Bounds, sniff: Callable[[bytes], None] = lambda _: None) -> Body:
+    def read_body(
+        self, bounds: Bounds, sniff: Callable[[bytes], None] = lambda _: None
+    ) -> DecodedBody:
         """
         Read and decode the body; the connection is released in any case.
 

@@ -20,7 +20,7 @@ WAIT_MS = 600_000
 T = TypeVar("T")
 
 
-class Shards(Protocol):
+class DamageableStore(Protocol):
     """A store that may have damaged files (`UrlStore`)."""
 
     def serves(self, url: str) -> bool:
@@ -45,7 +45,7 @@ def apart(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]:
     return []
 
 
-def split(jobs: Sequence[UrlJob], store: Shards) -> tuple[list[UrlJob], list[UrlJob]]:
+def split(jobs: Sequence[UrlJob], store: DamageableStore) -> tuple[list[UrlJob], list[UrlJob]]:
     """The jobs whose pages can be written, and those that must wait for a repair."""
     stuck = {job.url for job in jobs if not store.serves(job.url)}
     return (

@@ -54,7 +54,7 @@ class PageAnalysis:
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class AnalyzedFields:
     """The fields of a page, or none where they could not be read."""
 
     fields: Mapping[str, bytes] = field(default_factory=dict)
@@ -109,12 +109,12 @@ class _Parts:
             _log_once(name, error, self._url)
             return otherwise
 
-    def fields(self, page: Document, extractors: Mapping[str, Extractor]) -> Fields:
+    def fields(self, page: Document, extractors: Mapping[str, Extractor]) -> AnalyzedFields:
         """The fields of the Rich Pin and of each extractor; one that fails leaves the others."""
         pin = self.get("rich pin", lambda: richpins.extract_from(page), None)
         if pin is None:
-            return Fields()
-        found = self.get("rich pin", lambda: _pin_fields(pin), Fields())
+            return AnalyzedFields()
+        found = self.get("rich pin", lambda: _pin_fields(pin), AnalyzedFields())
         for name, extractor in extractors.items():
             run = partial(_with, found, name, extractor, ExtractorPage(page, pin))
             found = self.get(f"extractor {name}", run, replace(found, whole=False))
@@ -128,24 +128,28 @@ def _log_once(name: str, error: Exception, url: str) -> None:
         log.error("left out of a page: %s; first seen at %s", name, url, exc_info=error)
 
 
-def fields_of(page: Document, extractors: Mapping[str, Extractor] = NO_EXTRACTORS) -> Fields:
+def fields_of(
+    page: Document, extractors: Mapping[str, Extractor] = NO_EXTRACTORS
+) -> AnalyzedFields:
     """The fields of a page alone; a part that fails is logged, and its fields are missing."""
     return _Parts(page.url).fields(page, extractors)
 
 
-def _pin_fields(pin: RichPin) -> Fields:
+def _pin_fields(pin: RichPin) -> AnalyzedFields:
     fields, provenance = richpins.to_fields(pin)
-    return Fields(fields, provenance, pin.type, not pin.problems)
+    return AnalyzedFields(fields, provenance, pin.type, not pin.problems)
 
 
-def _with(before: Fields, name: str, extractor: Extractor, page: ExtractorPage) -> Fields:
+def _with(
+    before: AnalyzedFields, name: str, extractor: Extractor, page: ExtractorPage
+) -> AnalyzedFields:
     """The fields with those of an extractor."""
     extracted = extractor(page)
     if extracted is None:
         return before
     own = to_fields(name, extracted)
     is_untyped = before.type == "page" and extracted.page_type is not None
-    return Fields(
+    return AnalyzedFields(
         {**before.fields, **own},
         {**before.provenance, **dict.fromkeys(own, f"extractor {name}")},
         name if is_untyped else before.type,

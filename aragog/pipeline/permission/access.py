@@ -34,7 +34,7 @@ class Denial(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Vetted:
+class JobVerdicts:
     """Jobs by what their URL and robots.txt say."""
 
     allowed: list[tuple[UrlJob, float | None]] = field(default_factory=list)
@@ -65,9 +65,9 @@ class Access:
         """The stale origins whose refresh is the caller's to send."""
         return self.rules.robots.claim_refresh(set(origins))
 
-    def vet(self, jobs: Sequence[UrlJob]) -> Vetted:
+    def vet(self, jobs: Sequence[UrlJob]) -> JobVerdicts:
         """What the URLs and robots.txt say of the jobs; one read of the robots cache."""
-        vetted = Vetted()
+        vetted = JobVerdicts()
         asked = []
         for job in jobs:
             if reason := self._forbidden(job):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from aragog.fetcher.admission import Admission, Deny, Go, Later
-from aragog.pipeline.ports import Takedowns
+from aragog.pipeline.ports import TakedownLookup
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
@@ -109,7 +109,7 @@ class GateRules:
     limiter: Limiter
     robots: RobotsCache
     overrides: Overrides
-    takedowns: Takedowns
+    takedowns: TakedownLookup
     settings: Settings
 
 

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Maintenance:
+class MaintenanceStage:
     """What has to be done from time to time."""
 
     store: UrlStore

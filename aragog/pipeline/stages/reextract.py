@@ -21,7 +21,7 @@ from aragog.errors import CorruptContent, InvalidMessage, TakenDown
 from aragog.pages import document, richpins
 from aragog.pages.extractors import load
 from aragog.pipeline.messages import VERSION
-from aragog.pipeline.pages.analysis import Fields, fields_of
+from aragog.pipeline.pages.analysis import AnalyzedFields, fields_of
 from aragog.pipeline.pages.limits import PageTooExpensive, limited
 from aragog.pipeline.pages.run_marks import MAX_RUNS_LOST, RunMarks
 from aragog.settings import PipelineSettings
@@ -154,7 +154,7 @@ def _one(url: str, store: UrlStore, limits: PipelineSettings) -> str:
     return "changed" if changed - {_MARK} else "read"
 
 
-def _fields(content: Content, limits: PipelineSettings) -> Fields:
+def _fields(content: Content, limits: PipelineSettings) -> AnalyzedFields:
     url = content.meta.get("url") or content.url
     final_url = str(content.facts.get("final_url") or url)
     content_type = content.meta.get("content_type") or None

@@ -16,13 +16,10 @@ from aragog.redis_kit.connect import connect
 from aragog.redis_kit.errors import redis_errors
 
 MAX_QPS = 10_000
-# Older entries of the history are dropped.
-MOST_ENTRIES = 10_000
-MOST_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class OverrideChange:
     """One entry of the history."""
 
     at_ms: int
@@ -43,9 +40,19 @@ class LiveOverrides:
     Args:
         redis_url: of the shared Redis.
         prefix: the start of every key.
+        max_entries: of the history; older ones are dropped.
+        max_chars: of each text of an entry.
     """
 
-    def __init__(self, redis_url: str, prefix: str = "aragog:") -> None:
+    def __init__(
+        self,
+        redis_url: str,
+        prefix: str = "aragog:",
+        *,
+        max_entries: int = 10_000,
+        max_chars: int = 200,
+    ) -> None:
+        self._max_entries, self._max_chars = max_entries, max_chars
         self._redis = connect(redis_url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
         self._values, self._history = f"{prefix}overrides", f"{prefix}overrides.history"
         self._seen: bytes | None = None
@@ -88,7 +95,7 @@ class LiveOverrides:
 
     def _change(self, field: str, value: str | None, entry: tuple[str, str, str, str]) -> None:
         """Write the value and its history entry together."""
-        who, domain, what, why = (text[:MOST_CHARS] for text in entry)
+        who, domain, what, why = (text[: self._max_chars] for text in entry)
         with redis_errors("live overrides", BrokerUnavailable), self._redis.pipeline() as pipe:
             if value is None:
                 pipe.hdel(self._values, field)
@@ -97,18 +104,18 @@ class LiveOverrides:
             pipe.xadd(
                 self._history,
                 {"who": who, "domain": domain, "what": what, "why": why},
-                maxlen=MOST_ENTRIES,
+                maxlen=self._max_entries,
                 approximate=True,
             )
             pipe.execute()
 
-    def history(self, count: int = 20, domain: str | None = None) -> list[Change]:
-        """The last changes, of one domain or of all, latest first; reads 10,000 at most."""
-        most = MOST_ENTRIES if domain else count
+    def history(self, count: int = 20, domain: str | None = None) -> list[OverrideChange]:
+        """The last changes, of one domain or of all, latest first; reads `max_entries` at most."""
+        most = self._max_entries if domain else count
         with redis_errors("live overrides", BrokerUnavailable):
             entries: Any = self._redis.xrevrange(self._history, count=most)
         changes = [
-            Change(
+            OverrideChange(
                 at_ms=int(entry.partition(b"-")[0]),
                 **{name.decode(): text.decode() for name, text in texts.items()},
             )

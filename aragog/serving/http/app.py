@@ -24,7 +24,7 @@ from aragog.serving.http.read_batches import ReadBatches
 from aragog.serving.http.reads import Reads
 from aragog.serving.http.services import Services
 from aragog.serving.http.status import Status
-from aragog.serving.http.watches import Watches
+from aragog.serving.http.watches import WatchRoutes
 from aragog.serving.http.writes import Writes
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore
@@ -99,7 +99,7 @@ class Api:
 
     def _router(self, services: Services) -> Router:
         status, writes, watches = (
-            self._status, Writes(self._calls, services), Watches(self._calls)
+            self._status, Writes(self._calls, services), WatchRoutes(self._calls)
         )  # fmt: skip
         fetches = Fetches(self._calls, services.fetching)
         reads = Reads(self._calls, fetches, self._may_fetch)

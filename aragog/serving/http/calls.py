@@ -10,7 +10,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from aragog.serving.hedging import Answer, ReadStore, unhedged
+from aragog.serving.hedging import HedgedAnswer, ReadStore, unhedged
 from aragog.serving.http.compression import plain_tag
 from aragog.serving.http.read_batches import body_tag
 from aragog.serving.http.store_threads import StoreThreads
@@ -80,7 +80,7 @@ class StoreCalls:
 
     async def read(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> Answer:
+    ) -> HedgedAnswer:
         """Like `metadata`, but a call that is late may be made of the standby as well."""
         bound = partial(self.read_store, lambda store: call(store, *args, **kwargs))
         return await self._metadata.run(bound, self.deadline_s)

@@ -21,7 +21,7 @@ from aragog.pipeline.webhooks.change_json import Reader, plain
 from aragog.serving.http.calls import StoreCalls, json_response
 from aragog.serving.http.parameters import Query
 from aragog.serving.http.problems import Overloaded, unavailable
-from aragog.urlstore.feed.changes import Change
+from aragog.urlstore.feed.change import Change
 from aragog.urlstore.records import ListPage
 from aragog.urlstore.store import UrlStore
 

@@ -10,7 +10,7 @@ from aragog.serving.http.parameters import Query
 from aragog.urlstore.store import UrlStore
 
 
-class Watches:
+class WatchRoutes:
     """The watch routes over one UrlStore."""
 
     def __init__(self, calls: StoreCalls) -> None:

@@ -18,7 +18,7 @@ _LENGTH_BYTES = 4
 _FRAMES_AT_ONCE = 64
 
 
-class Gate(Protocol):
+class ConnectionOwner(Protocol):
     """What a connection asks its server."""
 
     max_frame_bytes: int
@@ -48,7 +48,7 @@ class Connection(asyncio.Protocol):
         gone: the connection is lost.
     """
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: ConnectionOwner) -> None:
         self.authorization: str | None = None
         self.gone = False
         self._gate = gate

@@ -7,7 +7,7 @@ import math
 from typing import Any, NamedTuple
 
 from aragog.errors import AragogError, BadInput, SlowDown, TransientError, VersionConflict
-from aragog.serving.auth import RateExceeded
+from aragog.serving.auth import TokenRateExceeded
 from aragog.serving.http.problems import Problem
 from aragog.serving.thrift.contract import idl
 
@@ -36,7 +36,7 @@ def raised_for(error: BaseException) -> Raised:
             return Raised(1, idl.BadInput(message=str(error)))
         case VersionConflict():
             return Raised(3, idl.Conflict(message=str(error), found_version=error.found))
-        case RateExceeded():
+        case TokenRateExceeded():
             return unavailable(error.detail, math.ceil(error.wait_s * 1000))
         case Problem():
             return Raised(4, idl.Unauthorized(message=error.detail))

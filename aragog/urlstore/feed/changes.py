@@ -11,9 +11,8 @@ key of the last change that was read.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from heapq import merge
 from itertools import islice
 
@@ -22,6 +21,7 @@ import orjson
 from aragog.clock import Clock
 from aragog.errors import BadInput, CorruptRow
 from aragog.urls.domain import host as host_of
+from aragog.urlstore.feed.change import Change
 from aragog.urlstore.records import ListPage
 from aragog.zen.graph import Zen
 from aragog.zen.log import TimeLog
@@ -37,24 +37,6 @@ _COLUMN = b"l:v"
 _MOST_TRIES = 3
 _DELETE_ROWS = 1000
 _CURSOR_BYTES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What one fetch found to differ from the stored page."""
-
-    url: str
-    """The canonical URL."""
-    at_ms: int
-    """When it was fetched."""
-    kind: str
-    """`new` (a watched page's first fetch), `changed`, or `gone` (given up)."""
-    fields: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
-    """Name to its old and new value, as stored; None: there was none, or it is too long."""
-    owners: tuple[str, ...] = ()
-    """The owners that watched the page then."""
-    cursor: str = ""
-    """The cursor to continue after this change."""
 
 
 def changes_put(log: TimeLog, changes: Sequence[Change], now_ms: int) -> Mutation:

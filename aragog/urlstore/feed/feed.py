@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from aragog.urlstore.feed.changes import Change, Changes
+from aragog.urlstore.feed.change import Change
+from aragog.urlstore.feed.changes import Changes
 from aragog.urlstore.feed.webhooks import WebhookRegistry
 from aragog.urlstore.records import ListPage
 from aragog.urlstore.write_clock import WriteClock

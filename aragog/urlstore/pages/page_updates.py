@@ -14,7 +14,7 @@ import orjson
 from aragog.urlstore.content.compression import content_hash
 from aragog.urlstore.content.keys import content_key
 from aragog.urlstore.content.ports import ContentPut
-from aragog.urlstore.feed.changes import Change
+from aragog.urlstore.feed.change import Change
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import alias_of, end_of, facts_of
 from aragog.urlstore.records import ContentWrite, PageWrite, Written

@@ -20,7 +20,8 @@ from aragog.clock import Clock, SystemClock
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore.aliases.merger import AliasMerger, alias_puts
 from aragog.urlstore.content.ports import ContentStore
-from aragog.urlstore.feed.changes import Change, publish, shown
+from aragog.urlstore.feed.change import Change
+from aragog.urlstore.feed.changes import publish, shown
 from aragog.urlstore.pages import history, nodes, page_updates, report_cell
 from aragog.urlstore.pages.field_rules import FieldRules
 from aragog.urlstore.pages.hosts import host_put

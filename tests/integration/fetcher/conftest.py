@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from aragog.clock import Clock
 from aragog.fetcher.fetcher import Fetcher
 from aragog.settings import FetchSettings
 
@@ -26,8 +27,8 @@ def fetcher_with() -> Iterator[Callable[..., Fetcher]]:
     """Makes fetchers with these settings changed; closes them."""
     made: list[Fetcher] = []
 
-    def make(tls: Any = None, **changes: Any) -> Fetcher:
-        made.append(Fetcher(replace(PATIENT, **changes), tls=tls))
+    def make(tls: Any = None, clock: Clock | None = None, **changes: Any) -> Fetcher:
+        made.append(Fetcher(replace(PATIENT, **changes), tls=tls, clock=clock))
         return made[-1]
 
     yield make

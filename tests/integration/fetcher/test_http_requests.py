@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 import requests
 
+from aragog.clock import ManualClock
 from aragog.errors import ConfigError, LimiterUnavailable
 from aragog.fetcher import outcome as o
 from aragog.fetcher.admission import Admission, Deny, Go, Later
@@ -193,13 +194,14 @@ def test_our_own_failure_in_the_gate_is_raised(origin, fetcher):
 
 
 def test_time_spent_at_the_gate_is_not_taken_from_the_deadline(origin, fetcher_with):
-    pause = threading.Event()
+    clock = ManualClock()
 
     class Slow(Recorder):
         def acquire_permit(self, url: str) -> None:
-            pause.wait(1.2)
+            clock.advance_ms(60_000)
 
-    outcome = fetcher_with(deadline_s=1.0).fetch(origin.url("/"), gate=Slow(origin))
+    fetcher = fetcher_with(clock=clock, deadline_s=1.0)
+    outcome = fetcher.fetch(origin.url("/"), gate=Slow(origin))
 
     assert isinstance(outcome, o.Fetched)
 

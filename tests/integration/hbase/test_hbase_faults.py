@@ -13,6 +13,7 @@ from aragog.errors import StoreUnavailable
 from aragog.settings import StoreSettings
 from aragog.zen.tables.hbase import HBaseTables
 from tests.support.hbase_server import start_hbase
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.hbase
 
@@ -50,8 +51,7 @@ class Writer(threading.Thread):
     def wait_for(self, more):
         """Return once it has acknowledged that many rows more."""
         goal = len(self.acknowledged) + more
-        while len(self.acknowledged) < goal and self.is_alive():
-            self._ended.wait(0.01)
+        wait_until(lambda: len(self.acknowledged) >= goal or not self.is_alive())
 
     def lost(self):
         found = self._tables["n"].get_many(self.acknowledged)
@@ -91,8 +91,7 @@ def test_with_one_gateway_its_stop_is_told_and_its_return_found(hbase_server, hb
     writer.wait_for(50)
 
     hbase_server.pause_gateway(1)
-    while writer.failed < 1:
-        threading.Event().wait(0.01)
+    wait_until(lambda: writer.failed)
     hbase_server.resume_gateway(1)
     writer.wait_for(100)
     writer.end()
@@ -113,8 +112,7 @@ def test_killed_whole_and_started_again_it_has_all_that_was_acknowledged():
             writer.wait_for(300)
 
             server.kill()
-            while writer.failed < 1:
-                threading.Event().wait(0.01)
+            wait_until(lambda: writer.failed)
             server.start()
             writer.wait_for(50)
             writer.end()

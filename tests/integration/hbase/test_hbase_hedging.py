@@ -23,10 +23,9 @@ def read(store):
     return store.pages.values([URL], FIELDS)
 
 
-@pytest.mark.hbase
-def test_a_late_gateway_and_one_that_is_gone_are_answered_by_the_other(
-    hbase_server, hbase_settings, all_hbase_tables, tmp_path
-):
+@pytest.fixture
+def late_primary(hbase_server, hbase_settings, all_hbase_tables, tmp_path):
+    """The proxy before the primary's gateway, the primary with a page, and its hedged reads."""
     with TcpProxy(hbase_server.gateways[0]) as proxy:
         late = dataclasses.replace(
             hbase_settings, hbase_gateways=(proxy.address,), hbase_timeout_ms=20_000
@@ -36,59 +35,52 @@ def test_a_late_gateway_and_one_that_is_gone_are_answered_by_the_other(
         primary = UrlStore(HBaseTables(late), MemoryContent(), late)
         primary.put(URL, {"title": b"one"})
         hedged = hedged_reads(settings, primary)
-        [values], standby = hedged.read(read)
-        assert values.values == (b"one",)
+        yield proxy, primary, hedged
+        hedged.close()
+        primary.close()
 
-        for _ in range(500):  # reads save up what hedges spend
-            hedged.policy.begun()
+
+@pytest.mark.hbase
+def test_a_late_gateway_and_one_that_is_gone_are_answered_by_the_other(late_primary):
+    proxy, _, hedged = late_primary
+    [values], standby = hedged.read(read)
+    assert values.values == (b"one",)
+
+    for _ in range(500):  # reads save up what hedges spend
+        hedged.policy.begun()
+    proxy.delay_s = 5
+    [values], standby = hedged.read(read)
+    assert (values.values, standby) == ((b"one",), True)
+
+    proxy.refuse = True
+    proxy.cut_all()
+    [values], standby = hedged.read(read)
+    assert (values.values, standby) == ((b"one",), True)
+
+
+@pytest.mark.hbase
+def test_http_and_thrift_answer_from_the_standby_while_a_gateway_stalls(late_primary, apache):
+    proxy, primary, hedged = late_primary
+    for _ in range(500):  # reads save up what hedges spend
+        hedged.policy.begun()
+    service = UrlStoreService(primary, hedged.read)
+    with (
+        api_server.running(primary, Services(read=hedged.read)) as api,
+        thrift_server.running(primary, service=service, embedded=False) as server,
+        apache.client(server.port) as client,
+    ):
+        paths = [f"/v1/urls?url={URL}{more}" for more in ("&fields=title&include=", "")]
+        before = [api.get(path) for path in paths]
         proxy.delay_s = 5
-        [values], standby = hedged.read(read)
-        assert (values.values, standby) == ((b"one",), True)
+        during = [api.get(path) for path in paths]
+        record = client.get(URL, ["title"], apache.types.ReadOptions())
+        proxy.delay_s = 0
 
-        proxy.refuse = True
-        proxy.cut_all()
-        [values], standby = hedged.read(read)
-        assert (values.values, standby) == ((b"one",), True)
-
-        hedged.close()
-        primary.close()
-
-
-@pytest.mark.hbase
-def test_http_and_thrift_answer_from_the_standby_while_a_gateway_stalls(
-    hbase_server, hbase_settings, all_hbase_tables, tmp_path, apache
-):
-    with TcpProxy(hbase_server.gateways[0]) as proxy:
-        late = dataclasses.replace(
-            hbase_settings, hbase_gateways=(proxy.address,), hbase_timeout_ms=20_000
-        )
-        serving = ServingSettings(standby_gateways=(hbase_server.gateways[1],))
-        settings = Settings(data_dir=tmp_path, store=late, serving=serving)
-        primary = UrlStore(HBaseTables(late), MemoryContent(), late)
-        primary.put(URL, {"title": b"one"})
-        hedged = hedged_reads(settings, primary)
-        for _ in range(500):  # reads save up what hedges spend
-            hedged.policy.begun()
-        service = UrlStoreService(primary, hedged.read)
-        with (
-            api_server.running(primary, Services(read=hedged.read)) as api,
-            thrift_server.running(primary, service=service, embedded=False) as server,
-            apache.client(server.port) as client,
-        ):
-            paths = [f"/v1/urls?url={URL}{more}" for more in ("&fields=title&include=", "")]
-            before = [api.get(path) for path in paths]
-            proxy.delay_s = 5
-            during = [api.get(path) for path in paths]
-            record = client.get(URL, ["title"], apache.types.ReadOptions())
-            proxy.delay_s = 0
-
-        assert ["from_standby" in one.json for one in before] == [False, False]
-        assert [one.json["from_standby"] for one in during] == [True, True]
-        assert [one.json["fields"] for one in before + during] == [{"title": "one"}] * 4
-        assert (record.fields, record.from_standby) == ({"title": b"one"}, True)
-        assert hedged.policy.won == 3
-        hedged.close()
-        primary.close()
+    assert ["from_standby" in one.json for one in before] == [False, False]
+    assert [one.json["from_standby"] for one in during] == [True, True]
+    assert [one.json["fields"] for one in before + during] == [{"title": "one"}] * 4
+    assert (record.fields, record.from_standby) == ({"title": b"one"}, True)
+    assert hedged.policy.won == 3
 
 
 def test_a_store_that_is_not_hbase_has_no_standby(tmp_path):

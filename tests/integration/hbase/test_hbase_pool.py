@@ -9,6 +9,7 @@ import os
 import pkgutil
 import socket
 import threading
+from pathlib import Path
 
 import happybase
 import pytest
@@ -20,6 +21,7 @@ from aragog.zen.tables.hbase import HBaseTable
 from aragog.zen.tables.hbase_connection import GatewayConnection, thrift_api
 from aragog.zen.tables.hbase_pool import FOREIGN, MAX_IDLE_S, HBasePool, our_errors
 from tests.support.tcp_proxy import TcpProxy
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.hbase
 
@@ -159,13 +161,23 @@ def test_a_dripping_gateway_is_timed_out_by_the_call_not_by_the_read(open_pool, 
         nodes.get_many(rows)
 
 
+CLOSE_WAIT = "08"
+"""The state, in /proc/net/tcp, of a connection that its other end has closed."""
+
+
+def was_dropped(proxy):
+    """Whether the end of a connection to the proxy has arrived here."""
+    port = int(proxy.address.rpartition(":")[2])
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return any(row[2].endswith(f":{port:04X}") and row[3] == CLOSE_WAIT for row in rows)
+
+
 def test_a_connection_the_gateway_dropped_is_not_used(open_pool, table, proxy, rows):
     nodes = table(open_pool(proxy.address))
     name_in(nodes, rows[0])
 
     proxy.cut_all()
-    pause = threading.Event()
-    pause.wait(0.05)
+    wait_until(lambda: was_dropped(proxy))
 
     # Not repeatable, so this would fail if it were tried on the dead connection first.
     assert nodes.incr(b"pool-drop", b"c:n", 1) == 1

@@ -13,7 +13,7 @@ from aragog.instruments import (
     SLOT_LATENESS_SECONDS,
     SLOTS,
     STAGE_SECONDS,
-    Cell,
+    Measurement,
     measured,
     timed,
 )
@@ -87,7 +87,7 @@ def test_what_cannot_be_added_now_is_added_later(totals):
     shipper.close()
 
     assert lost == {}
-    assert totals.read()[Cell("aragog_slots", "test", "")] == 4
+    assert totals.read()[Measurement("aragog_slots", "test", "")] == 4
 
 
 def test_a_block_that_raises_is_measured_too():
@@ -107,11 +107,14 @@ def test_a_crawl_measures_slots_store_and_content(crawl_stand):
 
     grown = {cell: n - before.get(cell, 0) for cell, n in measured().items()}
     late = {c: n for c, n in grown.items() if c.instrument == SLOT_LATENESS_SECONDS.name}
-    assert grown[Cell("aragog_slots", "used", "")] >= 3  # two pages and robots.txt
-    assert grown[Cell("aragog_slots", "reserved", "")] >= grown[Cell("aragog_slots", "used", "")]
+    assert grown[Measurement("aragog_slots", "used", "")] >= 3  # two pages and robots.txt
+    assert (
+        grown[Measurement("aragog_slots", "reserved", "")]
+        >= grown[Measurement("aragog_slots", "used", "")]
+    )
     assert (
         sum(n for c, n in late.items() if c.part != "sum")
-        == grown[Cell("aragog_slots", "used", "")]
+        == grown[Measurement("aragog_slots", "used", "")]
     )
 
 

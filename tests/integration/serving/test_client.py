@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from aragog.bootstrap.clients import open_client
-from aragog.client import AsyncClient, Client, Fetched, connect, connect_async
+from aragog.client import AsyncClient, Client, FetchedPage, connect, connect_async
 from aragog.client.direct_backend import DirectBackend
 from aragog.clock import ManualClock
 from aragog.errors import (
@@ -83,7 +83,7 @@ class Fetching:
         found = self.fetch_now(
             FetchRequest(url=url, fields=fields, max_wait_ms=max_wait_ms, max_age_s=max_age_s)
         )
-        return Fetched(
+        return FetchedPage(
             url=found.url, state=found.state.value, record=found.record, age_s=found.age_s,
             report=self.store.pages.fetch_report(found.url),
         )  # fmt: skip

@@ -5,18 +5,15 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import positive_data_acceptance
 
-from aragog.pipeline.completions import Completions
-from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.pipeline.url_batches import UrlBatches
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.serving.batches import Batches
-from aragog.serving.fetching import Fetching
 from aragog.serving.http.openapi import DOCUMENT
 from aragog.serving.http.services import Services
 from aragog.settings import PolitenessSettings
 from tests.support.api_server import running
-from tests.support.stores import body, page
+from tests.support.serving import served_page
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
@@ -28,13 +25,7 @@ schema = schemathesis.openapi.from_dict(DOCUMENT)
 
 @pytest.fixture
 def api(pipeline_stand, redis_client, redis_url):
-    def enqueue(urls, *, priority=5, refresh=False, **_):
-        options = EnqueueOptions(priority=priority, refresh=refresh, insist=refresh)
-        return list(pipeline_stand.enqueuer.enqueue(urls, options))
-
-    store = pipeline_stand.store
-    store.write_pages([page(A, fields={"page.title": b'"A"'}, content=body("0123456789"))])
-    fetching = Fetching(store, enqueue, Completions(redis_client, prefix="t:"), most_waiting=0)
+    store, enqueue, fetching = served_page(pipeline_stand, redis_client, A)
     limiter = Limiter((redis_url,), PolitenessSettings(), Overrides(None), "t:")
     batches = Batches(UrlBatches(redis_client, prefix="t:"), lambda: limiter)
     with running(store, Services(enqueue=enqueue, fetching=fetching, batches=batches)) as made:

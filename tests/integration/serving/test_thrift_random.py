@@ -9,12 +9,9 @@ from thriftpy2.protocol import TCyBinaryProtocol
 from thriftpy2.transport import TCyMemoryBuffer
 
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.pipeline.completions import Completions
-from aragog.pipeline.stages.enqueue import EnqueueOptions
-from aragog.serving.fetching import Fetching
 from aragog.serving.thrift.contract import CALL, head, idl
 from aragog.serving.thrift.wire import frame, read_head
-from tests.support.stores import body, page
+from tests.support.serving import served_page
 from tests.support.thrift_server import running
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
@@ -88,13 +85,7 @@ def read(sock, size):
 
 @pytest.fixture
 def server(pipeline_stand, redis_client, redis_url):
-    def enqueue(urls, *, priority=5, refresh=False, **_):
-        options = EnqueueOptions(priority=priority, refresh=refresh, insist=refresh)
-        return list(pipeline_stand.enqueuer.enqueue(urls, options))
-
-    store = pipeline_stand.store
-    store.write_pages([page(A, fields={"page.title": b'"A"'}, content=body("0123456789"))])
-    fetching = Fetching(store, enqueue, Completions(redis_client, prefix="t:"), most_waiting=0)
+    store, enqueue, fetching = served_page(pipeline_stand, redis_client, A)
     cluster = Cluster(connect_shards([redis_url]))
     with running(store, enqueue=enqueue, fetching=fetching, cluster=cluster) as server:
         yield server

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.fetcher.faults import Fault, LimitExceeded, TransportError, UnsupportedContent
-from aragog.fetcher.http1.body import Body, Bounds, collect
+from aragog.fetcher.http1.body import Bounds, DecodedBody, collect
 from aragog.fetcher.http1.decoders import decoders_for
 from tests.support.pieces import pieces_of
 
@@ -35,7 +35,7 @@ CODERS = {
 ALL = [*CODERS.items(), ("deflate", raw_deflate)]
 
 
-def decode(data: bytes, *codings: str, bounds: Bounds = ROOMY, size: int = 1000) -> Body:
+def decode(data: bytes, *codings: str, bounds: Bounds = ROOMY, size: int = 1000) -> DecodedBody:
     return collect(pieces_of(data, size), decoders_for(codings, ()), bounds)
 
 
@@ -46,7 +46,7 @@ def test_every_coding_is_undone_however_it_arrives(coding, code, size):
 
     body = decode(data, coding, size=size)
 
-    assert body == Body(TEXT, None, len(data), drained=True)
+    assert body == DecodedBody(TEXT, None, len(data), drained=True)
 
 
 @pytest.mark.parametrize(("coding", "code"), ALL)
@@ -77,7 +77,9 @@ def test_gzip_without_its_trailer_is_whole():
     packed = gzip.compress(TEXT)
 
     for cut in range(1, 9):
-        assert decode(packed[:-cut], "gzip") == Body(TEXT, None, len(packed) - cut, drained=True)
+        assert decode(packed[:-cut], "gzip") == DecodedBody(
+            TEXT, None, len(packed) - cut, drained=True
+        )
 
 
 def test_gzip_with_a_wrong_checksum_gives_no_page():
@@ -157,7 +159,7 @@ def test_what_arrived_before_a_reset_stands():
         yield b"some"
         raise TransportError("reset", "gone")
 
-    assert collect(broken(), [], ROOMY) == Body(b"some", "gone", 4, drained=False)
+    assert collect(broken(), [], ROOMY) == DecodedBody(b"some", "gone", 4, drained=False)
 
 
 @pytest.mark.parametrize("kind", ["reset", "timeout"])

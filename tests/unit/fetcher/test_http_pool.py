@@ -8,7 +8,7 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.fetcher.http1.connection import HttpConnection, Peer
-from aragog.fetcher.http1.pool import IDLE_S, Pool
+from aragog.fetcher.http1.pool import IDLE_S, ConnectionPool
 
 HERE = Peer("http", "a.test", 80)
 THERE = Peer("http", "b.test", 80)
@@ -30,7 +30,7 @@ def connection(ends: list[socket.socket], peer: Peer = HERE) -> HttpConnection:
 
 
 def test_the_last_one_given_is_the_first_one_taken(ends):
-    pool = Pool(ManualClock())
+    pool = ConnectionPool(ManualClock())
     first, second = connection(ends), connection(ends)
     pool.give(first)
     pool.give(second)
@@ -42,7 +42,7 @@ def test_the_last_one_given_is_the_first_one_taken(ends):
 
 
 def test_one_whose_other_end_closed_or_spoke_is_not_handed_out(ends):
-    pool = Pool(ManualClock())
+    pool = ConnectionPool(ManualClock())
     pool.give(connection(ends))
     pool.give(connection(ends))
     ends[0].close()
@@ -53,7 +53,7 @@ def test_one_whose_other_end_closed_or_spoke_is_not_handed_out(ends):
 
 def test_one_that_was_idle_too_long_is_not_handed_out(ends):
     clock = ManualClock()
-    pool = Pool(clock)
+    pool = ConnectionPool(clock)
     pool.give(connection(ends))
 
     clock.sleep_s(IDLE_S)
@@ -63,7 +63,7 @@ def test_one_that_was_idle_too_long_is_not_handed_out(ends):
 
 
 def test_past_its_size_the_peer_that_was_idle_longest_loses_one(ends):
-    pool = Pool(ManualClock(), max_idle=2)
+    pool = ConnectionPool(ManualClock(), max_idle=2)
     pool.give(connection(ends, THERE))
     pool.give(connection(ends))
     pool.give(connection(ends))
@@ -74,7 +74,7 @@ def test_past_its_size_the_peer_that_was_idle_longest_loses_one(ends):
 
 
 def test_one_peer_keeps_only_a_few(ends):
-    pool = Pool(ManualClock(), max_idle_per_peer=1)
+    pool = ConnectionPool(ManualClock(), max_idle_per_peer=1)
     pool.give(connection(ends))
     pool.give(connection(ends))
 
@@ -83,7 +83,7 @@ def test_one_peer_keeps_only_a_few(ends):
 
 
 def test_a_closed_pool_keeps_nothing(ends):
-    pool = Pool(ManualClock())
+    pool = ConnectionPool(ManualClock())
     pool.close()
 
     pool.give(connection(ends))

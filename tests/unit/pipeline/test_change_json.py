@@ -1,7 +1,7 @@
 """A change of a page as its readers get it."""
 
 from aragog.pipeline.webhooks.change_json import plain
-from aragog.urlstore.feed.changes import Change
+from aragog.urlstore.feed.change import Change
 from aragog.urlstore.pages.field_formats import FieldFormats
 
 URL = "http://a.example/"

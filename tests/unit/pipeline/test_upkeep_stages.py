@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.pipeline.stages.maintenance import Maintenance
+from aragog.pipeline.stages.maintenance import MaintenanceStage
 from aragog.pipeline.stages.refresh import RefreshStage
 from aragog.pipeline.stages.watches import WatchBatch, apply_watches
 from tests.support.stores import NOW_MS, body, page
@@ -73,7 +73,7 @@ class Swept:
 @pytest.fixture
 def maintenance(ports):
     swept = Swept()
-    return Maintenance(ports.store, swept, swept, swept, swept, ports.settings)
+    return MaintenanceStage(ports.store, swept, swept, swept, swept, ports.settings)
 
 
 def test_takedowns_are_shared_with_producers(maintenance, ports):

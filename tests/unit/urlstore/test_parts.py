@@ -6,7 +6,8 @@ from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.aliases.merger import AliasMerger
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.feed.changes import Change, publish
+from aragog.urlstore.feed.change import Change
+from aragog.urlstore.feed.changes import publish
 from aragog.urlstore.feed.feed import Feed
 from aragog.urlstore.maintenance import Maintenance
 from aragog.urlstore.pages.fields import Fields

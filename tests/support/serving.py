@@ -1,0 +1,31 @@
+"""What a server of the API needs, over the stages in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import redis
+
+from aragog.pipeline.completions import Completions
+from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueResult
+from aragog.serving.fetching import Fetching
+from aragog.urlstore.store import UrlStore
+from tests.support.pipeline_stand import PipelineStand
+from tests.support.stores import body, page
+
+
+def served_page(
+    stand: PipelineStand, client: redis.Redis, url: str
+) -> tuple[UrlStore, Callable[..., list[EnqueueResult]], Fetching]:
+    """A store with one page, what enqueues URLs, and what fetches for callers, none of them now."""
+
+    def enqueue(
+        urls: Iterable[str], *, priority: int = 5, refresh: bool = False, **_: Any
+    ) -> list[EnqueueResult]:
+        options = EnqueueOptions(priority=priority, refresh=refresh, insist=refresh)
+        return list(stand.enqueuer.enqueue(urls, options))
+
+    stand.store.write_pages([page(url, fields={"page.title": b'"A"'}, content=body("0123456789"))])
+    completions = Completions(client, prefix="t:")
+    return stand.store, enqueue, Fetching(stand.store, enqueue, completions, most_waiting=0)
