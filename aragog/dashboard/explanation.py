@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from aragog.dashboard.components import Components
+from aragog.dashboard.domain_rows import domain_rows
 from aragog.durations import span
 from aragog.errors import AragogError
 from aragog.formatting import moment, plain
+from aragog.pipeline.routing import Queue
 from aragog.politeness.ratelimit.slots import DomainReport
 from aragog.urls import explain, normalize
 from aragog.urls.domain import origin
@@ -163,6 +165,28 @@ def _rate(url: str, components: Components, key: str, report: DomainReport) -> L
 def _way(url: str, components: Components) -> Iterator[Line]:
     contains = components.in_flight.contains(url)
     yield Line("on its way", "yes: asked for, neither stored nor given up" if contains else "no")
+    if contains:
+        yield Line("waits for", _waits_for(url, components))
+
+
+def _waits_for(url: str, components: Components) -> str:
+    """What a URL in flight waits for now: the first objection, in the order of the pipeline."""
+    key = components.limiter().key_for(url)
+    row = domain_rows([key], components)[0]
+    found = components.robots.get(origin(url))
+    if row.stopped or found.unreachable:
+        return row.cause
+    if components.admin is not None and components.admin.status(Queue.FETCH).paused:
+        return f"queue {Queue.FETCH}, which is paused"
+    if found.rules is None:
+        return f"robots.txt of {origin(url)}, which is fetched first"
+    if row.backlog_ms:
+        return f"its slot, within {row.backlog}; {row.cause}"
+    if components.spool.state().closed:
+        return "room in the spool: pages are fetched faster than they are stored"
+    if row.errors_in_a_row:
+        return f"its next attempt; the last {row.errors_in_a_row} requests to {key} failed"
+    return "a worker, or the delay before its next attempt"
 
 
 def _stored(url: str, components: Components) -> Iterator[Line]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -15,13 +15,17 @@ from aragog.pinlater.flower.install import install as install_pinlater
 
 
 def install(
-    components: Components, allowed_hosts: Sequence[str] = (), host: str = "127.0.0.1"
+    components: Components,
+    refresh: Callable[[str], str],
+    allowed_hosts: Sequence[str] = (),
+    host: str = "127.0.0.1",
 ) -> bool:
     """
     Call this in Flower's process, before Flower starts; a second call changes nothing.
 
     Args:
         components: what the pages and metrics read from.
+        refresh: enqueues a URL to be fetched now; returns why it was refused, or an empty text.
         allowed_hosts: names that Flower accepts in the Host header, besides localhost and IP
             addresses.
         host: where Flower listens if it is given no address.
@@ -39,12 +43,12 @@ def install(
         guard_hosts(allowed_hosts)
         guard_address(host)
         _add_metrics(components)
-        return _routes(components), files("aragog.dashboard") / "templates"
+        return _routes(components, refresh), files("aragog.dashboard") / "templates"
 
     return install_pinlater(admin_of, more)
 
 
-def _routes(components: Components) -> list[Any]:
+def _routes(components: Components, refresh: Callable[[str], str]) -> list[Any]:
     from aragog.dashboard.domain_pages import DomainsPage  # noqa: PLC0415 - only in Flower's process
     from aragog.dashboard.handlers import UrlPage  # noqa: PLC0415
     from aragog.pinlater.flower.pages import page_routes  # noqa: PLC0415
@@ -52,7 +56,7 @@ def _routes(components: Components) -> list[Any]:
     arguments = {"components": components}
     return [
         *page_routes("aragog-domains", r"/aragog/domains", DomainsPage, arguments),
-        *page_routes("aragog-url", r"/aragog/url", UrlPage, arguments),
+        *page_routes("aragog-url", r"/aragog/url", UrlPage, {**arguments, "refresh": refresh}),
     ]
 
 

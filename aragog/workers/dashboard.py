@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from aragog.bootstrap.dashboard import components
+from aragog.client import Aragog
 from aragog.dashboard import flower
+from aragog.pipeline.stages.enqueue import EnqueueStatus
 from aragog.settings import load_settings
 
 
@@ -11,6 +15,16 @@ def install() -> None:
     """Add the pages to Flower; call this before Flower starts."""
     settings = load_settings()
     serving = settings.serving
+    producer = cache(lambda: Aragog(settings))
+
+    def refresh(url: str) -> str:
+        (result,) = producer().enqueue([url], priority=0, refresh=True)
+        accepted = result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
+        return "" if accepted else result.reason or str(result.status)
+
     flower.install(
-        components(settings), (*serving.allowed_hosts, serving.flower_host), serving.flower_host
+        components(settings),
+        refresh,
+        (*serving.allowed_hosts, serving.flower_host),
+        serving.flower_host,
     )

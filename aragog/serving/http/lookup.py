@@ -24,6 +24,7 @@ from aragog.serving.http.html import card, document, explanation, links, notice
 from aragog.serving.http.parameters import Query, refuse_cross_site
 from aragog.serving.http.problems import Overloaded, Problem, problem_of
 from aragog.serving.http.services import Services
+from aragog.urlstore.pin_card import pin_card
 from aragog.urlstore.store import UrlStore
 
 REFRESH_WAIT_MS = 10_000
@@ -102,7 +103,7 @@ class Lookup:
         explain = self._services.explain
         explained = await self._calls.explaining(lambda: explain(url)) if explain else None
         return [
-            card(found["fields"], found["info"], found["now_ms"]) if found else "",
+            card(pin_card(found["fields"], found["info"], found["now_ms"])) if found else "",
             explanation(explained["sections"]) if explained else "",
             links("Links from it", found["out"]) + links("Links to it", found["in"])
             if found

@@ -25,14 +25,14 @@ from aragog.settings import BrokerSettings, Settings, StoreSettings
 logging.disable()
 here = components(Settings(broker=BrokerSettings(url="memory://"), store=StoreSettings(engine="memory")))
 known, flower.__version__ = flower.__version__, "3.0"
-assert install(here) is False
+assert install(here, str) is False
 from flower.urls import handlers
 before = len(handlers)
 flower.__version__ = known
-assert install(here) is True
+assert install(here, str) is True
 added = len(handlers) - before
 assert added == 8, added
-assert install(here) is True
+assert install(here, str) is True
 assert len(handlers) - before == added
 assert handlers[-1][0] == ".*"
 from flower.utils.broker import Broker

@@ -29,6 +29,7 @@ from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.ratelimit.slots import SlotRequest
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
+from aragog.urlstore.records import OutLink
 from deploy.processes import end
 from tests.support.standalone import free_port
 from tests.support.waiting import wait_until
@@ -122,7 +123,13 @@ def _fill(settings):
         in_an_hour_ms = int(time.time() * 1000) + 3_600_000
         client.enqueue(["http://waits.example/"], run_after=in_an_hour_ms)
     store = url_store(settings)
-    store.put(PAGE, {"page.title": HOSTILE}, provenance={"page.title": "html title"})
+    fields = {
+        "page.title": HOSTILE, "product.price": b'"49.90"', "product.currency": b'"EUR"',
+        "page.image": b'{"url":"https://img.example/vase.jpg"}',
+    }  # fmt: skip
+    source = {"page.title": "html title", "product.price": "json-ld #1"}
+    store.put(PAGE, fields, provenance=source)
+    store.links.add(PAGE, [OutLink("http://other.example/", "other")])
     store.close()
     limits = limiter(settings, Overrides())
     limits.reserve([SlotRequest("shop.example")] * 3000)
@@ -207,6 +214,17 @@ def test_a_urls_story_is_told_and_strangers_text_is_escaped(browser):
     assert "from html title" in page
 
 
+def test_the_page_of_a_url_has_its_card_its_links_and_its_price_with_sources(browser):
+    status, page = browser.get("/aragog/url", url="HTTP://Shop.example:80/vase")
+
+    assert status == 200
+    assert "49.90 EUR" in page
+    assert "from json-ld #1, " in page
+    assert 'src="https://img.example/vase.jpg"' in page
+    assert 'href="/aragog/url?url=http%3A%2F%2Fother.example%2F"' in page
+    assert "Refresh now" in page
+
+
 def test_what_is_no_url_is_answered_with_the_reason(browser):
     status, page = browser.get("/aragog/url", url="<b>nonsense")
 
@@ -286,6 +304,23 @@ def test_a_name_that_was_rebound_to_this_machine_is_refused(system, path):
     assert status("evil.example") == 421
     assert status("127.0.0.1.evil.example:5555") == 421
     assert status(f"localhost:{system.port}") == 200
+
+
+def test_a_refresh_enqueues_the_url_and_the_page_says_what_it_waits_for(browser):
+    _, page = browser.get("/aragog/url", url=PAGE)
+    token = re.search(r'name="_xsrf" value="([^"]+)"', page)[1]
+
+    refused, _ = browser.post("/aragog/url", url=PAGE)
+    none, _ = browser.post("/aragog/url", url="nonsense", _xsrf=token)
+    done, page = browser.post("/aragog/url", url=PAGE, _xsrf=token)
+    told = browser.json("/aragog/url.json", url=PAGE)
+
+    assert (refused, none, done) == (403, 409, 200)
+    assert "It was enqueued" in page
+    (queue,) = [c["lines"] for c in told["sections"] if c["title"] == "queue"]
+    assert {line["name"]: line["text"] for line in queue}["waits for"] == (
+        "queue fetch, which is paused"
+    )
 
 
 def test_nothing_ended_in_a_traceback(browser, system):

@@ -1,0 +1,85 @@
+"""
+What a card of a page shows: its picture, title, price and description, with source and age. Pure.
+
+All of it is untrusted text of the page: whoever shows it must escape it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from aragog.durations import span
+from aragog.errors import InvalidUrl
+from aragog.hosts import is_ip
+from aragog.urls.domain import host
+from aragog.urls.normalize import normalize
+from aragog.urlstore.records import FieldInfo
+
+MOST_CHARACTERS = 600
+_PRICES = ("product.price", "app.price", "book.price")
+Kind = Literal["title", "price", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class CardLine:
+    """One value."""
+
+    kind: Kind
+    text: str
+    note: str
+    """Its source and age, such as `from json-ld, 2 h old`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PinCard:
+    """The card of a page."""
+
+    picture: str | None
+    """An absolute URL on a public host; the viewer's browser would load it."""
+    lines: tuple[CardLine, ...]
+
+    @property
+    def empty(self) -> bool:
+        return not self.picture and not self.lines
+
+
+def pin_card(fields: Mapping[str, Any], info: Mapping[str, FieldInfo], now_ms: int) -> PinCard:
+    """The card of a page's decoded fields."""
+    image = fields.get("page.image")
+    source = image.get("url") if isinstance(image, dict) else None
+    kinds: list[tuple[str, Kind]] = [("page.title", "title")]
+    kinds += [(price, "price") for price in _PRICES]
+    kinds += [("page.description", "text")]
+    lines = []
+    for name, kind in kinds:
+        if (value := fields.get(name)) in (None, ""):
+            continue
+        text = shorten(value)
+        if kind == "price":
+            text = f"{text} {fields.get(name.replace('.price', '.currency'), '')}".strip()
+        lines.append(CardLine(kind, text, _note(info.get(name), now_ms)))
+    return PinCard(source if _is_public(source) else None, tuple(lines))
+
+
+def shorten(value: Any) -> str:
+    """A value as text of at most `MOST_CHARACTERS` characters."""
+    text = str(value)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
+
+
+def _is_public(url: Any) -> bool:
+    """A picture must not make the viewer's browser ask a machine of its own network."""
+    try:
+        name = host(normalize(url)) if isinstance(url, str) else ""
+    except InvalidUrl:
+        return False
+    return "." in name and not is_ip(name) and not name.endswith((".localhost", ".local"))
+
+
+def _note(info: FieldInfo | None, now_ms: int) -> str:
+    if info is None:
+        return ""
+    source = f"from {info.provenance}, " if info.provenance else ""
+    return f"{source}{span(max(0, now_ms - info.at_ms))} old"
