@@ -25,6 +25,7 @@ from aragog.pinlater.address import redis_urls
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
 from aragog.pipeline.counters import Counters
+from aragog.pipeline.crawl_log.stream import CrawlLogStream
 from aragog.pipeline.faults.outages import OutageBoard
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.metric_totals import MetricTotals
@@ -51,6 +52,9 @@ def components(settings: Settings, *, clock: Clock | None = None) -> Components:
         in_flight=InFlightSet(nodes, prefix=settings.redis.prefix),
         totals=MetricTotals(client, prefix=settings.redis.prefix),
         outages=OutageBoard(client, prefix=settings.redis.prefix),
+        crawl_log=None
+        if settings.crawl_log.engine == "off"
+        else CrawlLogStream(client, prefix=settings.redis.prefix),
         spool=spool(settings, nodes),
         ssrf_filter=SsrfFilter(settings.fetch),
         robots=robots_cache(settings, clock),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 
+import redis
+
 from aragog.bootstrap.redis_services import (
     limiter,
     overrides_of,
@@ -21,6 +23,9 @@ from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.ssrf.filter import SsrfFilter
 from aragog.pages import extractors, sitemaps
 from aragog.pipeline.counters import Counters
+from aragog.pipeline.crawl_log.files import log_files
+from aragog.pipeline.crawl_log.stream import CrawlLogStream
+from aragog.pipeline.crawl_log.writer import CrawlLogWriter
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.pipeline.pages.run_marks import RunMarks
@@ -77,6 +82,7 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
     overrides, ssrf_filter = overrides_of(settings), SsrfFilter(settings.fetch)
     limits, rules = limiter(settings, overrides, clock), robots_cache(settings, clock)
     store, waiting = url_store(settings, clock), waiting_jobs(settings)
+    log_stream, log_writer = crawl_log(settings, client)
     rescheduling = Rescheduling(settings.pipeline, clock, counters, collects=waiting is not None)
     discovery, ready = Discovery(enqueuer, store, settings), page_ready_task(settings)
     access = Access(GateRules(limits, rules, overrides, store.takedowns, settings), ssrf_filter)
@@ -95,11 +101,13 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         canonicalize=CanonicalizeStage(
             bodies, store, in_flight, marks, discovery, rescheduling, settings
         ),
-        store=StoreStage(bodies, store, in_flight, counters, rescheduling, ready),
+        store=StoreStage(bodies, store, in_flight, counters, rescheduling, ready, log_stream),
         refresh=RefreshStage(store.schedule, limits, rules, enqueuer, counters, clock, settings),
         webhooks=WebhookStage(store, sender, ssrf_filter, clock, settings),
         reextract=ReextractStage(store, marks, settings.pipeline),
-        maintenance=MaintenanceStage(store, in_flight, blocks, bodies, waiting, settings),
+        maintenance=MaintenanceStage(
+            store, in_flight, blocks, bodies, waiting, settings, crawl_log=log_writer
+        ),
         on_close=(
             lambda: pool.shutdown(wait=False, cancel_futures=True),
             limits.close,
@@ -118,6 +126,17 @@ def _requesters(
         for fetch in (settings.fetch, for_sitemaps(settings.fetch), for_robots(settings.fetch))
     )
     return pool, Requester(pages, sitemaps_, pool, access, clock), rules
+
+
+def crawl_log(
+    settings: Settings, client: redis.Redis
+) -> tuple[CrawlLogStream | None, CrawlLogWriter | None]:
+    """The rows and the files of the crawl log; None where it is off."""
+    if settings.crawl_log.engine == "off":
+        return None, None
+    stream = CrawlLogStream(client, prefix=settings.redis.prefix)
+    files = log_files(settings.crawl_log, settings.content, settings.data_dir)
+    return stream, CrawlLogWriter(stream, files, settings.crawl_log.span_s)
 
 
 def page_ready_task(settings: Settings) -> OwnTask | None:

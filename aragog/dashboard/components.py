@@ -12,6 +12,7 @@ from aragog.clock import Clock
 from aragog.fetcher.ssrf.filter import SsrfFilter
 from aragog.pinlater.admin import Admin
 from aragog.pipeline.counters import Counters
+from aragog.pipeline.crawl_log.stream import CrawlLogStream
 from aragog.pipeline.faults.outages import OutageBoard
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.metric_totals import MetricTotals
@@ -34,6 +35,8 @@ class Components:
     in_flight: InFlightSet
     totals: MetricTotals
     outages: OutageBoard
+    crawl_log: CrawlLogStream | None
+    """None: it is off."""
     spool: Spool
     ssrf_filter: SsrfFilter
     robots: RobotsCache

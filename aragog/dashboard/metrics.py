@@ -31,6 +31,7 @@ from aragog.dashboard.histograms import lateness_buckets, totals
 from aragog.errors import AragogError
 from aragog.pinlater.admin import count_of
 from aragog.pinlater.models import JobState
+from aragog.pipeline.crawl_log.stream import at_ms
 
 WAIT_S = 1.0
 WINDOW_S = 60.0
@@ -190,6 +191,22 @@ def _spool(components: Components) -> Iterator[Metric]:
     )
 
 
+def crawl_log_metrics(components: Components) -> Iterator[Metric]:
+    """Rows that are in no file yet; nothing where the crawl log is off."""
+    log = components.crawl_log
+    if log is None:
+        return
+    first = log.first()
+    yield GaugeMetricFamily(
+        "aragog_crawl_log_rows", "Rows of the crawl log that are in no file.", value=log.waiting()
+    )
+    yield GaugeMetricFamily(
+        "aragog_crawl_log_lag_seconds",
+        "Age of the oldest of these rows; normally up to twice crawl_log.span_s.",
+        value=(log.now_ms() - at_ms(first)) / 1000 if first else 0,
+    )
+
+
 def _queues(components: Components) -> Iterator[Metric]:
     if components.admin is None:
         return
@@ -311,6 +328,7 @@ _READERS: tuple[tuple[str, Callable[[Components], Iterator[Metric]]], ...] = (
     ("totals", totals),
     ("outages", _outages),
     ("spool", _spool),
+    ("crawl_log", crawl_log_metrics),
     ("queues", _queues),
     ("shards", _shards),
     ("domains", _domains),

@@ -11,6 +11,7 @@ from aragog.settings.loading import load_settings
 from aragog.settings.sections import (
     BrokerSettings,
     ContentSettings,
+    CrawlLogSettings,
     FetchSettings,
     LogSettings,
     PipelineSettings,
@@ -29,6 +30,7 @@ from aragog.settings.values import duration_s
 __all__ = [
     "BrokerSettings",
     "ContentSettings",
+    "CrawlLogSettings",
     "FetchSettings",
     "LogSettings",
     "PipelineSettings",

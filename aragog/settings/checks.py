@@ -66,6 +66,8 @@ def _refresh_problems(refresh: RefreshSettings) -> Iterator[str]:
 def _store_problems(settings: Settings) -> Iterator[str]:
     if settings.content.engine == "s3" and not settings.content.s3_bucket:
         yield "content.s3_bucket: is required when content.engine is s3"
+    if settings.crawl_log.engine == "s3" and not settings.crawl_log.s3_bucket:
+        yield "crawl_log.s3_bucket: is required when crawl_log.engine is s3"
     for name, text in settings.store.field_formats.items():
         if text not in FIELD_FORMATS:
             known = ", ".join(FIELD_FORMATS)

@@ -404,6 +404,22 @@ class ServingSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CrawlLogSettings:
+    """The crawl log: a row for each fetch, in Parquet files (docs/operations.md)."""
+
+    engine: Literal["off", "folder", "s3"] = "off"
+    """Where the files go. `s3` uses endpoint, region and limits of `[content]`."""
+    folder: Path | None = None
+    """Empty: `data_dir`/crawl-log. All workers of `upkeep` need the same folder."""
+    s3_bucket: str = ""
+    """An existing bucket; not that of `content.s3_bucket`."""
+    s3_prefix: str = "crawl-log/"
+    """Prefix of every key."""
+    span_s: int = 300
+    """Time that one file covers. Rows wait in Redis until then, 400 bytes each."""
+
+
+@dataclass(frozen=True, slots=True)
 class LogSettings:
     """Logs of all processes."""
 
@@ -448,6 +464,7 @@ class Settings:
     serving: ServingSettings = field(default_factory=ServingSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     workers: WorkerSettings = field(default_factory=WorkerSettings)
+    crawl_log: CrawlLogSettings = field(default_factory=CrawlLogSettings)
     logs: LogSettings = field(default_factory=LogSettings)
     standalone: StandaloneSettings = field(default_factory=StandaloneSettings)
 

@@ -7,7 +7,7 @@ Safe to run twice and concurrently: see each function.
 from __future__ import annotations
 
 from aragog.tasks.policy import stage
-from aragog.tasks.routes import COMPACT_LINKS, SWEEP
+from aragog.tasks.routes import COMPACT_LINKS, CRAWL_LOG, SWEEP
 from aragog.workers.services import pipeline
 
 
@@ -25,3 +25,9 @@ def sweep() -> None:
     maintenance.sweep_spool()
     maintenance.sweep_changes()
     maintenance.share_takedowns()
+
+
+@stage(CRAWL_LOG)
+def write_crawl_log() -> None:
+    """Write the files of the crawl log that are due."""
+    pipeline().maintenance.write_crawl_log()

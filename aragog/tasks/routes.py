@@ -21,6 +21,7 @@ REFRESH_DUE = "aragog.refresh.due"
 ROBOTS_EXPIRING = "aragog.robots.expiring"
 COMPACT_LINKS = "aragog.maintenance.compact_links"
 SWEEP = "aragog.maintenance.sweep"
+CRAWL_LOG = "aragog.maintenance.crawl_log"
 WEBHOOKS_DUE = "aragog.webhooks.due"
 
 QUEUE_OF = {
@@ -37,4 +38,5 @@ QUEUE_OF = {
     ROBOTS_EXPIRING: Queue.UPKEEP,
     COMPACT_LINKS: Queue.UPKEEP,
     SWEEP: Queue.UPKEEP,
+    CRAWL_LOG: Queue.UPKEEP,
 }

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from aragog.errors import StoreDamaged
+from aragog.pipeline.crawl_log.writer import CrawlLogWriter
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.pipeline.spool import reclaim
@@ -32,6 +33,12 @@ class MaintenanceStage:
     """Pages whose links one compaction merges, which bounds its memory to about 30 MB."""
     most_compactions: int = 100
     """Compactions of one run; a busy system needs one after the other. The next run continues."""
+    crawl_log: CrawlLogWriter | None = None
+
+    def write_crawl_log(self) -> None:
+        """Write the files of the crawl log that are due."""
+        if self.crawl_log:
+            self.crawl_log.write_due()
 
     def compact_links(self) -> None:
         """

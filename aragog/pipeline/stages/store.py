@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from aragog.logs import log_url
 from aragog.pipeline import counters
+from aragog.pipeline.crawl_log.rows import rows_of
+from aragog.pipeline.crawl_log.stream import CrawlLogStream
 from aragog.pipeline.faults import damaged
 from aragog.pipeline.messages import PageBatch
 from aragog.pipeline.page_ready import page_ready
@@ -38,6 +40,7 @@ class StoreStage:
     counters: CounterSink
     rescheduling: Rescheduling
     page_ready_task: OwnTask | None = None
+    crawl_log: CrawlLogStream | None = None
 
     def run(self, batch: PageBatch) -> list[OutgoingMessage]:
         """
@@ -61,6 +64,9 @@ class StoreStage:
             if update.write.url not in lost
         ]
         stuck = {write.url for write in self._write(writes)}
+        if self.crawl_log:
+            written = [write for write in writes if write.url not in stuck]
+            self.crawl_log.add(rows_of(written, batch.jobs))
         self._done(batch, writes, lost, stuck)
         postponed = damaged.postponed((j for j in batch.jobs if j.url in stuck), fetched=True)
         again = self.rescheduling.refetch([job for job in batch.jobs if job.url in lost])

@@ -18,7 +18,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import boto3
@@ -194,7 +194,7 @@ class S3Content:
             self._start()
         with self._lock:
             if self._made is None:
-                self._made = self._new_client()
+                self._made = s3_client(self._settings)
             return self._made
 
     def _start(self) -> None:
@@ -203,45 +203,51 @@ class S3Content:
         self._made = None
         self._threads = ThreadPoolExecutor(self._settings.s3_parallel, "s3-put")
 
-    def _new_client(self) -> Any:
-        settings = self._settings
-        checksums = "when_supported" if settings.s3_checksums else "when_required"
-        try:
-            return boto3.session.Session().client(
-                "s3",
-                endpoint_url=settings.s3_endpoint or None,
-                region_name=settings.s3_region or None,
-                config=Config(
-                    connect_timeout=settings.s3_connect_timeout_s,
-                    read_timeout=settings.s3_read_timeout_s,
-                    retries={"mode": "standard", "total_max_attempts": settings.s3_attempts},
-                    # Those of `put_many`, and what threads that read may want beside them.
-                    max_pool_connections=settings.s3_parallel + 24,
-                    request_checksum_calculation=checksums,
-                    response_checksum_validation=checksums,
-                    # Host names made of bucket names need DNS, which a server of one's own has not.
-                    s3={"addressing_style": "path" if settings.s3_endpoint else "auto"},
-                ),
-            )
-        except (BotoCoreError, ValueError) as error:
-            raise ConfigError(f"content.s3_endpoint, content.s3_region: {error}") from error
+    def _our_errors(self) -> AbstractContextManager[None]:
+        return s3_errors(self._where)
 
-    @contextmanager
-    def _our_errors(self) -> Iterator[None]:
-        """What boto3 and all under it raise becomes ContentUnavailable, with a remedy if known."""
-        try:
-            yield
-        except FOREIGN as error:
-            code = type(error).__name__
-            if isinstance(error, ClientError):
-                code = str(error.response.get("Error", {}).get("Code"))
-            message = str(error)[:300]
-            remedy = next(
-                (text for name, text in REMEDIES.items() if name in (code, message)), None
-            )
-            raise ContentUnavailable(
-                self._where, f"{remedy} ({message})" if remedy else message
-            ) from error
+
+def s3_client(settings: ContentSettings) -> Any:
+    """
+    A boto3 client with the endpoint, region and limits of the settings; not yet connected.
+
+    Raises:
+        ConfigError: endpoint, region or profile cannot be used.
+    """
+    checksums = "when_supported" if settings.s3_checksums else "when_required"
+    try:
+        return boto3.session.Session().client(
+            "s3",
+            endpoint_url=settings.s3_endpoint or None,
+            region_name=settings.s3_region or None,
+            config=Config(
+                connect_timeout=settings.s3_connect_timeout_s,
+                read_timeout=settings.s3_read_timeout_s,
+                retries={"mode": "standard", "total_max_attempts": settings.s3_attempts},
+                # Those of `put_many`, and what threads that read may want beside them.
+                max_pool_connections=settings.s3_parallel + 24,
+                request_checksum_calculation=checksums,
+                response_checksum_validation=checksums,
+                # Host names made of bucket names need DNS, which a server of one's own has not.
+                s3={"addressing_style": "path" if settings.s3_endpoint else "auto"},
+            ),
+        )
+    except (BotoCoreError, ValueError) as error:
+        raise ConfigError(f"content.s3_endpoint, content.s3_region: {error}") from error
+
+
+@contextmanager
+def s3_errors(where: str) -> Iterator[None]:
+    """What boto3 and all under it raise becomes ContentUnavailable, with a remedy if known."""
+    try:
+        yield
+    except FOREIGN as error:
+        code = type(error).__name__
+        if isinstance(error, ClientError):
+            code = str(error.response.get("Error", {}).get("Code"))
+        message = str(error)[:300]
+        remedy = next((text for name, text in REMEDIES.items() if name in (code, message)), None)
+        raise ContentUnavailable(where, f"{remedy} ({message})" if remedy else message) from error
 
 
 def _code(error: BaseException) -> str:

@@ -1,0 +1,295 @@
+"""The crawl log: each fetch is in exactly one Parquet file, whatever is killed or repeated."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+
+import orjson
+import pyarrow.parquet as pq
+import pytest
+import redis
+
+from aragog.bootstrap.dashboard import components
+from aragog.bootstrap.stages import connect
+from aragog.dashboard.metrics import crawl_log_metrics
+from aragog.errors import ContentUnavailable
+from aragog.pipeline.crawl_log.files import FolderFiles, S3Files, log_files
+from aragog.pipeline.crawl_log.rows import COLUMNS
+from aragog.pipeline.crawl_log.stream import CrawlLogStream
+from aragog.pipeline.crawl_log.writer import CrawlLogWriter, file_name
+from aragog.pipeline.stages.enqueue import EnqueueOptions
+from aragog.settings import (
+    ContentSettings,
+    CrawlLogSettings,
+    RedisSettings,
+    Settings,
+    StoreSettings,
+)
+from tests.support.origin import page
+from tests.support.pipeline_stand import Sent
+
+pytestmark = pytest.mark.redis
+
+SPAN_S = 60
+START_MS = 1_760_000_040_000  # a multiple of the span
+KEY = "aragog:crawl_log"
+
+# Writes the files of a stream, and prints the name of each when it is in place.
+WRITER = """
+import sys
+import redis
+from pathlib import Path
+from aragog.pipeline.crawl_log.files import log_files
+from aragog.pipeline.crawl_log.stream import CrawlLogStream
+from aragog.pipeline.crawl_log.writer import CrawlLogWriter
+from aragog.settings import ContentSettings, CrawlLogSettings
+
+url, engine, bucket, endpoint, folder, span_s = sys.argv[1:]
+settings = CrawlLogSettings(engine=engine, s3_bucket=bucket)
+content = ContentSettings(s3_endpoint=endpoint, s3_region="us-east-1")
+files = log_files(settings, content, Path(folder))
+put = files.put
+class Told:
+    def put(self, name, made):
+        print("begins", flush=True)
+        put(name, made)
+        print("is there", flush=True)
+stream = CrawlLogStream(redis.Redis.from_url(url), prefix="aragog:")
+CrawlLogWriter(stream, Told(), int(span_s)).write_due()
+"""
+
+
+@pytest.fixture
+def stream(redis_client):
+    return CrawlLogStream(redis_client, prefix="aragog:")
+
+
+@pytest.fixture(params=["folder", "s3"])
+def place(request, tmp_path):
+    """Where files go: (settings, content settings, how to read all files as a dict)."""
+    if request.param == "folder":
+        return (
+            CrawlLogSettings(engine="folder"),
+            ContentSettings(),
+            lambda: {
+                str(path.relative_to(tmp_path / "crawl-log")): pq.read_table(path)
+                for path in (tmp_path / "crawl-log").rglob("[!.]*.parquet")
+            },
+        )
+    content = request.getfixturevalue("s3_settings")
+    settings = CrawlLogSettings(engine="s3", s3_bucket=content.s3_bucket)
+
+    def read():
+        from aragog.urlstore.content.s3 import s3_client
+
+        client, found = s3_client(content), {}
+        listed = client.list_objects_v2(Bucket=content.s3_bucket, Prefix="crawl-log/")
+        for item in listed.get("Contents", ()):
+            copy = tmp_path / "copy"
+            client.download_file(content.s3_bucket, item["Key"], str(copy))
+            found[item["Key"].removeprefix("crawl-log/")] = pq.read_table(copy)
+        return found
+
+    return settings, content, read
+
+
+def fill(client, spans, rows_each):
+    """Rows of past spans, each with a name of its own; the names."""
+    names = []
+    for span in range(spans):
+        for number in range(rows_each):
+            name = f"http://a.test/{span}/{number}"
+            at_ms = START_MS + span * SPAN_S * 1000 + number
+            client.xadd(KEY, {"r": orjson.dumps({"url": name})}, id=f"{at_ms}-0")
+            names.append(name)
+    return names
+
+
+def writer(stream, place, tmp_path):
+    settings, content, _ = place
+    return CrawlLogWriter(stream, log_files(settings, content, tmp_path), SPAN_S)
+
+
+def urls_in(files):
+    return [url for table in files.values() for url in table["url"].to_pylist()]
+
+
+def test_each_span_is_one_file_named_by_its_day_and_start(redis_client, stream, place, tmp_path):
+    names = fill(redis_client, 3, 10)
+
+    written = writer(stream, place, tmp_path).write_due()
+
+    files = place[2]()
+    assert sorted(urls_in(files)) == sorted(names)
+    assert (
+        sorted(files)
+        == sorted(written)
+        == [
+            f"dt=2025-10-09/crawl-20251009T08540{n}Z-60s.parquet".replace(f"540{n}", f"5{4 + n}00")
+            for n in range(3)
+        ]
+    )
+    assert all(table.num_rows == 10 for table in files.values())
+    assert stream.waiting() == 0
+
+
+def test_rows_of_a_span_that_is_not_over_wait(redis_client, stream, place, tmp_path):
+    fill(redis_client, 1, 2)
+    stream.add([b'{"url":"http://now.test/"}'])
+
+    written = writer(stream, place, tmp_path).write_due()
+
+    assert len(written) == 1
+    assert stream.waiting() == 1
+
+
+@pytest.mark.parametrize("killed_at", ["begins", "is there"])
+def test_a_writer_that_is_killed_loses_no_row_and_doubles_none(
+    redis_client, redis_url, stream, place, tmp_path, killed_at
+):
+    names = fill(redis_client, 4, 1000)
+    settings, content, read = place
+    arguments = [
+        redis_url, settings.engine, settings.s3_bucket, content.s3_endpoint, tmp_path, SPAN_S
+    ]  # fmt: skip
+
+    for _ in range(3):
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, *map(str, arguments)], stdout=subprocess.PIPE, text=True
+        ) as process:
+            for line in process.stdout:
+                if line.strip() == killed_at:
+                    break
+            process.send_signal(signal.SIGKILL)
+        assert process.returncode == -signal.SIGKILL
+        Counter(urls_in(read()))  # what is there can always be read
+    writer(stream, place, tmp_path).write_due()
+
+    assert Counter(urls_in(read())) == Counter(names)
+    assert stream.waiting() == 0
+
+
+def test_a_file_written_again_is_the_same_file(redis_client, stream, place, tmp_path):
+    fill(redis_client, 1, 100)
+    kept = redis_client.dump(KEY)
+    first = writer(stream, place, tmp_path).write_due()
+    before = place[2]()
+    redis_client.restore(KEY, 0, kept, replace=True)  # the removal was lost with the server
+
+    second = writer(stream, place, tmp_path).write_due()
+
+    after = place[2]()
+    assert first == second
+    assert len(after) == 1
+    assert all(after[name].equals(before[name]) for name in after)
+
+
+def test_a_writer_that_read_while_another_one_finished_writes_nothing(
+    redis_client, stream, tmp_path
+):
+    names = fill(redis_client, 1, 6000)
+    files = FolderFiles(tmp_path / "crawl-log")
+
+    class Overtaken(CrawlLogStream):
+        def pages(self, from_id, until_ms):
+            for page_ in super().pages(from_id, until_ms):
+                CrawlLogWriter(stream, files, SPAN_S).write_due()
+                yield page_
+
+    overtaken = Overtaken(redis_client, prefix="aragog:")
+    written = CrawlLogWriter(overtaken, files, SPAN_S).write_due()
+
+    (path,) = (tmp_path / "crawl-log").rglob("*.parquet")
+    assert written == []
+    assert Counter(pq.read_table(path)["url"].to_pylist()) == Counter(names)
+
+
+def test_rows_stay_while_the_place_does_not_answer(redis_client, stream, tmp_path, s3_settings):
+    fill(redis_client, 1, 5)
+    gone = replace(s3_settings, s3_endpoint="http://127.0.0.1:9", s3_attempts=1)
+    files = S3Files(CrawlLogSettings(engine="s3", s3_bucket="x"), gone)
+
+    with pytest.raises(ContentUnavailable):
+        CrawlLogWriter(stream, files, SPAN_S).write_due()
+
+    assert stream.waiting() == 5
+
+
+def test_rows_are_taken_by_a_server_whose_memory_is_full(own_redis):
+    with redis.Redis.from_url(own_redis.url) as client:
+        client.config_set("maxmemory-policy", "noeviction")
+        client.config_set("maxmemory", 1)
+        stream = CrawlLogStream(client, prefix="aragog:")
+
+        stream.add([b"{}"])
+
+        with pytest.raises(redis.exceptions.OutOfMemoryError):
+            client.set("a", "b")
+        assert stream.waiting() == 1
+
+
+def test_another_length_of_spans_gives_another_name():
+    assert file_name(START_MS, 60) != file_name(START_MS, 300)
+
+
+def test_a_crawl_logs_each_fetch_with_its_facts(crawl_stand, redis_client, tmp_path):
+    stand = crawl_stand({"/a": page(b"<title>here</title>")}, qps=1000)
+    stream = CrawlLogStream(redis_client, prefix="aragog:")
+    logged = replace(stand.pipeline.store, crawl_log=stream)
+    stand.pipeline = replace(stand.pipeline, store=logged)
+
+    stand.crawl(
+        ["http://x.test/a", "http://x.test/missing"], EnqueueOptions(request_id="order-4711")
+    )
+
+    rows = {
+        row["url"]: row
+        for page_ in stream.pages(b"0", 1 << 50)
+        for row in (orjson.loads(one) for _, one in page_)
+    }
+    found, missing = rows["http://x.test/a"], rows["http://x.test/missing"]
+    assert (found["outcome"], found["status"], found["stored"]) == ("Fetched", 200, True)
+    assert (missing["outcome"], missing["status"], missing["stored"]) == ("Gone", 404, False)
+    assert found["request_id"] == "order-4711"
+    assert set(found) == set(COLUMNS) - {"logged_at"}
+
+
+def test_the_setting_switches_it_on_in_the_stages_the_schedule_and_the_metrics(
+    redis_client, redis_url, tmp_path
+):
+    fill(redis_client, 2, 3)
+    settings = Settings(
+        data_dir=tmp_path,
+        redis=RedisSettings(url=redis_url),
+        store=StoreSettings(engine="memory"),
+        crawl_log=CrawlLogSettings(engine="folder", span_s=SPAN_S),
+    )
+    pipeline = connect(settings, Sent())
+    before = {each.name: each.samples[0].value for each in crawl_log_metrics(components(settings))}
+
+    pipeline.maintenance.write_crawl_log()
+
+    pipeline.close()
+    after = {each.name: each.samples[0].value for each in crawl_log_metrics(components(settings))}
+    assert len(list((tmp_path / "crawl-log").rglob("*.parquet"))) == 2
+    assert before["aragog_crawl_log_rows"] == 6
+    assert before["aragog_crawl_log_lag_seconds"] > 3600
+    assert after == {"aragog_crawl_log_rows": 0, "aragog_crawl_log_lag_seconds": 0}
+    assert pipeline.store.crawl_log is not None
+
+
+@pytest.mark.parametrize(("engine", "runs"), [("off", False), ("folder", True)])
+def test_beat_runs_it_where_it_is_on(engine, runs):
+    code = "from aragog.beat_schedule import beat_schedule; print(*beat_schedule)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "ARAGOG_SETTINGS": "", "ARAGOG_CRAWL_LOG__ENGINE": engine},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert ("write the crawl log" in done.stdout) is runs
