@@ -68,7 +68,7 @@ def test_an_operators_rate_keeps_what_the_file_says_otherwise(operator, worker):
     worker.later()
 
     assert worker.limiter.interval_us("example.com") == pytest.approx(1e6 / 7)
-    assert worker.limiter.max_concurrent("example.com") == 3
+    assert worker.limiter.rates.max_concurrent("example.com") == 3
     assert worker.limiter.key_for("http://a.shops.example/") == "a.shops.example"
     assert worker.limiter.key_for("http://b.shops.example/") == "b.shops.example"
     assert worker.limiter.interval_us("a.shops.example", crawl_delay_s=9) == 1_000_000
