@@ -12,7 +12,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/pycache
 
 PYTEST := $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
-.PHONY: help setup run up down test unit chaos check lint types layers fix bench docs lock dist pinlater-dist two-hosts hbase s3 clean
+.PHONY: help setup run up down test unit chaos check lint types layers fix bench docs screenshots lock dist pinlater-dist two-hosts hbase s3 clean
 
 help:  ## show what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ docs: setup  ## build the documentation as a site, build/docs
 	@scripts/setup docs
 	@$(BIN)/python scripts/reference_docs.py build/docs-reference
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict
+
+screenshots: setup  ## write the pictures of docs/images (Chromium)
+	@$(BIN)/python -m tests.screenshots docs/images
 
 lock: setup  ## resolve requirements.lock anew from pyproject.toml, and build.lock
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --universal --generate-hashes \

@@ -1,19 +1,12 @@
 """Flower itself, on a running system: workers, queues, jobs that wait, domains, a URL's story."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-import tempfile
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from http.cookiejar import CookieJar
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -23,15 +16,11 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli.doctor import doctor
 from aragog.cli.inspecting import explain
 from aragog.client import Aragog
-from aragog.pinlater.address import of_socket
 from aragog.pinlater.admin import Admin
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.ratelimit.slots import SlotRequest
-from aragog.settings import Settings, load_settings
-from aragog.standalone.redis_server import RedisServer
 from aragog.urlstore.records import OutLink
-from deploy.processes import end
-from tests.support.standalone import free_port
+from tests.support.flower_server import flower_system
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
@@ -67,55 +56,12 @@ class Browser:
             return error.code, error.read().decode()
 
 
-@dataclass
-class System:
-    """A redis-server, one worker, Flower: the smallest that has something to show."""
-
-    folder: Path
-    environ: dict[str, str]
-    settings: Settings
-    port: int
-
-    def logs(self):
-        return "\n".join(path.read_text(errors="replace") for path in self.folder.glob("*.log"))
-
-
 @pytest.fixture(scope="module")
 def system():
     """Jobs that wait, a stored page, a domain with a backlog; the worker and Flower run."""
-    with (
-        tempfile.TemporaryDirectory(prefix="ar") as name,
-        RedisServer(Path(name)) as server,
-        ExitStack() as stack,
-    ):
-        port = free_port()
-        environ = {
-            **{k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")},
-            "FLOWER_UNAUTHENTICATED_API": "true",
-            "ARAGOG_DATA_DIR": name,
-            "ARAGOG_REDIS__URL": server.url,
-            "ARAGOG_BROKER__URL": of_socket(server.socket, 1),
-            "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
-        }
-        running = System(Path(name), environ, load_settings(environ=environ).resolved(), port)
-        for argv in (
-            ["-m", "workers", "robots"],
-            ["-m", "celery", "-A", "workers.app", "flower", "--address=127.0.0.1"],
-        ):
-            more = [f"--port={port}", "--logging=warning"] if "flower" in argv else []
-            stack.enter_context(_process([*argv, *more], running, f"{argv[-1]}.log"))
+    with flower_system(["robots"]) as running:
         _fill(running.settings)
         yield running
-
-
-@contextmanager
-def _process(argv, system, log):
-    with (system.folder / log).open("wb") as out:
-        made = subprocess.Popen([sys.executable, *argv], env=system.environ, stdout=out, stderr=out)
-        try:
-            yield
-        finally:
-            end(made, within_s=120)
 
 
 def _fill(settings):
@@ -138,16 +84,7 @@ def _fill(settings):
 
 @pytest.fixture(scope="module")
 def browser(system):
-    found = Browser(f"http://127.0.0.1:{system.port}")
-
-    def answers():
-        try:
-            return found.get("/healthcheck")
-        except OSError:
-            return None
-
-    wait_until(answers, every_s=0.2, otherwise=system.logs)
-    return found
+    return Browser(system.url)
 
 
 def test_workers_and_their_queues_are_listed(browser, system):

@@ -1,0 +1,212 @@
+"""The pages in headless Chromium: what a person sees at 1280 px, and what the controls do."""
+
+import pytest
+
+from tests.support.chromium import WIDTH, chromium_or_skip, chromium_page
+from tests.support.flower_data import HOSTILE, LONG, SMALL_DOMAINS, VASE, fill
+from tests.support.flower_server import flower_system
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+PAGES = (
+    "/aragog/domains",
+    f"/aragog/domains?domain={LONG}",
+    f"/aragog/url?url={VASE}",
+    "/pinlater/queues",
+    "/pinlater/jobs?queue=fetch&state=pending",
+    "/pinlater/jobs?queue=canonicalize&state=running",
+    "/pinlater/jobs?queue=canonicalize&state=failed",
+    "/broker",
+)
+OVERFLOWING = """() => [document.documentElement, ...document.querySelectorAll('.table-responsive')]
+    .filter(box => box.scrollWidth > box.clientWidth)
+    .map(box => [box.className || box.tagName, box.scrollWidth, box.clientWidth])"""
+# Cells whose text has a line break within a word: a range over the word has two rectangles.
+BROKEN_WORDS = r"""() => [...document.querySelectorAll(
+        'th, td:not(.pinlater-text):not(.text-break)')].flatMap(cell => {
+    const found = [], texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
+    while (texts.nextNode()) {
+        for (const word of texts.currentNode.data.matchAll(/[\p{L}\p{N}]+/gu)) {
+            const range = document.createRange()
+            range.setStart(texts.currentNode, word.index)
+            range.setEnd(texts.currentNode, word.index + word[0].length)
+            const tops = new Set([...range.getClientRects()].map(box => Math.round(box.top)))
+            if (tops.size > 1) found.push(word[0])
+        }
+    }
+    return found
+})"""
+
+
+@pytest.fixture(scope="module")
+def flower():
+    chromium = chromium_or_skip()
+    with flower_system() as system:
+        fill(system.settings)
+        with chromium_page(chromium) as page:
+            yield system, page
+
+
+@pytest.fixture
+def visit(flower):
+    system, page = flower
+
+    def go(path):
+        page.goto(f"{system.url}{path}")
+        return page
+
+    return go
+
+
+def column(page, table, number):
+    return page.locator(f"#{table} tbody tr td:nth-child({number})").all_inner_texts()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_column_is_visible_and_no_word_is_broken(visit, path):
+    page = visit(path)
+
+    assert page.locator("main table").count() > 0
+    assert page.evaluate(OVERFLOWING) == []
+    assert page.evaluate(BROKEN_WORDS) == []
+    assert page.viewport_size["width"] == WIDTH
+
+
+def test_all_domains_are_paged_through_each_once(visit):
+    page, seen = visit("/aragog/domains?sort=name"), []
+    while True:
+        seen += column(page, "aragog-domains", 1)
+        following = page.get_by_role("link", name="Next page")
+        if following.count() == 0:
+            break
+        following.click()
+
+    known = {"shop.example", "news.example", "slow.example", "stopped.example", "failing.example"}
+    assert len(seen) == len(set(seen))
+    assert known < set(seen)
+    assert sum(name.startswith("small-") for name in seen) == SMALL_DOMAINS
+
+
+def test_domains_are_sorted_by_the_column_that_is_clicked(visit):
+    page = visit("/aragog/domains")
+    assert column(page, "aragog-domains", 1)[:2] == ["shop.example", "news.example"]
+
+    page.get_by_role("link", name="Errors in a row").click()
+    assert column(page, "aragog-domains", 1)[0] == "failing.example"
+    assert page.locator("th[aria-sort]").inner_text() == "Errors in a row ▾"
+
+    page.get_by_role("link", name="Rate", exact=True).click()
+    assert column(page, "aragog-domains", 1)[:2] == ["stopped.example", "slow.example"]
+
+
+def test_a_search_finds_domains_by_a_part_of_their_name(visit):
+    page = visit("/aragog/domains")
+
+    page.get_by_role("searchbox").fill("small-3")
+    page.get_by_role("button", name="Search").click()
+
+    assert column(page, "aragog-domains", 1) == [f"small-3{n}.example" for n in range(10)]
+
+
+def test_the_cause_that_holds_each_domain_back_is_shown(visit):
+    held = {}
+    for sort in ("backlog", "rate"):
+        page = visit(f"/aragog/domains?sort={sort}")
+        names, causes = column(page, "aragog-domains", 1), column(page, "aragog-domains", 9)
+        held |= dict(zip(names, causes, strict=True))
+
+    assert held["shop.example"] == "Crawl-delay of 5 s in robots.txt"
+    assert held["news.example"] == "its rate, 10 requests/s (politeness.qps)"
+    assert held["failing.example"] == "slowed down 4 times after 4 errors in a row"
+    assert held["stopped.example"] == "stopped by an operator"
+
+
+def test_a_domain_is_stopped_resumed_and_rated_and_the_history_says_who_and_why(visit):
+    page = visit("/aragog/domains?domain=news.example")
+
+    page.get_by_label("Reason to stop or resume").fill("<b>they asked</b>")
+    page.get_by_role("button", name="Stop").click()
+    assert column(page, "aragog-domains", 9) == ["stopped by an operator"]
+
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_label("Requests a second").fill("0.25")
+    page.get_by_role("button", name="Set rate").click()
+    assert column(page, "aragog-domains", 2) == ["0.25/s"]
+
+    page.get_by_role("button", name="Usual rate").click()
+    assert column(page, "aragog-domains", 2) == ["10/s"]
+
+    assert column(page, "aragog-changes", 4) == ["qps removed", "qps = 0.25", "resumed", "stopped"]
+    assert column(page, "aragog-changes", 5)[-1] == "<b>they asked</b>"
+    assert column(page, "aragog-changes", 2) == ["anonymous at 127.0.0.1"] * 4
+
+
+def test_jobs_are_searched_sorted_and_paged(visit):
+    page = visit("/pinlater/jobs?queue=fetch&state=pending")
+    assert len(column(page, "pinlater-jobs", 1)) == 25
+
+    page.locator(".paginate_button", has_text="2").click()
+    assert len(column(page, "pinlater-jobs", 1)) == 25
+
+    page.locator("#pinlater-jobs th", has_text="Due").click()
+    soonest = column(page, "pinlater-jobs", 5)[0]
+    page.locator("#pinlater-jobs th", has_text="Due").click()
+    assert column(page, "pinlater-jobs", 5)[0] != soonest
+
+    page.get_by_role("searchbox").fill("no such job")
+    assert column(page, "pinlater-jobs", 1) == ["No jobs match your search."]
+    page.get_by_role("searchbox").fill("")
+
+
+def test_queues_are_searched_sorted_and_paused(visit):
+    page = visit("/pinlater/queues")
+    names = column(page, "pinlater-queues", 1)
+    assert [name.split()[0] for name in names] == [
+        "canonicalize", "fetch", "reports-of-the-warehouse-department", "store",
+    ]  # fmt: skip
+
+    page.locator("#pinlater-queues th", has_text="Later").click()
+    page.locator("#pinlater-queues th", has_text="Later").click()
+    assert column(page, "pinlater-queues", 1)[0] == "fetch"
+
+    page.get_by_role("searchbox").fill("warehouse")
+    page.get_by_role("button", name="Pause").click()
+    assert "paused" in column(page, "pinlater-queues", 1)[0]
+    page.get_by_role("button", name="Resume").click()
+    assert "paused" not in column(page, "pinlater-queues", 1)[0]
+
+
+def test_the_broker_page_counts_due_and_later_apart_and_invents_no_queue(visit):
+    page = visit("/broker")
+
+    titles = page.locator("#queue-table th").all_inner_texts()
+    counts = dict(zip(column(page, "queue-table", 1), column(page, "queue-table", 3), strict=True))
+    assert titles == ["Queue", "Due", "Later", "Running", "All"]
+    assert "celery" not in counts
+    assert int(counts["fetch"]) > 0
+    assert counts["canonicalize"] == "0"
+
+
+def test_no_text_of_a_page_becomes_markup(visit):
+    page = visit(f"/aragog/url?url={HOSTILE}<script>document.title='hacked'</script>")
+    assert page.title() == "URL · Flower"
+
+    page = visit(f"/aragog/url?url={HOSTILE}")
+    assert page.title() == "URL · Flower"
+    assert page.get_by_role("region", name="Rich Pin").inner_text().count("<script>") == 2
+
+
+def test_a_url_is_looked_up_and_fetched_now(visit):
+    page = visit("/aragog/url")
+    page.get_by_label("URL").fill("HTTPS://Shop.example:443/vase")
+    page.get_by_role("button", name="Look up").click()
+
+    card = page.get_by_role("region", name="Rich Pin").inner_text()
+    assert "49.90 EUR" in card
+    assert "from json-ld #1" in card
+    page.get_by_role("button", name="Refresh now").click()
+    assert "It was enqueued" in page.get_by_role("status").inner_text()
+    assert "waits for" in page.get_by_role("region", name="queue").inner_text()
+
+    page.get_by_role("link", name="https://shop.example/bowl").click()
+    assert "bowl" in page.get_by_label("URL").input_value()

@@ -1,0 +1,44 @@
+"""The system's headless Chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+COMMANDS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+WIDTH, HEIGHT = 1280, 800
+
+
+def find_chromium() -> str | None:
+    """The path of a Chromium; None: there is none."""
+    return next(filter(None, map(shutil.which, COMMANDS)), None)
+
+
+def chromium_or_skip() -> str:
+    """The path of a Chromium; without one the test is skipped, but fails when CI=true."""
+    found = find_chromium()
+    if found is None:
+        reason = f"no Chromium here: install one of {', '.join(COMMANDS)}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found
+
+
+@contextmanager
+def chromium_page(command: str) -> Iterator[Page]:
+    """A page of 1280 by 800 px; requests to other machines fail."""
+    with sync_playwright() as playwright:
+        # Chromium's own sandbox needs a user other than root.
+        browser = playwright.chromium.launch(
+            executable_path=command, args=["--no-sandbox", "--host-resolver-rules=MAP * 127.0.0.1"]
+        )
+        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        page.set_default_timeout(60_000)
+        yield page
+        browser.close()
