@@ -83,3 +83,19 @@ def test_records_of_the_registry_are_listed_by_the_beginning_of_their_names(zen)
     assert [name for name, _ in zen.registry.beginning_with(b"\0x\0")] == [b"\0x\0a"]
     zen.registry.delete(b"\0x\0a", at_ms=NOW_MS)
     assert zen.registry.beginning_with(b"\0x\0") == []
+
+
+def test_hosts_are_walked_each_once_and_a_walk_skips_to_any_place(zen):
+    urls = [
+        f"http://{host}/{n}" for host in ("b.a.example", "a.example", "c.test") for n in range(60)
+    ]
+    zen.mutate([put_host(url, {b"i:u": url.encode()}, NOW_MS) for url in urls])
+
+    walk, found = zen.hosts.hosts(), []
+    while (label := walk.first()) is not None:
+        found.append(label)
+        walk.skip_to(label + "!")
+
+    assert found == ["example.a", "example.a.b", "test.c"]
+    assert zen.hosts.hosts("example.a/").first() == "test.c"
+    assert zen.hosts.hosts("test.c!").first() is None
