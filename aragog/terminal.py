@@ -85,14 +85,24 @@ def write_body(body: bytes) -> None:
 class SafeConsole(Console):
     """A rich console that makes every string printable before it renders it, also in tables."""
 
-    def __init__(self, *, stderr: bool = False) -> None:
-        super().__init__(stderr=stderr, emoji=False, quiet=stderr and verbosity.quiet)
+    def __init__(self, *, stderr: bool = False, summary: bool = False) -> None:
+        """`summary`: for what `--quiet` suppresses, as it does all of standard error's console."""
+        quiet = verbosity.quiet and (stderr or summary)
+        super().__init__(stderr=stderr, emoji=False, quiet=quiet)
         if not self.is_terminal:
             self.width = _PIPE_COLUMNS
 
     def render_str(self, text: str, **options: Any) -> Text:
         """See rich, which calls this method for every string that it prints."""
         return super().render_str(printable(text), **options)
+
+
+def warn(console: Console, text: str) -> None:
+    """Print a problem in the console, or on standard error if the console is quiet."""
+    if console.quiet:
+        echo(text, err=True)
+    else:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_table(table: Table) -> None:

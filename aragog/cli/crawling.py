@@ -35,7 +35,7 @@ from aragog.standalone.demo.sites import seeds
 from aragog.standalone.progress import watch
 from aragog.standalone.supervisor import running_pid
 from aragog.standalone.waiting import waiting_for
-from aragog.terminal import SafeConsole
+from aragog.terminal import SafeConsole, warn
 from aragog.urls.url_filter import UrlFilter
 
 MOST_INVALID_SHOWN = 10
@@ -81,7 +81,7 @@ def run(
     """
     UrlFilter(include, exclude)  # refuses a pattern before anything starts
     options = EnqueueArguments(depth, include, exclude, refresh)
-    console = SafeConsole()
+    console = SafeConsole(summary=True)
     keep = console.is_terminal if keep is None else keep
     if file is None:
         if running_pid(load_settings().data_dir.absolute() / "run"):
@@ -171,12 +171,10 @@ def _crawl(
             if result.url and len(first) < LOOKED_AT:
                 first.append(result.url)
             if result.reason and fates[result.status] <= MOST_INVALID_SHOWN:
-                console.print(
-                    result_line(result, where), markup=False, highlight=False, soft_wrap=True
-                )
+                warn(console, result_line(result, where))
             if number % CHUNK == 0 and not tick():
                 cut = True
-                console.print(f"stopped after {number} URLs of the list; the rest is not enqueued")
+                warn(console, f"stopped after {number} URLs of the list; the rest is not enqueued")
                 break
         console.print(
             ", ".join(f"{fates[status]} {status.value}" for status in EnqueueStatus),
@@ -186,9 +184,8 @@ def _crawl(
     if not console.is_terminal:
         console.print(snapshot.line(), highlight=False, soft_wrap=True)
     if snapshot.in_flight:
-        console.print(
-            f"{snapshot.in_flight} URLs still wait; they stay, `{_program()} up` goes on with them"
-        )
+        waits = f"{snapshot.in_flight} URLs still wait; they stay, `{_program()} up` goes on"
+        warn(console, f"{waits} with them")
     shown = _show_best(settings, first, console) or next(iter(first), "URL")
     console.print(addresses(settings), markup=False, highlight=False)
     look = f"look:    {_program()} show '{shown}'"
@@ -214,7 +211,7 @@ def _causes(settings: Settings) -> Callable[[], Counter[str]]:
 
 def _show_best(settings: Settings, urls: Sequence[str], console: Console) -> str | None:
     """On a terminal, one of the pages as a card; returns its URL, None where none is shown."""
-    if not console.is_terminal:
+    if not console.is_terminal or console.quiet:
         return None
     store = url_store(settings)
     try:
@@ -231,7 +228,7 @@ def _wait_for_room(tick: Callable[[], bool], console: Console, refusal: SlowDown
     """Before each wait. Raises the refusal once the run is stopped."""
     if not tick():
         raise refusal
-    console.print(f"waiting: {refusal}", markup=False, highlight=False, soft_wrap=True)
+    warn(console, f"waiting: {refusal}")
 
 
 def _program() -> str:

@@ -16,7 +16,7 @@ from aragog.dashboard.domain_list import PAGE
 from aragog.dashboard.domains import SORTS, change_domain, find_domains, live_overrides
 from aragog.formatting import at
 from aragog.settings import load_settings
-from aragog.terminal import echo, echo_json, print_table
+from aragog.terminal import echo, echo_json, note, print_table
 
 WHY = click.option("--why", default="", help="The reason, kept in the history.")
 
@@ -82,7 +82,7 @@ def resume(name: str, why: str) -> None:
 
 
 def _changed(key: str, what: str) -> None:
-    echo(f"{key}: {what} applies in every process within five seconds")
+    note(f"{key}: {what} applies in every process within five seconds")
 
 
 @domain.command()

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE
 from aragog.settings import load_settings
-from aragog.terminal import SafeConsole, echo, one_line
+from aragog.terminal import SafeConsole, echo, note, one_line
 from aragog.urlstore.content import open_content
 from aragog.urlstore.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part
 
@@ -74,7 +74,7 @@ def export_parts(
             written += count is not None
             records += count or 0
     there = len(chosen) - written
-    echo(f"{records:,} records in {written:,} parts" + (f"; {there:,} were there" if there else ""))
+    note(f"{records:,} records in {written:,} parts" + (f"; {there:,} were there" if there else ""))
 
 
 def _tell_url(url: str, reason: str) -> None:

@@ -244,7 +244,7 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool) -> None:
             done = None if host else stretch.done
             progress.update(task, completed=done, description=f"{sum(counts.values()):,} read")
     words = (f"{number} {name}" for name, number in sorted(_named(counts).items()))
-    echo(", ".join(words) or "nothing to read again")
+    note(", ".join(words) or "nothing to read again")
 
 
 def _named(counts: Counter[str]) -> dict[str, int]:

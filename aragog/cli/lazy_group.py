@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -43,6 +44,17 @@ class LazyGroup(click.Group):
         if not isinstance(found, click.Command):
             raise TypeError(f"{lazy.module}.{lazy.attribute} is no click command")
         return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """See click, which suggests only among commands that are not lazy."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            meant = get_close_matches(name, self.list_commands(ctx), 1)
+            hint = f" Did you mean {meant[0]!r}?" if meant else ""
+            ctx.fail(f"No such command {name!r}.{hint}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """See click."""

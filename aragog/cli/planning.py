@@ -7,7 +7,8 @@ from rich.table import Table
 
 from aragog.capacity import COSTS, Demand, Plan
 from aragog.capacity import plan as needs_of
-from aragog.terminal import SafeConsole, echo
+from aragog.cli.arguments import as_json as as_json_option
+from aragog.terminal import SafeConsole, echo, echo_json
 
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 _SHARE = click.FloatRange(0, 1, min_open=True)
@@ -23,13 +24,17 @@ _SHARE = click.FloatRange(0, 1, min_open=True)
 @click.option("--qps", type=_POSITIVE, default=10, show_default=True, help="Rate of a domain.")
 @click.option("--cores", type=click.IntRange(1), default=16, show_default=True)
 @click.option("--costs", is_flag=True, help="Also print the measured costs.")
-def plan(costs: bool, **demand: float) -> None:
+@as_json_option
+def plan(*, costs: bool, as_json: bool, **demand: float) -> None:
     """
     What a crawl needs: machines, Redis, HBase, S3; and what breaks first.
 
     Computed from measured costs; no server is asked. docs/scale.md explains the figures.
     """
     result = needs_of(Demand(**demand))  # type: ignore[arg-type]
+    if as_json:
+        _print_json(result, costs=costs)
+        return
     console = SafeConsole()
     console.print(_needs(result))
     echo("\nWhat breaks first (share of what one of it does):")
@@ -37,6 +42,16 @@ def plan(costs: bool, **demand: float) -> None:
     if costs:
         echo("\nMeasured:")
         console.print(_costs())
+
+
+def _print_json(result: Plan, *, costs: bool) -> None:
+    shown = {
+        "needs": [need._asdict() for need in result.needs],
+        "limits": [limit._asdict() for limit in result.limits],
+    }
+    if costs:
+        shown["costs"] = [{"name": name, **cost._asdict()} for name, cost in COSTS.items()]
+    echo_json(shown, indent=True)
 
 
 def _grid() -> Table:

@@ -25,7 +25,7 @@ from rich.progress import (
 from aragog.cli.arguments import NOT_NEGATIVE, PRIORITY, Instant, link_filters
 from aragog.client import Aragog
 from aragog.client.producer import EnqueueKeywords
-from aragog.errors import ConfigError, InvalidUrl, SlowDown
+from aragog.errors import BadInput, InvalidUrl, SlowDown
 from aragog.fetcher.user_agent import check_user_agent, has_contact
 from aragog.pipeline.messages import PRIORITY_DEFAULT
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
@@ -149,7 +149,7 @@ class LineReader:
     so is no URL: bytes without an end cannot fill the memory.
 
     Raises:
-        ConfigError: a source is neither a URL nor a file that can be read; nothing was read yet.
+        BadInput: a source is neither a URL nor a file that can be read; nothing was read yet.
     """
 
     def __init__(self, sources: Sequence[str], progress: Progress) -> None:
@@ -158,7 +158,7 @@ class LineReader:
         self._places: list[Where] = []
         problems = [problem for source in sources if (problem := _unreadable(source))]
         if problems:
-            raise ConfigError(*problems)
+            raise BadInput("\n".join(problems))
 
     def places(self) -> Iterator[Where]:
         """The place of each line that was given out, in order; asked for after its answer."""
@@ -188,7 +188,7 @@ class LineReader:
                 size = path.stat().st_size if path.is_file() else None
                 yield from self._read(file, str(path), size)
         except OSError as error:
-            raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+            raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
 
     def _read(self, file: IO[bytes], name: str, size: int | None) -> Iterator[str]:
         task = self._progress.add_task(name, total=size)

@@ -20,7 +20,7 @@ from aragog.extras import has
 from aragog.settings import Settings, load_settings
 from aragog.standalone import system
 from aragog.standalone.supervisor import Supervisor, is_ready, running_pid, stop_running
-from aragog.terminal import SafeConsole, echo, note
+from aragog.terminal import SafeConsole, echo, note, warn
 
 FRONT_WITHIN_S = 60.0
 NO_FLOWER = "not installed: pip install 'aragog[flower]'"
@@ -50,7 +50,7 @@ def up(*, detach: bool) -> None:
     if detach:
         _detach(settings)
         return
-    console = SafeConsole()
+    console = SafeConsole(summary=True)
     stopped = Stopped()
     with running(settings, console) as supervisor:
         _wait_until_served(supervisor, settings, console, stopped)
@@ -74,7 +74,7 @@ def _wait_until_served(
             break
         time.sleep(0.1)
     for problem in silent:
-        console.print(problem, highlight=False, markup=False, soft_wrap=True)
+        warn(console, problem)
 
 
 def _detach(settings: Settings) -> None:
@@ -94,8 +94,8 @@ def _detach(settings: Settings) -> None:
     )
     while daemon.poll() is None:
         if is_ready(run_dir):
-            echo(f"running in the background, process {daemon.pid}; log: {log}")
-            echo(addresses(settings))
+            note(f"running in the background, process {daemon.pid}; log: {log}")
+            note(addresses(settings))
             for problem in system.silent(settings):
                 echo(f"{problem}; see the logs beside {log}", err=True)
             return
@@ -155,7 +155,7 @@ def report_deaths(supervisor: Supervisor, console: Console) -> None:
     """Restart what has died, and name it."""
     for child in supervisor.check():
         with suppress(OSError):  # standard output is a log file on a disk that may be full
-            console.print(f"{child.name} ended and is started again; its log: {child.log}")
+            warn(console, f"{child.name} ended and is started again; its log: {child.log}")
 
 
 def addresses(settings: Settings) -> str:

@@ -18,8 +18,8 @@ from aragog.bootstrap.takedowns import takedown_purge
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE, Host, as_json_lines
 from aragog.cli.exporting import export_parts
 from aragog.errors import (
+    BadInput,
     BrokerUnavailable,
-    ConfigError,
     InvalidUrl,
     RobotsUnavailable,
     SpoolUnavailable,
@@ -111,11 +111,11 @@ def repair() -> None:
             f"{file.gaps:,} gaps, {file.unreadable:,} unreadable; the old file is kept"
         )
     for name, rows in report.walked.items():
-        echo(f"{rows:>12,} {name} walked")
+        note(f"{rows:>12,} {name} walked")
     for name, count in report.mended.items():
         echo(f"{count:>12,} mended: {name}")
     if not report.mended and not report.salvaged:
-        echo("nothing was wrong")
+        note("nothing was wrong")
 
 
 @store.command("export")
@@ -165,7 +165,10 @@ def export(
                     links_of=opened if links else None,
                 )  # fmt: skip
             count, left = report.records, report.cursor
-    echo(f"{count:,} records" + (f"; go on with --cursor {left}" if left else ""))
+    if left:
+        echo(f"{count:,} records; go on with --cursor {left}")
+    else:
+        note(f"{count:,} records")
 
 
 store.add_command(export_parts)
@@ -230,7 +233,7 @@ def takedown(url: str | None, host: str | None, domain: str | None) -> None:
     settings = load_settings()
     with _store(settings) as opened:
         count = opened.takedowns.take_down(url=url, host=host, domain=domain)
-        echo(f"{what}: {count:,} URLs forgotten; it is refused from now on")
+        note(f"{what}: {count:,} URLs forgotten; it is refused from now on")
         _share_takedowns(opened, settings, purge=True)
     for path in old_files(settings.data_dir / "store") if settings.store.engine == "sqlite" else ():
         echo(f"{path} is damaged, was kept by a repair, and may still hold it: delete it")
@@ -275,7 +278,7 @@ def lift_takedown(url: str | None, host: str | None, domain: str | None) -> None
     with _store(settings) as opened:
         if not opened.takedowns.lift(url, host=host, domain=domain):
             raise click.UsageError(f"{what} is not taken down; see `aragog store takedowns`")
-        echo(f"{what} may be stored again")
+        note(f"{what} may be stored again")
         _share_takedowns(opened, settings)
 
 
@@ -291,7 +294,7 @@ def _share_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = Fals
             SiteBlocks(client, prefix=resolved.redis.prefix).replace(opened.takedowns.sites())
             if purge:
                 done = takedown_purge(settings, opened).run()
-                echo(
+                note(
                     f"removed besides: {done.messages:,} messages, {done.bodies:,} bodies in the "
                     f"spool, {done.deliveries:,} webhook deliveries, robots.txt rules of "
                     f"{done.origins:,} origins"
@@ -357,7 +360,7 @@ def _kind(file: Path) -> str:
         return "warc"
     if ".jsonl" in file.suffixes or ".json" in file.suffixes:
         return "jsonl"
-    raise ConfigError(f"{file}: name it .jsonl (.gz, .zst), .parquet or .warc, or give --format")
+    raise BadInput(f"{file}: name it .jsonl (.gz, .zst), .parquet or .warc, or give --format")
 
 
 def _tell_url(url: str, reason: str) -> None:

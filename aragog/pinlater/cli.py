@@ -23,7 +23,7 @@ from rich.table import Table
 from aragog.durations import span
 from aragog.pinlater.admin import SETTINGS, Admin, count_of
 from aragog.pinlater.models import JobInfo, JobState, QueueStatus
-from aragog.terminal import SafeConsole, echo, echo_json, print_table
+from aragog.terminal import SafeConsole, echo_json, note, print_table
 
 
 class QueueLocation(Protocol):
@@ -162,7 +162,7 @@ def _done(as_json: bool, sentence: str, **facts: object) -> None:
     if as_json:
         _print_json(facts)
     else:
-        echo(sentence)
+        note(sentence)
 
 
 @_queue_command

@@ -105,7 +105,7 @@ def test_standard_input_and_urls_may_stand_beside_files(enqueue):
 def test_sources_that_cannot_be_read_are_all_named_before_anything_is_sent(enqueue, tmp_path, home):
     told = enqueue(b"http://a.test/1\n", str(tmp_path / "none"), str(tmp_path), "example.com")
 
-    assert told.exit_code == 1
+    assert told.exit_code == 2
     lines = told.stderr.splitlines()
     assert [f"{tmp_path}/none" in lines[0], str(tmp_path) in lines[1], "example.com" in lines[2]]
     assert "no such file, and no URL" in lines[0]

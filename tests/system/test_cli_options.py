@@ -10,6 +10,7 @@ from aragog.cli import main
 from aragog.cli.arguments import Instant
 from aragog.terminal import verbosity
 from tests.support.producer import producer_home
+from tests.support.standalone import free_port
 
 pytestmark = pytest.mark.redis
 
@@ -78,10 +79,48 @@ def test_quiet_prints_problems_and_no_summary(run):
     assert "nonsense" in told.stderr
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["queue", "pause", "fetch"],
+        ["queue", "resume", "fetch"],
+        ["queue", "limit", "fetch", "none"],
+        ["queue", "purge", "fetch", "--yes"],
+        ["reextract", "--host", "a.example"],
+        ["watch", URL, "--owner", "me"],
+        ["unwatch", URL, "--owner", "me"],
+        ["store", "takedown", "--url", "http://a.example/gone", "--yes"],
+        ["store", "repair"],
+    ],
+    ids=" ".join,
+)
+def test_quiet_commands_print_no_summary(run, arguments):
+    run("enqueue", URL)
+
+    told = run("--quiet", *arguments)
+
+    assert (told.stdout, told.stderr) == ("", "")
+
+
+def test_a_quiet_run_prints_invalid_lines_and_no_summary(home, tmp_path):
+    urls = tmp_path / "urls.txt"
+    urls.write_text("nonsense://x\n")
+    environ = {**home.environ, "ARAGOG_REDIS__URL": "", "ARAGOG_BROKER__URL": ""}
+    environ |= {"ARAGOG_DATA_DIR": str(tmp_path / "var"), "ARAGOG_SERVING__THRIFT_PORT": "0"}
+    ports = {"HTTP": free_port(), "FLOWER": free_port()}
+    environ |= {f"ARAGOG_SERVING__{name}_PORT": str(port) for name, port in ports.items()}
+
+    ran = CliRunner().invoke(main, ["--quiet", "run", str(urls)], env=environ)
+
+    verbosity.quiet = False
+    assert "nonsense" in ran.stderr
+    assert ran.stdout == ""
+
+
 def test_verbose_shows_the_traceback_of_an_error(run):
     ran = CliRunner().invoke(main, ["--verbose", "enqueue", "nowhere.txt"])
 
-    assert type(ran.exception).__name__ == "ConfigError"
+    assert type(ran.exception).__name__ == "BadInput"
     assert run("--quiet", "--verbose", "status", code=2)
 
 
@@ -96,6 +135,10 @@ def test_verbose_shows_the_traceback_of_an_error(run):
         ["store", "list", "a.example"],
         ["changes"],
         ["queue", "list"],
+        ["domain", "list"],
+        ["domain", "history"],
+        ["explain", URL],
+        ["plan", "--urls", "1e9", "--domains", "1e6", "--costs"],
     ],
     ids=" ".join,
 )

@@ -123,12 +123,12 @@ def test_a_worker_by_hand_leaves_at_once_with_the_reason(tmp_path, problem):
 def test_reading_and_stopping_what_is_not_there_says_so(tmp_path):
     environ = {"ARAGOG_DATA_DIR": str(tmp_path / "var"), "ARAGOG_SETTINGS": ""}
 
-    for arguments, told in (
-        (["down"], f"data_dir: nothing runs in {tmp_path}/var"),
-        (["show", "http://a.test/"], f"data_dir: nothing is stored in {tmp_path}/var yet"),
-        (["run", "nowhere.txt"], "nowhere.txt: no such file"),
+    for arguments, code, told in (
+        (["down"], 1, f"data_dir: nothing runs in {tmp_path}/var"),
+        (["show", "http://a.test/"], 1, f"data_dir: nothing is stored in {tmp_path}/var yet"),
+        (["run", "nowhere.txt"], 2, "nowhere.txt: no such file"),
     ):
         found = CliRunner().invoke(main, arguments, env=environ)
 
-        assert found.exit_code == 1
+        assert found.exit_code == code
         assert told in found.stderr

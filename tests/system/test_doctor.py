@@ -27,6 +27,8 @@ AGENT = "examplebot/1.0 (+https://example.com/bot)"
 @pytest.fixture
 def examine(tmp_path, tcp_redis):
     """`aragog doctor --no-workers` on a healthy Redis, with these settings; what is wrong by part."""
+    with redis.Redis.from_url(tcp_redis.url) as client:
+        client.config_set("appendonly", "yes")
 
     def call(*options, **variables):
         environ = {
@@ -98,6 +100,64 @@ def test_a_redis_that_evicts_is_refused(examine, tcp_redis, policy):
 
     assert f"maxmemory-policy is {policy}" in text
     assert "noeviction" in text
+
+
+def test_a_redis_that_forgets_its_jobs_at_a_restart_is_refused(examine, tcp_redis):
+    with redis.Redis.from_url(tcp_redis.url) as client:
+        client.config_set("appendonly", "no")
+
+    ((part, text),) = examine().items()
+
+    assert part.endswith(", disk")
+    assert "set appendonly to yes" in text
+
+
+def test_a_limiter_node_may_forget_its_slots(examine, tcp_redis, redis_url):
+    with redis.Redis.from_url(redis_url) as client:
+        client.config_set("appendonly", "no")
+
+    assert examine(ARAGOG_POLITENESS__LIMITER_URLS=redis_url) == {}
+
+
+def test_a_place_for_the_crawl_log_that_takes_no_file_is_found(examine, tmp_path):
+    (tmp_path / "file").touch()
+
+    good = examine(ARAGOG_CRAWL_LOG__ENGINE="folder")
+    bad = examine(
+        ARAGOG_CRAWL_LOG__ENGINE="folder", ARAGOG_CRAWL_LOG__FOLDER=str(tmp_path / "file/log")
+    )
+
+    assert good == {}
+    assert "file/log" in bad["crawl_log"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("SERVING__HOST", "0.0.0.0", "serving.tokens is empty"),
+        ("SERVING__FLOWER_HOST", "0.0.0.0", "Flower has no login"),
+        ("SERVING__TLS_CERT_FILE", "/nowhere.pem", "serving.tls_cert_file: cannot use"),
+        ("SERVING__STANDBY_GATEWAYS", "127.0.0.1:1", "only an HBase store has a standby"),
+        ("PIPELINE__EXTRACTORS", "nosuch", "nosuch"),
+        ("SITE_RULES_FILE", "/nowhere.toml", "/nowhere.toml"),
+        ("POLITENESS__OVERRIDES_FILE", "/nowhere.toml", "/nowhere.toml"),
+        ("STORE__ENGINE", "memory", "each process has its own data"),
+    ],
+)
+def test_a_configured_part_that_cannot_work_is_found(examine, name, value, said):
+    assert said in " ".join(examine(**{f"ARAGOG_{name}": value}).values())
+
+
+def test_a_standby_that_does_not_answer_is_found(examine):
+    gateway = f"127.0.0.1:{free_port()}"
+
+    wrong = examine(
+        ARAGOG_STORE__ENGINE="hbase",
+        ARAGOG_STORE__HBASE_GATEWAYS=gateway,
+        ARAGOG_SERVING__STANDBY_GATEWAYS=gateway,
+    )
+
+    assert gateway in wrong[f"standby {gateway}"]
 
 
 def test_a_crawler_without_a_contact_is_found(examine):

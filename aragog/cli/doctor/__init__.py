@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 import redis
 
-from aragog.cli.doctor import combinations, data, servers, workers
+from aragog.cli.doctor import combinations, data, front, servers, workers
 from aragog.cli.doctor.finding import Check, Finding, Patient
 from aragog.errors import AragogError
 from aragog.settings import load_settings
@@ -22,8 +22,14 @@ CHECKS: tuple[Check, ...] = (
     data.check_store,
     data.check_store_claim,
     data.check_content,
+    data.check_crawl_log,
     data.check_disk,
     data.check_overrides,
+    front.check_site_rules,
+    front.check_extractors,
+    front.check_serving,
+    front.check_certificate,
+    front.check_standby,
     combinations.check_one_machine,
 )
 # Checks of processes that start after the servers; --no-workers skips them.

@@ -37,6 +37,8 @@ def check_one_machine(patient: Patient) -> Iterator[Finding]:
         local.append('store.engine is "sqlite" (set it to "hbase")')
     if settings.content.engine == "folder":
         local.append('content.engine is "folder" (set it to "s3")')
+    if settings.crawl_log.engine == "folder" and settings.crawl_log.folder is None:
+        local.append('crawl_log.engine is "folder" (set it to "s3", or crawl_log.folder)')
     elsewhere = sorted({where for where in _shared(patient) if not is_this_machine(where)})
     if local and elsewhere:
         text = (

@@ -16,6 +16,7 @@ from aragog.bootstrap.stores import tables
 from aragog.cli.doctor.finding import Finding, Patient
 from aragog.errors import StoreUnavailable, TransientError
 from aragog.extras import require
+from aragog.pipeline.crawl_log.files import log_files
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.settings import Settings
 from aragog.urlstore.content import open_content
@@ -117,6 +118,21 @@ def check_content(patient: Patient) -> Iterator[Finding]:
     where = settings.content.s3_endpoint or "AWS"
     text = f"S3 bucket {settings.content.s3_bucket} at {where} answers signed requests"
     yield Finding("content", well=True, text=text)
+
+
+def check_crawl_log(patient: Patient) -> Iterator[Finding]:
+    """A file can be written where the crawl log goes."""
+    settings = patient.settings
+    if settings.crawl_log.engine == "off":
+        return
+    content = _impatient(settings).content
+    log_files(settings.crawl_log, content, settings.data_dir.absolute()).check()
+    where = (
+        f"S3 bucket {settings.crawl_log.s3_bucket}"
+        if settings.crawl_log.engine == "s3"
+        else settings.crawl_log.folder or settings.data_dir.absolute() / "crawl-log"
+    )
+    yield Finding("crawl_log", well=True, text=f"{where} takes files")
 
 
 def _impatient(settings: Settings) -> Settings:

@@ -36,7 +36,8 @@ def check_redis(patient: Patient) -> Iterator[Finding]:
         return
     for url, roles in redis_servers(patient.resolved).items():
         part = "redis" if len(roles) > 1 else roles[0]
-        yield from _server(url, f"{part} {server_name(url)}")
+        durable = not {"redis.url", "broker.url", "broker.shards"}.isdisjoint(roles)
+        yield from _server(url, f"{part} {server_name(url)}", durable=durable)
 
 
 def redis_servers(resolved: Settings) -> dict[str, list[str]]:
@@ -58,10 +59,11 @@ def redis_servers(resolved: Settings) -> dict[str, list[str]]:
     return dict(found.values())
 
 
-def _server(url: str, part: str) -> Iterator[Finding]:
+def _server(url: str, part: str, *, durable: bool) -> Iterator[Finding]:
     try:
         with client_of(url) as client:
             memory, server = client.info("memory"), client.info("server")
+            disk = client.info("persistence")
             asked_s = time.time()
             seconds, micros = client.time()
             now_s = (asked_s + time.time()) / 2
@@ -69,6 +71,12 @@ def _server(url: str, part: str) -> Iterator[Finding]:
         yield Finding(part, well=False, text=f"does not answer: {type(error).__name__}")
         return
     yield _memory(part, memory, str(server["redis_version"]))
+    if durable and not disk.get("aof_enabled"):
+        text = "appendonly is off: jobs are lost when it restarts; set appendonly to yes"
+        yield Finding(f"{part}, disk", well=False, text=text)
+    elif disk.get("aof_last_write_status", "ok") != "ok":
+        text = "its append-only file cannot be written: look at its disk and its log"
+        yield Finding(f"{part}, disk", well=False, text=text)
     yield from clock_findings(part, seconds + micros / 1e6 - now_s)
 
 

@@ -39,7 +39,7 @@ def listen(settings: ServingSettings) -> socket.socket:
             certificate cannot be used.
     """
     check_exposure(settings)
-    _check_certificate(settings)
+    check_certificate(settings)
     sock = socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -68,7 +68,13 @@ class Companion(Protocol):
         """How many calls are still running."""
 
 
-def _check_certificate(settings: ServingSettings) -> None:
+def check_certificate(settings: ServingSettings) -> None:
+    """
+    Check that the certificate and its key can be used, if there is one.
+
+    Raises:
+        ConfigError: they cannot.
+    """
     certificate = settings.tls_cert_file
     if certificate is None:
         return
