@@ -5,6 +5,7 @@ import re
 import runpy
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -37,8 +38,11 @@ def plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+known_distributions = cache(packages_distributions)
+
+
 def distributions(module: str) -> set[str]:
-    known = packages_distributions()
+    known = known_distributions()
     return {plain(name) for name in known.get(MADE_AT_IMPORT.get(module, module), [module])}
 
 

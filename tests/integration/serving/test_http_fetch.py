@@ -54,7 +54,7 @@ def test_a_fetch_is_answered_when_the_page_is_stored(pipeline_stand, services):
     with running(pipeline_stand.store, services) as api, ThreadPoolExecutor(5) as pool:
         body = {"url": "HTTP://a.test:80/p", "max_wait_ms": 60_000}
         asked = [pool.submit(api.ask, "POST", "/v1/fetch", body) for _ in range(5)]
-        wait_until(lambda: services.fetching._completions.count == 5, 60)
+        wait_until(lambda: services.fetching.completions.count == 5, 60)
         wait_until(lambda: pipeline_stand.sent.urls() == [URL], 60)
         health = api.get("/healthz").status
         finish(pipeline_stand)
@@ -82,7 +82,7 @@ def test_a_drain_answers_requests_that_wait_for_a_fetch(pipeline_stand, services
     method, body = ("GET", None) if "?" in path else ("POST", {"url": URL, "max_wait_ms": 60_000})
     with running(pipeline_stand.store, services) as api, ThreadPoolExecutor(1) as pool:
         asked = pool.submit(api.ask, method, path, body)
-        wait_until(lambda: services.fetching._completions.count == 1)
+        wait_until(lambda: services.fetching.completions.count == 1)
         api.server.should_exit = True
         answer = asked.result(60)
 
