@@ -168,7 +168,7 @@ def test_a_job_that_was_in_flight_and_fetched_nothing_is_followed_by_one_that_do
     with ThreadPoolExecutor(1) as pool:
         request = FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=3600)
         asked = pool.submit(fetching.fetch_now, request)
-        wait_until(lambda: fetching._completions.count == 1)
+        wait_until(lambda: fetching.completions.count == 1)
         finish(pipeline_stand)
         wait_until(lambda: pipeline_stand.sent.urls() == [URL, URL])
         store_page(pipeline_stand, at_ms=SystemClock().now_ms())

@@ -54,7 +54,7 @@ def test_a_fetch_is_answered_when_the_page_is_stored(pipeline_stand, services):
     with running(pipeline_stand.store, services) as api, ThreadPoolExecutor(5) as pool:
         body = {"url": "HTTP://a.test:80/p", "max_wait_ms": 60_000}
         asked = [pool.submit(api.ask, "POST", "/v1/fetch", body) for _ in range(5)]
-        wait_until(lambda: services.fetching._completions.count == 5, 60)
+        wait_until(lambda: services.fetching.completions.count == 5, 60)
         wait_until(lambda: pipeline_stand.sent.urls() == [URL], 60)
         health = api.get("/healthz").status
         finish(pipeline_stand)
@@ -82,7 +82,7 @@ def test_a_drain_answers_requests_that_wait_for_a_fetch(pipeline_stand, services
     method, body = ("GET", None) if "?" in path else ("POST", {"url": URL, "max_wait_ms": 60_000})
     with running(pipeline_stand.store, services) as api, ThreadPoolExecutor(1) as pool:
         asked = pool.submit(api.ask, method, path, body)
-        wait_until(lambda: services.fetching._completions.count == 1)
+        wait_until(lambda: services.fetching.completions.count == 1)
         api.server.should_exit = True
         answer = asked.result(60)
 
@@ -199,6 +199,20 @@ def test_a_batch_reports_what_is_left_and_when_it_will_be_done(pipeline_stand, s
     assert now_ms - 60_000 < later["estimated_finish_at_ms"] - 2000 <= now_ms
     assert (done["done"], done["estimated_finish_at_ms"], done["slowest"]) == (7, None, [])
     assert unknown == 404
+
+
+def test_urls_that_are_to_be_fetched_later_make_the_estimate_later(pipeline_stand, services):
+    """The estimate was that of URLs that are fetched at once."""
+    later_ms = SystemClock().now_ms() + 86_400_000
+    with running(pipeline_stand.store, services) as api:
+        sent = {"urls": ["http://later.test/"], "run_after": later_ms}
+        batch = api.ask("POST", "/v1/enqueue", {"urls": [URL]}).json["batch"]
+        api.ask("POST", "/v1/enqueue", sent | {"batch": batch})
+        found = api.get(f"/v1/batches/{batch}").json
+
+    by_domain = {one["domain"]: one["finish_at_ms"] for one in found["slowest"]}
+    assert found["estimated_finish_at_ms"] == by_domain["later.test"] == later_ms + 500
+    assert by_domain["a.test"] < later_ms
 
 
 def test_slots_that_are_given_away_already_count_in_the_estimate(pipeline_stand, services):
