@@ -2,8 +2,9 @@
 Batches of enqueued URLs: which URLs a producer enqueued together, to report how many are left.
 
 A batch is a Redis list. Each element holds the URL keys of one call by rate-limit key, because what
-is left of a domain takes as long as its slots. A URL counts as done when it is no longer in flight;
-one that somebody enqueues again counts as in flight again.
+is left of a domain takes as long as its slots, and under the empty key the instant before which
+they are not fetched. A URL counts as done when it is no longer in flight; one that somebody
+enqueues again counts as in flight again.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ KEPT_S = COUNTS_FOR_S + 86_400
 WHERE = "redis, batches"
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}", re.ASCII)
 _SLICE = 5000
+_NOT_BEFORE = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class BatchState:
     total: int
     in_flight: Mapping[str, int]
     """URLs that are left, by rate-limit key."""
+    not_before_ms: Mapping[str, int]
+    """Before when the last of them are not fetched, by rate-limit key; absent: no such instant."""
 
 
 class UrlBatches:
@@ -47,21 +51,32 @@ class UrlBatches:
         self._redis = client
         self._prefix = prefix
 
-    def add(self, batch: str | None, urls: Mapping[str, Iterable[str]]) -> str:
+    def add(
+        self, batch: str | None, urls: Mapping[str, Iterable[str]], not_before_ms: int = 0
+    ) -> str:
         """
         Add normalized URLs, by rate-limit key, to a batch (None: a new one); returns its id.
+
+        Args:
+            batch: the id of the batch.
+            urls: normalized.
+            not_before_ms: they are not fetched before this instant; 0: at once.
 
         Raises:
             BadInput: the id is malformed, or `MOST_CALLS` have added to the batch.
         """
         batch = secrets.token_urlsafe(12) if batch is None else checked_id(batch)
-        keys = {of: b"".join(map(url_key, its)).hex() for of, its in urls.items()}
+        call: dict[str, str | int] = {
+            of: b"".join(map(url_key, its)).hex() for of, its in urls.items()
+        }
+        if not_before_ms:
+            call[_NOT_BEFORE] = not_before_ms
         key = f"{self._prefix}batch:{batch}"
         with redis_errors(WHERE):
             if int(self._redis.llen(key)) >= MOST_CALLS:
                 raise BadInput(f"batch: {MOST_CALLS} calls have added to it; begin another")
             with self._redis.pipeline() as pipe:
-                pipe.rpush(key, orjson.dumps(keys))
+                pipe.rpush(key, orjson.dumps(call))
                 pipe.expire(key, KEPT_S)
                 pipe.execute()
         return batch
@@ -73,13 +88,19 @@ class UrlBatches:
         if not calls:
             return None
         by_domain: dict[str, set[bytes]] = defaultdict(set)
+        not_before_ms: dict[str, int] = {}
         for call in calls:
-            for of, keys in orjson.loads(call).items():
+            its = orjson.loads(call)
+            at_ms = its.pop(_NOT_BEFORE, 0)
+            for of, keys in its.items():
+                if at_ms > not_before_ms.get(of, 0):
+                    not_before_ms[of] = at_ms
                 data = bytes.fromhex(keys)
                 by_domain[of].update(data[at : at + 16] for at in range(0, len(data), 16))
         left = {of: self._in_flight(list(keys)) for of, keys in by_domain.items()}
         total = sum(map(len, by_domain.values()))
-        return BatchState(total, {of: count for of, count in left.items() if count})
+        in_flight = {of: count for of, count in left.items() if count}
+        return BatchState(total, in_flight, not_before_ms)
 
     def _in_flight(self, keys: list[bytes]) -> int:
         found = 0

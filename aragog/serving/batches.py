@@ -61,9 +61,16 @@ class Batches:
         self._limiter = limiter
         self._clock = clock or SystemClock()
 
-    def add(self, batch: str | None, results: Iterable[EnqueueResult]) -> str:
+    def add(
+        self, batch: str | None, results: Iterable[EnqueueResult], run_after_ms: int = 0
+    ) -> str:
         """
         Add the URLs that are on their way to a batch (None: a new one); returns its id.
+
+        Args:
+            batch: its id.
+            results: of the call that enqueued them.
+            run_after_ms: they are not fetched before this instant.
 
         Raises:
             BadInput: it is no id, or the batch is full.
@@ -74,7 +81,7 @@ class Batches:
         for result in results:
             if result.url is not None and result.status in _ON_THEIR_WAY:
                 urls[limiter.key_for(result.url)].append(result.url)
-        return self._batches.add(batch, urls)
+        return self._batches.add(batch, urls, run_after_ms)
 
     def progress(self, batch: str) -> BatchProgress | None:
         """
@@ -89,7 +96,10 @@ class Batches:
         left = sorted(state.in_flight.items(), key=lambda item: -item[1])[:MOST_DOMAINS]
         reports = self._limiter().describe([domain for domain, _ in left]) if left else {}
         now_ms = self._clock.now_ms()
-        domains = [_domain(name, count, reports[name], now_ms) for name, count in left]
+        domains = [
+            _domain(name, count, reports[name], max(now_ms, state.not_before_ms.get(name, 0)))
+            for name, count in left
+        ]
         domains.sort(key=lambda one: -one.finish_at_ms)
         in_flight = sum(state.in_flight.values())
         return BatchProgress(
@@ -102,7 +112,7 @@ class Batches:
         )
 
 
-def _domain(name: str, count: int, report: DomainReport, now_ms: int) -> DomainProgress:
+def _domain(name: str, count: int, report: DomainReport, from_ms: int) -> DomainProgress:
     """URLs that have no slot yet need one interval each; the others wait for the last slot."""
     needed_ms = max(report.backlog_ms, int(count * 1000 / report.qps))
-    return DomainProgress(name, count, report.qps, now_ms + needed_ms)
+    return DomainProgress(name, count, report.qps, from_ms + needed_ms)

@@ -62,6 +62,15 @@ class Running:
     def get(self, path: str, **headers: str) -> Reply:
         return self.ask("GET", path, **headers)
 
+    def get_fast(self, path: str, **headers: str) -> Reply:
+        """A GET that keeps its connection, as the shortcut for plain reads requires."""
+        named = {"Host": "localhost"}
+        named |= {name.replace("_", "-"): value for name, value in headers.items()}
+        lines = [f"GET {path} HTTP/1.1", *(f"{n}: {v}" for n, v in named.items()), "", ""]
+        with self.connect() as sock:
+            sock.sendall("\r\n".join(lines).encode())
+            return read_one(sock)
+
 
 def read_all(sock: socket.socket) -> bytes:
     """Up to the end of the connection; a reset is an end."""
@@ -72,6 +81,21 @@ def read_all(sock: socket.socket) -> bytes:
     except ConnectionResetError:
         pass
     return b"".join(pieces)
+
+
+def read_one(sock: socket.socket) -> Reply:
+    """One response, by its Content-Length."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = sock.recv(65_536)
+        assert piece, data
+        data += piece
+    reply = parsed(data)
+    while len(reply.body) < int(reply.headers.get("content-length", 0)):
+        piece = sock.recv(65_536)
+        assert piece, data
+        reply.body += piece
+    return reply
 
 
 def parsed(data: bytes) -> Reply:

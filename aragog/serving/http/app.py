@@ -64,7 +64,9 @@ class Api:
         observer = Observer(settings)
         batches = ReadBatches(self._calls.read_store, self._calls.metadata_threads, settings)
         hosts = (*settings.allowed_hosts, settings.host)
-        self.fast_reads = FastReads(batches, self._tokens, hosts, observer)
+        self.fast_reads = FastReads(
+            batches, self._tokens, hosts, observer, cors=bool(settings.cors_origins)
+        )
         """Answers plain reads; the server's protocol offers them here first."""
         self._app: ASGIApp = Guarded(Compressed(self._router(services)), settings, observer)
         if settings.cors_origins:

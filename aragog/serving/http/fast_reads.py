@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Protocol
-from urllib.parse import unquote_plus
+from urllib.parse import unquote_to_bytes
 
 import orjson
 
@@ -52,15 +52,26 @@ class FastReads:
         tokens: who may read.
         hosts: accepted Host headers.
         observer: counts and logs requests.
+        cors: responses depend on the Origin header.
     """
 
     def __init__(
-        self, batches: ReadBatches, tokens: Tokens, hosts: tuple[str, ...], observer: Observer
+        self,
+        batches: ReadBatches,
+        tokens: Tokens,
+        hosts: tuple[str, ...],
+        observer: Observer,
+        *,
+        cors: bool = False,
     ) -> None:
         self._batches = batches
         self._tokens = tokens
         self._hosts = hosts
         self._observer = observer
+        self._vary = (b"Origin",) if cors else ()
+        self._plain_vary = b"vary: Origin\r\n" if cors else b""
+        self._common_of: object = None
+        self._common = b""
 
     def take(
         self,
@@ -117,19 +128,19 @@ class FastReads:
         self._observer.in_flight += 1
 
         def done(result: Result) -> None:
-            common = b"".join(b"%b: %b\r\n" % pair for pair in default_headers)
+            common = self._encoded(default_headers)
             if isinstance(result, Body):
-                coding = result.coding
-                more = b"" if coding is None else b"content-encoding: %b\r\n" % coding.encode()
+                more, coding = self._plain_vary, result.coding
                 if coding is not None:
-                    more += b"vary: Accept-Encoding\r\n"
+                    vary = b", ".join((b"Accept-Encoding", *self._vary))
+                    more = b"content-encoding: %b\r\nvary: %b\r\n" % (coding.encode(), vary)
                 status, size = 200, len(result.data)
                 response = _OK % (common, result.tag.encode(), size, more, result.data)
             else:
                 problem = problem_of(result) if result is not None else unknown_url()
                 self._observer.failed(problem, "GET", ROUTE, result)
                 status = problem.status
-                response = problem_bytes(problem, common)
+                response = problem_bytes(problem, common + self._plain_vary)
             self._observer.in_flight -= 1
             took_s = time.perf_counter() - began_s
             self._observer.answered("GET", ROUTE, status, took_s, target, token)
@@ -137,11 +148,19 @@ class FastReads:
 
         return done
 
+    def _encoded(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+        """The headers of every response as bytes; the server makes new ones once a second."""
+        if headers is not self._common_of:
+            self._common_of = headers
+            self._common = b"".join(b"%b: %b\r\n" % pair for pair in headers)
+        return self._common
+
 
 def problem_bytes(problem: Problem, common: bytes) -> bytes:
     """A problem as a whole response."""
     body = orjson.dumps(problem.as_dict())
-    more = "".join(f"{name.lower()}: {value}\r\n" for name, value in problem.headers.items())
+    headers = {"Cache-Control": "no-store", **problem.headers}
+    more = "".join(f"{name.lower()}: {value}\r\n" for name, value in headers.items())
     head = f"content-length: {len(body)}\r\ncontent-type: {MEDIA_TYPE}\r\n{more}\r\n"
     phrase = HTTPStatus(problem.status).phrase
     return b"HTTP/1.1 %d %b\r\n%b%b%b" % (
@@ -160,7 +179,7 @@ def _asked(target: bytes) -> tuple[str, tuple[str, ...] | None] | None:
             name, _, value = part.partition("=")
             if name not in PARAMETERS or name in found:
                 return None
-            found[name] = unquote_plus(value, errors="strict") if name == "url" else value
+            found[name] = _unquoted(value) if name == "url" else value
     except ValueError:
         return None
     url = found.get("url")
@@ -171,6 +190,11 @@ def _asked(target: bytes) -> tuple[str, tuple[str, ...] | None] | None:
     return None if names is _UNUSUAL_NAMES else (url, names)
 
 
+def _unquoted(text: str) -> str:
+    """`unquote_plus` of ASCII text, at half its cost; raises ValueError for what is not UTF-8."""
+    return unquote_to_bytes(text.replace("+", " ")).decode()
+
+
 _UNUSUAL_NAMES = ("",)
 
 
@@ -178,7 +202,7 @@ _UNUSUAL_NAMES = ("",)
 def _names(text: str) -> tuple[str, ...]:
     """The names in a list separated by commas."""
     try:
-        plain = unquote_plus(text, errors="strict")
+        plain = _unquoted(text)
     except ValueError:
         return _UNUSUAL_NAMES
     return tuple(name for name in plain.split(",") if name)

@@ -8,27 +8,54 @@ has all responses with status 5xx, and a share of the others (`serving.access_lo
 from __future__ import annotations
 
 import logging
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Iterator
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import REGISTRY, Gauge
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from aragog.serving.access_log import AccessLog
+from aragog.serving.durations import Durations
 from aragog.serving.http.problems import Problem
 from aragog.settings import ServingSettings
 
 log = logging.getLogger(__name__)
 
-REQUESTS = Counter(
-    "aragog_http_requests", "Requests by route and status.", ["method", "route", "status"]
-)
-SECONDS = Histogram(
-    "aragog_http_request_seconds",
-    "Until the response begins.",
-    ["route"],
-    buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
-)
 IN_FLIGHT = Gauge("aragog_http_requests_in_flight", "Requests that are being answered.")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class RequestCounts(Collector):
+    """
+    The requests of this process: counted in a dictionary, because a request pays for it.
+
+    Attributes:
+        requests: how many, by (method, route, status).
+        durations: until the response began, by route.
+    """
+
+    def __init__(self) -> None:
+        self.requests: Counter[tuple[str, str, int]] = Counter()
+        self.durations = Durations()
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics now."""
+        counted = CounterMetricFamily(
+            "aragog_http_requests",
+            "Requests by route and status.",
+            labels=["method", "route", "status"],
+        )
+        for (method, route, status), count in list(self.requests.items()):
+            counted.add_metric([method, route, str(status)], count)
+        yield counted
+        yield self.durations.metric(
+            "aragog_http_request_seconds", "Until the response begins.", "route"
+        )
+
+
+COUNTS = RequestCounts()
+REGISTRY.register(COUNTS)
 
 
 class Observer:
@@ -60,8 +87,8 @@ class Observer:
             target: path and query as requested.
             token: the name of the request's token.
         """
-        _count(method if method in _METHODS else "other", route, status).inc()
-        _seconds(route).observe(seconds)
+        COUNTS.requests[method if method in _METHODS else "other", route, status] += 1
+        COUNTS.durations.add(route, seconds)
         if self._log.takes(failed=status >= 500):
             what = {"method": method[:20], "route": route}
             self._log.write(what, target, status, seconds * 1000, token)
@@ -70,13 +97,3 @@ class Observer:
         """Log the traceback of an error that nobody expected."""
         if problem.status == 500:
             log.error("%s %s failed", method, route, exc_info=error)
-
-
-@lru_cache(maxsize=1024)
-def _count(method: str, route: str, status: int) -> Counter:
-    return REQUESTS.labels(method, route, str(status))
-
-
-@lru_cache(maxsize=256)
-def _seconds(route: str) -> Histogram:
-    return SECONDS.labels(route)

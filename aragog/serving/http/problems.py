@@ -58,9 +58,8 @@ class Problem(Exception):
 
     def response(self) -> Response:
         """The problem as a response."""
-        return Response(
-            orjson.dumps(self.as_dict()), self.status, self.headers, media_type=MEDIA_TYPE
-        )
+        headers = {"Cache-Control": "no-store", **self.headers}  # caches may store a 404 without it
+        return Response(orjson.dumps(self.as_dict()), self.status, headers, media_type=MEDIA_TYPE)
 
 
 class Overloaded(Exception):

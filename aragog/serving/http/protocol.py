@@ -39,7 +39,13 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._head_timer = _Timer(self.loop, self.limits.head_timeout_s, self._head_is_late)
         self._write_timer = _Timer(self.loop, self.limits.send_timeout_s, self._abort)
+        self._idle_timer = _Timer(
+            self.loop, self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
         self._head_bytes = 0
+        self._chunk_bytes = 0
+        self._head_bound = 0
+        """At least the bytes of the head; cheaper than to add up its headers."""
         self._in_head = True
         self._refusal: Problem | None = None
 
@@ -51,17 +57,19 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head_timer.start()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._head_timer.stop()
-        self._write_timer.stop()
-        self._unset_keepalive_if_required()
+        for timer in (self._head_timer, self._write_timer, self._idle_timer):
+            timer.close()
         self.pipeline.clear()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
             return
+        self._idle_timer.stop()
+        self._chunk_bytes = len(data)
         if self._in_head:
             self._head_bytes += len(data)
+            self._head_bound += len(data)
             self._head_timer.start()
         super().data_received(data)
         if self.transport.is_closing():
@@ -70,14 +78,18 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(_too_long(self.limits.max_header_bytes))
 
     def on_message_begin(self) -> None:
-        self._in_head, self._head_bytes = True, 0
-        super().on_message_begin()
+        self._in_head, self._head_bytes, self._head_bound = True, 0, self._chunk_bytes
+        # uvicorn's scope of the request is made when ASGI gets it.
+        self.url, self.headers, self.expect_100_continue = b"", [], False
 
     def on_headers_complete(self) -> None:
-        length = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        most, too_long = self.limits.max_header_bytes, False
+        if self._head_bound > most:
+            sizes = (len(name) + len(value) + 4 for name, value in self.headers)
+            too_long = len(self.url) + sum(sizes) > most
         self._in_head, self._head_bytes = False, 0
         self._head_timer.stop()
-        if length > self.limits.max_header_bytes:
+        if too_long:
             self._refusal = _too_long(self.limits.max_header_bytes)
         elif len(self.pipeline) >= MOST_PIPELINED:
             self._refusal = Problem(429, f"more than {MOST_PIPELINED} pipelined requests")
@@ -86,7 +98,26 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._refusal is not None:
             raise _Refused
         if not self._read_fast():
+            self._begin_scope()
             super().on_headers_complete()
+
+    def _begin_scope(self) -> None:
+        """What uvicorn does when a message begins."""
+        url, headers, expects = self.url, self.headers, self.expect_100_continue
+        super().on_message_begin()
+        self.url, self.expect_100_continue = url, expects
+        self.headers += headers
+
+    def on_response_complete(self) -> None:
+        """uvicorn's, with a timer that is not made anew for each response."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self._idle_timer.start()
 
     def _read_fast(self) -> bool:
         """Answer a plain read of a record without ASGI; False: it is none, or has to wait."""
@@ -194,9 +225,14 @@ _NO_EVENT = _NoEvent()
 
 
 class _Timer:
-    """Calls `then` once, `seconds` after `start`, unless it is stopped before."""
+    """
+    Calls `then` once, `seconds` after `start`, unless it is stopped before.
 
-    __slots__ = ("_handle", "_loop", "_seconds", "_then")
+    It is started and stopped for each request, so it keeps one handle of the loop, which looks
+    again when it is too early.
+    """
+
+    __slots__ = ("_due_s", "_handle", "_loop", "_seconds", "_then")
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, seconds: float, then: Callable[[], None]
@@ -204,22 +240,37 @@ class _Timer:
         self._loop = loop
         self._seconds = seconds
         self._then = then
+        self._due_s: float | None = None
         self._handle: TimerHandle | None = None
 
     def start(self) -> None:
         """Start the timer unless it is already running."""
-        if self._handle is None:
-            self._handle = self._loop.call_later(self._seconds, self._fire)
+        if self._due_s is None:
+            self._due_s = self._loop.time() + self._seconds
+            if self._handle is None:
+                self._handle = self._loop.call_later(self._seconds, self._fire)
 
     def stop(self) -> None:
         """Cancel the call."""
+        self._due_s = None
+
+    def close(self) -> None:
+        """Cancel the call, and release the loop's handle; the timer is not started again."""
+        self._due_s = None
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
 
     def _fire(self) -> None:
         self._handle = None
-        self._then()
+        if self._due_s is None:
+            return
+        left_s = self._due_s - self._loop.time()
+        if left_s > 0:
+            self._handle = self._loop.call_later(left_s, self._fire)
+        else:
+            self._due_s = None
+            self._then()
 
 
 def limited(

@@ -130,9 +130,6 @@ def read_all(make: ReadStore, reads: Sequence[Read]) -> list[Result]:
     Args:
         make: reads the store.
         reads: what to read.
-
-    Raises:
-        TransientError: the store does not answer.
     """
     groups: dict[tuple[str, ...] | None, list[int]] = defaultdict(list)
     for place, read in enumerate(reads):

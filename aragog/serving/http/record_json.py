@@ -56,8 +56,14 @@ def read_records(
 def read_hedged(
     read: ReadStore, urls: Sequence[str], fields: tuple[str, ...] | None
 ) -> list[Found]:
-    """`read_records` of a store or its standby; records of the standby say so."""
-    found, standby = read(lambda store: read_records(store, urls, fields))
+    """`read_records` of a store or its standby, raising nothing; records of the standby say so."""
+    try:
+        found, standby = read(lambda store: read_records(store, urls, fields))
+    except TransientError as error:
+        if len(urls) == 1:
+            return [error]
+        # Perhaps of one of them alone: each file of an SQLite store fails by itself.
+        return [record for url in urls for record in read_hedged(read, [url], fields)]
     return [_of_standby(one) for one in found] if standby else found
 
 

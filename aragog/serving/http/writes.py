@@ -91,7 +91,8 @@ class Writes:
             ]
         }
         if (batches := self._batches) is not None:
-            shown["batch"] = await self._calls.broker(lambda: batches.add(batch, results))
+            after_ms = options.get("run_after", 0)
+            shown["batch"] = await self._calls.broker(lambda: batches.add(batch, results, after_ms))
         return json_response(shown, 202)
 
     async def progress(self, request: Request) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, auto
 from pathlib import Path
@@ -53,6 +53,10 @@ class Method:
     """The beginning of every reply, up to its sequence number."""
     run: Callable[[Any], Any]
     """The call: an argument struct in, a value, `Encoded` or `Steps` out."""
+    together: Callable[[Sequence[Any]], list[Any]] | None = None
+    """Several calls at once: a value or an exception for each; None: there is no such way."""
+    shares: Callable[[Mapping[str, Any]], bool] | None = None
+    """Whether calls with these arguments after their URL share one call of the store."""
 
 
 class Encoded(bytes):
@@ -83,6 +87,8 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
                 getattr(kind, f"{name}_result"),
                 head(REPLY, name.encode()),
                 getattr(handler, name),
+                getattr(handler, f"{name}_together", None),
+                getattr(handler, f"{name}_shares", None),
             )
             found[f"{service}:{name}".encode()] = method
             if service == "UrlStore":

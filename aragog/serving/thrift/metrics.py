@@ -32,6 +32,9 @@ class ThriftMetrics(Collector):
         for (method, outcome), count in list(server.calls.items()):
             calls.add_metric([method, outcome], count)
         yield calls
+        yield server.durations.metric(
+            "aragog_thrift_call_seconds", "From the arrival of a call to its reply.", "method"
+        )
         yield GaugeMetricFamily(
             "aragog_thrift_calls_in_flight",
             "Calls that run or wait, abandoned ones included.",

@@ -14,12 +14,14 @@ import socket
 import ssl
 import time
 from collections import Counter, deque
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 from aragog.serving.access_log import AccessLog
 from aragog.serving.auth import READ, Tokens
+from aragog.serving.durations import Durations
 from aragog.serving.http.problems import Problem
 from aragog.serving.steps import Steps, Wait
 from aragog.serving.thrift import wire
@@ -36,6 +38,8 @@ _TICK_S = 0.002
 _REPLIES_AT_ONCE = 16
 _SWEEP_S = 1.0
 _FETCH_THREADS = 8
+_TOGETHER = 32
+"""Calls of one method that a thread makes together."""
 _FAILURES = frozenset({"Unavailable", "DeadlineExceeded", "InternalError"})
 """Outcomes that are always in the access log."""
 
@@ -79,6 +83,15 @@ class Call:
         """Runs while the call waits."""
 
 
+class Done(NamedTuple):
+    """What a thread has made of a call."""
+
+    call: Call
+    data: bytes | Wait
+    """The reply in its frame, or what the call waits for."""
+    outcome: str
+
+
 class ThriftServer:
     """
     A server on the running event loop.
@@ -101,7 +114,10 @@ class ThriftServer:
         self.max_frame_bytes = settings.max_body_bytes
         self.calls: Counter[tuple[str, str]] = Counter()
         """Calls so far, by (method, outcome), for metrics."""
+        self.durations = Durations()
+        """From the arrival of each call to its reply, by method."""
         self._settings = settings
+        self._embedded = embedded
         self._methods = methods(dict(services))
         self._tokens = tokens or Tokens(settings.tokens, settings.processes)
         self._log = AccessLog(settings.access_log_share)
@@ -120,7 +136,7 @@ class ThriftServer:
         """Calls that wait; a connection has one call at a time."""
         self._running = dict.fromkeys(Pool, 0)
         self._held = 0
-        self._done: deque[tuple[Call, bytes | Wait, str]] = deque()
+        self._done: deque[Done] = deque()
         self._signalled = False
         self._ticking = False
         self._draining = False
@@ -281,11 +297,11 @@ class ThriftServer:
 
     def _run(self, call: Call) -> None:
         """Make a call in a thread of its pool, and pass its reply to the event loop."""
-        data: bytes | Wait = b""
-        outcome = "abandoned"
-        if not call.answered:
-            data, outcome = self._made(call)
-        self._done.append((call, data, outcome))
+        more = self._alike(call) if self._embedded and call.method.shares is not None else ()
+        if more:
+            self._done.extend(self._made_together([call, *more]))
+        else:
+            self._done.append(self._made(call))
         if self._workers[call.method.pool].waiting and len(self._done) < _REPLIES_AT_ONCE:
             return  # waking the event loop costs as much as a call; `_tick` bounds the delay
         if not self._signalled and self._loop is not None:
@@ -293,29 +309,56 @@ class ThriftServer:
             with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
                 self._loop.call_soon_threadsafe(self._flush)
 
-    def _made(self, call: Call) -> tuple[bytes | Wait, str]:
-        """The reply and the outcome, or what the call waits for."""
-        method = call.method
+    def _made(self, call: Call) -> Done:
+        """The reply and the outcome of a call, or what it waits for."""
+        if call.answered:
+            return Done(call, b"", "abandoned")
         try:
-            value = call.steps or self._begun(call)
+            value = call.steps or call.method.run(self._arguments(call))
             if isinstance(value, Generator):
                 call.steps = value
                 try:
-                    return next(value), "waits"
+                    return Done(call, next(value), "waits")
                 except StopIteration as end:
                     value = end.value
-            return wire.reply(method, call.number, value), "ok"
-        except wire.BadArguments as error:
-            name = method.name.encode()
-            return wire.refused(name, call.number, wire.PROTOCOL_ERROR, str(error)), "malformed"
+            return Done(call, wire.reply(call.method, call.number, value), "ok")
         except Exception as error:  # noqa: BLE001 - any defect is this call's, and is logged
-            found = raised_for(error)
-            return _raised(method, call.number, found), type(found.error).__name__
+            return _failed(call, error)
 
-    def _begun(self, call: Call) -> Any:
-        """The value of a call, or its steps."""
-        method = call.method
-        arguments = wire.read_arguments(method, call.frame, call.arguments_at)
+    def _alike(self, call: Call) -> Sequence[Call]:
+        """Calls that wait and share one call of the store with this one."""
+        method, rest = call.method, wire.after_string(call.frame, call.arguments_at)
+        workers = self._workers[method.pool]
+        if rest is None or method.shares is None or not workers.waiting:
+            return ()
+        with contextlib.suppress(wire.BadArguments):
+            if method.shares(wire.cached(method.arguments, rest)):
+                return workers.also(partial(_is_alike, method, rest), _TOGETHER - 1)
+        return ()
+
+    def _made_together(self, calls: list[Call]) -> list[Done]:
+        """The same of several calls of one method, for little more than one of them costs."""
+        done: list[Done] = []
+        begun: list[tuple[Call, Any]] = []
+        for call in calls:
+            try:
+                if not call.answered:
+                    begun.append((call, self._arguments(call)))
+                else:
+                    done.append(Done(call, b"", "abandoned"))
+            except Exception as error:  # noqa: BLE001 - see `_made`
+                done.append(_failed(call, error))
+        method, together = calls[0].method, calls[0].method.together
+        values = together([arguments for _, arguments in begun]) if together else []
+        for (call, _), value in zip(begun, values, strict=True):
+            if isinstance(value, Exception):
+                done.append(_failed(call, value))
+            else:
+                done.append(Done(call, wire.reply(method, call.number, value), "ok"))
+        return done
+
+    def _arguments(self, call: Call) -> Any:
+        arguments = wire.read_arguments(call.method, call.frame, call.arguments_at)
         arguments.token = call.token
         options = arguments.__dict__.get("options")
         given_ms = getattr(options, "deadline_ms", None)
@@ -323,7 +366,7 @@ class ThriftServer:
             limit_s = min(call.limit_s, max(given_ms, 1) / 1000)
             call.deadline_s -= call.limit_s - limit_s
             call.limit_s = limit_s
-        return method.run(arguments)
+        return arguments
 
     # On the event loop
 
@@ -348,11 +391,12 @@ class ThriftServer:
         self._in_flight.discard(call)
         self.calls[call.method.name, outcome] += 1
         call.connection.answer(data)
+        took_s = time.monotonic() - call.began_s
+        self.durations.add(call.method.name, took_s)
         if self._log.takes(failed=outcome in _FAILURES):
             what = {"service": call.method.service, "method": call.method.name}
             target = wire.first_string(call.frame, call.arguments_at)
-            ms = (time.monotonic() - call.began_s) * 1000
-            self._log.write(what, target, outcome, ms, call.token)
+            self._log.write(what, target, outcome, took_s * 1000, call.token)
 
     def _park(self, call: Call, wait: Wait) -> None:
         """Let a call wait without a thread, until its time is over or its client leaves."""
@@ -418,6 +462,20 @@ class ThriftServer:
                     now_s, given.head_timeout_s, given.send_timeout_s, given.keep_alive_s
                 ):
                     connection.abort()
+
+
+def _failed(call: Call, error: Exception) -> Done:
+    """The reply to a call that raised."""
+    if isinstance(error, wire.BadArguments):
+        name = call.method.name.encode()
+        data = wire.refused(name, call.number, wire.PROTOCOL_ERROR, str(error))
+        return Done(call, data, "malformed")
+    found = raised_for(error)
+    return Done(call, _raised(call.method, call.number, found), type(found.error).__name__)
+
+
+def _is_alike(method: Method, rest: bytes, call: Call) -> bool:
+    return call.method is method and wire.after_string(call.frame, call.arguments_at) == rest
 
 
 def _raised(method: Method, number: bytes, found: Raised) -> bytes:

@@ -6,7 +6,8 @@ The server adds `token` to each argument struct: the name of the caller's token.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import orjson
@@ -63,6 +64,41 @@ class UrlStoreService:
         if values is None:
             raise Missing
         return _whole(records.one(values, fields, from_standby=standby))
+
+    @staticmethod
+    def get_shares(arguments: Mapping[str, Any]) -> bool:
+        """Calls of `get` that differ in their URL alone are one read, if they name fields."""
+        options = arguments.get("options")
+        return bool(arguments.get("fields")) and not (options is not None and options.facts)
+
+    def get_together(self, given: Sequence[Any]) -> list[Any]:
+        """The value or the exception of several calls of `get`: one read for those alike."""
+        results: list[Any] = [None] * len(given)
+        alike: dict[tuple[str, ...], list[tuple[int, str]]] = defaultdict(list)
+        for place, call in enumerate(given):
+            try:
+                fields, url = names(call.fields), text(call.url, "url")
+                if not fields or (call.options is not None and call.options.facts):
+                    results[place] = self.get(call)
+                else:
+                    alike[fields].append((place, normalize(url)))
+            except Exception as error:  # noqa: BLE001 - it is the result of this call alone
+                results[place] = error
+        for fields, asked in alike.items():
+            found = self._values([url for _, url in asked], fields)
+            for (place, _), value in zip(asked, found, strict=True):
+                results[place] = value
+        return results
+
+    def _values(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
+        """The record of each normalized URL as the value of `get`, or an exception."""
+        try:
+            found = self._read(lambda store: store.pages.values(urls, fields))[0]
+            return [Missing() if each is None else _one(each, fields) for each in found]
+        except Exception as error:  # noqa: BLE001 - it may be the result of one call alone
+            if len(urls) == 1:
+                return [error]
+        return [value for url in urls for value in self._values([url], fields)]
 
     def getMany(self, given: Any) -> Any:  # noqa: N802 - its name in the contract
         urls, fields = items(given.urls, "urls"), names(given.fields)
@@ -255,6 +291,13 @@ def _fitting(results: list[bytes], excess: int) -> list[bytes]:
     while results and excess < 0:
         excess += len(results.pop())
     return results
+
+
+def _one(values: FieldValues, fields: tuple[str, ...]) -> Encoded | BadInput:
+    try:
+        return _whole(records.one(values, fields))
+    except BadInput as error:
+        return error
 
 
 def _whole(reply: Encoded) -> Encoded:

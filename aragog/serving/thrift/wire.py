@@ -71,20 +71,29 @@ def read_arguments(method: Method, frame: bytes, at: int) -> Any:
     Raises:
         BadArguments: they are damaged, or a string is no UTF-8.
     """
-    if frame[at : at + 3] == _FIRST_STRING and len(frame) - at <= _CACHED_BYTES:
-        # The same fields and options are requested over and over: only the URL differs.
-        text_at = at + 7
-        end = text_at + int.from_bytes(frame[at + 3 : text_at])
-        if end < len(frame):
-            try:
-                url = frame[text_at:end].decode()
-            except UnicodeDecodeError as error:
-                raise BadArguments("a string is not UTF-8") from error
-            rest = _cached(method.arguments, frame[end:])
-            found = method.arguments()
-            found.__dict__.update(rest, **{method.arguments.thrift_spec[1][1]: url})
-            return found
-    return _read(method.arguments, frame[at:])
+    rest = after_string(frame, at)
+    if rest is None:
+        return _read(method.arguments, frame[at:])
+    try:
+        url = frame[at + 7 : -len(rest)].decode()
+    except UnicodeDecodeError as error:
+        raise BadArguments("a string is not UTF-8") from error
+    found = method.arguments()
+    found.__dict__.update(
+        cached(method.arguments, rest), **{method.arguments.thrift_spec[1][1]: url}
+    )
+    return found
+
+
+def after_string(frame: bytes, at: int) -> bytes | None:
+    """
+    What follows the first argument of a call, if that is a string and the call is small.
+
+    The same fields and options are requested over and over: only the URL differs.
+    """
+    if frame[at : at + 3] != _FIRST_STRING or len(frame) - at > _CACHED_BYTES:
+        return None
+    return frame[at + 7 + int.from_bytes(frame[at + 3 : at + 7]) :] or None
 
 
 def first_string(frame: bytes, at: int) -> bytes:
@@ -95,7 +104,7 @@ def first_string(frame: bytes, at: int) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def _cached(kind: Any, data: bytes) -> dict[str, Any]:
+def cached(kind: Any, data: bytes) -> dict[str, Any]:
     """Decoded fields, shared by the calls that have them: nobody changes them."""
     return dict(_read(kind, data).__dict__)
 

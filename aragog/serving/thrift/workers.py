@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -49,6 +50,22 @@ class Workers(Generic[T]):
     def waiting(self) -> int:
         """How many items no thread has taken yet."""
         return len(self._waiting)
+
+    def also(self, fits: Callable[[T], bool], most: int) -> list[T]:
+        """
+        Further items for the caller to run with the one that it has.
+
+        Those that wait longest, as long as they fit, up to `most`.
+        """
+        found: list[T] = []
+        with suppress(IndexError):
+            while len(found) < most:
+                item = self._waiting.popleft()
+                if not fits(item):
+                    self._waiting.appendleft(item)
+                    break
+                found.append(item)
+        return found
 
     def help_if_stuck(self) -> None:
         """Wake another thread if items wait and none was finished since the last call."""

@@ -43,10 +43,24 @@ def closed(store):
 
 def both(api, path, **headers):
     """The responses of the shortcut and of the ordinary way, which an Origin header asks for."""
-    fast, ordinary = api.get(path, **headers), api.get(path, **headers, Origin="http://localhost")
+    fast = api.get_fast(path, **headers)
+    ordinary = api.get_fast(path, **headers, Origin="http://localhost")
     for reply in (fast, ordinary):
         reply.headers.pop("date", None)
     return fast, ordinary
+
+
+def took_the_shortcut(reply):
+    """By the order of the headers, the one difference between the two ways."""
+    names = list(reply.headers)
+    return names.index("content-type") < names.index("cache-control")
+
+
+def test_a_plain_read_takes_the_shortcut_and_one_with_an_origin_does_not(api):
+    fast, ordinary = both(api, f"/v1/urls?url={A}&fields=page.title&include=")
+
+    assert took_the_shortcut(fast)
+    assert not took_the_shortcut(ordinary)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +152,7 @@ def test_many_clients_at_once_get_each_their_own_record():
     with running(made.store) as api, ThreadPoolExecutor(16) as pool:
 
         def read(number):
-            found = api.get(f"/v1/urls?url=http://a.example/{number % 50}&include=")
+            found = api.get_fast(f"/v1/urls?url=http://a.example/{number % 50}&include=")
             return found.json["fields"]["team.n"]
 
         assert list(pool.map(read, range(400))) == [str(n % 50) for n in range(400)]
@@ -164,7 +178,9 @@ def test_one_row_that_cannot_be_read_harms_no_other_request():
 
     with running(Part()) as api, ThreadPoolExecutor(12) as pool:
         urls = [A, "http://broken.example/", "nonsense", "http://no.example/"] * 10
-        codes = list(pool.map(lambda url: api.get(f"/v1/urls?url={url}&include=").status, urls))
+        codes = list(
+            pool.map(lambda url: api.get_fast(f"/v1/urls?url={url}&include=").status, urls)
+        )
 
     assert codes == [200, 503, 400, 404] * 10
 
@@ -188,11 +204,11 @@ def test_a_store_that_hangs_gives_504_and_then_503_and_others_go_on():
     slow = "/v1/urls?url=http://slow.example/&include="
     try:
         with running(Hung(), deadline_ms=100, max_in_flight=2, threads=2) as api:
-            first = [api.get(slow).status for _ in range(2)]
-            then = api.get(slow)
+            first = [api.get_fast(slow).status for _ in range(2)]
+            then = api.get_fast(slow)
             health = api.get("/healthz").status
             release.set()
-            wait_until(lambda: api.get(f"/v1/urls?url={A}&include=").status == 404, 60)
+            wait_until(lambda: api.get_fast(f"/v1/urls?url={A}&include=").status == 404, 60)
     finally:
         release.set()
 
@@ -252,3 +268,25 @@ def test_requests_of_both_ways_are_counted(store):
         after = count(api.get("/metrics").body.decode())
 
     assert after - before == 2
+
+
+@pytest.mark.parametrize("url", [A, LONG, "http://no.example/", "nonsense"])
+def test_the_shortcut_says_that_responses_depend_on_the_origin(store, url):
+    """If pages of other origins may read, caches must keep the responses apart."""
+    path = f"/v1/urls?url={url}&include="
+    with running(store, cors_origins=("https://app.example.com",)) as api:
+        fast = api.get_fast(path, Accept_Encoding="gzip")
+        ordinary = api.get_fast(path, Accept_Encoding="gzip", If_None_Match='"other"')
+
+    for reply in (fast, ordinary):
+        reply.headers.pop("date")
+    assert fast.headers == ordinary.headers
+    assert "Origin" in fast.headers["vary"]
+
+
+@pytest.mark.parametrize("path", [f"/v1/urls?url={A}1&include=", f"/v1/urls?url={A}1", "/nowhere"])
+def test_a_problem_is_not_to_be_stored_by_caches(api, path):
+    """A cache may keep a 404 for as long as it likes unless it is told not to (RFC 9111, 4.2.2)."""
+    found = api.get_fast(path)
+
+    assert (found.status, found.headers["cache-control"]) == (404, "no-store")

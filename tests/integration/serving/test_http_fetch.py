@@ -201,6 +201,20 @@ def test_a_batch_reports_what_is_left_and_when_it_will_be_done(pipeline_stand, s
     assert unknown == 404
 
 
+def test_urls_that_are_to_be_fetched_later_make_the_estimate_later(pipeline_stand, services):
+    """The estimate was that of URLs that are fetched at once."""
+    later_ms = SystemClock().now_ms() + 86_400_000
+    with running(pipeline_stand.store, services) as api:
+        sent = {"urls": ["http://later.test/"], "run_after": later_ms}
+        batch = api.ask("POST", "/v1/enqueue", {"urls": [URL]}).json["batch"]
+        api.ask("POST", "/v1/enqueue", sent | {"batch": batch})
+        found = api.get(f"/v1/batches/{batch}").json
+
+    by_domain = {one["domain"]: one["finish_at_ms"] for one in found["slowest"]}
+    assert found["estimated_finish_at_ms"] == by_domain["later.test"] == later_ms + 500
+    assert by_domain["a.test"] < later_ms
+
+
 def test_slots_that_are_given_away_already_count_in_the_estimate(pipeline_stand, services):
     limiter = services.batches._limiter()
     limiter.reserve([SlotRequest("a.test") for _ in range(40)])

@@ -1,19 +1,23 @@
 """The contract, by Apache Thrift's own Python client, over each embedded store."""
 
-from concurrent.futures import Future
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from aragog.errors import SlowDown, StoreUnavailable
+from aragog.errors import CorruptRow, SlowDown, StoreUnavailable
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.serving.fetching import FetchAnswer, FetchState
 from aragog.serving.steps import Wait
+from aragog.serving.thrift.contract import idl
+from aragog.serving.thrift.urlstore_service import UrlStoreService
 from aragog.settings import StoreSettings
 from aragog.urlstore.fetch_report import FetchReport, HopReport
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.tables import memory, sqlite
 from tests.support.thrift_server import running
+from tests.support.waiting import wait_until
 
 URL = "http://shop.example/p/1"
 
@@ -83,6 +87,92 @@ def test_one_bad_url_of_a_batch_harms_no_other(a_stand, client, apache, fields):
     assert [r.status for r in results[60:62]] == [status.BAD_INPUT, status.NOT_FOUND]
     found = [r.record for r in results[:60] + results[62:]]
     assert [(r.url, r.fields["n"]) for r in found] == [(u, b"%d" % n) for n, u in enumerate(urls)]
+
+
+class Damaged:
+    """The pages of a store, of which one row cannot be read."""
+
+    def __init__(self, store):
+        self._store, self.pages, self.reads = store, self, 0
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def values(self, urls, fields):
+        self.reads += 1
+        if "http://damaged.example/" in urls:
+            raise CorruptRow("n", "row", "is damaged")
+        return self._store.pages.values(urls, fields)
+
+
+def test_calls_that_are_made_together_get_what_each_would_get_alone(a_stand):
+    store = Damaged(a_stand.store)
+    for n in range(20):
+        a_stand.store.put(f"http://h{n}.example/", {"n": b"%d" % n, "other": b"x"})
+    a_stand.store.aliases.merge("http://alias.example/", "http://h3.example/")
+    plain, facts = idl.ReadOptions(), idl.ReadOptions(facts=True)
+    calls = [
+        *((f"http://h{n}.example/", ["n"], plain) for n in range(20)),
+        ("HTTP://h1.example:80/#x", ["n", "none"], None),
+        ("http://alias.example/", ["n"], plain),
+        ("http://unknown.example/", ["n"], plain),
+        ("nonsense", ["n"], plain),
+        (None, ["n"], plain),
+        ("http://h2.example/", ["x" * 300], plain),
+        ("http://h2.example/", [], plain),
+        ("http://h2.example/", ["n"], facts),
+        ("http://damaged.example/", ["n"], plain),
+    ]
+    given = [idl.UrlStore.get_args(*one) for one in calls]
+    service = UrlStoreService(store)
+
+    together = service.get_together(given[:20])
+    reads = store.reads
+    together += service.get_together(given[20:])
+
+    def alone(call):
+        try:
+            return service.get(call)
+        except Exception as error:
+            return error
+
+    shown = [repr(one) for one in together]
+    assert shown == [repr(alone(call)) for call in given]
+    assert reads == 1
+    assert [type(one).__name__ for one in together[22:26]] == [
+        "Missing",
+        "InvalidUrl",
+        "BadInput",
+        "BadInput",
+    ]
+    assert type(together[-1]) is CorruptRow
+
+
+def test_clients_whose_calls_wait_together_get_their_own_records(a_stand, apache):
+    """While the only thread stands still, calls queue up; it then makes them together."""
+    store, gate = a_stand.store, threading.Event()
+    urls = [f"http://h{n}.example/" for n in range(12)]
+    for n, url in enumerate(urls):
+        store.put(url, {"n": b"%d" % n})
+    waiting = UrlStoreService(store)
+    waiting.countInlinks = lambda given: gate.wait(60)
+    with running(store, service=waiting, threads=1) as server, ThreadPoolExecutor(14) as pool:
+
+        def read(url):
+            with apache.client(server.port) as client:
+                return client.get(url, ["n"], apache.types.ReadOptions()).fields["n"]
+
+        def stand_still():
+            with apache.client(server.port) as client:
+                client.countInlinks(URL, apache.types.CallOptions())
+
+        still = pool.submit(stand_still)
+        wait_until(lambda: server.server.running_calls == 1, otherwise="the thread is busy")
+        found = [pool.submit(read, url) for url in urls]
+        wait_until(lambda: server.server.running_calls == 13, otherwise="the calls wait")
+        gate.set()
+        assert [one.result(60) for one in found] == [b"%d" % n for n in range(12)]
+        still.result(60)
 
 
 def test_an_alias_is_read_at_its_canonical_url(a_stand, client, apache):
