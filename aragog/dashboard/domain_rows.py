@@ -187,7 +187,7 @@ def _outcomes_text(outcomes: LastOutcomes | None) -> str:
 def _override_text(override: Override | None) -> str:
     if override is None:
         return "—"
-    parts = [f"{override.name}:"] if override.scope == "host" else []
+    parts = [f"each host of {override.name}"] if override.scope == "host" else []
     if override.qps is not None:
         parts.append(f"{override.qps:g}/s")
     if override.max_concurrent is not None:

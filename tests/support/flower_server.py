@@ -48,7 +48,7 @@ class FlowerSystem:
 
 
 @contextmanager
-def flower_system(roles: Sequence[str] = ()) -> Iterator[FlowerSystem]:
+def flower_system(roles: Sequence[str] = (), **environ_of_flower: str) -> Iterator[FlowerSystem]:
     """A redis-server, Flower, and a worker of each role; Flower answers."""
     with (
         tempfile.TemporaryDirectory(prefix="ar") as name,
@@ -59,6 +59,7 @@ def flower_system(roles: Sequence[str] = ()) -> Iterator[FlowerSystem]:
         environ = {
             **{k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")},
             "FLOWER_UNAUTHENTICATED_API": "true",
+            **environ_of_flower,
             "ARAGOG_DATA_DIR": name,
             "ARAGOG_REDIS__URL": server.url,
             "ARAGOG_BROKER__URL": of_socket(server.socket, 1),

@@ -9,6 +9,7 @@ from aragog.serving.http.services import Services
 from aragog.urlstore.records import OutLink
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
+from tests.support.chromium import WIDTH, chromium_or_skip, chromium_page
 from tests.support.stores import NOW_MS, page, stand
 
 A = "http://shop.example/p"
@@ -120,3 +121,24 @@ def test_with_tokens_the_form_sends_one_in_its_body():
     assert seen.headers["cache-control"] == "no-store"
     assert refresh.status == 403
     assert foreign.status == 403
+
+
+@pytest.mark.slow
+def test_a_browser_shows_it_in_1280_px_and_runs_nothing_of_the_page(api):
+    dialogs, long = [], "http://shop.example/" + "a" * 3000
+    with chromium_page(chromium_or_skip()) as browser:
+        browser.on("dialog", lambda dialog: dialogs.append(dialog.message) or dialog.dismiss())
+        for url in (A, EVIL, long):
+            browser.goto(f"http://127.0.0.1:{api.port}/?url={quote(url)}")
+            width = browser.evaluate("document.documentElement.scrollWidth")
+            assert (browser.title(), dialogs, width <= WIDTH) == ("aragog", [], True)
+
+        browser.goto(f"http://127.0.0.1:{api.port}/")
+        browser.get_by_label("URL, in any spelling").fill("HTTP://Shop.Example:80/p")
+        browser.get_by_role("button", name="Look up").click()
+        assert "649.00 EUR" in browser.inner_text(".card")
+
+        browser.get_by_role("link", name="other.example").click()
+        assert "Nothing is stored of this URL." in browser.inner_text("body")
+        browser.get_by_role("button", name="Refresh now").click()
+        assert "this server does not fetch" in browser.inner_text("body")

@@ -1,6 +1,8 @@
 """Flower's templates with ours between them."""
 
+import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import flower
 from tornado.template import Template
@@ -34,3 +36,21 @@ def test_every_template_of_ours_can_be_loaded_and_escapes():
         assert "{% raw" not in text
         assert isinstance(loader.load(path.name), Template)
         assert loader.load(path.name).autoescape == "xhtml_escape"
+
+
+def test_the_broker_page_of_another_broker_has_the_columns_that_flower_knows():
+    page = Loader(str(FLOWERS), OURS).load("broker.html")
+
+    def shown(queue):
+        text = page.generate(
+            static_url=str, reverse_url=str, url_prefix="", broker_url="amqp://", queues=[queue],
+            _tt_modules=SimpleNamespace(Template=lambda *_, **__: ""),
+        ).decode()  # fmt: skip
+        return re.findall(r"<t[hd](?: [^>]*)?>(?:<span[^>]*>)?([^<]*)<", text)
+
+    theirs = shown({"name": "q", "messages": 3, "messages_ready": 2, "consumers": 1})
+    ours = shown({"name": "q", "messages": 3, "messages_due": 2, "messages_later": 0})
+
+    assert theirs == ["Queue", "Messages", "Unacked", "Ready", "Consumers", "Idle since",
+                      "q", "3", "—", "2", "1", "—"]  # fmt: skip
+    assert ours == ["Queue", "Due", "Later", "Running", "All", "q", "2", "0", "—", "3"]

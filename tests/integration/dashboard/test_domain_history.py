@@ -1,0 +1,59 @@
+"""Where Flower has logins, only users change domains, and the history names them."""
+
+import re
+import urllib.error
+import urllib.parse
+import urllib.request
+from base64 import b64encode
+from http.cookiejar import CookieJar
+
+import pytest
+
+from aragog.politeness.ratelimit.live_overrides import LiveOverrides
+from aragog.secret import reveal
+from tests.support.flower_server import flower_system
+
+pytestmark = [pytest.mark.redis, pytest.mark.slow]
+STOP = {"domain": "shop.example", "action": "stop", "why": "asked to"}
+
+
+def test_a_change_needs_a_login_and_a_token_and_is_recorded_with_the_users_name():
+    with flower_system(FLOWER_BASIC_AUTH="ann:secret", FLOWER_UNAUTHENTICATED_API="") as system:
+        opener = urllib.request.build_opener(
+            urllib.request.HTTPCookieProcessor(CookieJar()), urllib.request.ProxyHandler({})
+        )
+
+        def ask(user=None, form=None):
+            asked = urllib.request.Request(
+                f"{system.url}/aragog/domains?domain=shop.example",
+                urllib.parse.urlencode(form).encode() if form else None,
+            )
+            if user:
+                asked.add_header("Authorization", f"Basic {b64encode(user.encode()).decode()}")
+            try:
+                with opener.open(asked, timeout=120) as answer:
+                    return answer.status, answer.read().decode()
+            except urllib.error.HTTPError as error:
+                return error.code, ""
+
+        shared = system.settings.redis
+        history = LiveOverrides(reveal(shared.url), shared.prefix).history
+        _, page = ask("ann:secret")
+        token = re.search(r'name="_xsrf" value="([^"]+)"', page)[1]
+        refused = [
+            ask(form={**STOP, "_xsrf": token})[0],
+            ask("ann:wrong", {**STOP, "_xsrf": token})[0],
+            ask("ann:secret", STOP)[0],
+            ask("ann:secret", {**STOP, "_xsrf": token, "action": "burn"})[0],
+            ask("ann:secret", {**STOP, "_xsrf": token, "action": "rate", "rate": "fast"})[0],
+        ]
+        assert refused == [401, 401, 403, 400, 400]
+        assert history() == []
+
+        status, page = ask("ann:secret", {**STOP, "_xsrf": token})
+
+        (change,) = history()
+        assert status == 200
+        assert "stopped by an operator" in page
+        assert (change.who, change.domain, change.what) == ("ann", "shop.example", "stopped")
+        assert change.why == "asked to"
