@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import redis
 from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
 
 from aragog.bootstrap.dashboard import components
 from aragog.clock import ManualClock
@@ -17,6 +18,7 @@ from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import NewJob
 from aragog.politeness.ratelimit.slots import DomainReport
+from scripts.reference_docs import metrics_of_the_code
 
 
 @pytest.fixture
@@ -45,6 +47,14 @@ def test_what_answers_is_told_and_what_does_not_is_down(here):
     assert 'aragog_part_up{part="queues"} 1.0' in text
     assert 'aragog_part_up{part="urls"} 0.0' in text
     assert "aragog_redis_up{" in text
+
+
+def test_every_metric_of_a_scrape_is_in_the_reference(here):
+    here.admin.cluster.enqueue("fetch", [NewJob(b"a")])
+    found = text_string_to_metric_families(scrape(here, wait_s=10))
+
+    known = {one.name.removesuffix("_total") for one in metrics_of_the_code()}
+    assert {family.name for family in found} <= known
 
 
 @pytest.fixture
