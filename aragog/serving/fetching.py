@@ -184,15 +184,16 @@ class Fetching:
         try:
             with self.completions.waiting(url) as waiter:
                 while True:
+                    waiter.again()  # what ended before was not the fetch that begins now
                     found, accepted = self._requested(found)
                     left_s = until_s - self.clock.monotonic_s()
                     if not found.fetching or left_s <= 0:
                         return found
-                    yield Wait(waiter.woken, left_s)
+                    if not self._draining:
+                        yield Wait(waiter.woken, left_s)
                     if self._draining or not waiter.woken.done():
                         return replace(self._look(url, request), fetching=True)
                     done = waiter.woken.result()
-                    waiter.again()
                     found = self._look(url, request)
                     # A job that was in flight already may have ended without a fetch.
                     if (accepted and done) or found.tried_at_ms != before.tried_at_ms:

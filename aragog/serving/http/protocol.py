@@ -48,6 +48,8 @@ class LimitedProtocol(HttpToolsProtocol):
         """At least the bytes of the head; cheaper than to add up its headers."""
         self._in_head = True
         self._refusal: Problem | None = None
+        self._running: RequestResponseCycle | None = None
+        """The request that ASGI answers; `cycle` is the last one, which may wait for it."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -59,6 +61,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         for timer in (self._head_timer, self._write_timer, self._idle_timer):
             timer.close()
+        self._discard(self._running)
         self.pipeline.clear()
         super().connection_lost(exc)
 
@@ -107,6 +110,10 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self.url, self.expect_100_continue = url, expects
         self.headers += headers
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
         """uvicorn's, with a timer that is not made anew for each response."""
@@ -169,15 +176,21 @@ class LimitedProtocol(HttpToolsProtocol):
     def _refuse(self, problem: Problem) -> None:
         """Send the problem, unless another response has begun, and close the connection."""
         self._head_timer.stop()
-        cycle: RequestResponseCycle | None = self.cycle
-        if cycle is None or cycle.response_complete or not cycle.response_started:
+        cycles = [cycle for cycle in (self._running, self.cycle) if cycle is not None]
+        if not any(one.response_started and not one.response_complete for one in cycles):
             self.transport.write(_response(problem))
-        if cycle is not None:
-            cycle.disconnected = True  # discard what its application still sends
-            cycle.message_event.set()
+        for cycle in cycles:
+            self._discard(cycle)
         self.pipeline.clear()
         self.transport.close()
         self._write_timer.start()  # a peer that does not read keeps a closed transport alive
+
+    @staticmethod
+    def _discard(cycle: RequestResponseCycle | None) -> None:
+        """Discard what the application of a request still sends."""
+        if cycle is not None:
+            cycle.disconnected = True
+            cycle.message_event.set()
 
 
 class _FastCycle:

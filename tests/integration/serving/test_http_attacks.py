@@ -3,6 +3,7 @@
 import contextlib
 import re
 import socket
+import threading
 from pathlib import Path
 
 import orjson
@@ -241,3 +242,27 @@ def test_a_request_in_hand_is_answered_while_the_server_stops(here):
 
     assert reply.startswith(b"HTTP/1.1 200")
     assert orjson.loads(reply.partition(b"\r\n\r\n")[2])["changes"] == []
+
+
+def test_garbage_behind_a_queued_request_ends_the_one_in_progress_too(caplog):
+    """The first one's application wrote to the closed connection, which was logged as a defect."""
+    made = stand(MemoryTables())
+    entered, release = threading.Event(), threading.Event()
+
+    class Slow:
+        def __getattr__(self, name):
+            entered.set()
+            assert release.wait(60)
+            return getattr(made.store, name)
+
+    line = f"GET /v1/aliases?url={A} HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with running(Slow()) as api, api.connect() as sock:
+        sock.sendall(line.encode())
+        assert entered.wait(60)
+        sock.sendall(f"{line}garbage\r\n\r\n".encode())
+        assert read_all(sock).startswith(b"HTTP/1.1 400 ")
+        release.set()
+        wait_until(lambda: api.server._api.running_calls == 0)
+        assert api.get("/healthz").status == 200
+
+    assert "Traceback" not in caplog.text
