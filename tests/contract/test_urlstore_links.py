@@ -132,27 +132,49 @@ def test_a_made_up_cursor_is_refused(a_stand):
         a_stand.store.links.outlinks(A, cursor="x")
 
 
-def test_a_removal_is_never_compacted_before_the_addition_it_removes(tables):
-    """A journal row's bucket is random; with a small limit, a later row used to be compacted first."""
-    a_stand = stand(tables, lists=ListLimits(many_pieces=1))
+def write_into_bucket(a_stand, bucket, a_page):
+    """Write a page, and move its journal row, whose bucket is random, into this one."""
     journal = a_stand.tables["j"]
-    buckets = iter([15, 15, 0])  # the addition is behind another row, its removal is first
-    seen = set()
-    for at_ms, url, links in [(NOW_MS, C, [B]), (NOW_MS + 1, A, [B]), (NOW_MS + 2, A, [])]:
-        a_stand.clock.advance_ms(1000)
-        a_stand.store.write_pages([page(url, at_ms, links=links)])
-        (key, row), *_ = [(k, r) for k, r in journal.scan(b"", b"\xff") if k not in seen]
-        moved = bytes([next(buckets)]) + key[1:]
-        if moved != key:  # a delete would hide what is put back with the same timestamp
-            journal.delete(key, at_ms=a_stand.clock.now_ms())
-        journal.put(moved, {c: cell.value for c, cell in row.items()}, at_ms=a_stand.clock.now_ms())
-        seen.add(moved)
+    seen = {key for key, _ in journal.scan(b"", b"\xff")}
+    a_stand.store.write_pages([a_page])
+    (key, row), *_ = [(k, r) for k, r in journal.scan(b"", b"\xff") if k not in seen]
+    moved, at_ms = bytes([bucket]) + key[1:], max(cell.at_ms for cell in row.values())
+    if moved != key:  # a delete would hide what is put back with the same timestamp
+        journal.delete(key, at_ms=at_ms)
+    journal.put(moved, {column: cell.value for column, cell in row.items()}, at_ms=at_ms)
 
+
+def compact_row_by_row(a_stand):
     while a_stand.store.maintenance.compact_links(1).left:
         pass
 
+
+def test_a_removal_is_never_compacted_before_the_addition_it_removes(tables):
+    """A journal row's bucket is random; with a small limit, a later row used to be compacted first."""
+    a_stand = stand(tables, lists=ListLimits(many_pieces=1))
+    writes = [(15, C, [B]), (15, A, [B]), (0, A, [])]  # the addition is behind another row
+    for number, (bucket, url, links) in enumerate(writes):
+        a_stand.clock.advance_ms(1000)
+        write_into_bucket(a_stand, bucket, page(url, NOW_MS + number, links=links))
+
+    compact_row_by_row(a_stand)
+
     assert a_stand.sources(B) == [C]
     assert a_stand.store.links.count_inlinks(B) == 1
+
+
+def test_a_removal_by_a_writer_with_a_slow_clock_is_compacted_after_the_addition(tables):
+    slow, fast = (stand(tables, lists=ListLimits(many_pieces=1)) for _ in range(2))
+    fast.clock.advance_ms(60_000)
+
+    write_into_bucket(slow, 15, page(C, NOW_MS, links=[B]))
+    write_into_bucket(fast, 15, page(A, NOW_MS, links=[B]))
+    slow.clock.advance_ms(1000)
+    write_into_bucket(slow, 0, page(A, NOW_MS + 1, links=[]))
+    compact_row_by_row(fast)
+
+    assert fast.sources(B) == [C]
+    assert fast.store.links.count_inlinks(B) == 1
 
 
 PAGES = [f"http://{x}.example/" for x in "abcdef"]

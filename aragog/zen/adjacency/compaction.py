@@ -17,7 +17,7 @@ the deltas add up to the exact number of links.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
@@ -189,12 +189,30 @@ class Compactor:
                     found.append(_Candidate(key, {entry.source for entry in entries}, dead))
                     taken += 0 if dead is None else len(entries)
             pages += taken
-        found.sort(key=lambda row: row.key[1:])
+        read = {row.key for row in found}
+        found.sort(key=_order)
         if unread_ms:
             cut_ms = min(unread_ms)
             older = [row for row in found if _written_at_ms(row.key) < cut_ms]
             found = older or [row for row in found if _written_at_ms(row.key) == cut_ms]
+        if found:
+            found = sorted([*found, *self._late_rows(found[-1].key, read)], key=_order)
         return found, bool(unread_ms)
+
+    def _late_rows(self, last: bytes, read: Container[bytes]) -> Iterator[_Candidate]:
+        """
+        Rows up to `last` that were written while the others were read, in buckets read before.
+
+        A later change of the same page may have been written into a bucket that was read after
+        that, so these rows must wait with all that follow them. Costs one more scan of the rows.
+        """
+        for bucket in range(BUCKETS):
+            stop = bytes([bucket]) + last[1:] + b"\0"
+            with closing(self._journal.scan(bytes([bucket]), stop)) as rows:
+                for key, row in rows:
+                    if key not in read:
+                        entries = journal.unpack(row[journal.COLUMN].value)
+                        yield _Candidate(key, {entry.source for entry in entries}, None)
 
     def _dead(self, entries: Sequence[Entry], written_at_ms: int) -> list[bytes] | None:
         """Names of the entries that never took effect; None while one still may."""
@@ -252,6 +270,11 @@ class Compactor:
             if key[-1] % limits.many_pieces == turn or len(deltas[target]) > limits.large_lines
         ]
         return self._segments.tidy(look, number, now_ms, removed)
+
+
+def _order(row: _Candidate) -> bytes:
+    """The order of journal rows: by time, whatever their buckets."""
+    return row.key[1:]
 
 
 def _written_at_ms(key: bytes) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -26,6 +26,7 @@ from aragog.zen.adjacency.outlinks import (
     MAX_CHANGES,
     Difference,
     Outlinks,
+    change_ms,
     change_name,
     compress_links,
     difference,
@@ -109,13 +110,14 @@ class OutlinkWriter:
         self, writes: Sequence[LinksWrite], done: dict[str, LinksWritten], now_ms: int
     ) -> list[LinksWrite]:
         rows = self._outlinks.get_many([node_id(w.source) for w in writes], [CELL])
+        stored = {key: unpack(row[CELL].value) for key, row in rows.items()}
+        row_ms = _after_all_changes(stored.values(), now_ms)
         entries: list[Entry] = []
         checks: list[tuple[bytes, bytes, bytes | None, bytes]] = []
         pending: list[tuple[LinksWrite, LinksWritten]] = []
         for write in writes:
-            row = rows.get(node_id(write.source))
-            cell = row[CELL].value if row else None
-            old = unpack(cell) if cell else Outlinks()
+            its = node_id(write.source)
+            old = stored.get(its) or Outlinks()
             before = old.lines
             edits = callable(write.lines)
             after = write.lines(before) if callable(write.lines) else write.lines
@@ -127,32 +129,33 @@ class OutlinkWriter:
                 continue
             # An edit is later than what it edits, even if the clocks disagree.
             at_ms = max(write.at_ms, old.at_ms + 1)
-            change, body = change_name(now_ms, os.urandom(6)), compress_links(after)
+            change, body = change_name(row_ms, os.urandom(6)), compress_links(after)
             differs = difference(before, after)
             entry = self._entry(write.source, at_ms, change, differs, body if not before else None)
             if entry:
                 entries.append(entry)
             new = self._pruned(write.source, old).after(change, at_ms, body)
-            checks.append((node_id(write.source), CELL, cell, pack(new)))
+            cell = rows[its][CELL].value if its in rows else None
+            checks.append((its, CELL, cell, pack(new)))
             pending.append((write, LinksWritten(len(differs.added), len(differs.removed))))
         nonce = os.urandom(8)
         bucket = open_bucket(self._tables, nonce[0], BUCKETS)
-        key = journal_key(bucket, now_ms, nonce)
+        key = journal_key(bucket, row_ms, nonce)
         if entries:
-            self._journal.put(key, {journal.COLUMN: journal.pack(entries)}, at_ms=now_ms)
+            self._journal.put(key, {journal.COLUMN: journal.pack(entries)}, at_ms=row_ms)
         came_true = self._outlinks.check_and_put_many(checks) if checks else []
         if not all(came_true):
             overtaken = {w.source for (w, _), ok in zip(pending, came_true, strict=True) if not ok}
-            self._take_back(key, [e for e in entries if e.source not in overtaken], now_ms)
+            self._take_back(key, [e for e in entries if e.source not in overtaken], row_ms)
         done.update({w.source: out for (w, out), ok in zip(pending, came_true, strict=True) if ok})
         return [w for (w, _), ok in zip(pending, came_true, strict=True) if not ok]
 
-    def _take_back(self, key: bytes, left: Sequence[Entry], now_ms: int) -> None:
+    def _take_back(self, key: bytes, left: Sequence[Entry], row_ms: int) -> None:
         """Leave only effective changes in a journal row; compaction would wait for the rest."""
         if left:
-            self._journal.put(key, {journal.COLUMN: journal.pack(left)}, at_ms=now_ms)
+            self._journal.put(key, {journal.COLUMN: journal.pack(left)}, at_ms=row_ms)
         else:
-            self._journal.delete(key, at_ms=now_ms)
+            self._journal.delete(key, at_ms=row_ms)
 
     def _pruned(self, source: str, links: Outlinks) -> Outlinks:
         """Without the names that no journal row has anymore; sixteen short scans, rarely needed."""
@@ -185,6 +188,16 @@ class OutlinkWriter:
             squeezed(differs.changed),
             squeezed(differs.removed),
         )
+
+
+def _after_all_changes(links: Iterable[Outlinks], now_ms: int) -> int:
+    """
+    Return the time for a journal row that changes these pages: later than all changes before it.
+
+    The compaction goes by this time. The clock alone is not enough: a change that was overtaken
+    is tried again after a later one, and the clocks of writers differ.
+    """
+    return max([now_ms, *(change_ms(each.changes[-1]) + 1 for each in links if each.changes)])
 
 
 def oldest_row_ms(table: CellTable) -> int | None:

@@ -81,6 +81,11 @@ def change_name(now_ms: int, nonce: bytes) -> bytes:
     return now_ms.to_bytes(_TIME_BYTES) + nonce
 
 
+def change_ms(name: bytes) -> int:
+    """When the journal row of a change was written, from the change's name."""
+    return int.from_bytes(name[:_TIME_BYTES])
+
+
 def pack(links: Outlinks) -> bytes:
     """The cell."""
     head = bytes([_FORM]) + len(links.changes).to_bytes(2) + links.at_ms.to_bytes(8)
