@@ -67,6 +67,13 @@ def log_url(log: logging.Logger, event: str, url: str, request_id: str, **facts:
     if not log.isEnabledFor(logging.INFO):
         return
     known = {name: value for name, value in facts.items() if value is not None}
-    shown = "".join(f" {name}={value}" for name, value in known.items())
+    shown = "".join(f" {name}={_plain(value)}" for name, value in known.items())
     fields = {"event": event, "url": url, "request_id": request_id, **known}
-    log.info("%s %s%s request=%s", event, url, shown, request_id or "-", extra=fields)
+    named = _plain(request_id or "-")
+    log.info("%s %s%s request=%s", event, _plain(url), shown, named, extra=fields)
+
+
+def _plain(value: object) -> str:
+    """As text; what could end the line or steer a terminal becomes an escape."""
+    text = str(value)
+    return text if text.isprintable() else text.encode("unicode_escape").decode()

@@ -115,7 +115,7 @@ class S3Server:
             client.create_bucket(Bucket=name)
 
     def __enter__(self) -> Self:
-        return self.start()
+        return self if self._process else self.start()
 
     def __exit__(self, *exc: object) -> None:
         self.stop()

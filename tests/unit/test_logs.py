@@ -50,6 +50,15 @@ def test_a_line_about_a_url_is_an_object_with_its_request_id(lines):
     assert "reason" not in line
 
 
+def test_what_a_website_or_a_producer_sent_cannot_forge_a_line_of_text(caplog):
+    caplog.set_level(logging.INFO)
+
+    log_url(logging.getLogger("aragog.test"), "failed", "http://a/", "x\ny", reason="\x1b[2J\nz")
+
+    (line,) = caplog.messages
+    assert line == "failed http://a/ reason=\\x1b[2J\\nz request=x\\ny"
+
+
 def test_an_exception_is_one_line(lines):
     log, read = lines
 
