@@ -4,6 +4,8 @@ import logging
 
 import pytest
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from aragog.clock import ManualClock
 from aragog.errors import (
@@ -103,7 +105,9 @@ def test_an_outage_that_nobody_meets_any_more_is_over(outages, clock, redis_clie
 
 
 def test_a_board_without_redis_fails_no_task(outages, tmp_path):
-    nobody = redis.Redis(unix_socket_path=str(tmp_path / "nobody.sock"))
+    nobody = redis.Redis(
+        unix_socket_path=str(tmp_path / "nobody.sock"), retry=Retry(NoBackoff(), 0)
+    )
     outages.board = OutageBoard(nobody, prefix="t:")
 
     outages.failed("tasks.store", STORE)
