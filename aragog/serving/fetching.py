@@ -183,9 +183,11 @@ class Fetching:
             return self._requested(found)[0]
         try:
             with self.completions.waiting(url) as waiter:
+                begun = 0
                 while True:
-                    waiter.again()  # what ended before was not the fetch that begins now
+                    waiter.again()
                     found, accepted = self._requested(found)
+                    begun += accepted
                     left_s = until_s - self.clock.monotonic_s()
                     if not found.fetching or left_s <= 0:
                         return found
@@ -195,8 +197,8 @@ class Fetching:
                         return replace(self._look(url, request), fetching=True)
                     done = waiter.woken.result()
                     found = self._look(url, request)
-                    # A job that was in flight already may have ended without a fetch.
-                    if (accepted and done) or found.tried_at_ms != before.tried_at_ms:
+                    # What ended may be a job that was in flight before, and fetched nothing.
+                    if (begun > 1 and done) or found.tried_at_ms != before.tried_at_ms:
                         return _after(found, before)
         except TransientError as error:
             return _unfetched(found, error)

@@ -177,6 +177,33 @@ def test_a_job_that_was_in_flight_and_fetched_nothing_is_followed_by_one_that_do
         assert asked.result(60).state is FetchState.FRESH
 
 
+def test_the_end_of_an_earlier_job_is_not_that_of_the_fetch(pipeline_stand, completions):
+    """A job that ended while the caller enqueued ended its wait at once, with the stale page."""
+    stand, heard = pipeline_stand, []
+    store_page(stand)
+    list(stand.enqueuer.enqueue([URL], EnqueueOptions()))
+
+    def enqueue(urls, **_):
+        if not heard:
+            with completions.waiting(URL) as other:
+                finish(stand)
+                wait_until(other.woken.done)
+        options = EnqueueOptions(priority=0, refresh=True, insist=True)
+        heard.extend(results := list(stand.enqueuer.enqueue(urls, options)))
+        return results
+
+    fetching = Fetching(stand.store, enqueue, completions)
+    with ThreadPoolExecutor(1) as pool:
+        request = FetchRequest(url=URL, max_wait_ms=LONG_MS, max_age_s=3600)
+        asked = pool.submit(fetching.fetch_now, request)
+        wait_until(lambda: len(heard) == 2)
+        store_page(stand, at_ms=SystemClock().now_ms())
+        finish(stand)
+
+        assert asked.result(60).state is FetchState.FRESH
+    assert stand.sent.urls() == [URL, URL]
+
+
 def test_more_waiting_callers_than_allowed_are_answered_at_once(pipeline_stand, completions):
     full = Fetching(pipeline_stand.store, lambda urls, **_: list(
         pipeline_stand.enqueuer.enqueue(urls, EnqueueOptions(refresh=True))
