@@ -9,7 +9,7 @@ from aragog.settings import StoreSettings
 from aragog.urlstore.records import OutLink
 from aragog.zen.adjacency import compaction
 from aragog.zen.adjacency.segments import ListLimits
-from tests.support.stores import NOW_MS, page, stand
+from tests.support.stores import NOW_MS, page, stand, write_into_bucket
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 
@@ -130,18 +130,6 @@ def test_a_made_up_cursor_is_refused(a_stand):
 
     with pytest.raises(BadInput):
         a_stand.store.links.outlinks(A, cursor="x")
-
-
-def write_into_bucket(a_stand, bucket, a_page):
-    """Write a page, and move its journal row, whose bucket is random, into this one."""
-    journal = a_stand.tables["j"]
-    seen = {key for key, _ in journal.scan(b"", b"\xff")}
-    a_stand.store.write_pages([a_page])
-    (key, row), *_ = [(k, r) for k, r in journal.scan(b"", b"\xff") if k not in seen]
-    moved, at_ms = bytes([bucket]) + key[1:], max(cell.at_ms for cell in row.values())
-    if moved != key:  # a delete would hide what is put back with the same timestamp
-        journal.delete(key, at_ms=at_ms)
-    journal.put(moved, {column: cell.value for column, cell in row.items()}, at_ms=at_ms)
 
 
 def compact_row_by_row(a_stand):

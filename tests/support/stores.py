@@ -69,6 +69,18 @@ def page(
     )
 
 
+def write_into_bucket(a_stand: Stand, bucket: int, a_page: PageWrite) -> None:
+    """Write a page, and move its journal row, whose bucket is random, into this one."""
+    journal = a_stand.tables["j"]
+    seen = {key for key, _ in journal.scan(b"", b"\xff")}
+    a_stand.store.write_pages([a_page])
+    (key, row), *_ = [(k, r) for k, r in journal.scan(b"", b"\xff") if k not in seen]
+    moved, at_ms = bytes([bucket]) + key[1:], max(cell.at_ms for cell in row.values())
+    if moved != key:  # a delete would hide what is put back with the same timestamp
+        journal.delete(key, at_ms=at_ms)
+    journal.put(moved, {column: cell.value for column, cell in row.items()}, at_ms=at_ms)
+
+
 def alias_page(url: str, canonical_url: str, text: str, links: Sequence[str]) -> PageWrite:
     """A page that provisionally is an alias, with `text` as field `t` and content."""
     return page(
