@@ -165,6 +165,20 @@ def test_a_removal_by_a_writer_with_a_slow_clock_is_compacted_after_the_addition
     assert fast.store.links.count_inlinks(B) == 1
 
 
+def test_a_compactor_with_a_slow_clock_loses_no_link_that_one_with_a_fast_clock_has_merged(tables):
+    limits = ListLimits(many_pieces=1, large_lines=0)
+    slow, fast = (stand(tables, lists=limits) for _ in range(2))
+    fast.clock.advance_ms(60_000)
+
+    slow.store.write_pages([page(A, NOW_MS, links=[B])])
+    fast.compact()
+    slow.store.write_pages([page(C, NOW_MS, links=[B])])
+    slow.compact()
+
+    assert slow.sources(B) == [A, C]
+    assert slow.store.links.count_inlinks(B) == 2
+
+
 PAGES = [f"http://{x}.example/" for x in "abcdef"]
 STEP = st.one_of(
     st.tuples(

@@ -144,6 +144,7 @@ class Segments:
         """Rewrite a list as one segment with its true count; delete rows that belong to nothing."""
         row = self._table.get(target)
         head, name = ListHeader.of(row), os.urandom(8)
+        now_ms = max(now_ms, _latest_ms(row))
         self._table.put(target, {HEADER: replace(head, writing=name).pack()}, at_ms=now_ms)
         count = self._write(target, name, self.lines(target), now_ms)
         new = ListHeader(number, (Segment(name, count, count),))
@@ -161,7 +162,7 @@ class Segments:
         """Merge the deltas of these lists; two round trips for all lists that stay short."""
         puts = []
         for target, row in lists:
-            head = ListHeader.of(row)
+            head, at_ms = ListHeader.of(row), max(now_ms, _latest_ms(row))
             net, lines = _recent(row, head)
             lines = merged_lines([lines])
             if not head.segments:
@@ -169,9 +170,9 @@ class Segments:
                 net = len(lines)
             if len(lines) <= self._limits.inline_lines:
                 new = replace(head, upto=number, inline=pack(net, lines))
-                puts.append((target, {HEADER: new.pack()}, now_ms))
+                puts.append((target, {HEADER: new.pack()}, at_ms))
             else:
-                self._spill(target, head, Delta(net, lines), number, now_ms)
+                self._spill(target, head, Delta(net, lines), number, at_ms)
         self._table.put_many(puts)
         self._drop_pieces(lists)
 
@@ -248,6 +249,15 @@ class Segments:
         with closing(self._table.scan(start, after(start))) as rows:
             batch = [(key, None, newest_ms(row)) for key, row in rows]
         self._table.delete_many(batch)
+
+
+def _latest_ms(row: Row) -> int:
+    """
+    The timestamp that a new header needs at least; 0 for a list that does not exist.
+
+    With the compactor's time alone, a header that a faster clock wrote would hide the new one.
+    """
+    return newest_ms(row) if row else 0
 
 
 def _pieces(row: Row, head: ListHeader) -> list[tuple[bytes, bytes]]:
