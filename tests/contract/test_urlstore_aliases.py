@@ -100,7 +100,7 @@ def test_undoing_gives_back_what_the_alias_had_brought(a_stand):
 
     assert store.get(A).canonical_url == A
     assert store.get(A).fields == {"t": b"1"}
-    assert store.content(A).body == b"x"
+    assert store.content(A).body == b"1"
     assert [link.url for link in store.links.outlinks(A).items] == [C]
     assert store.aliases.of(B) == []
     assert store.content(B) is None

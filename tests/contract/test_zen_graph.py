@@ -8,7 +8,7 @@ from aragog.clock import ManualClock
 from aragog.errors import NotUnique
 from aragog.zen.codec import IN, OUT, index_key
 from aragog.zen.graph import Edge, Zen
-from aragog.zen.property_indexes import Schema
+from aragog.zen.property_indexes import PropertyIndexes, Schema
 
 KNOWS, LIKES = 3, 500
 SCHEMA = Schema(unique=("email",), indexed=("city",), counted=(KNOWS,))
@@ -52,7 +52,7 @@ def test_a_unique_value_belongs_to_one_node(zen, clock):
 
 
 def test_a_claim_that_was_never_completed_is_taken_over(zen, clock):
-    zen._claim("email", b"e", A)
+    PropertyIndexes(zen.tables, zen.schema, clock).add(A, "email", b"e", clock.now_ms())
 
     with pytest.raises(NotUnique):
         zen.put_node(B, {"email": b"e"})

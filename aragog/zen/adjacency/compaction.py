@@ -26,7 +26,7 @@ from aragog.zen.adjacency import journal
 from aragog.zen.adjacency.compaction_plan import CompactionPlan, PlannedRow
 from aragog.zen.adjacency.journal import Entry, lines_of
 from aragog.zen.adjacency.outlink_writer import CELL, oldest_row_ms
-from aragog.zen.adjacency.outlinks import unpack
+from aragog.zen.adjacency.outlinks import change_ms, unpack
 from aragog.zen.adjacency.postings import CAME, STAYED, WENT, pack
 from aragog.zen.adjacency.records import CompactionReport
 from aragog.zen.adjacency.segments import ListLimits, Segments, delta_column
@@ -215,14 +215,25 @@ class Compactor:
                         yield _Candidate(key, {entry.source for entry in entries}, None)
 
     def _dead(self, entries: Sequence[Entry], written_at_ms: int) -> list[bytes] | None:
-        """Names of the entries that never took effect; None while one still may."""
+        """
+        Names of the entries that never took effect; None while one still may.
+
+        An entry that is not newer than its page's last change was overtaken: its writer had read an
+        earlier cell, so its check fails.
+        """
         pages = self._outlinks.get_many([node_id(e.source) for e in entries], [CELL])
-        dead = []
+        dead, last_ms = [], []
         for entry in entries:
             row = pages.get(node_id(entry.source))
-            if row is None or entry.change not in unpack(row[CELL].value).changes:
+            changes = unpack(row[CELL].value).changes if row else ()
+            if entry.change not in changes:
                 dead.append(entry.change)
-        if dead and self._clock.now_ms() < written_at_ms + GRACE_MS:
+                last_ms.append(change_ms(changes[-1]) if changes else 0)
+        if (
+            dead
+            and min(last_ms) < written_at_ms
+            and self._clock.now_ms() < written_at_ms + GRACE_MS
+        ):
             return None
         return dead
 
