@@ -192,7 +192,7 @@ def test_the_supervisor_killed_or_all_at_once_loses_nothing(machine, everything)
         os.killpg(pid, signal.SIGKILL)
 
     assert gone(children)
-    assert machine.pid() is None
+    wait_until(lambda: machine.pid() is None)
     machine.up()
     assert machine.finish(urls) == {"Gone": len(urls)}
 
