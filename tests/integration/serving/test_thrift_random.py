@@ -110,6 +110,5 @@ def test_every_call_is_answered_as_the_contract_declares(server, service, name, 
     assert found.kind == 2, reply
     TCyBinaryProtocol(TCyMemoryBuffer(reply[found.arguments_at :])).read_struct(result)
     raised = {n for n, value in vars(result).items() if n != "success" and value is not None}
-    assert not raised & {"internal_error", "unauthorized", "unavailable", "deadline_exceeded"}, (
-        result
-    )
+    # A deadline may be over at once: 0 is one, and so may the default be on a busy machine.
+    assert not raised & {"internal_error", "unauthorized", "unavailable"}, result
