@@ -16,7 +16,7 @@ def main() -> int:
     parser.add_argument("--urls", type=int, default=20_000)
     parser.add_argument("--domains", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--budget-s", type=float, default=1200, help="no scenario starts after it")
+    parser.add_argument("--budget-s", type=float, default=1020, help="no scenario starts after it")
     parser.add_argument("--report", type=Path, help="replace the table of this page")
     parser.add_argument("--jobs", type=int, default=2, help="scenarios at the same time")
     options = parser.parse_args()
