@@ -253,7 +253,7 @@ def replay_scarce(
     *,
     true_rates: bool = False,
 ) -> tuple[Sum, int]:
-    """One domain through its cycles; and how often a URL was put off."""
+    """Simulate one domain; return its sums and how often a URL was postponed."""
     settings = RefreshSettings(effort=effort, min_interval_s=60.0, max_interval_s=90 * DAY_S)
     started = time.process_time()
     domain = Domain(world, urls, every_days, settings, seed, true_rates=true_rates)
@@ -392,7 +392,7 @@ def main() -> None:
             table.add_row(*measure(world, options))
         Console(width=160).print(table)
     scarce = [(options.world or "products alone", options.scarce)] if options.scarce else SCARCE
-    table = _table(f"{size} of a scarce domain, {options.cycles:g} cycles", "put off a fetch")
+    table = _table(f"{size} of a scarce domain, {options.cycles:g} cycles", "postponed a fetch")
     for world, every_days in scarce:
         if options.world in (None, world):
             table.add_row(*measure_scarce(world, every_days, options))

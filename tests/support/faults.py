@@ -22,7 +22,7 @@ Step = Callable[[Stand], None]
 
 
 class Killed(BaseException):
-    """The process is gone; nothing of ours catches this."""
+    """The process was killed. A BaseException, so that no handler of aragog catches it."""
 
 
 class Fuse:

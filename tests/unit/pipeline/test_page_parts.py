@@ -1,4 +1,4 @@
-"""A part of a page's analysis that fails leaves the others, and is told of once."""
+"""A part of a page's analysis that fails leaves the others intact and is reported once."""
 
 import logging
 
