@@ -60,7 +60,7 @@ def enqueue(source: tuple[str, ...], **arguments: Unpack[EnqueueKeywords]) -> No
     """
     Enqueue URLs: each SOURCE is a URL, a file with one a line, or `-` for standard input.
 
-    Invalid lines are told with their number and stop nothing; the exit code is then 3.
+    Invalid lines are reported with their number and stop nothing; the exit code is then 3.
     """
     console = SafeConsole(stderr=True)
     counts: Counter[EnqueueStatus] = Counter()

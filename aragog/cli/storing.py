@@ -181,7 +181,7 @@ def import_(file: Path, after: int) -> None:
     """
     Read URLs from FILE, JSON Lines (.gz, .zst) or Parquet, as `export` writes them.
 
-    Bad lines are told with their number and stop nothing; the exit code is then 3.
+    Bad lines are reported with their number and stop nothing; the exit code is then 3.
     """
     settings = load_settings()
     source = (

@@ -28,8 +28,8 @@ class DomainsPage(DashboardPage):
         found, problem = await self.read(lambda: self._read(one, search, sort, cursor))
         rows, following, changes = found or ([], None, [])
         if self.as_json:
-            told = {"domains": [asdict(row) for row in rows], "cursor": following}
-            self.show("", told, problem)
+            data = {"domains": [asdict(row) for row in rows], "cursor": following}
+            self.show("", data, problem)
             return
         if not (one or search or cursor):
             self.keep_fresh()

@@ -85,13 +85,13 @@ class FlowerPage(BaseHandler):
         """A query argument as it was sent; Flower's own `get_argument` would escape it."""
         return str(self.get_query_argument(name, default))
 
-    def show(self, template: str, told: Any, problem: str, **more: Any) -> None:
+    def show(self, template: str, data: Any, problem: str, **more: Any) -> None:
         """Send the page, or its data as JSON."""
         if self.as_json:
             self.set_header("Content-Type", "application/json; charset=UTF-8")
-            self.write(orjson.dumps({"error": problem} if problem else told))
+            self.write(orjson.dumps({"error": problem} if problem else data))
             return
-        self.render(template, tab=self.tab, told=told, problem=problem, **more)
+        self.render(template, tab=self.tab, data=data, problem=problem, **more)
 
     def keep_fresh(self) -> None:
         """Make the browser reload the page periodically, unless Flower's settings turn that off."""
@@ -157,8 +157,8 @@ class QueuesPage(QueuePage):
     async def get(self) -> None:
         self.keep_fresh()
         rows, problem = await self.read(lambda: queue_rows(self.admin()))
-        told = [asdict(row) for row in rows or ()] if self.as_json else rows or []
-        self.show("pinlater_queues.html", told, problem, may_change=self.may_change())
+        data = [asdict(row) for row in rows or ()] if self.as_json else rows or []
+        self.show("pinlater_queues.html", data, problem, may_change=self.may_change())
 
     @web.authenticated
     async def post(self) -> None:
@@ -187,9 +187,9 @@ class JobsPage(QueuePage):
     async def get(self) -> None:
         queue, state = self.query("queue"), self.query("state", JobState.PENDING.lower())
         found, problem = await self.read(lambda: self._read(queue, state))
-        told, title = found or ({"queue": queue, "jobs": []}, "")
+        data, title = found or ({"queue": queue, "jobs": []}, "")
         self.show(
-            "pinlater_jobs.html", told, problem,
+            "pinlater_jobs.html", data, problem,
             state=state, states=[s.lower() for s in JobState], title=title, most=MOST_JOBS,
         )  # fmt: skip
 

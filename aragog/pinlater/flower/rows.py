@@ -74,21 +74,23 @@ LATE_MS = 300_000
 
 def concerns(row: QueueRow) -> list[str]:
     """Problems of a queue and what to do, one sentence each; empty if there are none."""
-    told = []
+    problems = []
     if row.missing_shards:
-        told.append(f"shards {', '.join(row.missing_shards)} do not answer; their jobs wait there")
+        problems.append(
+            f"shards {', '.join(row.missing_shards)} do not answer; their jobs wait there"
+        )
     if row.paused:
-        told.append(f"is paused; `aragog queue resume {row.queue}` goes on")
+        problems.append(f"is paused; `aragog queue resume {row.queue}` goes on")
     elif row.oldest_due_ms > LATE_MS:
-        told.append(
+        problems.append(
             f"a job has been due for {row.oldest_due}; does a worker with --queues {row.queue} run?"
         )
     if row.failed:
-        told.append(
+        problems.append(
             f"{row.failed:,} jobs were given up; see `aragog queue jobs {row.queue}`, "
             f"then `aragog queue retry {row.queue} --all`"
         )
-    return told
+    return problems
 
 
 @dataclass(frozen=True, slots=True)
