@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import SpoolUnavailable, TransientError
@@ -73,6 +73,14 @@ def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> int:
     return URGENT if state.closed else ALL
 
 
+class Reservation(NamedTuple):
+    """Room for the bodies of a fetch."""
+
+    token: str
+    bodies: int
+    """How many it is for: fewer than were asked for where the spool is nearly full."""
+
+
 @dataclass(frozen=True, slots=True)
 class SpoolRoom:
     """
@@ -95,20 +103,30 @@ class SpoolRoom:
         return bool(self._patiently(lambda: priority <= _limit(self.spool) or None))
 
     @contextmanager
-    def reserved(self, count: int) -> Iterator[str | None]:
+    def reserved(self, count: int) -> Iterator[Reservation | None]:
         """
-        A reservation for `count` bodies, released on exit; None: no room within `PATIENCE_S`.
+        A reservation for up to `count` bodies, released on exit; None: no room for a single one
+        within `PATIENCE_S`.
 
         Raises:
             SpoolUnavailable: Redis does not answer, or its memory is full.
         """
-        reservation = self._patiently(lambda: self.spool.reserve(count)) if count else ""
+        room = self._patiently(lambda: self._reserve(count)) if count else Reservation("", 0)
         try:
-            yield reservation
+            yield room
         finally:
-            if reservation:
+            if room and room.token:
                 with suppress(SpoolUnavailable):  # the sweep finds it
-                    self.spool.free([reservation])
+                    self.spool.free([room.token])
+
+    def _reserve(self, count: int) -> Reservation | None:
+        # Batches that only fit an empty spool would all be refused while the spool is neither
+        # empty nor closed: nothing would be fetched until somebody stores what is there.
+        while count:
+            if token := self.spool.reserve(count):
+                return Reservation(token, count)
+            count //= 2
+        return None
 
     def put(self, blobs: Sequence[bytes], reservation: str) -> list[str | None]:
         """

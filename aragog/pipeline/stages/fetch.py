@@ -84,11 +84,11 @@ class FetchStage:
         validators, allowed = run.vetted(batch.jobs)
         near, later = self.access.with_slots(allowed)
         run.wait_for(later)
-        with self.room.reserved(len(near)) as reservation:
-            if reservation is None:
-                run.without_room(job for job, _ in near)
-            else:
-                run.fetch(near, validators, reservation)
+        with self.room.reserved(len(near)) as room:
+            fitting = room.bodies if room else 0
+            run.without_room(job for job, _ in near[fitting:])
+            if room:
+                run.fetch(near[:fitting], validators, room.token)
         return run.outgoing()
 
 

@@ -3,8 +3,10 @@
 import pytest
 import redis
 
+from aragog.clock import SystemClock
 from aragog.errors import SpoolUnavailable
 from aragog.pipeline.spool.bounds import OVERHEAD_BYTES, bounds_of
+from aragog.pipeline.spool.room import SpoolRoom
 from aragog.pipeline.spool.spool import Spool
 
 pytestmark = pytest.mark.redis
@@ -82,6 +84,22 @@ def test_bodies_larger_than_their_reservation_are_refused_with_it_unchanged(redi
 
     assert spool.offer_many([bytes(40_000)], reservation) is None
     assert spool.state().used_bytes == 50_000 + 16_384
+
+
+def test_batches_too_large_for_the_rest_of_an_open_spool_are_fetched_in_part(redis_client):
+    # What was seen: the spool was a little below its high mark, so it stayed open, but no batch
+    # fitted below its limit. Nothing was fetched, and nothing stopped claiming, for minutes.
+    spool = spool_of(redis_client)
+    spool.put_many([BODY] * 4)
+    assert not spool.state().closed
+    assert spool.reserve(3) is None
+
+    with SpoolRoom(spool, SystemClock()).reserved(3) as room:
+        assert room.bodies == 1
+        assert spool.state().closed
+    with SpoolRoom(spool, SystemClock()).reserved(1) as room:
+        assert room.bodies == 1
+    assert spool.state().used_bytes == 40_000
 
 
 def test_an_empty_spool_takes_a_body_larger_than_itself(redis_client):

@@ -215,6 +215,14 @@ def test_a_full_spool_sends_jobs_back_without_a_request_and_without_an_attempt(s
     assert message.delay_ms >= ROOM_AGAIN_MS
 
 
+def test_where_a_batch_does_not_fit_the_spool_a_part_of_it_is_fetched(stage, ports):
+    ports.spool.most = 1
+    messages = run(stage, A, B)
+
+    assert [one.job.url for one in results(messages)] == [A]
+    assert [job.url for job in messages[Destination.FETCH].message.jobs] == [B]
+
+
 def test_where_no_gate_holds_messages_back_a_closed_spool_is_waited_for(stage, ports):
     ports.spool.open = False
     room = replace(stage.room, gated=False)
