@@ -33,8 +33,10 @@ from rich.table import Table
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore.records import Due
+from aragog.urlstore.schedule.change_rate import ratio
 from aragog.urlstore.schedule.crawl_budget import Budget, ration
-from aragog.urlstore.schedule.refresh_policy import DAY_S, HOUR_S, RefreshState, Seen, decide, ratio
+from aragog.urlstore.schedule.refresh_policy import RefreshState, Seen, decide
+from aragog.urlstore.schedule.usual_intervals import DAY_S, HOUR_S
 
 FIELD = {"product": "product.price", "page": "page.title"}
 

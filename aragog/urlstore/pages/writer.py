@@ -31,7 +31,7 @@ from aragog.urlstore.pages.write_planner import WritePlanner
 from aragog.urlstore.records import OutLink, PageWrite, Written
 from aragog.urlstore.schedule.due_index import due_cell, due_put
 from aragog.urlstore.schedule.next_fetch import HELD, Next, planned
-from aragog.urlstore.schedule.refresh_policy import IGNORED_FIELDS
+from aragog.urlstore.schedule.usual_intervals import IGNORED_FIELDS
 from aragog.urlstore.schedule.watches import Watches
 from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
 from aragog.zen.adjacency.outlinks import to_lines

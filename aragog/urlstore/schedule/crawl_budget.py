@@ -26,7 +26,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from aragog.urlstore.records import Due
-from aragog.urlstore.schedule.refresh_policy import DAY_S, RefreshState, ratio
+from aragog.urlstore.schedule.change_rate import ratio
+from aragog.urlstore.schedule.refresh_policy import RefreshState
+from aragog.urlstore.schedule.usual_intervals import DAY_S
 
 LEAST_PRICE_S = 60.0
 """Below this price a fetch is free."""

@@ -1,74 +1,21 @@
 """
 The refresh policy: when a page is fetched again. Pure: it depends on its arguments alone.
 
-For each page it keeps a belief about its rate of change λ, as a Gamma distribution of two numbers
-(shape `a`, rate `b_s` in seconds), so that checks at irregular intervals need no history. No change
-within T seconds makes it Gamma(a, b+T), which is exact; a change within T (at least one, the number
-is unknown) has the likelihood 1 - exp(-λT), and the Gamma of the same mean and variance replaces
-that mixture. With equal intervals and no prior its mean behaves like the bias-reduced estimator of
-Cho and Garcia-Molina (Estimating Frequency of Change, 2003), which needs equal intervals.
-
-The interval follows the same authors' best allocation (Effective Page Refresh Policies for Web
-Crawlers, 2003): fetches go where one more gains most freshness. A page of rate λ fetched every
-T = r/λ seconds gains (1 - (1+r)exp(-r))/λ seconds of freshness by one more fetch; at the optimum
-that gain is the same for all pages of a kind: `marginal_freshness_s`. So pages that change often
-are fetched more often, by the square root of their rate and down to the kind's shortest interval;
-pages that change faster than any fetch can follow get four times the usual interval.
+A page's state holds a belief about its rate of change (`aragog.urlstore.schedule.change_rate`),
+which each fetch updates, beside what failed lately. The usual interval of its type and fields
+(`aragog.urlstore.schedule.usual_intervals`) is where that belief begins.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.settings import RefreshSettings, duration_s
-
-HOUR_S = 3600.0
-DAY_S = 86_400.0
-
-USUAL_S = {
-    "product": 3 * DAY_S,
-    "article": DAY_S,
-    "app": 3 * DAY_S,
-    "place": 7 * DAY_S,
-    "movie": 7 * DAY_S,
-    "video": 7 * DAY_S,
-    "recipe": 14 * DAY_S,
-    "book": 14 * DAY_S,
-    "page": 7 * DAY_S,
-    "product.price": 6 * HOUR_S,
-    "product.price_high": 6 * HOUR_S,
-    "product.list_price": 6 * HOUR_S,
-    "product.availability": 6 * HOUR_S,
-    "product.offer_count": 2 * DAY_S,
-    "product.rating": 7 * DAY_S,
-    "app.price": DAY_S,
-    "app.version": 3 * DAY_S,
-    "app.rating": 14 * DAY_S,
-    "place.opening_hours": 3 * DAY_S,
-    "video.views": 30 * DAY_S,
-    "body": 7 * DAY_S,
-}
-"""By type, for each of its fields, and for fields with their own pace; see docs/refresh.md.
-
-`body` is the page's bytes, which count only for a page without a type: on other pages changing
-advertisements and tokens would be mistaken for news.
-"""
-
-_PACED = {
-    page_type: tuple(name for name in USUAL_S if name.startswith(page_type + "."))
-    for page_type in USUAL_S
-}
-
-IGNORED_FIELDS = frozenset({"page.extractor_version"})
-"""They change with the crawler's code, not with the page."""
-
-FLOOR_SHARE = 1 / 8
-"""The shortest interval of a page, as a share of its usual one."""
+from aragog.settings import RefreshSettings
+from aragog.urlstore.schedule.change_rate import PRIOR_SHAPE, interval_s, kind_of, learned
+from aragog.urlstore.schedule.usual_intervals import DAY_S, change_weight, usual_of_page
 
 GONE_WAITS_S = (DAY_S, 3 * DAY_S, 7 * DAY_S)
 """After the first, second, and each further 404 or 410, until the page is given up."""
@@ -81,17 +28,6 @@ LONGEST_FAILED_WAIT_S = 30 * DAY_S
 JITTER = 0.1
 """Intervals are spread over ±10 %, so that pages fetched together do not stay together."""
 
-# Prior of λ for a kind of pages: a Gamma of this shape is wide (deviation 1.4 times its mean).
-_PRIOR_SHAPE = 0.5
-# Each change reduces the weight of older evidence: about seven changes are remembered.
-_FORGET = 0.85
-# Each check without a change reduces it too, down to the prior's weight: pages may slow down.
-_FADE = 0.97
-# Where the interval of the best allocation is shortest: at r = 1.793, T = 3.350 worth_s.
-_SHORTEST_GAIN = 0.5351
-_SHORTEST_WORTHS = 3.350
-_HOPELESS_GAIN = 0.99
-_HOPELESS_USUALS = 4
 # A Last-Modified as recent as this is the time of the response, not of the page.
 _YOUNG_S = 60.0
 
@@ -151,20 +87,6 @@ class RefreshState(NamedTuple):
     def rate_per_s(self) -> float:
         """The expected number of changes a second."""
         return self.a / self.b_s if self.b_s else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """How pages of one kind are refreshed until more is known about them."""
-
-    usual_s: float
-    floor_s: float
-    marginal_freshness_s: float
-    """Seconds of freshness that a fetch must gain."""
-    prior_rate: float
-    """Changes a second for which `usual_s` is the best interval."""
-    hopeless_s: float
-    """The interval of pages that no fetch could keep fresh; they are still refreshed."""
 
 
 def decide(
@@ -233,20 +155,22 @@ def _compared(
 ) -> RefreshState:
     page_type = seen.page_type or before.page_type
     read = seen.outcome == OutcomeKind.FETCHED or not before.usual_s
-    usual = _usual_of(present, page_type, settings) if read else before.usual_s
+    usual = usual_of_page(present, page_type, settings) if read else before.usual_s
     kind = kind_of(usual, settings.effort)
     body = (seen.body_hash or "")[:16] or before.body_hash
     state = before
     if not before.a:
-        state = before._replace(a=_PRIOR_SHAPE, b_s=_PRIOR_SHAPE / kind.prior_rate)
+        state = before._replace(a=PRIOR_SHAPE, b_s=PRIOR_SHAPE / kind.prior_rate)
     weight = 0.0
     if before.compared_at_ms:
         if page_type == "page" and body != before.body_hash:
             changed = (*changed, "body")
-        weight = _weight(page_type, changed, usual, settings)
+        weight = change_weight(page_type, changed, usual, settings)
         passed_s = (seen.fetched_at_ms - before.compared_at_ms) / 1000
-        state = _learned(state, passed_s, weight)
-        state = state._replace(checks=state.checks + 1, changes=state.changes + weight)
+        a, b_s = learned(state.a, state.b_s, passed_s, weight)
+        state = state._replace(
+            a=a, b_s=b_s, checks=state.checks + 1, changes=state.changes + weight
+        )
     elif seen.modified_at_ms is not None:
         # Nothing changed since then; a page that is ten usual intervals old is merely slow.
         still_s = (seen.fetched_at_ms - seen.modified_at_ms) / 1000
@@ -263,100 +187,6 @@ def _compared(
         body_hash=body,
         page_type=page_type,
     )
-
-
-def _usual_of(present: Container[str], page_type: str, settings: RefreshSettings) -> float:
-    """The usual interval of the page's fastest field."""
-    own = page_type + "."
-    paced = (*_PACED.get(page_type, ()), *settings.intervals)
-    paces = [usual_s(f, settings) for f in paced if f in present and f.startswith(own)]
-    return min([*paces, usual_s(page_type, settings)])
-
-
-def usual_s(name: str, settings: RefreshSettings) -> float:
-    """The usual interval of a type or a field, from the settings or the defaults in this module."""
-    given = settings.intervals.get(name)
-    if given is not None:
-        return duration_s(given)
-    if name in USUAL_S:
-        return USUAL_S[name]
-    of_type, _, field = name.partition(".")
-    return usual_s(of_type, settings) if field else USUAL_S["page"]
-
-
-def _weight(
-    page_type: str, changed: tuple[str, ...], page_s: float, settings: RefreshSettings
-) -> float:
-    """
-    The weight of a change, 0 to 1: the most important field decides.
-
-    A rating that changes with each visitor is no reason to fetch prices every hour.
-    """
-    paces = [
-        usual_s(page_type if name.startswith("page.") else name, settings)
-        for name in changed
-        if name not in IGNORED_FIELDS
-    ]
-    return max((min(1.0, page_s / pace) for pace in paces), default=0.0)
-
-
-def _learned(state: RefreshState, passed_s: float, weight: float) -> RefreshState:
-    """Update the belief after a check `passed_s` after the last one."""
-    if passed_s <= 0:
-        return state
-    a, b = state.a, state.b_s
-    if not weight:
-        fade = max(_FADE, _PRIOR_SHAPE / a) if a > _PRIOR_SHAPE else 1.0
-        return state._replace(a=a * fade, b_s=b * fade + passed_s)
-    a, b = a * _FORGET, b * _FORGET
-    none = (b / (b + passed_s)) ** a
-    mean = (a / b - none * a / (b + passed_s)) / (1 - none)
-    square = a * (a + 1) * (1 / b**2 - none / (b + passed_s) ** 2) / (1 - none)
-    variance = max(square - mean**2, mean**2 * 1e-6)
-    seen_b = mean / variance
-    seen_a = mean * seen_b
-    return state._replace(
-        a=weight * seen_a + (1 - weight) * state.a,
-        b_s=weight * seen_b + (1 - weight) * (state.b_s + passed_s),
-    )
-
-
-def interval_s(rate_per_s: float, kind: Kind) -> float:
-    """The best interval of a page with this rate of change."""
-    gain = rate_per_s * kind.marginal_freshness_s
-    if gain <= 0:
-        return math.inf
-    if gain >= _SHORTEST_GAIN:
-        # Too fast to follow: the faster the page changes, the less a fetch is worth.
-        best_s = math.inf if gain >= _HOPELESS_GAIN else ratio(gain) / rate_per_s
-        return min(max(best_s, kind.floor_s), kind.hopeless_s)
-    return max(ratio(gain) / rate_per_s, kind.floor_s)
-
-
-@lru_cache(maxsize=256)
-def kind_of(usual_s: float, effort: float = 1.0) -> Kind:
-    """The kind of pages with a usual interval; more effort makes all intervals shorter."""
-    floor_s = usual_s * FLOOR_SHARE / effort
-    marginal_freshness_s = floor_s / _SHORTEST_WORTHS
-    # r of the usual interval solves 1 - (1+r)exp(-r) = r·worth/usual; small r: about 2·worth/usual.
-    k = marginal_freshness_s * effort / usual_s
-    r = 2 * k
-    for _ in range(50):
-        r = ratio(k * r)
-    hopeless_s = _HOPELESS_USUALS * usual_s / math.sqrt(effort)
-    return Kind(usual_s, floor_s, marginal_freshness_s, r / usual_s, hopeless_s)
-
-
-def ratio(gain: float) -> float:
-    """Solve 1 - (1+r)exp(-r) = gain for r, where gain is 0 to 0.99; Newton's method, 2 µs."""
-    r = math.sqrt(2 * gain) * (1 + gain)
-    for _ in range(8):
-        e = math.exp(-r)
-        step = (1 - (1 + r) * e - gain) / (r * e)
-        r = max(r - step, r / 4)
-        if abs(step) < 1e-6 * r:
-            break
-    return r
 
 
 def _hinted_s(state: RefreshState, seen: Seen) -> float:

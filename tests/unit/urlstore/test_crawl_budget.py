@@ -17,7 +17,8 @@ from aragog.urlstore.schedule.crawl_budget import (
     marginal_freshness_s,
     ration,
 )
-from aragog.urlstore.schedule.refresh_policy import DAY_S, HOUR_S, RefreshState
+from aragog.urlstore.schedule.refresh_policy import RefreshState
+from aragog.urlstore.schedule.usual_intervals import DAY_S, HOUR_S
 from bench.refresh import Domain, replay_scarce
 from bench.refresh import fixed as fixed_interval
 
