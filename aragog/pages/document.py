@@ -1,27 +1,21 @@
 """
 Parse a page's bytes into one document that link, evidence and Rich Pin extraction share.
 
-`encoding` follows the HTML Standard, 13.2.3.2: byte order mark, Content-Type header, the page's own
-declaration, then detection from the bytes. `parse` runs lexbor once (0.2 ms for 57 KB) with
-scripting enabled, because browsers decide in that mode where the head of a page ends. This module
-does no I/O and never raises for a bad page: it reports what it could not read in
+This module does no I/O and never raises for a bad page: it reports what it could not read in
 `Document.problems`.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any
 
-import chardet
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from aragog.pages import markup_limits
-from aragog.pages.encodings import labels, prescan
+from aragog.pages.encodings.detection import as_utf8, encoding
 from aragog.pages.link_resolver import LinkResolver
 from aragog.pages.robots_meta import PageRobots, from_meta
+from aragog.pages.tree import parse_tree
 
 Attributes = dict[str, str | None]
 
@@ -29,20 +23,6 @@ MAX_HEAD_ELEMENTS = 2_000
 """Maximum number of meta, link, script and h1 elements that are read; real pages have up to 300."""
 
 MAX_HEADINGS = 5
-
-_BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
-_CHARSET_WORD = re.compile(rb"charset", re.IGNORECASE)
-_LATE_DECLARATION_BYTES = 65_536
-_JOINED_LITERALS = re.compile(rb"""(["'])[ \t\r\n]*\+[ \t\r\n]*\1""")
-"""Scripts hide the tags that they write from the parser this way: `'<meta chars' + 'et=…'`."""
-_DETECTION_BYTES = 20_000
-_DETECTION_CONFIDENCE = 0.18
-"""
-chardet was wrong on short Latin texts up to a confidence of 0.12, and right on other scripts from
-0.19.
-"""
-_WITHOUT_EVENTS = 1
-"""lexbor's LXB_DOM_DOCUMENT_OPT_WO_EVENTS: no code listens to events of this tree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,28 +80,6 @@ class Document:
         return self.resolver.resolve(href)
 
 
-def encoding(body: bytes, content_type: str | None) -> str:
-    """
-    Return the WHATWG name, in lower case, of the encoding of `body`, such as `windows-1252`.
-
-    A byte order mark takes precedence over the Content-Type header, which takes precedence over the
-    page's own declaration. Without any declaration, the encoding is UTF-8 if the bytes are valid
-    UTF-8, else chardet's result if it is confident enough, else windows-1252. Pure ASCII without a
-    declaration is windows-1252, as the standard requires.
-
-    If a page declares a legacy encoding but its bytes are valid UTF-8, the result is UTF-8,
-    although browsers would show mojibake. Text in a legacy encoding is valid UTF-8 by chance only
-    if it is very short.
-    """
-    for mark, name in _BOMS:
-        if body.startswith(mark):
-            return name
-    declared = prescan.from_header(content_type) or prescan.from_bytes(body) or _declared_late(body)
-    if declared is None:
-        return _detected(body)
-    return "utf-8" if declared not in _NEVER_UTF8 and _is_surely_utf8(body, declared) else declared
-
-
 def parse(
     body: bytes, *, url: str, content_type: str | None = None, agent: str = "aragog"
 ) -> Document:
@@ -134,9 +92,10 @@ def parse(
     """
     name = encoding(body, content_type)
     problems: list[str] = []
-    text = markup_limits.tame(_as_utf8(body, name, problems), problems)
-    tree = LexborHTMLParser(text, options=_WITHOUT_EVENTS, scripting=True)
-    return _read_head(_Head(tree), url=url, name=name, body=text, problems=problems, agent=agent)
+    text = markup_limits.tame(as_utf8(body, name, problems), problems)
+    return _read_head(
+        _Head(parse_tree(text)), url=url, name=name, body=text, problems=problems, agent=agent
+    )
 
 
 class _Head:
@@ -270,119 +229,3 @@ def _link_elements(head: _Head) -> tuple[LinkElement, ...]:
             )
         )
     return tuple(found)
-
-
-def _as_utf8(body: bytes, name: str, problems: list[str]) -> bytes:
-    if name == "utf-8":
-        body = body.removeprefix(b"\xef\xbb\xbf")
-        try:
-            body.decode("utf-8")
-        except UnicodeDecodeError as error:
-            problems.append(f"not UTF-8 at byte {error.start}, though declared or found to be")
-            return body.decode("utf-8", "replace").encode()
-        return body
-    text = labels.decode(body, name).removeprefix("\ufeff")
-    if name == "replacement":
-        problems.append("written in an encoding that is not read, because it can hide markup")
-    return text.encode("utf-8", "replace")
-
-
-def _declared_late(body: bytes) -> str | None:
-    """
-    Return the encoding that a meta element after the first 1,024 bytes declares, as the parser
-    would see it.
-    """
-    start = body[:_LATE_DECLARATION_BYTES]
-    if b"document.write" in start:
-        written = prescan.from_bytes(_JOINED_LITERALS.sub(b"", start))
-        if written:
-            return written
-    if not _CHARSET_WORD.search(start, prescan.PRESCAN_BYTES):
-        return None
-    text = start.decode("latin-1").encode()
-    tree = LexborHTMLParser(markup_limits.tame(text, []), options=_WITHOUT_EVENTS, scripting=True)
-    for node in tree.css("meta[charset],meta[http-equiv]"):
-        found = _declared_by(node.attributes)
-        if found:
-            return prescan.as_declared_inside(found)
-    return None
-
-
-def _declared_by(attributes: dict[str, Any]) -> str | None:
-    if attributes.get("charset") is not None:
-        return labels.name_of(attributes["charset"])
-    if (attributes.get("http-equiv") or "").lower() == "content-type":
-        return prescan.from_meta_content(attributes.get("content") or "")
-    return None
-
-
-_DETECTABLE = [
-    "big5hkscs", "gb18030", "cp932", "euc_jis_2004", "iso2022_jp_2", "cp949", "euc_kr", "koi8-r",
-    "koi8-u", "utf-16-le", "utf-16-be", "iso8859-2", "iso8859-5", "iso8859-7", "iso8859-8",
-    "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874",
-]  # fmt: skip
-_DETECTED_NAMES = {
-    "cp932": "shift_jis", "shift_jis_2004": "shift_jis", "cp949": "euc-kr", "gb18030": "gbk",
-    "euc_jis_2004": "euc-jp", "iso2022_jp_2": "iso-2022-jp", "big5hkscs": "big5",
-    "cp874": "windows-874", "euc_kr": "euc-kr",
-}  # fmt: skip
-
-
-def _detected(body: bytes) -> str:
-    if body.isascii() and b"\x1b" not in body and b"\0" not in body:
-        return labels.FALLBACK
-    if _is_utf8(body):
-        return "utf-8"
-    start = max(0, _first_high_byte(body) - 1_000)
-    guess = chardet.detect(
-        body[start : start + _DETECTION_BYTES],
-        include_encodings=_DETECTABLE,
-        compat_names=False,
-        no_match_encoding="cp1252",
-    )
-    found = (guess["encoding"] or "").lower()
-    if (guess["confidence"] or 0.0) < _DETECTION_CONFIDENCE:
-        return labels.FALLBACK
-    return _DETECTED_NAMES.get(found) or labels.name_of(found) or labels.FALLBACK
-
-
-_NEVER_UTF8 = frozenset(
-    {"utf-8", "utf-16le", "utf-16be", "replacement", "iso-2022-jp", "x-user-defined"}
-)
-_OF_SEVERAL_BYTES = frozenset({"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "shift_jis"})
-_WHOLE_CHARACTER = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
-_THREE_BYTES = re.compile(rb"[\xe0-\xf4][\x80-\xbf]{2}")
-_MIN_LONG_CHARACTERS = 4
-"""
-Pairs of bytes in a Chinese text may look like UTF-8; four characters of three bytes each do not.
-"""
-
-
-def _is_surely_utf8(body: bytes, declared: str) -> bool:
-    if not _is_utf8(body):
-        return False
-    if declared not in _OF_SEVERAL_BYTES:
-        return _WHOLE_CHARACTER.search(body) is not None  # ignore a cut last character
-    return (
-        sum(1 for _ in islice(_THREE_BYTES.finditer(body), _MIN_LONG_CHARACTERS))
-        >= _MIN_LONG_CHARACTERS
-    )
-
-
-_HIGH_BYTE = re.compile(rb"[\x80-\xff]")
-
-
-def _first_high_byte(body: bytes) -> int:
-    found = _HIGH_BYTE.search(body)
-    return found.start() if found else 0
-
-
-def _is_utf8(body: bytes) -> bool:
-    """Return True for UTF-8 outside ASCII, even if the last character was cut off."""
-    if b"\0" in body:
-        return False
-    try:
-        body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.reason == "unexpected end of data" and error.start > len(body) - 4
-    return not body.isascii()

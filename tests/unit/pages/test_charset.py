@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pages.document import encoding, parse
+from aragog.pages.document import parse
 from aragog.pages.encodings import labels, prescan
+from aragog.pages.encodings.detection import encoding
 
 DECLARED = [
     (b'<meta charset="iso-8859-2">', "iso-8859-2"),
