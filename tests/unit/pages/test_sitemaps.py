@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.pages import sitemaps
-from aragog.pages.sitemaps import MAX_URLS, Sitemap, SitemapUrl, instant_ms, parse
+from aragog.pages.sitemaps import MAX_URLS, Sitemap, SitemapUrl, parse
+from aragog.pages.sitemaps.dates import instant_ms
+from aragog.pages.sitemaps.xml_reader import literal_ampersands
 
 BASE = "https://shop.test/sitemap.xml"
 NS = b'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -251,9 +253,9 @@ def test_a_reference_or_mark_at_the_end_of_a_piece_is_read_whole(size):
     whole = sitemaps.parse(body, "http://a.test/")
     pieces = [body[at : at + size] for at in range(0, len(body), size)]
 
-    joined = b"".join(sitemaps._literal_ampersands(pieces))
+    joined = b"".join(literal_ampersands(pieces))
 
-    assert joined == b"".join(sitemaps._literal_ampersands([body]))
+    assert joined == b"".join(literal_ampersands([body]))
     assert len(whole.urls) == 300
     assert whole.complete
 

@@ -1,0 +1,64 @@
+"""The entries of a sitemap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from aragog.errors import InvalidUrl
+from aragog.urls import normalize
+
+MAX_URLS = 50_000
+MAX_ENTRIES = 100_000
+"""Maximum number of entries that are read, including repeated and invalid ones."""
+# sitemaps.org: a URL has less than 2,048 characters; escapes make it longer.
+LINE_BYTES = 8192
+
+CHANGE_FREQUENCIES = frozenset(
+    {"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SitemapUrl:
+    """One entry of a sitemap."""
+
+    url: str
+    """Normalized."""
+    lastmod_ms: int | None = None
+    """
+    Milliseconds since the epoch; a date without a time means its first moment in UTC. None if not
+    given.
+    """
+    changefreq: str | None = None
+    """One of `CHANGE_FREQUENCIES`."""
+    priority: float | None = None
+    """0 to 1."""
+
+
+class FoundEntries:
+    """The entries found so far; the first entry for a URL is kept."""
+
+    def __init__(self, base: str) -> None:
+        self._base = base
+        self.urls: dict[str, SitemapUrl] = {}
+        self.children: dict[str, SitemapUrl] = {}
+        self.invalid = 0
+        self._entries = 0
+
+    @property
+    def full(self) -> bool:
+        return len(self.urls) + len(self.children) >= MAX_URLS or self._entries >= MAX_ENTRIES
+
+    def add(self, into: dict[str, SitemapUrl], location: str | None, **facts: Any) -> None:
+        if self.full:
+            return
+        self._entries += 1
+        try:
+            url = normalize((location or "").strip(), self._base) if location else ""
+        except InvalidUrl:
+            url = ""
+        if url:
+            into.setdefault(url, SitemapUrl(url, **facts))
+        else:
+            self.invalid += 1
