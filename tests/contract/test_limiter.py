@@ -6,8 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aragog.errors import ConfigError, LimiterUnavailable
-from aragog.politeness.ratelimit.limiter import PERMIT_TTL_US, Limiter
+from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.politeness.ratelimit.script_calls import PERMIT_TTL_US
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import PolitenessSettings
 

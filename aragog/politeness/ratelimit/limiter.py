@@ -22,6 +22,7 @@ from collections.abc import Iterable, Sequence
 
 from aragog.clock import Clock, SystemClock
 from aragog.instruments import SLOT_LATENESS_SECONDS, SLOTS
+from aragog.politeness.ratelimit import script_calls
 from aragog.politeness.ratelimit.backlogs import Backlogs
 from aragog.politeness.ratelimit.backoff import Backoff
 from aragog.politeness.ratelimit.feedback import FeedbackQueue
@@ -29,8 +30,8 @@ from aragog.politeness.ratelimit.node import LimiterNode, stopwatch_us
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.ratelimit.pauses import Pauses
 from aragog.politeness.ratelimit.rates import Rates
+from aragog.politeness.ratelimit.script_calls import Reserved
 from aragog.politeness.ratelimit.slots import (
-    VERDICTS,
     DomainReport,
     PermitDecision,
     RateExceeded,
@@ -43,20 +44,14 @@ from aragog.redis_kit.ring import Ring
 from aragog.secret import reveal
 from aragog.settings import PolitenessSettings
 
-# A permit expires after this if its holder does not report, because it is dead or stuck.
-PERMIT_TTL_US = 500_000
 # A sender that could not write within this long after the grant requests the permit again. It is
 # far below PERMIT_TTL_US: only a longer pause between the last clock check and the write breaks the
 # promise.
 ALLOWANCE_US = 250_000
-# A permit is requested this much early, and granted for an instant up to this far ahead, so that
-# the round trip is over at that instant.
+# A permit is requested this much early, so that the round trip is over at its instant.
 ASK_AHEAD_US = 3_000
-BOOK_AHEAD_US = 8_000
 # Intervals this short are within the tolerance: they are planned but not enforced.
 NO_PERMIT_US = 2_000
-# A concurrency slot (`max_concurrent`) of a killed sender expires after this.
-CONCURRENCY_TTL_S = 120
 # A URL of a domain that an operator stopped asks again after about this long.
 STOPPED_AGAIN_S = 300.0
 # Sends with pre-granted permits are reported this much later at most, in batches.
@@ -64,12 +59,6 @@ TELL_AFTER_S = 0.01
 
 _RESERVED, _USED, _MISSED = (SLOTS.of(event) for event in ("reserved", "used", "missed"))
 _LATENESS = SLOT_LATENESS_SECONDS.of()
-_SOLO, _REFUSED, _TROUBLE = 1, 2, 4
-_ASK = struct.Struct("<dI")
-_ANSWER = struct.Struct("<dB")
-_PERMIT_REQUEST = struct.Struct("<ddIddddd")
-_PERMIT_ANSWER = struct.Struct("<dBd")
-_PERMIT_RELEASE = struct.Struct("<dId")
 
 
 class Limiter:
@@ -150,45 +139,34 @@ class Limiter:
     ) -> list[Slot | RateExceeded]:
         intervals = [self.interval_us(ask.key, ask.crawl_delay_s) for ask in asks]
         tokens = _tokens(len(asks))
-        packed = b"".join(
-            _ASK.pack(interval, 0 if self.rates.max_concurrent(ask.key) else token)
-            for ask, interval, token in zip(asks, intervals, tokens, strict=True)
-        )
-        prefix = node.key("slot", "")
-        answer = node.call(
-            "reserve",
-            restart=node.key("slots", "restart"),
-            backlog=node.key("slots", "backlog"),
-            slots=[prefix + ask.key for ask in asks],
+        now_us, answers = script_calls.reserve(
+            node,
+            [ask.key for ask in asks],
+            [
+                (interval, 0 if self.rates.max_concurrent(ask.key) else token)
+                for ask, interval, token in zip(asks, intervals, tokens, strict=True)
+            ],
             horizon_us=self._settings.horizon_s * 1e6,
-            hold_us=self._hold_us,
-            prefix_bytes=len(prefix.encode()),
-            requests=packed,
         )
-        (now_us,) = struct.unpack_from("<d", answer)
         return [
-            self._slot(
-                ask.key, now_us=now_us, at_us=at_us, flags=flags, interval_us=interval, token=token
-            )
-            for ask, interval, token, (at_us, flags) in zip(
-                asks, intervals, tokens, _ANSWER.iter_unpack(answer[8:]), strict=True
-            )
+            self._slot(ask.key, now_us=now_us, reserved=reserved, interval_us=interval, token=token)
+            for ask, interval, token, reserved in zip(asks, intervals, tokens, answers, strict=True)
         ]
 
     def _slot(
-        self, key: str, *, now_us: float, at_us: float, flags: int, interval_us: float, token: int
+        self, key: str, *, now_us: float, reserved: Reserved, interval_us: float, token: int
     ) -> Slot | RateExceeded:
-        if flags & _TROUBLE:
+        if reserved.failing:
             self._backoff.remember(key)
-        if flags & _REFUSED:
-            return RateExceeded(key, ceil_ms(at_us))
+        if reserved.refused:
+            return RateExceeded(key, ceil_ms(reserved.at_us))
         _RESERVED.add()
-        wait_ms = ceil_ms(at_us - now_us)
+        wait_ms = ceil_ms(reserved.at_us - now_us)
         until = 0.0
-        if flags & _SOLO:
-            until = at_us + self._hold_us - ALLOWANCE_US
+        if reserved.pre_granted:
+            until = reserved.at_us + self._hold_us - ALLOWANCE_US
             self._hold(token)
-        return Slot(key, at_us, wait_ms, interval_us, token, until)
+        return Slot(key, reserved.at_us, wait_ms, interval_us, token, until)
 
     def resume(self, key: str, slot_at_ms: int, crawl_delay_s: float | None = None) -> Slot:
         """
@@ -257,21 +235,10 @@ class Limiter:
 
     def request_permit(self, slot: Slot) -> PermitDecision:
         """Request a send permit in one round trip, without the sleep of `acquire_permit`."""
-        node = self._node(slot.key)
         places = self.rates.max_concurrent(slot.key) or 0
-        packed = _PERMIT_REQUEST.pack(
-            slot.at_us, slot.interval_us, slot.token, PERMIT_TTL_US, BOOK_AHEAD_US,
-            self._settings.slot_window_ms * 1000, places, CONCURRENCY_TTL_S * 1e6,
-        )  # fmt: skip
-        answer = node.call(
-            "acquire_permit",
-            restart=node.key("slots", "restart"),
-            slot=node.key("slot", slot.key),
-            running=node.key("concurrent", slot.key),
-            request=packed,
+        return script_calls.acquire_permit(
+            self._node(slot.key), slot, places=places, window_us=self._hold_us
         )
-        _, verdict, at_us = _PERMIT_ANSWER.unpack(answer)
-        return PermitDecision(VERDICTS[verdict], at_us)
 
     def release_permit(self, slot: Slot, *, written: bool = True) -> None:
         """
@@ -297,12 +264,7 @@ class Limiter:
     def _tell(self, departures: Sequence[tuple[Slot, float]]) -> None:
         numbered = ((departure[0].key, departure) for departure in departures)
         for url, group in self._ring.group(numbered).items():
-            node = self._nodes[url]
-            packed = b"".join(
-                _PERMIT_RELEASE.pack(at_us, slot.token, slot.interval_us) for slot, at_us in group
-            )
-            slots = [node.key("slot", slot.key) for slot, _ in group]
-            node.call("release_permit", slots=slots, departures=packed)
+            script_calls.release_permits(self._nodes[url], group)
 
     def finished(self, slot: Slot) -> None:
         """
@@ -346,8 +308,7 @@ class Limiter:
         wait_us = min(wait_s, self._settings.horizon_s) * 1e6
         until_us = node.clock.latest_us(stopwatch_us()) + wait_us
         self._pauses.remember(key, until_us)
-        packed = struct.pack("<dd", until_us, self.interval_us(key))
-        node.call("pause_until", slot=node.key("slot", key), pause=packed)
+        script_calls.pause_until(node, key, until_us, self.interval_us(key))
 
     def _paused(self, key: str, node: LimiterNode, *, look: bool) -> bool:
         """
