@@ -19,9 +19,7 @@ from typing import Any
 from kombu.transport import redis as stock
 from kombu.transport import virtual
 from kombu.utils.imports import symbol_by_name
-from redis.connection import UnixDomainSocketConnection, parse_url
 from redis.exceptions import ExecAbortError, OutOfMemoryError
-from redis.sentinel import SentinelManagedConnection, SentinelManagedSSLConnection
 
 from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable, InvalidMessage
@@ -34,11 +32,10 @@ from aragog.pinlater.consumer import BlockingPoller, JobConsumer
 from aragog.pinlater.models import Claimed, JobState, Sizes
 from aragog.pinlater.redis_shard import RedisShard
 from aragog.pinlater.shard import MAX_BATCH
-from aragog.pinlater.transport import collecting, envelope, publish_receipts
+from aragog.pinlater.transport import collecting, connections, envelope, publish_receipts
 from aragog.pinlater.transport.publishing import JobBatch
 from aragog.pinlater.transport.qos import QoS, is_job_tag
-from aragog.redis_kit.address import is_sentinel, parse_sentinel
-from aragog.redis_kit.connect import master
+from aragog.redis_kit.address import is_sentinel
 from aragog.redis_kit.errors import redis_errors
 
 logger = logging.getLogger(__name__)
@@ -338,56 +335,9 @@ class Channel(stock.Channel):
         self.claims.acks.flush()
 
     def _get_pool(self, asynchronous: bool = False) -> Any:
-        first = self.connection.redis_urls[0]
-        if not is_sentinel(first):
-            return super()._get_pool(asynchronous)
-        self.keyprefix_fanout = self.keyprefix_fanout.format(db=parse_sentinel(first).db)
-        options = {
-            "socket_timeout": self.socket_timeout,
-            "socket_connect_timeout": self.socket_connect_timeout,
-            "socket_keepalive": self.socket_keepalive,
-            "health_check_interval": self.health_check_interval,
-        }
-        managed = SentinelManagedConnection
-        if parse_sentinel(first).tls:
-            managed = SentinelManagedSSLConnection
-        kind = _reporting(self, managed) if asynchronous else managed
-        return master(first, options, connection_class=kind).connection_pool
+        if is_sentinel(self.connection.redis_urls[0]):
+            return connections.sentinel_pool(self, asynchronous=asynchronous)
+        return super()._get_pool(asynchronous)
 
     def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:
-        params = {
-            "max_connections": self.max_connections,
-            "socket_timeout": self.socket_timeout,
-            "socket_connect_timeout": self.socket_connect_timeout,
-            "socket_keepalive": self.socket_keepalive,
-            "socket_keepalive_options": self.socket_keepalive_options,
-            "health_check_interval": self.health_check_interval,
-            "retry_on_timeout": self.retry_on_timeout,
-            "client_name": self.client_name,
-            "connection_class": self.connection_class,
-            "db": 0,
-            **parse_url(self.connection.redis_urls[0]),
-        }
-        conninfo = self.connection.client
-        self._process_credential_provider(conninfo.credential_provider, params)
-        if conninfo.ssl:
-            params["connection_class"] = self.connection_class_ssl
-            params.update(conninfo.ssl if isinstance(conninfo.ssl, dict) else {})
-        if params["connection_class"] is UnixDomainSocketConnection:
-            for name in ("connect_timeout", "keepalive", "keepalive_options"):
-                params.pop(f"socket_{name}")
-        if asynchronous:
-            params["connection_class"] = _reporting(self, params["connection_class"])
-        return params
-
-
-def _reporting(channel: Channel, base: type) -> type:
-    """Return a connection class that reports its disconnection to the channel's poller."""
-
-    class Connection(base):
-        def disconnect(self, *args: Any, **kwargs: Any) -> None:
-            super().disconnect(*args, **kwargs)
-            if channel._registered:
-                channel._on_connection_disconnect(self)
-
-    return Connection
+        return connections.parameters(self, asynchronous=asynchronous)

@@ -1,0 +1,68 @@
+"""The connections of a channel to its first server: TCP, TLS, unix socket and Sentinel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kombu.transport.redis import Channel
+from redis.connection import ConnectionPool, UnixDomainSocketConnection, parse_url
+from redis.sentinel import SentinelManagedConnection, SentinelManagedSSLConnection
+
+from aragog.redis_kit.address import parse_sentinel
+from aragog.redis_kit.connect import master
+
+
+def parameters(channel: Channel, *, asynchronous: bool) -> dict[str, Any]:
+    """Return the parameters of a connection pool to the first URL of the channel."""
+    params = {
+        "max_connections": channel.max_connections,
+        "socket_timeout": channel.socket_timeout,
+        "socket_connect_timeout": channel.socket_connect_timeout,
+        "socket_keepalive": channel.socket_keepalive,
+        "socket_keepalive_options": channel.socket_keepalive_options,
+        "health_check_interval": channel.health_check_interval,
+        "retry_on_timeout": channel.retry_on_timeout,
+        "client_name": channel.client_name,
+        "connection_class": channel.connection_class,
+        "db": 0,
+        **parse_url(channel.connection.redis_urls[0]),
+    }
+    conninfo = channel.connection.client
+    channel._process_credential_provider(conninfo.credential_provider, params)
+    if conninfo.ssl:
+        params["connection_class"] = channel.connection_class_ssl
+        params.update(conninfo.ssl if isinstance(conninfo.ssl, dict) else {})
+    if params["connection_class"] is UnixDomainSocketConnection:
+        for name in ("connect_timeout", "keepalive", "keepalive_options"):
+            params.pop(f"socket_{name}")
+    if asynchronous:
+        params["connection_class"] = _reporting(channel, params["connection_class"])
+    return params
+
+
+def sentinel_pool(channel: Channel, *, asynchronous: bool) -> ConnectionPool:
+    """Return the pool of connections to the master that Sentinel names."""
+    first = channel.connection.redis_urls[0]
+    address = parse_sentinel(first)
+    channel.keyprefix_fanout = channel.keyprefix_fanout.format(db=address.db)
+    options = {
+        "socket_timeout": channel.socket_timeout,
+        "socket_connect_timeout": channel.socket_connect_timeout,
+        "socket_keepalive": channel.socket_keepalive,
+        "health_check_interval": channel.health_check_interval,
+    }
+    managed = SentinelManagedSSLConnection if address.tls else SentinelManagedConnection
+    kind = _reporting(channel, managed) if asynchronous else managed
+    return master(first, options, connection_class=kind).connection_pool
+
+
+def _reporting(channel: Channel, base: type) -> type:
+    """Return a connection class that reports its disconnection to the channel's poller."""
+
+    class Connection(base):
+        def disconnect(self, *args: Any, **kwargs: Any) -> None:
+            super().disconnect(*args, **kwargs)
+            if channel._registered:
+                channel._on_connection_disconnect(self)
+
+    return Connection
