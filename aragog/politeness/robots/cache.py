@@ -1,12 +1,8 @@
 """
 A cache of robots.txt rules by origin, shared by all workers in Redis and kept parsed in each.
 
-`aragog.politeness.robots.rules` defines what a response to /robots.txt means. This module defines
-how long it is valid (RFC 9309, sections 2.3.1 and 2.4):
-
-    2xx, 4xx            good: fresh for `robots_fresh_s`, usable for `robots_usable_s`
-    429, 5xx, no answer nothing may be fetched; asked for again after `robots_error_s`; older good
-                        rules stay in use while they are usable
+`aragog.politeness.robots.rules` defines what a response to /robots.txt means, and
+`aragog.politeness.robots.cached_rules` how long it is valid.
 
 Rules in use are refreshed in the background before they expire. Rules that nobody requests any more
 expire, so memory use follows the number of active origins. Times are in ms since the epoch: stored
@@ -21,7 +17,13 @@ from typing import Any, cast
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import RobotsUnavailable
-from aragog.politeness.robots.cached_rules import CachedRules, RobotsResult, RulesState
+from aragog.politeness.robots.cached_rules import (
+    MISSING,
+    CachedRules,
+    RobotsResult,
+    RulesState,
+    judged,
+)
 from aragog.politeness.robots.memory import RobotsMemory
 from aragog.politeness.robots.record import (
     HEAD,
@@ -51,9 +53,6 @@ MAX_HOLD_MS = 600_000
 _NO_VERSION = bytes(8)
 # robots_put packs the bytes of a record into the low bits of its score.
 _SIZES = 1 << 20
-
-
-_MISSING = CachedRules(RulesState.MISSING)
 
 
 class RobotsCache:
@@ -192,29 +191,8 @@ class RobotsCache:
 
     def _found(self, known: tuple[RobotsRecord, RobotsRules] | None, ahead_ms: int) -> CachedRules:
         if known is None:
-            return _MISSING
-        record, rules = known
-        now_ms = self._clock.now_ms() + ahead_ms
-        age_s = (now_ms - record.fetched_at_ms) / 1000
-        tried_ago_s = (now_ms - record.tried_at_ms) / 1000
-        lately_failed = record.failing_since_ms > 0 and tried_ago_s < self._settings.robots_error_s
-        if record.good:
-            if age_s >= self._settings.robots_usable_s:
-                return _MISSING
-            fresh = lately_failed or age_s < self._settings.robots_fresh_s
-        elif lately_failed:
-            fresh = True
-        else:
-            return _MISSING
-        retry_at_ms = record.tried_at_ms + self._settings.robots_error_s * 1000
-        return CachedRules(
-            state=RulesState.FRESH if fresh else RulesState.STALE,
-            rules=rules,
-            fetched_at_ms=int(record.fetched_at_ms) - ahead_ms,
-            status=record.status if record.status > 0 else None,
-            unreachable=not record.good,
-            retry_at_ms=int(retry_at_ms) - ahead_ms if record.failing_since_ms else None,
-        )
+            return MISSING
+        return judged(*known, self._settings, now_ms=self._clock.now_ms(), ahead_ms=ahead_ms)
 
     def put(self, origin: str, status: int | None, body: bytes, fetched_at_ms: int) -> None:
         """
