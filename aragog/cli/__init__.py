@@ -13,12 +13,12 @@ from aragog.errors import AragogError, BadInput
 # A summary is the first line of the command's docstring.
 COMMANDS = {
     "up": LazyCommand(
-        "aragog.cli.running", "up", "Start the standalone system; goes on where it stopped."
+        "aragog.cli.running", "up", "Start the standalone system; it continues where it stopped."
     ),
     "down": LazyCommand(
         "aragog.cli.running",
         "down",
-        "Stop the standalone system of this data folder; what waits stays for the next `up`.",
+        "Stop the standalone system of this data folder; waiting URLs stay for the next `up`.",
     ),
     "run": LazyCommand(
         "aragog.cli.crawling",
@@ -31,7 +31,7 @@ COMMANDS = {
         "Enqueue URLs: each SOURCE is a URL, a file with one a line, or `-` for standard input.",
     ),
     "watch": LazyCommand(
-        "aragog.cli.freshness", "watch", "Keep each URL fresh for OWNER, until it is released."
+        "aragog.cli.freshness", "watch", "Keep each URL fresh for OWNER until `unwatch`."
     ),
     "unwatch": LazyCommand(
         "aragog.cli.freshness",
@@ -39,23 +39,25 @@ COMMANDS = {
         "Stop watching each URL; a URL without watchers is not refreshed.",
     ),
     "changes": LazyCommand(
-        "aragog.cli.freshness", "changes", "What became other on pages that were fetched again."
+        "aragog.cli.freshness", "changes", "List what changed on pages that were fetched again."
     ),
-    "webhooks": LazyCommand("aragog.cli.freshness", "webhooks", "Receivers of changes."),
+    "webhooks": LazyCommand(
+        "aragog.cli.freshness", "webhooks", "Add, list and remove webhooks, which receive changes."
+    ),
     "due": LazyCommand(
         "aragog.cli.freshness",
         "due",
-        "When each URL is fetched again and why then; without URLs: how far refreshing is behind.",
+        "Show when each URL is fetched again and why; without URLs, how late refreshes are.",
     ),
     "reextract": LazyCommand(
         "aragog.cli.freshness",
         "reextract",
-        "Read stored pages again with today's extractor; nothing is fetched.",
+        "Extract the fields of stored pages again; nothing is fetched.",
     ),
-    "show": LazyCommand("aragog.cli.reading", "show", "Fields and facts of URL."),
-    "links": LazyCommand("aragog.cli.reading", "links", "Links from URL, or to it."),
+    "show": LazyCommand("aragog.cli.reading", "show", "Show the fields and facts of URL."),
+    "links": LazyCommand("aragog.cli.reading", "links", "List the links from URL, or to it."),
     "content": LazyCommand(
-        "aragog.cli.reading", "content", "The page's content as it was fetched, to standard output."
+        "aragog.cli.reading", "content", "Print the page's content as it was fetched."
     ),
     "serve": LazyCommand(
         "aragog.cli.serving",
@@ -65,35 +67,37 @@ COMMANDS = {
     "token": LazyCommand(
         "aragog.cli.serving",
         "token_command",
-        "Make a bearer token NAME; it is shown once, its entry goes into serving.tokens.",
+        "Create a bearer token NAME. It is shown once; its entry goes into serving.tokens.",
     ),
     "explain": LazyCommand(
         "aragog.cli.inspecting",
         "explain",
-        "Why URL is where it is: spelling, guard, robots.txt, slot, canonical URL, fields, links.",
+        "Explain URL: spelling, SSRF filter, robots.txt, slot, canonical URL, fields, links.",
     ),
     "status": LazyCommand(
-        "aragog.cli.inspecting", "status", "What is on its way and what became of the rest."
+        "aragog.cli.inspecting", "status", "Count URLs in flight, and the outcomes of the others."
     ),
     "doctor": LazyCommand(
         "aragog.cli.doctor",
         "doctor",
-        "Check every part and say what to do; exits with 1 when something is wrong.",
+        "Check every part and print what to do; exits with 1 if something is wrong.",
     ),
     "plan": LazyCommand(
         "aragog.cli.planning",
         "plan",
-        "What a crawl needs: machines, Redis, HBase, S3; and what breaks first.",
+        "Compute what a crawl needs (machines, Redis, HBase, S3) and what breaks first.",
     ),
-    "robots": LazyCommand("aragog.cli.robots", "robots", "What robots.txt files say."),
+    "robots": LazyCommand("aragog.cli.robots", "robots", "Test URLs against robots.txt."),
     "domain": LazyCommand(
-        "aragog.cli.domains", "domain", "Domains: rates, backlogs, and what holds each back."
+        "aragog.cli.domains",
+        "domain",
+        "Show and change the rates of domains, and what holds each back.",
     ),
     "store": LazyCommand(
-        "aragog.cli.storing", "store", "Tables, repair, import, export, takedown."
+        "aragog.cli.storing", "store", "Create tables, repair, import, export and take down."
     ),
     "queue": LazyCommand(
-        "aragog.cli.queues", "queue", "Look at queues, pause and limit them, retry what failed."
+        "aragog.cli.queues", "queue", "Inspect, pause and limit queues, and retry failed jobs."
     ),
 }
 
@@ -126,11 +130,13 @@ class OneLineErrors(LazyGroup):
 )
 @click.version_option(package_name="aragog")
 @click.option("-q", "--quiet", is_flag=True, help="Print results and problems only.")
-@click.option("-v", "--verbose", is_flag=True, help="Log on standard error; errors with traceback.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Log to standard error; errors have their traceback."
+)
 def main(*, quiet: bool, verbose: bool) -> None:
     """Fetch, canonicalize, store and serve URLs, politely."""
     if quiet and verbose:
-        raise click.UsageError("--quiet or --verbose, not both")
+        raise click.UsageError("use --quiet or --verbose, not both")
     from aragog.terminal import verbosity  # noqa: PLC0415
 
     verbosity.quiet, verbosity.verbose = quiet, verbose

@@ -43,8 +43,8 @@ class Instant(click.ParamType):  # type: ignore[type-arg] # generic since click 
             return int(1000 * (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
         except (ValueError, OverflowError):
             self.fail(
-                f"{text!r} is no time; write 'in 2h' (s, m, h, d), 2026-12-31T08:00Z (UTC without "
-                "a zone) or ms since the epoch",
+                f"{text!r} is not a time; write 'in 2h' (s, m, h, d), 2026-12-31T08:00Z (UTC "
+                "without a zone) or ms since the epoch",
                 param,
                 ctx,
             )
@@ -72,7 +72,7 @@ class Name(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not re.fullmatch(r"[\w.-]{1,64}", value, re.ASCII):
             self.fail(
-                f"{value[:80]!r} is no name; use up to 64 letters, digits, '.', '-', '_'",
+                f"{value[:80]!r} is not a valid name; use up to 64 letters, digits, '.', '-', '_'",
                 param,
                 ctx,
             )
@@ -88,7 +88,9 @@ class Owner(click.ParamType):  # type: ignore[type-arg] # generic since click 8.
         from aragog.urlstore.schedule.watches import MAX_OWNER_BYTES  # noqa: PLC0415 - few commands
 
         if not 0 < len(value.strip().encode("utf-8", "replace")) <= MAX_OWNER_BYTES:
-            self.fail(f"{value[:80]!r} is no owner; use 1 to {MAX_OWNER_BYTES} bytes", param, ctx)
+            self.fail(
+                f"{value[:80]!r} is not a valid owner; use 1 to {MAX_OWNER_BYTES} bytes", param, ctx
+            )
         return value
 
 

@@ -60,9 +60,11 @@ class EnqueueArguments:
     show_default=True,
     help="Link hops to follow from each URL.",
 )
-@click.option("--refresh", is_flag=True, help="Fetch again what is stored already.")
+@click.option("--refresh", is_flag=True, help="Also fetch URLs that are stored.")
 @link_filters
-@click.option("--keep/--stop", default=None, help="Keep running afterwards (default: a terminal).")
+@click.option(
+    "--keep/--stop", default=None, help="Keep running afterward (default: on a terminal)."
+)
 def run(
     file: str | None,
     depth: int,
@@ -75,9 +77,9 @@ def run(
     """
     Start the system, fetch the URLs of FILE (one a line), show progress and a summary.
 
-    Without a FILE: a small demo web that aragog serves on this machine, so that it works without a
-    network. Uses the running system, if there is one. Stopped before the end, what waits stays, and
-    the exit code is 130 (ctrl-C) or 143.
+    Without a FILE it crawls a small demo web that aragog serves on this machine, which needs no
+    network. It uses the running system if there is one. If it is stopped early, waiting URLs stay,
+    and the exit code is 130 (ctrl-C) or 143.
     """
     UrlFilter(include, exclude)  # refuses a pattern before anything starts
     options = EnqueueArguments(depth, include, exclude, refresh)
@@ -86,8 +88,8 @@ def run(
     if file is None:
         if running_pid(load_settings().data_dir.absolute() / "run"):
             raise ConfigError(
-                "data_dir: aragog runs there already, and knows nothing of the demo web; "
-                "give a FILE of URLs, or stop it with `aragog down` first"
+                "data_dir: aragog already runs there, without the demo web; "
+                "give a FILE of URLs, or run `aragog down` first"
             )
         urls = seeds()
         console.print(f"the demo web: {len(urls)} URLs, served by this machine", highlight=False)
@@ -184,8 +186,8 @@ def _crawl(
     if not console.is_terminal:
         console.print(snapshot.line(), highlight=False, soft_wrap=True)
     if snapshot.in_flight:
-        waits = f"{snapshot.in_flight} URLs still wait; they stay, `{_program()} up` goes on"
-        warn(console, f"{waits} with them")
+        waits = f"{snapshot.in_flight} URLs still wait; `{_program()} up` continues with them"
+        warn(console, waits)
     shown = _show_best(settings, first, console) or next(iter(first), "URL")
     console.print(addresses(settings), markup=False, highlight=False)
     look = f"look:    {_program()} show '{shown}'"

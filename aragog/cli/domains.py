@@ -23,7 +23,7 @@ WHY = click.option("--why", default="", help="The reason, kept in the history.")
 
 @click.group()
 def domain() -> None:
-    """Domains: rates, backlogs, and what holds each back."""
+    """Show and change the rates of domains, and what holds each back."""
 
 
 def _components() -> Components:
@@ -36,11 +36,11 @@ def _who() -> str:
 
 @domain.command("list")
 @click.argument("search", default="")
-@click.option("--sort", type=click.Choice(list(SORTS)), default="backlog", help="What comes first.")
-@click.option("--cursor", help="Continue a list: what --json or the last line named.")
+@click.option("--sort", type=click.Choice(list(SORTS)), default="backlog", help="Sort order.")
+@click.option("--cursor", help="Continue a list from the cursor that it printed.")
 @as_json
 def list_domains(search: str, sort: str, cursor: str | None, *, as_json: bool) -> None:
-    """Domains whose name contains SEARCH, a page at a time; without it, all."""
+    """List domains whose names contain SEARCH, a page at a time; without SEARCH, all."""
     rows, following = find_domains(_components(), sort, search, cursor)
     if as_json:
         echo_json({"domains": [asdict(row) for row in rows], "cursor": following})
@@ -61,7 +61,7 @@ def list_domains(search: str, sort: str, cursor: str | None, *, as_json: bool) -
 @click.argument("qps", type=float, required=False)
 @WHY
 def rate(name: str, qps: float | None, why: str) -> None:
-    """Send NAME at most QPS requests a second; without QPS, the usual rate again."""
+    """Limit NAME to QPS requests a second; without QPS, restore its usual rate."""
     _changed(change_domain(_components(), name, "rate", who=_who(), why=why, qps=qps), "rate")
 
 
@@ -69,7 +69,7 @@ def rate(name: str, qps: float | None, why: str) -> None:
 @click.argument("name")
 @WHY
 def stop(name: str, why: str) -> None:
-    """Send no request to NAME; its URLs wait until it is resumed."""
+    """Stop sending requests to NAME; its URLs wait until `resume`."""
     _changed(change_domain(_components(), name, "stop", who=_who(), why=why), "stop")
 
 
@@ -77,7 +77,7 @@ def stop(name: str, why: str) -> None:
 @click.argument("name")
 @WHY
 def resume(name: str, why: str) -> None:
-    """Go on with a domain that was stopped."""
+    """Resume a domain that was stopped."""
     _changed(change_domain(_components(), name, "resume", who=_who(), why=why), "resume")
 
 
@@ -87,10 +87,12 @@ def _changed(key: str, what: str) -> None:
 
 @domain.command()
 @click.argument("name", required=False)
-@click.option("--limit", type=COUNT, default=PAGE, show_default=True, help="Changes at most.")
+@click.option(
+    "--limit", type=COUNT, default=PAGE, show_default=True, help="Maximum number of changes."
+)
 @as_json
 def history(name: str | None, limit: int, *, as_json: bool) -> None:
-    """Who changed what, of all domains or of NAME, latest first."""
+    """List changes and who made them, of all domains or of NAME, latest first."""
     changes = live_overrides(_components()).history(limit, name)
     if as_json:
         echo_json([asdict(change) for change in changes])

@@ -27,17 +27,17 @@ def remedy(error: AragogError) -> str | None:
     if isinstance(error, StoreUnavailable):
         return _store(settings)
     if isinstance(error, ContentUnavailable):
-        return f"content.engine is {settings.content.engine}; `aragog doctor` looks at every part"
+        return f"content.engine is {settings.content.engine}; `aragog doctor` checks every part"
     if _is_full(error):
         return _full(settings)
     if settings.private_redis:
         return (
-            f"data_dir: nothing answers in {settings.data_dir.absolute()}; `aragog up` starts the "
-            "system there, or set redis.url and broker.url to servers of yours"
+            f"data_dir: no aragog runs in {settings.data_dir.absolute()}; `aragog up` starts "
+            "it, or set redis.url and broker.url to your own servers"
         )
     return (
-        f"redis.url is {settings.redis.url}, broker.url {settings.broker.url}; do "
-        "they run, and can this machine reach them?"
+        f"redis.url is {settings.redis.url}, broker.url {settings.broker.url}; check "
+        "that they run and that this machine can reach them"
     )
 
 
@@ -54,8 +54,8 @@ def _full(settings: Settings) -> str | None:
     """Of the private server, the setting; for others the error says what to do."""
     if settings.private_redis:
         return (
-            "the private redis-server is full: let the workers catch up, or raise "
-            "standalone.redis_max_memory_bytes and start the system again; nothing was lost"
+            "the private redis-server is full, and nothing was lost: wait until the workers catch "
+            "up, or raise standalone.redis_max_memory_bytes and restart the system"
         )
     return None
 
@@ -63,5 +63,5 @@ def _full(settings: Settings) -> str | None:
 def _store(settings: Settings) -> str:
     if settings.store.engine == "hbase":
         gateways = ", ".join(settings.store.hbase_gateways)
-        return f"store.hbase_gateways: {gateways}; does a Thrift gateway run there?"
-    return f"data_dir: {settings.data_dir.absolute()}; is there space, and may it be written?"
+        return f"store.hbase_gateways: {gateways}; check that a Thrift gateway runs there"
+    return f"data_dir: {settings.data_dir.absolute()}; check its free space and permissions"

@@ -18,15 +18,19 @@ from aragog.urlstore.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions
 
 @click.command("export-parts")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--parts", type=COUNT, default=16, show_default=True, help="Ranges of equal size.")
+@click.option("--parts", type=COUNT, default=16, show_default=True, help="Number of parts.")
 @click.option(
-    "--part", "numbers", type=NOT_NEGATIVE, multiple=True, help="Only this one, from 0; repeatable."
+    "--part",
+    "numbers",
+    type=NOT_NEGATIVE,
+    multiple=True,
+    help="Write only this part, from 0; repeatable.",
 )
 @click.option(
     "--format", "kind", type=click.Choice(FORMATS), default="jsonl.zst", show_default=True
 )
-@click.option("--fields", help="Names, separated by commas; all when missing.")
-@click.option("--links", is_flag=True, help="With outlinks (jsonl, parquet).")
+@click.option("--fields", help="Field names, separated by commas; default: all.")
+@click.option("--links", is_flag=True, help="Include outlinks (jsonl, parquet).")
 def export_parts(
     folder: Path,
     parts: int,
@@ -37,7 +41,7 @@ def export_parts(
     links: bool,
 ) -> None:
     """
-    Write all URLs to FOLDER in parts, for readers that work side by side.
+    Write all URLs to FOLDER in parts, for programs that read them in parallel.
 
     Repeat the command after an interruption: parts that are complete are not written again. Each
     part may be written by another process or machine (--part).

@@ -41,9 +41,11 @@ BATCH = 25
 
 @click.command()
 @click.argument("url", nargs=-1, required=True)
-@click.option("--owner", type=Owner(), required=True, help="Whoever wants it fresh.")
+@click.option(
+    "--owner", type=Owner(), required=True, help="The team or program that wants the URLs fresh."
+)
 def watch(url: tuple[str, ...], owner: str) -> None:
-    """Keep each URL fresh for OWNER, until it is released. Fetches nothing itself."""
+    """Keep each URL fresh for OWNER until `unwatch`. Fetches nothing itself."""
     with Aragog() as client:
         client.watch(url, owner)
     note(f"{len(url)} held for {owner}")
@@ -51,7 +53,7 @@ def watch(url: tuple[str, ...], owner: str) -> None:
 
 @click.command()
 @click.argument("url", nargs=-1, required=True)
-@click.option("--owner", required=True, help="The owner that watches it.")
+@click.option("--owner", required=True, help="The owner whose watch ends.")
 def unwatch(url: tuple[str, ...], owner: str) -> None:
     """Stop watching each URL; a URL without watchers is not refreshed."""
     with Aragog() as client:
@@ -60,15 +62,15 @@ def unwatch(url: tuple[str, ...], owner: str) -> None:
 
 
 @click.command()
-@click.option("--follow", is_flag=True, help="Wait for more, until interrupted.")
-@click.option("--owner", help="Only pages that this owner holds.")
+@click.option("--follow", is_flag=True, help="Wait for further changes, until interrupted.")
+@click.option("--owner", help="Only changes of pages that this owner watches.")
 @click.option("--host", type=Host(), help="Only pages of this host.")
-@click.option("--cursor", help="Go on behind this change; `now`: only what comes.")
+@click.option("--cursor", help="Start after this change; `now`: only later ones.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def changes(
     owner: str | None, host: str | None, cursor: str | None, *, follow: bool, as_json: bool
 ) -> None:
-    """What became other on pages that were fetched again."""
+    """List what changed on pages that were fetched again."""
     with store() as opened:
         at = opened.feed.end() if cursor == "now" else cursor
         while True:
@@ -97,14 +99,14 @@ def _tell(change: Change, read: Reader, *, as_json: bool) -> None:
 
 @click.group()
 def webhooks() -> None:
-    """Receivers of changes."""
+    """Add, list and remove webhooks, which receive changes."""
 
 
 @webhooks.command("add")
 @click.argument("url", type=WebAddress())
-@click.option("--owner", help="Only changes of pages that this owner holds.")
+@click.option("--owner", help="Only changes of pages that this owner watches.")
 @click.option("--host", type=Host(), help="Only changes of this host.")
-@click.option("--secret", help="Key of the signatures; one is made and shown when missing.")
+@click.option("--secret", help="Secret of the signatures; default: a new one, which is printed.")
 def add_webhook(url: str, owner: str | None, host: str | None, secret: str | None) -> None:
     """Post changes to URL from now on."""
     key = secret or secrets.token_urlsafe(32)
@@ -118,7 +120,7 @@ def add_webhook(url: str, owner: str | None, host: str | None, secret: str | Non
 @webhooks.command("list")
 @as_json_lines
 def list_webhooks(*, as_json: bool) -> None:
-    """Every webhook."""
+    """List all webhooks."""
     with store() as opened:
         for webhook, _ in opened.feed.webhooks.all():
             if as_json:
@@ -136,7 +138,7 @@ def list_webhooks(*, as_json: bool) -> None:
 @webhooks.command("remove")
 @click.argument("name")
 def remove_webhook(name: str) -> None:
-    """Tell it no more."""
+    """Remove a webhook."""
     with _writing() as opened:
         if not opened.feed.webhooks.remove(name, _now_ms()):
             echo(f"aragog: there is no webhook {name}", err=True)
@@ -147,7 +149,7 @@ def remove_webhook(name: str) -> None:
 @click.argument("url", nargs=-1)
 @as_json_lines
 def due(url: tuple[str, ...], *, as_json: bool) -> None:
-    """When each URL is fetched again and why then; without URLs: how far refreshing is behind."""
+    """Show when each URL is fetched again and why; without URLs, how late refreshes are."""
     with store() as opened:
         if not url:
             oldest = opened.schedule.oldest_due_ms(_now_ms())
@@ -155,7 +157,7 @@ def due(url: tuple[str, ...], *, as_json: bool) -> None:
             if as_json:
                 echo_json({"oldest_due_at_ms": oldest, "late_s": round(late_s, 3)})
                 return
-            echo(f"the oldest that is due has been due for {late_s:.0f} s")
+            echo(f"the oldest due URL has been due for {late_s:.0f} s")
         for one in url:
             if as_json:
                 echo_json(_due_json(opened, one))
@@ -186,7 +188,7 @@ def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
     record = opened.get(url, [])
     yield "url", record.canonical_url if record else url
     yield "due", _moment(record.due_at_ms if record else None)
-    yield "held by", ", ".join(opened.schedule.watchers(url)) or "nobody"
+    yield "watched by", ", ".join(opened.schedule.watchers(url)) or "nobody"
     state = opened.schedule.refresh_state(url)
     if state is None:
         return
@@ -208,10 +210,10 @@ def _scarcity(opened: UrlStore, url: str, state: RefreshState) -> Iterator[tuple
     budget = max(opened.schedule.budgets(sorted(names)).values(), key=lambda b: b.price_s)
     if budget.price_s:
         yield (
-            "scarce",
-            f"a fetch must buy {span(1000 * budget.price_s)} of freshness",
+            "crawl budget",
+            f"a fetch must gain {span(1000 * budget.price_s)} of freshness",
         )
-        yield "a fetch now buys", span(1000 * marginal_freshness_s(state, budget, _now_ms()))
+        yield "gain of a fetch now", span(1000 * marginal_freshness_s(state, budget, _now_ms()))
 
 
 def _moment(at_ms: int | None) -> str:
@@ -222,19 +224,23 @@ def _moment(at_ms: int | None) -> str:
 
 @click.command()
 @click.option("--host", type=Host(), help="Only pages of this host.")
-@click.option("--tasks", is_flag=True, help="Let the workers do it; this only deals it out.")
-@click.option("--afresh", is_flag=True, help="Do not go on where the last run ended.")
+@click.option(
+    "--tasks", is_flag=True, help="Send the pages to the workers instead of reading them here."
+)
+@click.option(
+    "--afresh", is_flag=True, help="Start at the beginning, not where the last run stopped."
+)
 def reextract(host: str | None, *, tasks: bool, afresh: bool) -> None:
     """
-    Read stored pages again with today's extractor; nothing is fetched.
+    Extract the fields of stored pages again; nothing is fetched.
 
-    Interrupted, it goes on where it was; pages of today's extractor are passed over.
+    An interrupted run continues. Pages that the current extractor has read are skipped.
     """
     counts: Counter[str] = Counter()
     with _writing() as opened, _bar() as progress, _doing(tasks=tasks) as do:
         name = f"{WALK} {host or ''}".strip()
         begin = None if afresh else opened.maintenance.bookmark(name)
-        task = progress.add_task("reading again", total=None if host else 1.0)
+        task = progress.add_task("extracting again", total=None if host else 1.0)
         for stretch in walk(opened, begin, host=host):
             urls = stretch.urls
             batches = [urls[at : at + BATCH] for at in range(0, len(urls), BATCH)]
@@ -244,7 +250,7 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool) -> None:
             done = None if host else stretch.done
             progress.update(task, completed=done, description=f"{sum(counts.values()):,} read")
     words = (f"{number} {name}" for name, number in sorted(_named(counts).items()))
-    note(", ".join(words) or "nothing to read again")
+    note(", ".join(words) or "nothing to extract again")
 
 
 def _named(counts: Counter[str]) -> dict[str, int]:

@@ -22,7 +22,7 @@ from aragog.urlstore.schedule.freshness import Freshness
 @click.argument("url")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def explain(url: str, *, as_json: bool) -> None:
-    """Why URL is where it is: spelling, guard, robots.txt, slot, canonical URL, fields, links."""
+    """Explain URL: spelling, SSRF filter, robots.txt, slot, canonical URL, fields, links."""
     explanation = explain_url(url, components(load_settings()))
     if as_json:
         echo_json(explanation.as_dict())
@@ -43,7 +43,7 @@ def explain(url: str, *, as_json: bool) -> None:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def status(*, as_json: bool) -> None:
-    """What is on its way and what became of the rest."""
+    """Count URLs in flight, and the outcomes of the others."""
     settings = load_settings()
     with Aragog(settings) as client:
         found = {"in_flight": client.in_flight(), **client.counters()}

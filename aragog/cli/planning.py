@@ -15,21 +15,31 @@ _SHARE = click.FloatRange(0, 1, min_open=True)
 
 
 @click.command("plan")
-@click.option("--urls", type=_POSITIVE, required=True, help="Fetches in --days, such as 1e9.")
-@click.option("--domains", type=_POSITIVE, required=True, help="Registered domains.")
+@click.option(
+    "--urls", type=_POSITIVE, required=True, help="Number of fetches in --days, such as 1e9."
+)
+@click.option("--domains", type=_POSITIVE, required=True, help="Number of registered domains.")
 @click.option("--days", type=_POSITIVE, default=7, show_default=True)
 @click.option("--page-bytes", type=_POSITIVE, default=62_000, show_default=True)
-@click.option("--waiting", type=click.FloatRange(min=0), help="URLs that wait; default: a day's.")
-@click.option("--changed", type=_SHARE, default=1, show_default=True, help="Share of new bodies.")
-@click.option("--qps", type=_POSITIVE, default=10, show_default=True, help="Rate of a domain.")
+@click.option(
+    "--waiting",
+    type=click.FloatRange(min=0),
+    help="Number of waiting URLs; default: those of a day.",
+)
+@click.option(
+    "--changed", type=_SHARE, default=1, show_default=True, help="Share of fetches with a new body."
+)
+@click.option(
+    "--qps", type=_POSITIVE, default=10, show_default=True, help="Requests a second to one domain."
+)
 @click.option("--cores", type=click.IntRange(1), default=16, show_default=True)
 @click.option("--costs", is_flag=True, help="Also print the measured costs.")
 @as_json_option
 def plan(*, costs: bool, as_json: bool, **demand: float) -> None:
     """
-    What a crawl needs: machines, Redis, HBase, S3; and what breaks first.
+    Compute what a crawl needs (machines, Redis, HBase, S3) and what breaks first.
 
-    Computed from measured costs; no server is asked. docs/scale.md explains the figures.
+    It uses measured costs and asks no server. docs/scale.md explains the figures.
     """
     result = needs_of(Demand(**demand))  # type: ignore[arg-type]
     if as_json:

@@ -44,23 +44,25 @@ NO_URL = "\N{REPLACEMENT CHARACTER}"
 @click.argument("source", nargs=-1, required=True)
 @click.option(
     "--priority", type=PRIORITY, default=PRIORITY_DEFAULT, show_default=True,
-    help="0 most urgent, 9 least.",
+    help="0 (most urgent) to 9.",
 )  # fmt: skip
 @click.option(
     "--depth", type=NOT_NEGATIVE, default=0, show_default=True, help="Link hops to follow."
 )
-@click.option("--run-after", type=Instant(), help="Not before: 'in 2h', 2026-12-31T08:00Z, or ms.")
 @click.option(
-    "--refresh", is_flag=True, help="Fetch again what is stored already, or an hour on its way."
+    "--run-after", type=Instant(), help="Do not fetch before: 'in 2h', 2026-12-31T08:00Z, or ms."
 )
-@click.option("--sitemap", is_flag=True, help="They are sitemaps: enqueue what they list.")
+@click.option(
+    "--refresh", is_flag=True, help="Also fetch URLs that are stored, or in flight for an hour."
+)
+@click.option("--sitemap", is_flag=True, help="The URLs are sitemaps: enqueue what they list.")
 @click.option("--request-id", default="", help="Names this call in the logs (default: a new id).")
 @link_filters
 def enqueue(source: tuple[str, ...], **arguments: Unpack[EnqueueKeywords]) -> None:
     """
     Enqueue URLs: each SOURCE is a URL, a file with one a line, or `-` for standard input.
 
-    Invalid lines are reported with their number and stop nothing; the exit code is then 3.
+    Invalid lines are reported with their number; the others are enqueued. The exit code is 3.
     """
     console = SafeConsole(stderr=True)
     counts: Counter[EnqueueStatus] = Counter()
@@ -215,7 +217,7 @@ def _unreadable(source: str) -> str | None:
         return f"{source}: no such file, and no URL (those begin with http:// or https://)"
     if path.is_dir():
         return f"{source}: is a folder; give a file with one URL a line"
-    return None if os.access(path, os.R_OK) else f"{source}: may not be read; check its permissions"
+    return None if os.access(path, os.R_OK) else f"{source}: cannot be read; check its permissions"
 
 
 def _raw_lines(file: IO[bytes]) -> Iterator[bytes]:
@@ -235,7 +237,7 @@ def _text(line: bytes) -> tuple[str, str | None]:
     if len(line) >= LONGEST_LINE_BYTES - 2:
         return NO_URL + line[:SHOWN_CHARS].decode("latin-1"), "longer than 64 KiB"
     if b"\0" in line:
-        return NO_URL + line.decode("latin-1"), "holds a NUL byte"
+        return NO_URL + line.decode("latin-1"), "contains a NUL byte"
     try:
         return line.decode(), None
     except UnicodeDecodeError:

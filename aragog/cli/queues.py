@@ -21,7 +21,7 @@ class QueueOptions:
         broker = load_settings().resolved().broker
         if kind_of(broker.url) != "pinlater":
             raise ConfigError(
-                f"broker.url: {broker.url.partition(':')[0]}:// has no queues to look into; "
+                f"broker.url: {broker.url.partition(':')[0]}:// has no queues to inspect; "
                 "use pinlater://, or that broker's own tools (docs/brokers.md)"
             )
         return broker

@@ -45,10 +45,10 @@ def _unknown(url: str) -> None:
 
 @click.command()
 @click.argument("url")
-@click.option("--fields", help="Names, separated by commas; all when missing.")
+@click.option("--fields", help="Field names, separated by commas; default: all.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def show(url: str, fields: str | None, *, as_json: bool) -> None:
-    """Fields and facts of URL."""
+    """Show the fields and facts of URL."""
     with store() as opened:
         names = [name.strip() for name in fields.split(",")] if fields else None
         found = views.read_url(opened, url, names)
@@ -101,11 +101,13 @@ def _shown(name: str, value: Any) -> str:
 
 @click.command()
 @click.argument("url")
-@click.option("--in/--out", "inwards", default=False, help="Links to it, or from it (default).")
-@click.option("--limit", type=COUNT, default=100, show_default=True, help="At most so many.")
+@click.option(
+    "--in/--out", "inwards", default=False, help="Links to the page, or from it (default)."
+)
+@click.option("--limit", type=COUNT, default=100, show_default=True, help="Maximum number.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def links(url: str, limit: int, *, inwards: bool, as_json: bool) -> None:
-    """Links from URL, or to it."""
+    """List the links from URL, or to it."""
     with store() as opened:
         cursor, left = None, limit
         while left > 0:
@@ -124,7 +126,7 @@ def links(url: str, limit: int, *, inwards: bool, as_json: bool) -> None:
 @click.command()
 @click.argument("url")
 def content(url: str) -> None:
-    """The page's content as it was fetched, to standard output."""
+    """Print the page's content as it was fetched."""
     with store() as opened:
         found = opened.content(url)
         record = opened.get(url, []) if found is None else None

@@ -23,20 +23,22 @@ from aragog.urls.domain import origin
 
 @click.group()
 def robots() -> None:
-    """What robots.txt files say."""
+    """Test URLs against robots.txt."""
 
 
 @robots.command("test")
 @click.argument("url")
-@click.option("--file", "file", type=click.File("rb"), help="A robots.txt; `-`: standard input.")
-@click.option("--agent", help="User-Agent to ask for; only with --file. Default: fetch.user_agent.")
+@click.option(
+    "--file", "file", type=click.File("rb"), help="A robots.txt file; `-`: standard input."
+)
+@click.option("--agent", help="User-Agent to test; only with --file. Default: fetch.user_agent.")
 @as_json
 def test(url: str, file: BinaryIO | None, agent: str | None, *, as_json: bool) -> None:
     """
-    Whether URL may be fetched, by each engine: `builtin`, which the crawl uses, and `reppy`.
+    Test whether each engine allows URL: `builtin`, which the crawl uses, and `reppy`.
 
-    Without --file the rules are those that the crawl knows of the URL's origin. Exits with 1 when
-    the built-in engine refuses, with 2 when no rules are known.
+    Without --file it uses the cached rules of the URL's origin. Exits with 1 if the built-in engine
+    refuses, with 2 if no rules are known.
     """
     settings = load_settings()
     if agent and file is None:

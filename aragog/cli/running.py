@@ -45,7 +45,11 @@ class Stopped:
 @click.command()
 @click.option("--detach", "-d", is_flag=True, help="Run in the background.")
 def up(*, detach: bool) -> None:
-    """Start the standalone system; goes on where it stopped. Ctrl-C or `aragog down` stops it."""
+    """
+    Start the standalone system; it continues where it stopped.
+
+    Ctrl-C or `aragog down` stops it.
+    """
     settings = load_settings()
     if detach:
         _detach(settings)
@@ -60,7 +64,7 @@ def up(*, detach: bool) -> None:
         while not stopped:
             report_deaths(supervisor, console)
             time.sleep(0.5)
-        console.print("stopping: tasks at hand are finished, what waits stays")
+        console.print("stopping: running tasks are completed, waiting URLs stay")
 
 
 def _wait_until_served(
@@ -125,7 +129,7 @@ def opened_log(log: Path, data_dir: Path) -> IO[bytes]:
 
 @click.command()
 def down() -> None:
-    """Stop the standalone system of this data folder; what waits stays for the next `up`."""
+    """Stop the standalone system of this data folder; waiting URLs stay for the next `up`."""
     settings = load_settings()
     if not stop_running(settings.data_dir.absolute() / "run"):
         raise ConfigError(f"data_dir: nothing runs in {settings.data_dir.absolute()}")
@@ -155,7 +159,7 @@ def report_deaths(supervisor: Supervisor, console: Console) -> None:
     """Restart what has died, and name it."""
     for child in supervisor.check():
         with suppress(OSError):  # standard output is a log file on a disk that may be full
-            warn(console, f"{child.name} ended and is started again; its log: {child.log}")
+            warn(console, f"{child.name} ended and is restarted; its log: {child.log}")
 
 
 def addresses(settings: Settings) -> str:

@@ -155,12 +155,12 @@ def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) ->
 @click.argument("name", type=Name())
 @click.option(
     "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), default=(READ,),
-    show_default=True, help="What it may do; may be given several times.",
+    show_default=True, help="What the token allows; repeatable.",
 )  # fmt: skip
 @click.option(
     "--rate", type=click.FloatRange(0.001, 999_999_999), help="Requests per second at most."
 )
 def token_command(name: str, scopes: tuple[str, ...], rate: float | None) -> None:
-    """Make a bearer token NAME; it is shown once, its entry goes into serving.tokens."""
+    """Create a bearer token NAME. It is shown once; its entry goes into serving.tokens."""
     token, entry = make(name, scopes, rate)
     echo(f"token: {token}\nserving.tokens entry: {entry}")

@@ -45,7 +45,7 @@ BAD_LINES = 3
 
 @click.group()
 def store() -> None:
-    """Tables, repair, import, export, takedown."""
+    """Create tables, repair, import, export and take down."""
 
 
 @contextmanager
@@ -70,13 +70,13 @@ def _counting(what: str) -> Iterator[Callable[[int], None]]:
 @store.command("create-tables")
 @click.option("--print", "show", is_flag=True, help="Print commands for the hbase shell instead.")
 @click.option(
-    "--regions", type=COUNT, default=16, show_default=True, help="Regions a table, with --print."
+    "--regions", type=COUNT, default=16, show_default=True, help="Regions per table, with --print."
 )
 def create_tables(regions: int, *, show: bool) -> None:
     """
-    Make the tables that are missing; drops nothing.
+    Create missing tables; drops nothing.
 
-    Thrift cannot split a table beforehand: for a cluster, feed what --print says to `hbase shell`.
+    Thrift cannot split a new table: for a cluster, pipe the output of --print to `hbase shell`.
     """
     settings = load_settings()
     if show:
@@ -88,20 +88,20 @@ def create_tables(regions: int, *, show: bool) -> None:
         return
     with closing(tables(settings)) as engine:
         engine.create()
-    note(f"the tables of {settings.store.engine} are there")
+    note(f"the tables of {settings.store.engine} exist")
 
 
 @store.command()
 def repair() -> None:
     """
-    Save the rows of damaged files, then walk everything and mend what does not agree.
+    Save the rows of damaged files, then check all tables and repair what does not agree.
 
-    Reports what it did. The system may run meanwhile.
+    Prints what it repaired. The system may run meanwhile.
     """
     with _store(load_settings()) as opened:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with Progress(*columns, console=SafeConsole(stderr=True)) as progress:
-            task = progress.add_task("walking", total=None)
+            task = progress.add_task("checking", total=None)
             report = opened.maintenance.repair(
                 lambda name, rows: progress.update(task, description=f"{name}: {rows:,} rows")
             )
@@ -111,21 +111,26 @@ def repair() -> None:
             f"{file.gaps:,} gaps, {file.unreadable:,} unreadable; the old file is kept"
         )
     for name, rows in report.walked.items():
-        note(f"{rows:>12,} {name} walked")
+        note(f"{rows:>12,} {name} checked")
     for name, count in report.mended.items():
-        echo(f"{count:>12,} mended: {name}")
+        echo(f"{count:>12,} repaired: {name}")
     if not report.mended and not report.salvaged:
         note("nothing was wrong")
 
 
 @store.command("export")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--format", "kind", type=click.Choice(["jsonl", "parquet", "warc"]), help="By name.")
-@click.option("--fields", help="Names, separated by commas; all when missing.")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["jsonl", "parquet", "warc"]),
+    help="Default: by the name of FILE.",
+)
+@click.option("--fields", help="Field names, separated by commas; default: all.")
 @click.option("--host", type=Host(), help="Only the URLs of this host.")
-@click.option("--links", is_flag=True, help="With outlinks (jsonl, parquet).")
-@click.option("--cursor", help="Go on where an earlier export stopped.")
-@click.option("--limit", type=COUNT, help="At most so many records.")
+@click.option("--links", is_flag=True, help="Include outlinks (jsonl, parquet).")
+@click.option("--cursor", help="Continue where an earlier export stopped.")
+@click.option("--limit", type=COUNT, help="Maximum number of records.")
 def export(
     file: Path,
     kind: str | None,
@@ -139,7 +144,7 @@ def export(
     """
     Write URLs to FILE: JSON Lines, Parquet, or their content as WARC.
 
-    JSON Lines may be compressed (.gz, .zst); WARC takes FILE as the beginning of its files' names.
+    JSON Lines may be compressed (.gz, .zst). For WARC, FILE is a prefix of file names.
     """
     settings = load_settings()
     kind = kind or _kind(file)
@@ -176,12 +181,12 @@ store.add_command(export_parts)
 
 @store.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--after", type=NOT_NEGATIVE, default=0, help="Pass over the first so many lines.")
+@click.option("--after", type=NOT_NEGATIVE, default=0, help="Number of lines to skip.")
 def import_(file: Path, after: int) -> None:
     """
     Read URLs from FILE, JSON Lines (.gz, .zst) or Parquet, as `export` writes them.
 
-    Bad lines are reported with their number and stop nothing; the exit code is then 3.
+    Bad lines are reported with their number; the others are imported. The exit code is 3.
     """
     settings = load_settings()
     source = (
@@ -226,35 +231,35 @@ def _one_of(**given: str | None) -> str:
 @click.option("--url", callback=_url, help="One page, with its aliases.")
 @click.option("--host", type=Host(), help="All URLs of a host, on all its ports.")
 @click.option("--domain", type=Host(), help="All URLs of a domain and of the hosts below it.")
-@click.confirmation_option(prompt="Forget it for good?")
+@click.confirmation_option(prompt="Delete it permanently?")
 def takedown(url: str | None, host: str | None, domain: str | None) -> None:
-    """Forget a page, a host or a domain, and refuse it from now on."""
+    """Delete a page, a host or a domain, and refuse it from now on."""
     what = _one_of(url=url, host=host, domain=domain)
     settings = load_settings()
     with _store(settings) as opened:
         count = opened.takedowns.take_down(url=url, host=host, domain=domain)
-        note(f"{what}: {count:,} URLs forgotten; it is refused from now on")
+        note(f"{what}: {count:,} URLs deleted; it is refused from now on")
         _share_takedowns(opened, settings, purge=True)
     for path in old_files(settings.data_dir / "store") if settings.store.engine == "sqlite" else ():
-        echo(f"{path} is damaged, was kept by a repair, and may still hold it: delete it")
+        echo(f"{path} is a damaged file that a repair kept; delete it, as it may hold this data")
 
 
 @store.command()
-@click.confirmation_option(prompt="Is the store that redis.url worked for gone for good?")
+@click.confirmation_option(prompt="Is the store that redis.url served gone permanently?")
 def adopt() -> None:
-    """Have redis.url work for this store from now on, instead of another."""
+    """Make redis.url serve this store from now on, instead of another."""
     settings = load_settings()
     resolved = settings.resolved()
     with closing(tables(settings)) as engine, redis_client(resolved) as client:
         mine = store_identity(settings, engine)
         StoreClaim(client, prefix=resolved.redis.prefix).take(mine)
-    note(f"redis.url works for {mine}")
+    note(f"redis.url serves {mine}")
 
 
 @store.command()
 @as_json_lines
 def takedowns(*, as_json: bool) -> None:
-    """The hosts and domains that were taken down."""
+    """List the hosts and domains that were taken down."""
     with _store(load_settings()) as opened:
         for kind, name in opened.takedowns.sites():
             if as_json:
@@ -269,9 +274,9 @@ def takedowns(*, as_json: bool) -> None:
 @click.option("--domain", type=Host(), help="A domain.")
 def lift_takedown(url: str | None, host: str | None, domain: str | None) -> None:
     """
-    Let URL, a host or a domain be stored again; what was there does not come back.
+    Accept URL, a host or a domain again; deleted data does not come back.
 
-    URLs that a host or domain had when it was taken down stay refused until each is lifted.
+    URLs that were taken down with their host or domain stay refused until each is lifted.
     """
     what = _one_of(url=url, host=host, domain=domain)
     settings = load_settings()
@@ -295,7 +300,7 @@ def _share_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = Fals
             if purge:
                 done = takedown_purge(settings, opened).run()
                 note(
-                    f"removed besides: {done.messages:,} messages, {done.bodies:,} bodies in the "
+                    f"also removed: {done.messages:,} messages, {done.bodies:,} bodies in the "
                     f"spool, {done.deliveries:,} webhook deliveries, robots.txt rules of "
                     f"{done.origins:,} origins"
                 )
@@ -303,17 +308,17 @@ def _share_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = Fals
                 client.bgrewriteaof()
         except (BrokerUnavailable, RobotsUnavailable, SpoolUnavailable, redis.RedisError):
             echo(
-                "Redis does not answer: producers learn of it within minutes of its return; "
-                "run the takedown again then, to remove what Redis holds"
+                "Redis does not respond. When it is back, run the takedown again to remove what "
+                "Redis holds; producers refuse these URLs within minutes"
             )
 
 
 @store.command("list")
 @click.argument("host", type=Host())
-@click.option("--limit", type=COUNT, default=1000, show_default=True, help="At most so many.")
+@click.option("--limit", type=COUNT, default=1000, show_default=True, help="Maximum number.")
 @as_json_lines
 def list_(host: str, limit: int, *, as_json: bool) -> None:
-    """The URLs of HOST that are stored."""
+    """List the stored URLs of HOST."""
     with _store(load_settings()) as opened:
         for number, url in enumerate(_urls_of(opened, host)):
             if number == limit:
@@ -328,9 +333,9 @@ def list_(host: str, limit: int, *, as_json: bool) -> None:
 @click.argument("to", metavar="SETTINGS", type=click.Path(exists=True, path_type=Path))
 def copy(to: Path) -> None:
     """
-    Copy everything to the store and content store of another SETTINGS file, as it is.
+    Copy all tables and content to the stores of another SETTINGS file, such as a cluster's.
 
-    From one machine to a cluster, say. Nothing is removed there; safe to repeat.
+    Removes nothing there; safe to repeat.
     """
     here, there = load_settings(), load_settings(to, {})
     with closing(tables(here)) as source, closing(tables(there)) as target:

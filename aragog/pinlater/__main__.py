@@ -37,7 +37,7 @@ class QueueCommands(click.Group):
 @click.option("--shard", "shards", multiple=True, help="A further Redis server for jobs.")
 @click.pass_context
 def main(context: click.Context, broker: str, shards: tuple[str, ...]) -> None:
-    """Look at queues, pause and limit them, retry what failed."""
+    """Inspect, pause and limit queues, and retry failed jobs."""
     context.obj = Broker(broker, shards)
 
 

@@ -76,14 +76,14 @@ def _print_json(what: Any) -> None:
 
 @click.group()
 def queue() -> None:
-    """Look at queues, pause and limit them, retry what failed."""
+    """Inspect, pause and limit queues, and retry failed jobs."""
 
 
 @queue.command("list")
 @as_json
 @click.pass_context
 def list_(context: click.Context, as_json: bool) -> None:
-    """All queues with their jobs by state."""
+    """List all queues with their jobs by state."""
     statuses = _admin(context).statuses()
     if as_json:
         _print_json([status_as_dict(s) for s in statuses])
@@ -131,7 +131,7 @@ def _queue_command(command: Callable[..., None]) -> click.Command:
 
 @_queue_command
 def show(context: click.Context, queue_name: str, as_json: bool) -> None:
-    """One queue: sizes by priority, settings, counters."""
+    """Show one queue: sizes by priority, settings, counters."""
     status = _admin(context).status(queue_name)
     if as_json:
         _print_json(status_as_dict(status))
@@ -167,14 +167,14 @@ def _done(as_json: bool, sentence: str, **facts: object) -> None:
 
 @_queue_command
 def pause(context: click.Context, queue_name: str, as_json: bool) -> None:
-    """Hand out nothing; jobs are still taken."""
+    """Deliver no jobs; new ones are still accepted."""
     _admin(context).pause(queue_name)
     _done(as_json, f"{queue_name} is paused", queue=queue_name, paused=True)
 
 
 @_queue_command
 def resume(context: click.Context, queue_name: str, as_json: bool) -> None:
-    """Hand out jobs again."""
+    """Deliver jobs again."""
     _admin(context).resume(queue_name)
     _done(as_json, f"{queue_name} goes on", queue=queue_name, paused=False)
 
@@ -183,14 +183,16 @@ def resume(context: click.Context, queue_name: str, as_json: bool) -> None:
 @queue_name
 @click.argument("rate", metavar="PER_SECOND|none")
 @click.option(
-    "--burst", type=click.FloatRange(min=0, min_open=True), help="Jobs at once after a pause."
+    "--burst",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Jobs that may be delivered at once after a pause.",
 )
 @as_json
 @click.pass_context
 def limit(
     context: click.Context, queue_name: str, rate: str, burst: float | None, as_json: bool
 ) -> None:
-    """Hand out at most so many jobs a second, over all workers."""
+    """Limit the jobs delivered per second, over all workers."""
     try:
         per_s = None if rate == "none" else float(rate)
     except ValueError:
@@ -227,7 +229,7 @@ def purge(context: click.Context, queue_name: str, yes: bool, as_json: bool) -> 
 @as_json
 @click.pass_context
 def jobs(context: click.Context, queue_name: str, state: str, most: int, as_json: bool) -> None:
-    """Jobs of one state."""
+    """List the jobs of one state."""
     found = _admin(context).jobs(queue_name, JobState(state.upper()), limit=most)
     if as_json:
         _print_json([job_as_dict(job) for job in found])
@@ -252,7 +254,7 @@ def job_as_dict(job: JobInfo) -> dict[str, Any]:
 @queue.command()
 @queue_name
 @click.argument("ids", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="All that are failed now.")
+@click.option("--all", "every", is_flag=True, help="All failed jobs.")
 @as_json
 @click.pass_context
 def retry(
@@ -263,13 +265,13 @@ def retry(
     admin = _admin(context)
     with _bar(f"retrying {queue_name}", _total(admin, queue_name, ids, JobState.FAILED)) as step:
         count = admin.retry(queue_name, ids, progress=step)
-    _done(as_json, f"{count:,} jobs wait again", queue=queue_name, retried=count)
+    _done(as_json, f"{count:,} jobs are pending again", queue=queue_name, retried=count)
 
 
 @queue.command()
 @queue_name
 @click.argument("ids", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="All of the state.")
+@click.option("--all", "every", is_flag=True, help="All jobs of the state.")
 @click.option("--state", type=STATES, default="failed", show_default=True)
 @as_json
 @click.pass_context
@@ -281,7 +283,7 @@ def delete(
     state: str,
     as_json: bool,
 ) -> None:
-    """Forget jobs that are not running, by id or all."""
+    """Delete jobs that are not running, by id or all."""
     _one_of(ids, every)
     admin, which = _admin(context), JobState(state.upper())
     with _bar(f"deleting of {queue_name}", _total(admin, queue_name, ids, which)) as step:
@@ -295,17 +297,17 @@ def delete(
 @click.pass_context
 def release(context: click.Context, worker: str, as_json: bool) -> None:
     """
-    Give back what a dead worker held, in all queues, without waiting for its claims to run out.
+    Return a dead worker's jobs to their queues, without waiting until its claims expire.
 
     WORKER begins as `jobs QUEUE --state running` shows it: host:pid:…
     """
     count = _admin(context).release(worker)
-    _done(as_json, f"{count:,} jobs wait again", worker=worker, released=count)
+    _done(as_json, f"{count:,} jobs are pending again", worker=worker, released=count)
 
 
 def _one_of(ids: tuple[str, ...], every: bool) -> None:
     if bool(ids) == every:
-        raise click.UsageError("name jobs by id, or give --all")
+        raise click.UsageError("give job ids, or --all")
 
 
 def _total(admin: Admin, queue_name: str, ids: tuple[str, ...], state: JobState) -> int:

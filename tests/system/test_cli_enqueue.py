@@ -120,7 +120,7 @@ def test_a_file_that_may_not_be_read_is_named(enqueue, tmp_path):
     told = enqueue(None, str(tmp_path / "closed"))
 
     assert told.exit_code == 1
-    assert "may not be read" in told.stderr
+    assert "cannot be read" in told.stderr
 
 
 def test_an_endless_line_and_forty_thousand_lines_need_little_memory(home):
@@ -153,7 +153,7 @@ def test_no_broker_is_one_clear_error(tmp_path):
     told = CliRunner().invoke(main, ["enqueue", "http://a.test/"], env=environ)
 
     assert told.exit_code == 1
-    assert f"nothing answers in {tmp_path}/nobody" in told.stderr
+    assert f"no aragog runs in {tmp_path}/nobody" in told.stderr
     assert "aragog up" in told.stderr
     assert "Traceback" not in told.stderr
 

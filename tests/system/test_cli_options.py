@@ -55,7 +55,7 @@ def test_a_time_may_be_a_distance_from_now():
 
 @pytest.mark.parametrize("text", ["in two hours", "tomorrow", "-5", "2026-13-01", ""])
 def test_other_times_end_with_2(run, text):
-    assert "is no time" in run("enqueue", URL, "--run-after", text, code=2).stderr
+    assert "is not a time" in run("enqueue", URL, "--run-after", text, code=2).stderr
 
 
 def test_a_job_with_a_distance_waits(run):

@@ -244,7 +244,7 @@ def test_a_broken_sqlite_file_is_named(examine, tmp_path):
 def test_missing_workers_and_beat_are_found(examine):
     wrong = examine("--json")
 
-    assert "none answers for fetch, robots" in wrong["workers"]
+    assert "no worker responds for fetch, robots" in wrong["workers"]
     assert "no periodic task ran" in wrong["beat"]
 
 

@@ -40,7 +40,7 @@ PROCESS_CHECKS: tuple[Check, ...] = (workers.check_workers, workers.check_beat)
 @click.option("--no-workers", is_flag=True, help="Before workers and beat are started.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def doctor(*, no_workers: bool, as_json: bool) -> None:
-    """Check every part and say what to do; exits with 1 when something is wrong."""
+    """Check every part and print what to do; exits with 1 if something is wrong."""
     settings = load_settings()
     patient = Patient(settings, settings.resolved())
     checks = CHECKS if no_workers else CHECKS + PROCESS_CHECKS

@@ -44,7 +44,7 @@ def check_store(patient: Patient) -> Iterator[Finding]:
             for problem in problems:
                 yield Finding(f"hbase {gateway}", well=False, text=problem)
             if not problems:
-                text = "all tables are as they should be"
+                text = "all tables are correct"
                 yield Finding(f"hbase {gateway}", well=True, text=text)
     elif settings.store.engine == "sqlite":
         yield from _sqlite(settings)
@@ -91,7 +91,7 @@ def check_store_claim(patient: Patient) -> Iterator[Finding]:
 def _unreadable(file: Path) -> str | None:
     """Why a SQLite file cannot be opened; reads its schema alone."""
     if not os.access(file, os.R_OK | os.W_OK):
-        return f"{file} may not be read and written by this user; check owner and mode"
+        return f"{file} cannot be read and written by this user; check owner and mode"
     try:
         db = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=5)
         try:
@@ -109,7 +109,7 @@ def check_content(patient: Patient) -> Iterator[Finding]:
     if settings.content.engine == "folder":
         folder = existing(settings.data_dir.absolute() / "content")
         well = os.access(folder, os.W_OK)
-        text = f"in {folder}" if well else f"{folder} may not be written by this user"
+        text = f"in {folder}" if well else f"{folder} cannot be written by this user"
         yield Finding("content", well=well, text=text)
         return
     content = open_content(_impatient(settings).content, settings.data_dir)
@@ -153,7 +153,7 @@ def check_disk(patient: Patient) -> Iterator[Finding]:
     free = shutil.disk_usage(folder).free
     text = f"{free / 1e9:.1f} GB free for {data_dir}"
     if not os.access(folder, os.W_OK):
-        yield Finding("data_dir", well=False, text=f"{folder} may not be written by this user")
+        yield Finding("data_dir", well=False, text=f"{folder} cannot be written by this user")
     elif free < LEAST_FREE_BYTES:
         text += f"; at least {LEAST_FREE_BYTES / 1e9:g} GB are needed: free some, or move data_dir"
         yield Finding("data_dir", well=False, text=text)

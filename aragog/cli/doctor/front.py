@@ -59,7 +59,7 @@ def check_standby(patient: Patient) -> Iterator[Finding]:
                 problems = engine.check()
         except StoreUnavailable as error:
             problems = [str(error)]
-        text = "; ".join(problems) or "all tables are as they should be"
+        text = "; ".join(problems) or "all tables are correct"
         yield Finding(f"standby {gateway}", well=not problems, text=text)
 
 

@@ -75,7 +75,7 @@ def _server(url: str, part: str, *, durable: bool) -> Iterator[Finding]:
         text = "appendonly is off: jobs are lost when it restarts; set appendonly to yes"
         yield Finding(f"{part}, disk", well=False, text=text)
     elif disk.get("aof_last_write_status", "ok") != "ok":
-        text = "its append-only file cannot be written: look at its disk and its log"
+        text = "its append-only file cannot be written: check its disk and log"
         yield Finding(f"{part}, disk", well=False, text=text)
     yield from clock_findings(part, seconds + micros / 1e6 - now_s)
 
@@ -84,7 +84,7 @@ def clock_findings(part: str, ahead_s: float) -> Iterator[Finding]:
     """One where a server's clock is too far from this machine's."""
     if abs(ahead_s) > CLOCK_DIFFERENCE_S:
         way = "ahead of" if ahead_s > 0 else "behind"
-        text = f"its clock is {abs(ahead_s):.1f} s {way} this machine's: let both run NTP"
+        text = f"its clock is {abs(ahead_s):.1f} s {way} this machine's: run NTP on both"
         yield Finding(part, well=False, text=text)
 
 
@@ -100,7 +100,7 @@ def _memory(part: str, info: dict[str, Any], version: str) -> Finding:
         text = f"maxmemory-policy is {policy}: jobs and slots may vanish; set it to noeviction"
         return Finding(part, well=False, text=text)
     if most and info["used_memory"] > NEARLY_FULL * most:
-        text += f" of {info['maxmemory_human']}: it soon takes nothing more; raise maxmemory"
+        text += f" of {info['maxmemory_human']}: it will soon refuse writes; raise maxmemory"
         return Finding(part, well=False, text=text)
     return Finding(part, well=True, text=text + (f" of {info['maxmemory_human']}" if most else ""))
 

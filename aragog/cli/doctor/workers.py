@@ -26,7 +26,9 @@ def check_workers(patient: Patient) -> Iterator[Finding]:
     try:
         found = app.control.inspect(timeout=REPLY_WITHIN_S).active_queues() or {}
     except Exception as error:  # noqa: BLE001 - whatever the library of this broker raises
-        yield Finding("workers", well=False, text=f"cannot be asked: {type(error).__name__}")
+        yield Finding(
+            "workers", well=False, text=f"the workers cannot be asked: {type(error).__name__}"
+        )
         return
     finally:
         app.close()
@@ -34,8 +36,8 @@ def check_workers(patient: Patient) -> Iterator[Finding]:
     missing = [queue for queue in tuple(Queue) if queue not in served]
     if missing:
         text = (
-            f"none answers for {', '.join(missing)}: start `celery -A aragog.workers.app worker -Q "
-            f"{','.join(missing)}`, or `aragog up`"
+            f"no worker responds for {', '.join(missing)}: start `celery -A aragog.workers.app "
+            f"worker -Q {','.join(missing)}`, or `aragog up`"
         )
         yield Finding("workers", well=False, text=text)
     else:

@@ -59,7 +59,7 @@ _URL = _parameter(
     "url", "Any spelling or alias of the URL, percent-encoded.", required=True,
     type="string", minLength=1,
 )  # fmt: skip
-_FIELDS = _parameter("fields", "Names, separated by commas; all when missing.")
+_FIELDS = _parameter("fields", "Field names, separated by commas; default: all.")
 _OWNER = _parameter("owner", "Who watches: 1 to 200 bytes.", required=True)
 _READ, _WRITE = [{"bearer": ["read"]}, {}], [{"bearer": ["write"]}, {}]
 
@@ -207,7 +207,7 @@ DOCUMENT: dict[str, Any] = {
             "get": _operation(
                 "getChanges", "What changed on pages fetched again; also as server-sent events",
                 _parameter("cursor", "As the answer before gave it; `now`: the feed's end."),
-                _parameter("owner", "Only pages that this owner holds."),
+                _parameter("owner", "Only changes of pages that this owner watches."),
                 _parameter("host", "Only pages of this host."),
                 _parameter("limit", "Changes of one answer; at most 1,000.", **_WHOLE),
                 _parameter("wait_ms", "How long to wait for a change; 30,000 at most.",

@@ -121,7 +121,7 @@ def test_every_command_works_and_speaks_json(admin, run):
     assert "as asked" in run("jobs", "q", "-n", "1")
     assert json.loads(run("retry", "q", failed[0]["job_id"], "--json"))["retried"] == 1
     assert json.loads(run("delete", "q", failed[1]["job_id"], "--json"))["deleted"] == 1
-    assert run("retry", "q", "--all") == "48 jobs wait again\n"
+    assert run("retry", "q", "--all") == "48 jobs are pending again\n"
     assert json.loads(run("purge", "q", "--yes", "--json"))["deleted"] == 49
 
 

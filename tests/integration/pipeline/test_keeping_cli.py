@@ -54,7 +54,7 @@ def test_due_tells_why(here):
     here.schedule.watch(A, "shop")
     told = run("due", A)
 
-    assert "held by" in told
+    assert "watched by" in told
     assert "shop" in told
     assert "1 in 1 checks" in told
     assert "has been due for" in run("due")
@@ -64,7 +64,7 @@ def test_due_tells_what_a_fetch_must_buy_where_they_are_scarce(here):
     assert "must buy" not in run("due", A)
     here.schedule.keep_budgets({"a.example": Budget(price_s=9000, age_s=1)})
 
-    assert "a fetch must buy 2 h 30 min of freshness" in run("due", A)
+    assert "a fetch must gain 2 h 30 min of freshness" in run("due", A)
 
 
 def test_webhooks_are_added_listed_and_removed(here):
@@ -79,5 +79,5 @@ def test_webhooks_are_added_listed_and_removed(here):
 def test_pages_are_read_again_once(here):
     assert "1 changed" in run("reextract")
     assert here.get(A, ["page.title"]).fields["page.title"] == b'"New"'
-    assert "nothing to read again" in run("reextract")
-    assert "nothing to read again" in run("reextract", "--host", "a.example", "--afresh")
+    assert "nothing to extract again" in run("reextract")
+    assert "nothing to extract again" in run("reextract", "--host", "a.example", "--afresh")

@@ -195,7 +195,7 @@ def test_a_takedown_is_told_listed_shared_and_lifted(run, tmp_path, own_redis):
     told = run("takedown", "--host", "GONE.test.", "--yes")
 
     assert told.exit_code == 0
-    assert "gone.test: 0 URLs forgotten; it is refused from now on" in told.output
+    assert "gone.test: 0 URLs deleted; it is refused from now on" in told.output
     assert run("takedowns").output.split() == ["host", "gone.test"]
     client = redis.Redis.from_url(own_redis.url)
     assert client.smembers("aragog:taken_down") == {b"host:gone.test"}
@@ -277,7 +277,7 @@ def test_a_takedown_purges_failed_messages_spool_deliveries_and_robots_rules_at_
     done = CliRunner().invoke(main, ["store", "takedown", "--host", "gone.test", "--yes"])
 
     assert done.exit_code == 0, done.output
-    assert "removed besides: 3 messages" in done.output
+    assert "also removed: 3 messages" in done.output
     assert "rules of 1 origins" in done.output
     assert admin.jobs("canonicalize", JobState.FAILED) == []
     assert admin.jobs("canonicalize", JobState.PENDING) == []
@@ -333,7 +333,7 @@ def test_a_takedown_leaves_no_message_that_waits_and_names_it(
     done = CliRunner().invoke(main, ["store", "takedown", "--host", "gone.test", "--yes"])
 
     assert done.exit_code == 0, done.output
-    assert "removed besides: 6 messages, 1 bodies" in done.output
+    assert "also removed: 6 messages, 1 bodies" in done.output
     waiting = {
         (queue, job.name): (arguments(job.body)[0], job.body)
         for queue in admin.queues()
@@ -363,7 +363,7 @@ def test_a_takedown_removes_dead_letters_of_another_broker(with_broker):
 
     done = CliRunner().invoke(main, ["store", "takedown", "--host", "gone.test", "--yes"])
 
-    assert "removed besides: 2 messages" in done.output
+    assert "also removed: 2 messages" in done.output
     with app.connection() as connection:
         queue = app.amqp.queues.new_missing(QUEUE).bind(connection.default_channel)
         left = [queue.get(no_ack=True).decode()[0][0]["urls"][0]["url"] for _ in range(3)]
