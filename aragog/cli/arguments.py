@@ -154,4 +154,6 @@ def check_fields(wanted: Iterable[str], stored: Collection[str]) -> None:
     for name in wanted:
         if name not in stored and name not in pin_fields():
             hint = did_you_mean(name, pin_fields() | set(stored))
-            raise click.BadParameter(f"{name!r} is no field{hint}", param_hint="'--fields'")
+            raise click.BadParameter(
+                f"{name!r} is not a known field{hint}", param_hint="'--fields'"
+            )

@@ -42,7 +42,7 @@ class LazyGroup(click.Group):
             return super().get_command(ctx, cmd_name)
         found = getattr(import_module(lazy.module), lazy.attribute)
         if not isinstance(found, click.Command):
-            raise TypeError(f"{lazy.module}.{lazy.attribute} is no click command")
+            raise TypeError(f"{lazy.module}.{lazy.attribute} is not a click command")
         return found
 
     def resolve_command(

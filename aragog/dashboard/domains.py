@@ -95,7 +95,7 @@ def limiter_key(text: str, components: Components) -> str:
     try:
         url = normalize(text if "://" in text else f"http://{text}/")
     except InvalidUrl as error:
-        raise BadInput(f"domain: {text!r} is no domain: {error.reason}") from error
+        raise BadInput(f"domain: {text!r} is not a domain: {error.reason}") from error
     return components.limiter().key_for(url)
 
 

@@ -74,7 +74,7 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
     found: dict[str, Extractor] = {}
     for name in names:
         if not _NAME.fullmatch(name):
-            raise ConfigError(f"pipeline.extractors: {name!r} is no name of small letters")
+            raise ConfigError(f"pipeline.extractors: {name!r} is not a name of small letters")
         if name not in declared:
             there = ", ".join(sorted(declared)) or "none"
             raise ConfigError(

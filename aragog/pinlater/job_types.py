@@ -126,7 +126,7 @@ def _problems(name: str, section: Any) -> list[str]:
     if not isinstance(section, dict):
         return [f"{name}: must be a section"]
     known = {field.name for field in fields(JobType)}
-    found = [f"{name}.{key}: is no setting of a job type" for key in section.keys() - known]
+    found = [f"{name}.{key}: is not a setting of a job type" for key in section.keys() - known]
     if not isinstance(section.get("queue"), str):
         found.append(f"{name}.queue: must be the name of a queue")
     for key in (section.keys() & known) - {"queue"}:

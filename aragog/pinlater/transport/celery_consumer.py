@@ -31,7 +31,7 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
         super().on_unknown_task(body, message, exc)
 
     def on_unknown_message(self, body: Any, message: Any) -> None:
-        self._keep(message, "is no message of a task")
+        self._keep(message, "is not a message of a task")
         super().on_unknown_message(body, message)
 
     def _keep(self, message: Any, problem: str) -> None:

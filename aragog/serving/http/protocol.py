@@ -97,7 +97,7 @@ class LimitedProtocol(HttpToolsProtocol):
         elif len(self.pipeline) >= MOST_PIPELINED:
             self._refusal = Problem(429, f"more than {MOST_PIPELINED} pipelined requests")
         elif self.parser.get_method() == b"CONNECT":
-            self._refusal = Problem(501, "this server is no proxy")
+            self._refusal = Problem(501, "this server is not a proxy")
         if self._refusal is not None:
             raise _Refused
         if not self._read_fast():

@@ -166,9 +166,9 @@ def _opened(cursor: str) -> bytes:
     try:
         opened = bytes.fromhex(cursor)
     except ValueError as error:
-        raise BadInput(f"cursor: {cursor[:80]!r} is none of the change feed") from error
+        raise BadInput(f"cursor: {cursor[:80]!r} is not a cursor of the change feed") from error
     if len(opened) != _CURSOR_BYTES:
-        raise BadInput(f"cursor: {cursor[:80]!r} is none of the change feed")
+        raise BadInput(f"cursor: {cursor[:80]!r} is not a cursor of the change feed")
     return opened
 
 

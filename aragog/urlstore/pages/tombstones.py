@@ -38,7 +38,7 @@ def site_name(given: str) -> str:
     try:
         url = normalize(f"http://{text}/")
     except InvalidUrl as error:
-        raise BadInput(f"{given!r} is no host: {error.reason}") from error
+        raise BadInput(f"{given!r} is not a host name: {error.reason}") from error
     name = host_of(url)
     if url != f"http://{name}/" or any(char in text for char in "/?#@\\"):
         raise BadInput(f"{given!r} is more than a host: give it without port, path and user")

@@ -113,7 +113,7 @@ def export_part(
         StoreUnavailable, ContentUnavailable: nothing has the final name; repeat the call.
     """
     if options.format not in FORMATS:
-        raise BadInput(f"format: {options.format!r} is none of {', '.join(FORMATS)}")
+        raise BadInput(f"format: {options.format!r} is not one of {', '.join(FORMATS)}")
     suffix = "" if options.format == "warc" else f".{options.format}"
     final = folder / f"{part.name}{suffix}"
     if final.exists():

@@ -55,5 +55,5 @@ def test_a_job_that_is_not_configured_is_refused_and_bad_configuration_named_who
     assert sorted(raised.value.problems) == [
         "a.queue: must be the name of a queue",
         "a.rate_per_s: must be a number above 0, got -1",
-        "a.speed: is no setting of a job type",
+        "a.speed: is not a setting of a job type",
     ]
