@@ -190,8 +190,11 @@ class Sizes:
     later: int = 0
     """PENDING jobs that are not yet due."""
     running: int = 0
+    """RUNNING jobs: claimed, and not yet acknowledged."""
     succeeded: int = 0
+    """SUCCEEDED jobs that are still kept."""
     failed: int = 0
+    """FAILED jobs that are still kept."""
     by_priority: tuple[int, ...] = (0,) * len(PRIORITIES)
     """PENDING jobs of each priority."""
     oldest_due_ms: int = 0

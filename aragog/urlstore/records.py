@@ -88,6 +88,7 @@ class Written:
     """What `write_pages` did with one page."""
 
     url: str
+    """The requested URL, normalized."""
     canonical_url: str
     """The URL it was written to, after following known aliases."""
     stale: bool = False

@@ -25,10 +25,13 @@ class OverrideChange:
     at_ms: int
     """By the server's clock."""
     who: str
+    """The operator: a login of Flower, or a user of the machine."""
     domain: str
+    """The name that was changed, which may be a host."""
     what: str
     """`qps = 2`, `qps removed`, `stopped` or `resumed`."""
     why: str = ""
+    """The reason that was given."""
 
 
 class LiveOverrides:

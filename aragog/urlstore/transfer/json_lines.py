@@ -64,7 +64,9 @@ class ImportReport:
     last_number: int
     """The last line or row that was read; a restart continues after it."""
     written: int
+    """Records that were stored."""
     problems: int
+    """Lines or rows that could not be imported."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ class Image:
     width: int | None = None
     height: int | None = None
     alt: str | None = None
+    """Its text for readers who do not see it."""
 
     @property
     def pixels(self) -> int:

@@ -20,9 +20,11 @@ class Rating:
     best: Decimal | None = None
     """The top of the scale; None if the page does not state it (it is then usually 5)."""
     worst: Decimal | None = None
+    """The bottom of the scale; None if the page does not state it."""
     count: int | None = None
     """The number of ratings, or of reviews if only those are counted."""
     review_count: int | None = None
+    """The number of reviews, if the page states it."""
 
 
 def rating_of(sources: Sources, field: str, nodes: list[Node]) -> Rating | None:
