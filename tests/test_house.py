@@ -119,8 +119,8 @@ def test_a_class_name_appears_once_in_the_package():
     found = [
         node.name
         for path in (ROOT / "aragog").rglob("*.py")
-        for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
     ]
 
     assert [name for name, count in Counter(found).items() if count > 1] == []

@@ -59,10 +59,10 @@ def sentinel_pool(channel: Channel, *, asynchronous: bool) -> ConnectionPool:
 def _reporting(channel: Channel, base: type) -> type:
     """Return a connection class that reports its disconnection to the channel's poller."""
 
-    class Connection(base):
+    class ReportingConnection(base):
         def disconnect(self, *args: Any, **kwargs: Any) -> None:
             super().disconnect(*args, **kwargs)
             if channel._registered:
                 channel._on_connection_disconnect(self)
 
-    return Connection
+    return ReportingConnection

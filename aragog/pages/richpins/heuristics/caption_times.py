@@ -16,7 +16,7 @@ from aragog.pages.richpins.values import durations
 
 
 @dataclass(frozen=True, slots=True)
-class _Token:
+class _CaptionToken:
     name: str
     """A field name, or `lasts` for a duration."""
     start: int
@@ -110,9 +110,9 @@ def _bare(shown: str) -> Iterator[re.Match[str]]:
 _BEHIND = re.compile(r"[\s—–|·•,-]{1,5}" + _DURATION, re.IGNORECASE)
 
 
-def _runs(shown: str) -> Iterator[list[_Token]]:
+def _runs(shown: str) -> Iterator[list[_CaptionToken]]:
     """Yield sequences of captions and durations with no other text between them."""
-    run: list[_Token] = []
+    run: list[_CaptionToken] = []
     for token in _tokens(shown):
         beside = _BESIDE.match(shown, run[-1].end) if run else None
         if run and (beside is None or beside.end() < token.start or len(run) >= _MAX_RUN):
@@ -122,9 +122,9 @@ def _runs(shown: str) -> Iterator[list[_Token]]:
     yield run
 
 
-def _tokens(shown: str) -> list[_Token]:
+def _tokens(shown: str) -> list[_CaptionToken]:
     """Find durations, which are few, then the captions next to them, which cost more."""
-    found: dict[int, _Token] = {}
+    found: dict[int, _CaptionToken] = {}
     behind = 0
     for digits in islice(_DIGITS.finditer(shown), _MAX_NUMBERS):
         at = digits.start()
@@ -134,7 +134,7 @@ def _tokens(shown: str) -> list[_Token]:
         start, behind = lasts.span()
         if len(found) >= _MAX_TOKENS:
             break
-        found[start] = _Token("lasts", start, behind, durations.minutes(lasts[1].strip()))
+        found[start] = _CaptionToken("lasts", start, behind, durations.minutes(lasts[1].strip()))
         first = max(0, start - _MAX_CAPTION_CHARS)
         for caption, offset in (
             (_caption_in(shown[first:start]), first),
@@ -143,7 +143,7 @@ def _tokens(shown: str) -> list[_Token]:
             if caption is not None:
                 name = caption.lastgroup or ""
                 begins, ends = caption.span(name)
-                found[begins + offset] = _Token(name, begins + offset, ends + offset, None)
+                found[begins + offset] = _CaptionToken(name, begins + offset, ends + offset, None)
     return [found[start] for start in sorted(found)]
 
 
@@ -158,14 +158,14 @@ def _caption_in(window: str) -> re.Match[str] | None:
 _Pair = tuple[str, int, int, int]
 
 
-def _pairs(run: list[_Token]) -> list[_Pair]:
+def _pairs(run: list[_CaptionToken]) -> list[_Pair]:
     """Pair captions with durations in the order that gives more pairs; captions first if equal."""
     captions_first = list(_paired(run, both_ways=False))
     either_way = list(_paired(run, both_ways=True))
     return either_way if len(either_way) > len(captions_first) else captions_first
 
 
-def _paired(run: list[_Token], *, both_ways: bool) -> Iterator[_Pair]:
+def _paired(run: list[_CaptionToken], *, both_ways: bool) -> Iterator[_Pair]:
     place = 0
     while place + 1 < len(run):
         one, other = run[place], run[place + 1]

@@ -52,7 +52,7 @@ class _Mark:
 
 def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
     """Add the items of `itemscope` and `itemprop`, with `itemref` and `itemid`."""
-    walk = _Walk(graph, MICRODATA)
+    walk = _MarkupWalk(graph, MICRODATA)
     for element in _each_once(tree.css("[itemscope],[itemprop]")[:MAX_MARKS]):
         attributes = element.attributes
         names = (attributes.get("itemprop") or "").split()
@@ -65,7 +65,7 @@ def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
 
 def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
     """Add the items of `typeof` and `property`, with `resource`, `about`, `rel` and `content`."""
-    walk = _Walk(graph, RDFA)
+    walk = _MarkupWalk(graph, RDFA)
     marked = tree.css("[typeof],[property],[rel][resource],[rel][typeof]")
     for element in _each_once(marked[:MAX_MARKS]):
         attributes = element.attributes
@@ -99,7 +99,7 @@ def _hanging(element: LexborNode) -> list[str]:
     return (around.get("rel") or "").split()
 
 
-class _Walk:
+class _MarkupWalk:
     def __init__(self, graph: Graph, syntax: str) -> None:
         self.graph = graph
         self.syntax = syntax
