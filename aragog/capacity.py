@@ -28,23 +28,24 @@ class Cost(NamedTuple):
 
 _CRAWL = "make bench (docs)"
 _STORE = "python -m bench.growth --rows"
+_IMPORT = "python -m bench.urlstore --engine hbase"
 COSTS = MappingProxyType(
     {
-        "canonicalize": Cost(5.11, "CPU ms a page of 62 KB", _CRAWL),
-        "fetch": Cost(2.48, "CPU ms a page of 62 KB", _CRAWL),
-        "store": Cost(1.10, "CPU ms a page, SQLite and a folder", _CRAWL),
+        "canonicalize": Cost(3.40, "CPU ms a page of 62 KB", _CRAWL),
+        "fetch": Cost(1.43, "CPU ms a page of 62 KB", _CRAWL),
+        "store": Cost(1.11, "CPU ms a page, SQLite and a folder", _CRAWL),
         "hbase_s3": Cost(1.8, "CPU ms a page more on HBase and S3", "python -m bench.growth"),
-        "robots": Cost(6.1, "CPU ms a robots.txt", _CRAWL),
+        "robots": Cost(2.0, "CPU ms a robots.txt", _CRAWL),
         "compaction": Cost(0.44, "CPU ms a page of 185 links", "python -m bench.urlstore"),
-        "redis_shared": Cost(0.47, "CPU ms a page of redis.url and the broker", _CRAWL),
+        "redis_shared": Cost(0.34, "CPU ms a page of redis.url and the broker", _CRAWL),
         "redis_limiter": Cost(0.045, "CPU ms a URL of a limiter node", "python -m bench.limiter"),
         "waiting_url": Cost(220, "bytes of Redis memory", "python -m bench.politeness"),
-        "active_domain": Cost(190, "bytes of Redis memory", "python -m bench.limiter"),
+        "active_domain": Cost(180, "bytes of Redis memory", "python -m bench.limiter"),
         "robots_rules": Cost(420, "bytes of Redis memory a file", "python -m bench.robots"),
         "compressed": Cost(0.23, "of a page's size, zstd", "python -m bench.growth --rows"),
         "hbase_bytes": Cost(14_000, "bytes a page of 185 links, before compression", _STORE),
         "hbase_rows": Cost(31, "rows written a page, compaction included", _STORE),
-        "hbase_rows_per_s": Cost(10_500, "rows/s one region server took", "docs/hbase.md"),
+        "hbase_rows_per_s": Cost(10_500, "rows/s one region server took", _IMPORT),
         "hbase_region": Cost(10e9, "bytes of a region", "HBase reference guide, 10 to 20 GB"),
         "hbase_regions": Cost(100, "regions a server", "HBase reference guide, 20 to 200"),
         "s3_put": Cost(0.005 / 1000, "USD", "AWS list price, us-east-1, 2025"),

@@ -1,0 +1,60 @@
+"""The documentation lists the interfaces that there are."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from aragog.serving.http.openapi import DOCUMENT
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+CONTRACT = (ROOT / "aragog/serving/urlstore.thrift").read_text()
+
+
+def test_the_http_page_has_every_path_and_no_other():
+    page = (DOCS / "http.md").read_text()
+    table = page.partition("| | |\n")[2].partition("\n\n")[0]
+    listed = {path for path in re.findall(r"(/[\w/{}.:]+)", table) if path.startswith("/")}
+
+    documented = {
+        path for path in DOCUMENT["paths"] if path.startswith(("/v1", "/health", "/ready"))
+    }
+    assert listed - {"/metrics"} == documented
+
+
+def test_the_thrift_page_has_every_call_of_every_service():
+    page = (DOCS / "thrift.md").read_text()
+    for name, calls in re.findall(
+        r"^service (\w+)[^{]*\{(.*?)^\}", CONTRACT, re.DOTALL | re.MULTILINE
+    ):
+        code = re.sub(r"/\*.*?\*/|//[^\n]*", "", calls, flags=re.DOTALL)
+        found = set(re.findall(r"(\w+)\s*\([^)]*\)\s*(?:throws|,|;|$)", code, re.MULTILINE))
+        (row,) = re.findall(rf"^\| {name} \| (.+) \|$", page, re.MULTILINE) or [""]
+
+        assert set(re.findall(r"`(\w+)`", row)) >= found - {"ping", "authenticate"}, name
+
+
+def test_the_thrift_page_has_every_exception():
+    page = (DOCS / "thrift.md").read_text()
+    names = re.findall(r"^exception (\w+)", CONTRACT, re.MULTILINE)
+
+    assert len(names) > 5
+    assert [name for name in names if f"| {name} |" not in page] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_metric_of_a_page_exists(page):
+    named = re.findall(r"`(aragog_[a-z_]+)[`{]", page.read_text())
+    source = "".join(path.read_text() for path in (ROOT / "aragog").rglob("*.py"))
+
+    assert [name for name in named if f"{name.removesuffix('_total')}" not in source] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_variable_of_a_page_is_a_setting(page):
+    from aragog.settings import Settings
+
+    for section, field in re.findall(r"ARAGOG_([A-Z_]+?)__([A-Z_0-9]+)", page.read_text()):
+        assert hasattr(getattr(Settings(), section.lower()), field.lower())
