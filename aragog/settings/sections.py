@@ -309,8 +309,8 @@ class PipelineSettings:
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
     """
-    Concurrency of one worker of each role, in batches; `python -m workers ROLE --concurrency N`
-    overrides it.
+    Concurrency of one worker of each role, in batches; `python -m aragog.workers ROLE
+    --concurrency N` overrides it.
     """
 
     fetch: int = 16

@@ -104,7 +104,7 @@ def aragog(run: Processes, host: str, *arguments: str, check: bool = True) -> st
 def healthy(run: Processes, host: str, *options: str) -> bool:
     """Whether `aragog doctor` finds nothing wrong on a host."""
     report = aragog(run, host, "doctor", "--json", *options, check=False)
-    return report.startswith("[") and all(one["well"] for one in json.loads(report))
+    return report.startswith("[") and all(one["ok"] for one in json.loads(report))
 
 
 def in_flight(run: Processes) -> int:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from aragog.cli import main
 from aragog.cli.doctor.combinations import check_one_machine, is_this_machine
-from aragog.cli.doctor.finding import Patient
+from aragog.cli.doctor.finding import CheckedSystem
 from aragog.cli.doctor.servers import clock_findings
 from aragog.settings import (
     BrokerSettings,
@@ -42,7 +42,7 @@ def examine(tmp_path, tcp_redis):
         arguments = ["doctor", "--json", *(options or ["--no-workers"])]
         ran = CliRunner().invoke(main, arguments, env=environ, catch_exceptions=False)
         found = orjson.loads(ran.stdout)
-        wrong = {f["part"]: f["text"] for f in found if not f["well"]}
+        wrong = {f["part"]: f["text"] for f in found if not f["ok"]}
         assert ran.exit_code == (1 if wrong else 0)
         call.output = ran.output
         return wrong
@@ -250,7 +250,7 @@ def test_missing_workers_and_beat_are_found(examine):
 
 def far(**sections):
     settings = Settings(redis=RedisSettings(url="redis://127.0.0.1:1"), **sections)
-    return [f.text for f in check_one_machine(Patient(settings, settings.resolved()))]
+    return [f.text for f in check_one_machine(CheckedSystem(settings, settings.resolved()))]
 
 
 def test_files_of_one_machine_with_a_broker_on_another_are_refused():

@@ -9,7 +9,7 @@ import click
 import redis
 
 from aragog.cli.doctor import combinations, data, front, servers, workers
-from aragog.cli.doctor.finding import Check, Finding, Patient
+from aragog.cli.doctor.finding import Check, CheckedSystem, Finding
 from aragog.errors import AragogError
 from aragog.settings import load_settings
 from aragog.terminal import SafeConsole, echo_json
@@ -42,31 +42,31 @@ PROCESS_CHECKS: tuple[Check, ...] = (workers.check_workers, workers.check_beat)
 def doctor(*, no_workers: bool, as_json: bool) -> None:
     """Check every part and print what to do; exits with 1 if something is wrong."""
     settings = load_settings()
-    patient = Patient(settings, settings.resolved())
+    system = CheckedSystem(settings, settings.resolved())
     checks = CHECKS if no_workers else CHECKS + PROCESS_CHECKS
-    findings = [finding for check in checks for finding in _guarded(check, patient)]
+    findings = [finding for check in checks for finding in _guarded(check, system)]
     if as_json:
         echo_json([found._asdict() for found in findings])
     else:
         _print(findings)
-    if not all(found.well for found in findings):
+    if not all(found.ok for found in findings):
         sys.exit(1)
 
 
 def _print(findings: list[Finding]) -> None:
     console = SafeConsole()
     for found in findings:
-        console.print("[green]ok[/]  " if found.well else "[red]look[/]", end=" ")
+        console.print("[green]ok[/]  " if found.ok else "[red]fail[/]", end=" ")
         line = f"{found.part}: {found.text}"
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _guarded(check: Check, patient: Patient) -> Iterator[Finding]:
+def _guarded(check: Check, system: CheckedSystem) -> Iterator[Finding]:
     """A check that cannot be made is a finding as well."""
     try:
-        yield from check(patient)
+        yield from check(system)
     except AragogError as error:
-        yield Finding(check.__name__.removeprefix("check_"), well=False, text=str(error))
+        yield Finding(check.__name__.removeprefix("check_"), ok=False, text=str(error))
     except (redis.RedisError, OSError) as error:
         text = f"does not answer: {type(error).__name__}"
-        yield Finding(check.__name__.removeprefix("check_"), well=False, text=text)
+        yield Finding(check.__name__.removeprefix("check_"), ok=False, text=text)

@@ -6,7 +6,7 @@ import contextlib
 import socket
 from collections.abc import Iterator
 
-from aragog.cli.doctor.finding import Finding, Patient
+from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.cli.doctor.servers import redis_servers
 from aragog.fetcher.user_agent import has_contact
 from aragog.hosts import split_port
@@ -14,24 +14,24 @@ from aragog.pinlater.brokers import kind_of
 from aragog.redis_kit.address import server_name
 
 
-def check_agent(patient: Patient) -> Iterator[Finding]:
+def check_agent(system: CheckedSystem) -> Iterator[Finding]:
     """The crawler says who it is."""
-    agent = patient.settings.fetch.user_agent
-    if has_contact(patient.settings.fetch):
-        yield Finding("fetch.user_agent", well=True, text=agent)
+    agent = system.settings.fetch.user_agent
+    if has_contact(system.settings.fetch):
+        yield Finding("fetch.user_agent", ok=True, text=agent)
     else:
         remedy = 'set it to something like "examplebot/1.0 (+https://example.com/bot)"'
         text = f"{agent!r} has no contact, so only loopback is fetched; {remedy}"
-        yield Finding("fetch.user_agent", well=False, text=text)
+        yield Finding("fetch.user_agent", ok=False, text=text)
 
 
-def check_one_machine(patient: Patient) -> Iterator[Finding]:
+def check_one_machine(system: CheckedSystem) -> Iterator[Finding]:
     """
     Data in files of this machine, jobs on another one: its workers would keep data of their own.
 
     Each machine would then know a part of the URLs only, without an error anywhere.
     """
-    settings = patient.settings
+    settings = system.settings
     local = []
     if settings.store.engine == "sqlite":
         local.append('store.engine is "sqlite" (set it to "hbase")')
@@ -39,21 +39,21 @@ def check_one_machine(patient: Patient) -> Iterator[Finding]:
         local.append('content.engine is "folder" (set it to "s3")')
     if settings.crawl_log.engine == "folder" and settings.crawl_log.folder is None:
         local.append('crawl_log.engine is "folder" (set it to "s3", or crawl_log.folder)')
-    elsewhere = sorted({where for where in _shared(patient) if not is_this_machine(where)})
+    elsewhere = sorted({where for where in _shared(system) if not is_this_machine(where)})
     if local and elsewhere:
         text = (
             f"{' and '.join(local)}, but jobs are on {', '.join(elsewhere)}: workers of several "
             "machines would each keep a part of the data"
         )
-        yield Finding("one machine", well=False, text=text)
+        yield Finding("one machine", ok=False, text=text)
 
 
-def _shared(patient: Patient) -> Iterator[str]:
+def _shared(system: CheckedSystem) -> Iterator[str]:
     """The host of every server that workers share; a socket's is this machine."""
-    broker = patient.resolved.broker.url
+    broker = system.resolved.broker.url
     if kind_of(broker) == "rabbitmq":
         yield split_port(server_name(broker))[0]
-    for url in redis_servers(patient.resolved):
+    for url in redis_servers(system.resolved):
         for where in server_name(url).rpartition("@")[2].split(","):
             yield "localhost" if where.startswith("/") else split_port(where)[0]
 

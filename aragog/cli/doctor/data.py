@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from aragog.bootstrap.store_claims import store_conflict
 from aragog.bootstrap.stores import tables
-from aragog.cli.doctor.finding import Finding, Patient
+from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.errors import StoreUnavailable, TransientError
 from aragog.extras import require
 from aragog.pipeline.crawl_log.files import log_files
@@ -30,9 +30,9 @@ ABSENT_KEY = "0" * 64
 S3_TIMEOUT_S = 5.0
 
 
-def check_store(patient: Patient) -> Iterator[Finding]:
+def check_store(system: CheckedSystem) -> Iterator[Finding]:
     """HBase's tables are there and set up well; SQLite's files can be read and written."""
-    settings = patient.settings
+    settings = system.settings
     if settings.store.engine == "hbase":
         require("hbase", 'store.engine = "hbase"')
         from aragog.zen.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
@@ -42,15 +42,15 @@ def check_store(patient: Patient) -> Iterator[Finding]:
             with closing(HBaseTables(alone)) as engine:
                 problems = _problems(engine)
             for problem in problems:
-                yield Finding(f"hbase {gateway}", well=False, text=problem)
+                yield Finding(f"hbase {gateway}", ok=False, text=problem)
             if not problems:
                 text = "all tables are correct"
-                yield Finding(f"hbase {gateway}", well=True, text=text)
+                yield Finding(f"hbase {gateway}", ok=True, text=text)
     elif settings.store.engine == "sqlite":
         yield from _sqlite(settings)
     else:
         text = "store.engine is memory: each process has its own data, and loses it when it ends"
-        yield Finding("store", well=False, text=text)
+        yield Finding("store", ok=False, text=text)
 
 
 def _problems(engine: HBaseTables) -> list[str]:
@@ -69,15 +69,15 @@ def _sqlite(settings: Settings) -> Iterator[Finding]:
         with closing(tables(settings)) as engine:
             broken = engine.check()
     for problem in broken:
-        yield Finding("store", well=False, text=problem)
+        yield Finding("store", ok=False, text=problem)
     if not broken:
         text = f"{len(files)} SQLite files in {folder}" if files else f"nothing in {folder} yet"
-        yield Finding("store", well=True, text=text)
+        yield Finding("store", ok=True, text=text)
 
 
-def check_store_claim(patient: Patient) -> Iterator[Finding]:
+def check_store_claim(system: CheckedSystem) -> Iterator[Finding]:
     """Redis works for this store, not for that of another machine."""
-    settings = patient.settings
+    settings = system.settings
     if settings.store.engine == "sqlite" and not (settings.data_dir / "store").exists():
         return
     try:
@@ -85,7 +85,7 @@ def check_store_claim(patient: Patient) -> Iterator[Finding]:
     except TransientError:
         return  # the checks of Redis and the store report it
     if problem:
-        yield Finding("store", well=False, text=problem)
+        yield Finding("store", ok=False, text=problem)
 
 
 def _unreadable(file: Path) -> str | None:
@@ -103,26 +103,26 @@ def _unreadable(file: Path) -> str | None:
     return None
 
 
-def check_content(patient: Patient) -> Iterator[Finding]:
+def check_content(system: CheckedSystem) -> Iterator[Finding]:
     """S3 answers a signed request for an object and for a list; the folder can be written."""
-    settings = patient.settings
+    settings = system.settings
     if settings.content.engine == "folder":
         folder = existing(settings.data_dir.absolute() / "content")
         well = os.access(folder, os.W_OK)
         text = f"in {folder}" if well else f"{folder} cannot be written by this user"
-        yield Finding("content", well=well, text=text)
+        yield Finding("content", ok=well, text=text)
         return
     content = open_content(_impatient(settings).content, settings.data_dir)
     content.get(ABSENT_KEY)
     next(iter(content.keys("00")), None)
     where = settings.content.s3_endpoint or "AWS"
     text = f"S3 bucket {settings.content.s3_bucket} at {where} answers signed requests"
-    yield Finding("content", well=True, text=text)
+    yield Finding("content", ok=True, text=text)
 
 
-def check_crawl_log(patient: Patient) -> Iterator[Finding]:
+def check_crawl_log(system: CheckedSystem) -> Iterator[Finding]:
     """A file can be written where the crawl log goes."""
-    settings = patient.settings
+    settings = system.settings
     if settings.crawl_log.engine == "off":
         return
     content = _impatient(settings).content
@@ -132,7 +132,7 @@ def check_crawl_log(patient: Patient) -> Iterator[Finding]:
         if settings.crawl_log.engine == "s3"
         else settings.crawl_log.folder or settings.data_dir.absolute() / "crawl-log"
     )
-    yield Finding("crawl_log", well=True, text=f"{where} takes files")
+    yield Finding("crawl_log", ok=True, text=f"{where} takes files")
 
 
 def _impatient(settings: Settings) -> Settings:
@@ -146,19 +146,19 @@ def _impatient(settings: Settings) -> Settings:
     return dataclasses.replace(settings, content=content)
 
 
-def check_disk(patient: Patient) -> Iterator[Finding]:
+def check_disk(system: CheckedSystem) -> Iterator[Finding]:
     """There is room in `data_dir`, and it may be written."""
-    data_dir = patient.settings.data_dir.absolute()
+    data_dir = system.settings.data_dir.absolute()
     folder = existing(data_dir)
     free = shutil.disk_usage(folder).free
     text = f"{free / 1e9:.1f} GB free for {data_dir}"
     if not os.access(folder, os.W_OK):
-        yield Finding("data_dir", well=False, text=f"{folder} cannot be written by this user")
+        yield Finding("data_dir", ok=False, text=f"{folder} cannot be written by this user")
     elif free < LEAST_FREE_BYTES:
         text += f"; at least {LEAST_FREE_BYTES / 1e9:g} GB are needed: free some, or move data_dir"
-        yield Finding("data_dir", well=False, text=text)
+        yield Finding("data_dir", ok=False, text=text)
     else:
-        yield Finding("data_dir", well=True, text=text)
+        yield Finding("data_dir", ok=True, text=text)
 
 
 def existing(folder: Path) -> Path:
@@ -168,9 +168,9 @@ def existing(folder: Path) -> Path:
     return folder
 
 
-def check_overrides(patient: Patient) -> Iterator[Finding]:
+def check_overrides(system: CheckedSystem) -> Iterator[Finding]:
     """The overrides file can be read."""
-    path = patient.settings.politeness.overrides_file
+    path = system.settings.politeness.overrides_file
     if path is not None:
         names = len(Overrides(path).table())
-        yield Finding("politeness.overrides_file", well=True, text=f"{names} names in {path}")
+        yield Finding("politeness.overrides_file", ok=True, text=f"{names} names in {path}")

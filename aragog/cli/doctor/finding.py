@@ -14,12 +14,12 @@ class Finding(NamedTuple):
     """What was found of one part."""
 
     part: str
-    well: bool
+    ok: bool
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
+class CheckedSystem:
     """The system that is looked at."""
 
     settings: Settings
@@ -34,4 +34,4 @@ class Patient:
         return self.settings.private_redis and running_pid(run_dir) is None
 
 
-Check = Callable[[Patient], Iterator[Finding]]
+Check = Callable[[CheckedSystem], Iterator[Finding]]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 
-from aragog.cli.doctor.finding import Finding, Patient
+from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError, StoreUnavailable
 from aragog.extras import has, require
@@ -15,9 +15,9 @@ from aragog.pipeline.permission.site_rules import take_up_site_rules
 from aragog.serving.auth import check_exposure
 
 
-def check_serving(patient: Patient) -> Iterator[Finding]:
+def check_serving(system: CheckedSystem) -> Iterator[Finding]:
     """The API and Flower are not open to other machines without a token or a login."""
-    serving = patient.settings.serving
+    serving = system.settings.serving
     where = f"HTTP on {serving.host}:{serving.http_port}"
     try:
         check_exposure(serving)
@@ -25,29 +25,29 @@ def check_serving(patient: Patient) -> Iterator[Finding]:
             check_flower_exposure(serving.flower_host, os.environ)
             where += f", Flower on {serving.flower_host}:{serving.flower_port}"
     except ConfigError as error:
-        yield Finding("serving", well=False, text=str(error))
+        yield Finding("serving", ok=False, text=str(error))
         return
-    yield Finding("serving", well=True, text=where)
+    yield Finding("serving", ok=True, text=where)
 
 
-def check_certificate(patient: Patient) -> Iterator[Finding]:
+def check_certificate(system: CheckedSystem) -> Iterator[Finding]:
     """The certificate of the API and its key can be used."""
-    if patient.settings.serving.tls_cert_file is not None:
+    if system.settings.serving.tls_cert_file is not None:
         from aragog.serving.http import server  # noqa: PLC0415 - it imports uvicorn
 
-        server.check_certificate(patient.settings.serving)
-        text = f"{patient.settings.serving.tls_cert_file} fits its key"
-        yield Finding("serving.tls_cert_file", well=True, text=text)
+        server.check_certificate(system.settings.serving)
+        text = f"{system.settings.serving.tls_cert_file} fits its key"
+        yield Finding("serving.tls_cert_file", ok=True, text=text)
 
 
-def check_standby(patient: Patient) -> Iterator[Finding]:
+def check_standby(system: CheckedSystem) -> Iterator[Finding]:
     """Each gateway of the standby answers, and its tables are there."""
-    settings = patient.settings
+    settings = system.settings
     if not settings.serving.standby_gateways:
         return
     if settings.store.engine != "hbase":
         text = 'only an HBase store has a standby; set store.engine to "hbase"'
-        yield Finding("serving.standby_gateways", well=False, text=text)
+        yield Finding("serving.standby_gateways", ok=False, text=text)
         return
     require("hbase", "serving.standby_gateways")
     from aragog.zen.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
@@ -60,22 +60,22 @@ def check_standby(patient: Patient) -> Iterator[Finding]:
         except StoreUnavailable as error:
             problems = [str(error)]
         text = "; ".join(problems) or "all tables are correct"
-        yield Finding(f"standby {gateway}", well=not problems, text=text)
+        yield Finding(f"standby {gateway}", ok=not problems, text=text)
 
 
-def check_extractors(patient: Patient) -> Iterator[Finding]:
+def check_extractors(system: CheckedSystem) -> Iterator[Finding]:
     """The extractors of `pipeline.extractors` are installed on this machine."""
-    names = patient.settings.pipeline.extractors
+    names = system.settings.pipeline.extractors
     if names:
         from aragog.pages.extractors import load  # noqa: PLC0415 - it imports the parsers
 
         load(names)
-        yield Finding("pipeline.extractors", well=True, text=f"{', '.join(names)} can be loaded")
+        yield Finding("pipeline.extractors", ok=True, text=f"{', '.join(names)} can be loaded")
 
 
-def check_site_rules(patient: Patient) -> Iterator[Finding]:
+def check_site_rules(system: CheckedSystem) -> Iterator[Finding]:
     """The file of query parameters by site can be read."""
-    if patient.settings.site_rules_file is not None:
-        take_up_site_rules(patient.settings)
-        text = f"{patient.settings.site_rules_file} can be read"
-        yield Finding("site_rules_file", well=True, text=text)
+    if system.settings.site_rules_file is not None:
+        take_up_site_rules(system.settings)
+        text = f"{system.settings.site_rules_file} can be read"
+        yield Finding("site_rules_file", ok=True, text=text)

@@ -10,7 +10,7 @@ import redis
 from kombu.connection import Connection
 
 from aragog.bootstrap.dashboard import components
-from aragog.cli.doctor.finding import Finding, Patient
+from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.errors import ConfigError
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.brokers import kind_of, limitations
@@ -28,13 +28,13 @@ NEARLY_FULL = 0.85
 CLOCK_DIFFERENCE_S = 2.0
 
 
-def check_redis(patient: Patient) -> Iterator[Finding]:
+def check_redis(system: CheckedSystem) -> Iterator[Finding]:
     """Every Redis server of the settings once: it answers, keeps all keys, and has room."""
-    if patient.is_down:
+    if system.is_down:
         text = f"the private one would be {find_redis_server()}; nothing runs now (`aragog up`)"
-        yield Finding("redis", well=True, text=text)
+        yield Finding("redis", ok=True, text=text)
         return
-    for url, roles in redis_servers(patient.resolved).items():
+    for url, roles in redis_servers(system.resolved).items():
         part = "redis" if len(roles) > 1 else roles[0]
         durable = not {"redis.url", "broker.url", "broker.shards"}.isdisjoint(roles)
         yield from _server(url, f"{part} {server_name(url)}", durable=durable)
@@ -68,15 +68,15 @@ def _server(url: str, part: str, *, durable: bool) -> Iterator[Finding]:
             seconds, micros = client.time()
             now_s = (asked_s + time.time()) / 2
     except (redis.RedisError, OSError, ConfigError) as error:
-        yield Finding(part, well=False, text=f"does not answer: {type(error).__name__}")
+        yield Finding(part, ok=False, text=f"does not answer: {type(error).__name__}")
         return
     yield _memory(part, memory, str(server["redis_version"]))
     if durable and not disk.get("aof_enabled"):
         text = "appendonly is off: jobs are lost when it restarts; set appendonly to yes"
-        yield Finding(f"{part}, disk", well=False, text=text)
+        yield Finding(f"{part}, disk", ok=False, text=text)
     elif disk.get("aof_last_write_status", "ok") != "ok":
         text = "its append-only file cannot be written: check its disk and log"
-        yield Finding(f"{part}, disk", well=False, text=text)
+        yield Finding(f"{part}, disk", ok=False, text=text)
     yield from clock_findings(part, seconds + micros / 1e6 - now_s)
 
 
@@ -85,7 +85,7 @@ def clock_findings(part: str, ahead_s: float) -> Iterator[Finding]:
     if abs(ahead_s) > CLOCK_DIFFERENCE_S:
         way = "ahead of" if ahead_s > 0 else "behind"
         text = f"its clock is {abs(ahead_s):.1f} s {way} this machine's: run NTP on both"
-        yield Finding(part, well=False, text=text)
+        yield Finding(part, ok=False, text=text)
 
 
 def client_of(url: str) -> redis.Redis:
@@ -98,24 +98,24 @@ def _memory(part: str, info: dict[str, Any], version: str) -> Finding:
     text = f"{version}, {info['used_memory_human']} used"
     if policy != "noeviction":
         text = f"maxmemory-policy is {policy}: jobs and slots may vanish; set it to noeviction"
-        return Finding(part, well=False, text=text)
+        return Finding(part, ok=False, text=text)
     if most and info["used_memory"] > NEARLY_FULL * most:
         text += f" of {info['maxmemory_human']}: it will soon refuse writes; raise maxmemory"
-        return Finding(part, well=False, text=text)
-    return Finding(part, well=True, text=text + (f" of {info['maxmemory_human']}" if most else ""))
+        return Finding(part, ok=False, text=text)
+    return Finding(part, ok=True, text=text + (f" of {info['maxmemory_human']}" if most else ""))
 
 
-def check_broker(patient: Patient) -> Iterator[Finding]:
+def check_broker(system: CheckedSystem) -> Iterator[Finding]:
     """It answers, and what it cannot do."""
-    url = patient.resolved.broker.url
+    url = system.resolved.broker.url
     scheme = url.partition("://")[0]
     if kind_of(url) == "rabbitmq":
         yield _rabbitmq(url)
     lacks = limitations(url)
     for text in lacks:
-        yield Finding(f"broker {scheme}", well=True, text=f"cannot: {text}")
+        yield Finding(f"broker {scheme}", ok=True, text=f"cannot: {text}")
     if not lacks:
-        yield Finding(f"broker {scheme}", well=True, text="supports everything that aragog uses")
+        yield Finding(f"broker {scheme}", ok=True, text="supports everything that aragog uses")
 
 
 def _rabbitmq(url: str) -> Finding:
@@ -124,13 +124,13 @@ def _rabbitmq(url: str) -> Finding:
             connection.connect()
     except Exception as error:  # noqa: BLE001 - whatever the library of this broker raises
         text = f"{without_password(url)} does not answer: {type(error).__name__}"
-        return Finding("broker.url", well=False, text=text)
-    return Finding("broker.url", well=True, text=f"{without_password(url)} answers")
+        return Finding("broker.url", ok=False, text=text)
+    return Finding("broker.url", ok=True, text=f"{without_password(url)} answers")
 
 
-def check_queues(patient: Patient) -> Iterator[Finding]:
+def check_queues(system: CheckedSystem) -> Iterator[Finding]:
     """Queues that are paused, late or without a shard."""
-    admin = None if patient.is_down else components(patient.resolved).admin
+    admin = None if system.is_down else components(system.resolved).admin
     for row in queue_rows(admin) if admin else ():
         for text in concerns(row):
-            yield Finding(f"queue {row.queue}", well=False, text=text)
+            yield Finding(f"queue {row.queue}", ok=False, text=text)

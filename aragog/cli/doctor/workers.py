@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from celery import Celery
 
 from aragog.bootstrap.redis_services import redis_client
-from aragog.cli.doctor.finding import Finding, Patient
+from aragog.cli.doctor.finding import CheckedSystem, Finding
 from aragog.pinlater.brokers import celery_settings
 from aragog.pipeline.counters import Counters
 from aragog.pipeline.routing import Queue
@@ -15,11 +15,11 @@ from aragog.pipeline.routing import Queue
 REPLY_WITHIN_S = 2.0
 
 
-def check_workers(patient: Patient) -> Iterator[Finding]:
+def check_workers(system: CheckedSystem) -> Iterator[Finding]:
     """A worker answers for every queue."""
-    if patient.is_down:
+    if system.is_down:
         return
-    broker = patient.resolved.broker
+    broker = system.resolved.broker
     app = Celery("aragog-doctor", set_as_current=False)
     app.conf.update(celery_settings(broker.url, broker.shards, broker.claim_timeout_s))
     app.conf.update(broker_connection_timeout=REPLY_WITHIN_S)
@@ -27,7 +27,7 @@ def check_workers(patient: Patient) -> Iterator[Finding]:
         found = app.control.inspect(timeout=REPLY_WITHIN_S).active_queues() or {}
     except Exception as error:  # noqa: BLE001 - whatever the library of this broker raises
         yield Finding(
-            "workers", well=False, text=f"the workers cannot be asked: {type(error).__name__}"
+            "workers", ok=False, text=f"the workers cannot be asked: {type(error).__name__}"
         )
         return
     finally:
@@ -39,22 +39,22 @@ def check_workers(patient: Patient) -> Iterator[Finding]:
             f"no worker responds for {', '.join(missing)}: start `celery -A aragog.workers.app "
             f"worker -Q {','.join(missing)}`, or `aragog up`"
         )
-        yield Finding("workers", well=False, text=text)
+        yield Finding("workers", ok=False, text=text)
     else:
-        yield Finding("workers", well=True, text=", ".join(sorted(found)))
+        yield Finding("workers", ok=True, text=", ".join(sorted(found)))
 
 
-def check_beat(patient: Patient) -> Iterator[Finding]:
+def check_beat(system: CheckedSystem) -> Iterator[Finding]:
     """A periodic task ran within the last minute: beat sends them, and a worker runs them."""
-    if patient.is_down:
+    if system.is_down:
         return
-    with redis_client(patient.resolved) as client:
-        age_s = Counters(client, prefix=patient.resolved.redis.prefix).tick_age_s()
+    with redis_client(system.resolved) as client:
+        age_s = Counters(client, prefix=system.resolved.redis.prefix).tick_age_s()
     if age_s is None:
         text = (
             "no periodic task ran within a minute: nothing is refreshed; start `celery -A "
             "aragog.workers.app beat` and a worker of the queue upkeep"
         )
-        yield Finding("beat", well=False, text=text)
+        yield Finding("beat", ok=False, text=text)
     else:
-        yield Finding("beat", well=True, text=f"its last task ran {age_s:.0f} s ago")
+        yield Finding("beat", ok=True, text=f"its last task ran {age_s:.0f} s ago")
