@@ -1,4 +1,4 @@
-"""Write docs/settings.md from aragog/settings/sections.py: `python scripts/settings_doc.py`."""
+"""Write docs/settings.md from aragog/settings/: `python scripts/settings_doc.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "settings.md"
 HEAD = """# Settings
 
-Generated from `aragog/settings/sections.py` by `python scripts/settings_doc.py`.
+Generated from `aragog/settings/sections/` by `python scripts/settings_doc.py`.
 
 Settings are read from the TOML file that `ARAGOG_SETTINGS` names, else from `aragog.toml` in the
 current folder; the environment wins over the file. `fetch.user_agent` is `user_agent` in the
@@ -22,8 +22,10 @@ together, and nothing starts with an unknown key, a wrong type or an invalid val
 
 def page() -> str:
     """The whole page."""
-    tree = ast.parse((ROOT / "aragog" / "settings" / "sections.py").read_text())
-    classes = {c.name: c for c in tree.body if isinstance(c, ast.ClassDef)}
+    folder = ROOT / "aragog" / "settings"
+    sources = [folder / "settings.py", *sorted((folder / "sections").glob("*.py"))]
+    trees = [ast.parse(source.read_text()) for source in sources]
+    classes = {c.name: c for tree in trees for c in tree.body if isinstance(c, ast.ClassDef)}
     top = [row for row in _fields(classes["Settings"]) if not row[1].endswith("Settings")]
     parts = [HEAD, "## Top level\n", _table(top)]
     for name, kind, _, _ in _fields(classes["Settings"]):

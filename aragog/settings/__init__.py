@@ -8,23 +8,17 @@ module reads the environment. `sections` defines the settings, `loading` and `va
 """
 
 from aragog.settings.loading import load_settings
-from aragog.settings.sections import (
-    BrokerSettings,
-    ContentSettings,
-    CrawlLogSettings,
+from aragog.settings.sections.crawling import (
     FetchSettings,
-    LogSettings,
     PipelineSettings,
     PolitenessSettings,
-    RedisSettings,
-    RefreshSettings,
-    ServingSettings,
-    Settings,
-    StandaloneSettings,
-    StoreSettings,
-    WebhookSettings,
     WorkerSettings,
 )
+from aragog.settings.sections.operation import CrawlLogSettings, LogSettings, StandaloneSettings
+from aragog.settings.sections.servers import BrokerSettings, RedisSettings
+from aragog.settings.sections.serving import ServingSettings, WebhookSettings
+from aragog.settings.sections.storage import ContentSettings, RefreshSettings, StoreSettings
+from aragog.settings.settings import Settings
 from aragog.settings.values import duration_s
 
 __all__ = [

@@ -11,7 +11,7 @@ from typing import Any
 
 from aragog.errors import ConfigError
 from aragog.settings.checks import problems_of
-from aragog.settings.sections import Settings
+from aragog.settings.settings import Settings
 from aragog.settings.values import FromEnvironment, build
 
 ENV_PREFIX = "ARAGOG_"

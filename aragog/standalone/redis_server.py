@@ -18,7 +18,7 @@ import redis
 
 from aragog.errors import ConfigError
 from aragog.redis_kit.connect import connect
-from aragog.settings.sections import MAX_SOCKET_PATH_BYTES
+from aragog.settings.settings import MAX_SOCKET_PATH_BYTES
 from aragog.standalone.processes import Process
 
 

@@ -20,7 +20,7 @@ from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.robots.cache import RobotsCache
 from aragog.settings import FetchSettings, PolitenessSettings, Settings, StoreSettings
-from aragog.settings.sections import RedisSettings
+from aragog.settings.sections.servers import RedisSettings
 from aragog.urlstore.store import UrlStore
 from tests.support.origin import Handler, Origin
 from tests.support.pipeline_stand import Sent

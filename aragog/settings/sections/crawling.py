@@ -1,0 +1,174 @@
+"""How pages are fetched: politeness, HTTP, the pipeline and its workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aragog.secret import Secret, SecretUrl
+from aragog.settings.masking import NO_URL, mask, secret_urls
+
+
+@dataclass(frozen=True, slots=True)
+class PolitenessSettings:
+    """Rate limits and robots.txt."""
+
+    qps: float = 10.0
+    """Requests per second to one registered domain, unless an override sets another rate."""
+    limiter_urls: tuple[SecretUrl, ...] = ()
+    """Redis servers on the limiter's hash ring. Empty: `redis.url`."""
+    overrides_file: Path | None = None
+    """TOML file with rates of single domains; changes apply within 5 s."""
+    blocked_hosts: tuple[str, ...] = ()
+    """Hosts and domains that are never fetched, including all hosts below them. Read at the start;
+    `blocked = true` in the overrides file applies within 5 s."""
+    wait_inline_ms: int = 1000
+    """Tasks wait for a slot up to this far ahead; for a later slot the job is rescheduled."""
+    horizon_s: float = 86_400.0
+    """The limiter reserves no slot further ahead than this."""
+    slot_window_ms: int = 1000
+    """A job that is later than this for its slot reserves a new one."""
+    crawl_delay_cap_s: float = 30.0
+    """The longest `Crawl-delay` that is applied."""
+    robots_fresh_s: float = 86_400.0
+    """Rules older than this are refreshed in the background (RFC 9309 asks for 24 h)."""
+    robots_usable_s: float = 604_800.0
+    """Rules older than this are not used."""
+    robots_error_s: float = 600.0
+    """robots.txt is requested again this long after an error."""
+    robots_domain_max_bytes: int = 16_777_216
+    """Redis memory for the rules of all hosts of one registered domain; the oldest are evicted."""
+    obey_noindex: bool = False
+    """Do not store the content of pages with `noindex` (meta robots, X-Robots-Tag)."""
+    obey_nofollow: bool = True
+    """Do not follow links with `nofollow`."""
+
+    def __post_init__(self) -> None:
+        mask(self, limiter_urls=secret_urls(self.limiter_urls))
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """HTTP requests of the crawl."""
+
+    user_agent: str = ""
+    """Sent with every request and matched in robots.txt; must contain a contact URL or address."""
+    deadline_s: float = 30.0
+    """Limit for the whole fetch of one URL, including redirects."""
+    connect_timeout_s: float = 5.0
+    """Limit for opening one connection, including TLS."""
+    read_timeout_s: float = 10.0
+    """Limit between two reads."""
+    min_bytes_per_s: int = 100
+    """Minimum rate of a body after its first 5 s."""
+    max_wire_bytes: int = 10_485_760
+    """Maximum size of a body as sent."""
+    max_body_bytes: int = 20_971_520
+    """Maximum size of a body after decompression."""
+    max_header_bytes: int = 65_536
+    """Maximum size of all headers of one response."""
+    max_redirects: int = 10
+    """Maximum redirects of one fetch."""
+    content_types: tuple[str, ...] = (
+        "text/html",
+        "application/xhtml+xml",
+        "text/plain",
+        "application/xml",
+        "text/xml",
+        "application/json",
+        "application/ld+json",
+        "application/rss+xml",
+        "application/atom+xml",
+    )
+    """Media types that are read; others are Unreadable. A missing type is detected by sniffing."""
+    allowed_ports: tuple[int, ...] = (80, 443)
+    """Ports a fetch may connect to."""
+    allowed_networks: tuple[str, ...] = ()
+    """Networks that are allowed although they are not global, such as `127.0.0.0/8`."""
+    host_map: Mapping[str, str] = field(default_factory=dict)
+    """
+    Host name, or `*.suffix`, to `address:port`, like curl's --resolve, for tests and the demo. An
+    entry also allows that address, for that name only.
+    """
+    proxy: SecretUrl = NO_URL
+    """Proxy for every fetch (`http://…`); the SSRF filter checks the target in any case."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Additional headers sent to every host; no secrets. See `origin_headers`."""
+    origin_headers: Mapping[str, Secret] = field(default_factory=dict)
+    """
+    Origin (`https://example.com`) to `Name: value`, one per line, such as an Authorization header.
+    Sent only to that scheme, host and port, and not after a redirect from another origin.
+    """
+    basic_auth: Mapping[str, Secret] = field(default_factory=dict)
+    """
+    Origin to `user:password`, sent to that origin only; a host without scheme means `https://`.
+    """
+    cookies: bool = False
+    """Keep cookies during the redirects of one fetch."""
+    verify_tls: bool = True
+    """Reject invalid certificates."""
+    concurrency: int = 64
+    """Requests at once in one worker process; each is bounded by one fetch deadline."""
+
+    def __post_init__(self) -> None:
+        mask(
+            self,
+            proxy=SecretUrl(self.proxy),
+            origin_headers={key: Secret(text) for key, text in self.origin_headers.items()},
+            basic_auth={key: Secret(text) for key, text in self.basic_auth.items()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSettings:
+    """Batches, spool and attempts of the pipeline."""
+
+    batch_size: int = 25
+    """URLs per message."""
+    spool_max_bytes: int | None = None
+    """
+    Redis memory for bodies between two stages: fetching stops at half of it and resumes at a
+    quarter. Empty: a quarter of `maxmemory`, else 1/64 of the memory of the Redis machine, at most
+    128 MiB.
+    """
+    spool_ttl_s: float = 3600.0
+    """
+    Lifetime of a body: on `pinlater://` of one that no waiting message needs (at most 300 s), on
+    other brokers of any body. A URL whose body expired is fetched again and loses an attempt.
+    """
+    max_attempts: int = 5
+    """Fetches of one URL that fail for a temporary reason before it is given up."""
+    retry_first_s: float = 30.0
+    """Delay before the second attempt; it doubles for each further one, with jitter."""
+    max_links_per_page: int = 1000
+    """Outlinks stored per page."""
+    page_max_cpu_s: float = 10.0
+    """CPU time for the analysis of one page; a page that needs more is stored as Unreadable."""
+    page_max_memory_bytes: int = 1_073_741_824
+    """Additional memory for the analysis of one page."""
+    extractors: tuple[str, ...] = ()
+    """Extractors of your own to run on each page, by entry point (docs/extending.md)."""
+    page_ready_task: str = ""
+    """Name of a Celery task of your own that gets each batch of stored pages. Empty: none."""
+    page_ready_queue: str = "page-ready"
+    """Queue for messages to `page_ready_task`."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """
+    Concurrency of one worker of each role, in batches; `python -m aragog.workers ROLE
+    --concurrency N` overrides it.
+    """
+
+    fetch: int = 16
+    """Threads, each with one batch. At most 64 concurrent requests per worker."""
+    robots: int = 8
+    """Threads."""
+    canonicalize: int | None = None
+    """Processes. Empty: half of the cores; fetch, store and Redis use the other half."""
+    store: int = 2
+    """Threads."""
+    webhooks: int = 4
+    """Threads."""
