@@ -97,7 +97,9 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         sender=sender,
         enqueuer=enqueuer,
         fetch=FetchStage(selection, requester, room, rescheduling, counters, outcomes),
-        robots=RobotsStage(rules, limits, for_rules, pool, counters, clock, settings),
+        robots=RobotsStage(
+            rules, limits, for_rules, pool, counters, clock, settings, access.rules.refusals
+        ),
         canonicalize=CanonicalizeStage(
             bodies, store, in_flight, marks, discovery, rescheduling, settings
         ),

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aragog.fetcher.outcome import Fetched, Outcome, OutcomeKind, kind_of
 from aragog.pipeline.kept_headers import kept_headers, kept_hops
 from aragog.pipeline.messages import FetchResult, UrlJob
+from aragog.urlstore.content.compression import compress
 
 
-def result_of(job: UrlJob, outcome: Outcome, token: str | None = None) -> FetchResult:
+@dataclass(frozen=True, slots=True)
+class PackedBody:
+    """A fetched body as it goes to the spool."""
+
+    blob: bytes
+    """Compressed."""
+    sha256: str
+    """Of the body before compression, hex."""
+    length_bytes: int
+    """Before compression."""
+
+
+def pack(body: bytes) -> PackedBody:
+    """The body compressed, with its hash and size."""
+    return PackedBody(compress(body), hashlib.sha256(body).hexdigest(), len(body))
+
+
+def result_of(
+    job: UrlJob, outcome: Outcome, token: str | None = None, body: PackedBody | None = None
+) -> FetchResult:
     """The result of an outcome; `token` names its body in the spool."""
     result = FetchResult(
         job=job,
@@ -28,13 +48,13 @@ def result_of(job: UrlJob, outcome: Outcome, token: str | None = None) -> FetchR
         tls=outcome.tls,
         reason=getattr(outcome, "reason", None),
     )
-    if not isinstance(outcome, Fetched):
+    if not isinstance(outcome, Fetched) or body is None:
         return result
     return replace(
         result,
         token=token,
-        body_hash=hashlib.sha256(outcome.body).hexdigest(),
-        body_bytes=len(outcome.body),
+        body_hash=body.sha256,
+        body_bytes=body.length_bytes,
         content_type=outcome.content_type,
         truncated=outcome.truncated,
     )

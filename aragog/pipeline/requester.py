@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
 
 from aragog.clock import Clock
 from aragog.errors import AragogError
@@ -14,12 +14,14 @@ from aragog.fetcher.admission import Gate
 from aragog.fetcher.outcome import (
     Blocked,
     Busy,
+    Fetched,
     Hop,
     Outcome,
     Redirected,
     Refused,
     Unreachable,
 )
+from aragog.pipeline.fetch_results import PackedBody, pack
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.permission.access import HEAD_START_MS, Access
 from aragog.pipeline.permission.polite_gate import PoliteGate
@@ -47,6 +49,16 @@ class PageFetcher(Protocol):
         """The outcome; blocks for one fetch deadline at most."""
 
 
+class Fetch(NamedTuple):
+    """One fetch that is over."""
+
+    job: UrlJob
+    outcome: Outcome
+    """A Fetched has no body here."""
+    body: PackedBody | None
+    """Of a Fetched."""
+
+
 @dataclass(frozen=True, slots=True)
 class Requester:
     """Runs fetches in threads."""
@@ -60,9 +72,12 @@ class Requester:
 
     def run(
         self, jobs: Iterable[tuple[UrlJob, Slot]], validators: Mapping[str, StoredValidators]
-    ) -> Iterator[tuple[UrlJob, Outcome]]:
+    ) -> Iterator[Fetch]:
         """
         Fetch every job at its slot; the outcomes in the order of the jobs, when all are under way.
+
+        Bodies are compressed in the threads that fetch them: a few kilobytes on the wire may be
+        20 MB of page, and a worker has 400 pages at a time.
 
         Raises:
             AragogError: of our own infrastructure.
@@ -75,9 +90,17 @@ class Requester:
             known = validators.get(job.url, _NO_COPY)
             under_way.append((job, self.pool.submit(self._fetch_one, job, slot, known)))
         for job, future in under_way:
-            yield job, future.result()
+            yield Fetch(job, *future.result())
 
-    def _fetch_one(self, job: UrlJob, slot: Slot, known: StoredValidators) -> Outcome:
+    def _fetch_one(
+        self, job: UrlJob, slot: Slot, known: StoredValidators
+    ) -> tuple[Outcome, PackedBody | None]:
+        outcome = self._reported(job, slot, known)
+        if isinstance(outcome, Fetched):
+            return replace(outcome, body=b""), pack(outcome.body)
+        return outcome, None
+
+    def _reported(self, job: UrlJob, slot: Slot, known: StoredValidators) -> Outcome:
         with self.access.gate(slot) as gate:
             outcome = self._outcome(job, gate, known)
             if gate.taken_down:

@@ -30,7 +30,8 @@ def compress(data: bytes, level: int) -> bytes:
         compressor = _codecs.compressors[level] = zstandard.ZstdCompressor(
             level=level, write_content_size=True
         )
-    return compressor.compress(data)
+    # A copy, because zstandard's result keeps a buffer of the size of the input.
+    return bytes(memoryview(compressor.compress(data)))
 
 
 def decompress(data: bytes) -> bytes:

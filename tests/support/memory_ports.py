@@ -290,6 +290,11 @@ class MemoryPorts:
         self.enqueuer = Enqueuer(self.in_flight, self.sent, self.counters, batch_size=25)
         self.rescheduling = Rescheduling(self.settings.pipeline, self.clock, self.counters)
         self.discovery = Discovery(self.enqueuer, self.store, self.settings)
+        self.refused: dict[str, str] = {}
+        """URLs that are blocked or were taken down, with the reason."""
+
+    def refusals(self, urls: Sequence[str]) -> dict[str, str]:
+        return {url: self.refused[url] for url in urls if url in self.refused}
 
 
 def jobs_of(messages: Iterable[Any]) -> Iterator[Any]:

@@ -8,6 +8,7 @@ after, `busy` when a 429 or 503 arrives.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -23,11 +24,16 @@ from aragog.urls.domain import host, origin
 ROBOTS_PATH = "/robots.txt"
 # Well within the claim on the refresh, which lasts 60 s.
 ROBOTS_HOP_WAIT_MS = 20_000
+TAKEN_DOWN = "was taken down"
+
+Refusals = Callable[[Sequence[str]], dict[str, str]]
+"""Which of the normalized URLs get no request, whatever robots.txt says, each with the reason."""
 
 
 class RobotsGate:
     """
-    The way to robots.txt: slots as for any request, no rules ("always allowed").
+    The way to robots.txt: slots as for any request, no rules ("always allowed"), and no redirect to
+    a host that is blocked or was taken down.
 
     A redirect is waited for longer than those of pages: robots.txt is requested from the start each
     time, so on a domain with a backlog it would never be fetched otherwise. Close the gate when the
@@ -37,20 +43,29 @@ class RobotsGate:
         limiter: gives slots and permits.
         slot: of the first request.
         rest_s: how long a busy origin rests that names no time (`pipeline.retry_first_s`).
+        refusals: of redirect targets: takedowns and blocked hosts.
         inline_ms: how far off a slot may be that is waited for.
     """
 
     def __init__(
-        self, limiter: Limiter, slot: Slot, rest_s: float, *, inline_ms: int = ROBOTS_HOP_WAIT_MS
+        self,
+        limiter: Limiter,
+        slot: Slot,
+        rest_s: float,
+        *,
+        refusals: Refusals,
+        inline_ms: int = ROBOTS_HOP_WAIT_MS,
     ) -> None:
         self._limiter = limiter
         self._slot = slot
         self._rest_s = rest_s
+        self._refusals = refusals
         self.inline_ms = inline_ms
 
     def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
         """Whether the redirect target may be requested; `acquire_permit` waits for its slot."""
-        return self._with_slot(url, None)
+        reason = self._refusals([url]).get(url)
+        return self._with_slot(url, None) if reason is None else Deny(reason)
 
     def _with_slot(self, url: str, crawl_delay_s: float | None) -> Admission:
         request = SlotRequest(self._limiter.key_for(url), crawl_delay_s)
@@ -112,6 +127,14 @@ class GateRules:
     takedowns: TakedownLookup
     settings: Settings
 
+    def refusals(self, urls: Sequence[str]) -> dict[str, str]:
+        """Which of the normalized URLs were taken down or have a blocked host, with the reason."""
+        found = dict.fromkeys(self.takedowns.refused(urls), TAKEN_DOWN)
+        for url in urls:
+            if url not in found and (blocked := self.overrides.blocked(host(url))):
+                found[url] = blocked
+        return found
+
 
 class PoliteGate(RobotsGate):
     """Admits redirect targets by takedowns, overrides and robots rules, and waits for slots."""
@@ -122,6 +145,7 @@ class PoliteGate(RobotsGate):
             rules.limiter,
             slot,
             settings.pipeline.retry_first_s,
+            refusals=rules.refusals,
             inline_ms=settings.politeness.wait_inline_ms,
         )
         self._rules = rules
@@ -130,11 +154,9 @@ class PoliteGate(RobotsGate):
 
     def admit(self, url: str, given: str) -> Admission:
         """Whether the redirect target may be requested; `acquire_permit` waits for its slot."""
-        if self._rules.takedowns.refused([url]):
-            self.taken_down = True
-            return Deny("was taken down")
-        if blocked := self._rules.overrides.blocked(host(url)):
-            return Deny(blocked)
+        if reason := self._refusals([url]).get(url):
+            self.taken_down = reason == TAKEN_DOWN
+            return Deny(reason)
         of = origin(url)
         cached = self._rules.robots.get_many([of])[of]
         if cached.rules is None:

@@ -24,7 +24,7 @@ from aragog.fetcher.outcome import (
 )
 from aragog.logs import log_url
 from aragog.pipeline import counters
-from aragog.pipeline.fetch_results import result_of, without_fetch
+from aragog.pipeline.fetch_results import PackedBody, result_of, without_fetch
 from aragog.pipeline.kept_headers import kept_hops
 from aragog.pipeline.messages import FetchBatch, FetchResult, ResultBatch, RobotsBatch, UrlJob
 from aragog.pipeline.permission.access import Access
@@ -37,7 +37,6 @@ from aragog.pipeline.selection import JobSelection, StoredValidators
 from aragog.pipeline.spool.room import SpoolRoom
 from aragog.politeness.ratelimit.slots import Slot
 from aragog.urls.domain import origin
-from aragog.urlstore.content.compression import compress
 
 log = logging.getLogger(__name__)
 
@@ -147,11 +146,11 @@ class _Run:
         reservation: str,
     ) -> None:
         """Fetch every job at its slot; returns when each has its outcome."""
-        fetched: list[tuple[UrlJob, Fetched]] = []
-        for job, outcome in self.stage.requester.run(jobs, validators):
+        fetched: list[tuple[UrlJob, Fetched, PackedBody]] = []
+        for job, outcome, body in self.stage.requester.run(jobs, validators):
             self._note(job, kind_of(outcome))
-            if isinstance(outcome, Fetched):
-                fetched.append((job, outcome))
+            if isinstance(outcome, Fetched) and body:
+                fetched.append((job, outcome, body))
             else:
                 self._sort(job, outcome)
         self._keep(fetched, reservation)
@@ -204,16 +203,17 @@ class _Run:
         self.counts[_COUNTED_AS.get(result.outcome, counters.FAILED)] += 1
         self.results.append(result)
 
-    def _keep(self, fetched: Sequence[tuple[UrlJob, Fetched]], reservation: str) -> None:
+    def _keep(
+        self, fetched: Sequence[tuple[UrlJob, Fetched, PackedBody]], reservation: str
+    ) -> None:
         """Bodies into the spool, mostly in one round trip; their results carry the tokens."""
-        blobs = [compress(outcome.body) for _, outcome in fetched]
-        tokens = self.stage.room.put(blobs, reservation)
-        for (job, outcome), token in zip(fetched, tokens, strict=True):
+        tokens = self.stage.room.put([body.blob for _, _, body in fetched], reservation)
+        for (job, outcome, body), token in zip(fetched, tokens, strict=True):
             self.counts[counters.BYTES] += outcome.wire_bytes
             if token is None:
                 self.without_room([job])
             else:
-                self.results.append(result_of(job, outcome, token))
+                self.results.append(result_of(job, outcome, token, body))
         self.counts[counters.FETCHED] += len(fetched)
 
     def outgoing(self) -> list[OutgoingMessage]:

@@ -19,19 +19,21 @@ from aragog.fetcher.outcome import (
     Fetched,
     Outcome,
     Redirected,
+    Refused,
     TooLarge,
     Unreachable,
     Unreadable,
 )
 from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchBatch, RobotsBatch
-from aragog.pipeline.permission.polite_gate import ROBOTS_PATH, RobotsGate
+from aragog.pipeline.permission.polite_gate import ROBOTS_PATH, Refusals, RobotsGate
 from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
 from aragog.politeness.robots.cache import RobotsCache
 from aragog.politeness.robots.cached_rules import RobotsResult, RulesState
+from aragog.politeness.robots.parse import MAX_BYTES
 from aragog.settings import Settings
 from aragog.urls.domain import origin
 
@@ -70,6 +72,7 @@ class RobotsStage:
     counters: CounterSink
     clock: Clock
     settings: Settings
+    refusals: Refusals
 
     def run(self, batch: RobotsBatch) -> list[OutgoingMessage]:
         """
@@ -80,6 +83,7 @@ class RobotsStage:
         """
         cached = self.robots.get_many(batch.origins)
         wanted = [o for o, of in cached.items() if batch.claimed or of.state != RulesState.FRESH]
+        wanted = self._without_refused(batch, wanted)
         claimed = wanted if batch.claimed else self.robots.claim_refresh(wanted)
         near, later = self._slots(claimed, batch.slots)
         later |= self._fetch(near)
@@ -91,6 +95,16 @@ class RobotsStage:
         for of, wait_ms in self.robots.refresh_in_ms(elsewhere).items():
             later[of] = _Wait(wait_ms + ASK_AGAIN_MS)
         return onward(batch, later, self.settings.politeness.wait_inline_ms)
+
+    def _without_refused(self, batch: RobotsBatch, wanted: Sequence[str]) -> list[str]:
+        """The origins without those that were blocked or taken down since their rules were used."""
+        # Where URLs wait for the rules, fetch has just checked their hosts.
+        awaited = {origin(job.next_url) for job in batch.jobs}
+        urls = {of + ROBOTS_PATH: of for of in wanted if of not in awaited}
+        refused = [urls[url] for url in self.refusals(list(urls))] if urls else []
+        if refused:
+            self.robots.release_refresh(refused)
+        return [of for of in wanted if of not in refused]
 
     def _fetch(self, near: Sequence[tuple[str, Slot]]) -> dict[str, _Wait]:
         """Fetch side by side, and keep the rules; the waits of origins that were not asked."""
@@ -139,7 +153,7 @@ class RobotsStage:
 
     def _ask(self, of: str, slot: Slot) -> Outcome:
         rest_s = self.settings.pipeline.retry_first_s
-        with RobotsGate(self.limiter, slot, rest_s) as gate:
+        with RobotsGate(self.limiter, slot, rest_s, refusals=self.refusals) as gate:
             return self.fetcher.fetch(of + ROBOTS_PATH, gate=gate)
 
     def expiring(self, *, step: int = 500, most: int = 100_000) -> Iterator[list[OutgoingMessage]]:
@@ -182,8 +196,12 @@ def status_of(outcome: Outcome) -> int | None:
         return UNAVAILABLE
     if isinstance(outcome, Unreachable) and outcome.kind == "redirect":
         return UNAVAILABLE  # past the five hops that RFC 9309, 2.3.1.2 asks for
-    if isinstance(outcome, TooLarge | Unreadable | Redirected):
+    if isinstance(outcome, TooLarge | Unreadable | Redirected | Refused):
         # Redirected: the next hop's domain is booked out; the redirect is no answer yet.
+        # Refused: the rules lie on a host that is never asked.
+        return None
+    if isinstance(outcome, Fetched) and outcome.truncated and len(outcome.body) < MAX_BYTES:
+        # The connection broke: the rules that are missing may be those that forbid.
         return None
     return outcome.status
 

@@ -101,6 +101,34 @@ def test_a_robots_txt_that_redirects_to_a_domain_booked_out_opens_nothing(crawl_
     assert found.rules is None or not found.rules.allows("aragog", "http://site.test/private")
 
 
+def test_a_robots_txt_that_redirects_to_a_blocked_host_sends_it_no_request(crawl_stand):
+    stand = crawl_stand(
+        {"//site.test/robots.txt": redirect("http://www.blocked.test/r"), "*": page(b"hello")},
+        blocked_hosts=("blocked.test",),
+    )
+    (to_robots,) = stand.step(*sends(["http://site.test/"]))
+
+    stand.step(to_robots)
+
+    assert [request.host for request in stand.origin.seen] == ["site.test"]
+    assert not stand.robots.get("http://site.test").rules.allows("aragog", "http://site.test/")
+
+
+def test_a_robots_txt_that_ends_before_its_promised_length_opens_nothing(crawl_stand):
+    def cut(_: Request, wire: Wire) -> None:
+        body = b"User-agent: *\nDisallow: /private\nDisallow: /sec"
+        wire.send(answer(200, b"", headers={"Content-Length": "4711"}, length=False) + body)
+
+    stand = crawl_stand({"/robots.txt": cut, "*": page(b"hello")})
+    (to_robots,) = stand.step(*sends(["http://site.test/secret"]))
+
+    stand.step(to_robots)
+
+    found = stand.robots.get("http://site.test")
+    assert found.unreachable
+    assert not found.rules.allows("aragog", "http://site.test/secret")
+
+
 def test_rules_that_are_due_for_a_refresh_are_refreshed_on_a_busy_domain(crawl_stand):
     stand = crawl_stand({"/robots.txt": RULES}, qps=50, robots_fresh_s=0.001)
     hosts = [f"s{n}.many.test" for n in range(120)]

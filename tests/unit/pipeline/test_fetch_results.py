@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from aragog.fetcher import outcome as o
-from aragog.pipeline.fetch_results import result_of, without_fetch
+from aragog.pipeline.fetch_results import pack, result_of, without_fetch
 from aragog.pipeline.messages import UrlJob
 from tests.support.memory_ports import fetched
 
@@ -16,7 +16,7 @@ JOB = UrlJob(url=URL)
 def test_a_page_has_its_token_and_the_hash_and_size_of_its_body():
     page = fetched(URL, "<p>text")
 
-    result = result_of(JOB, page, "token")
+    result = result_of(JOB, page, "token", pack(page.body))
 
     assert (result.outcome, result.token) == (o.OutcomeKind.FETCHED, "token")
     assert result.body_hash == hashlib.sha256(page.body).hexdigest()

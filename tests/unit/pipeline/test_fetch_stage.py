@@ -1,5 +1,6 @@
 """The fetch stage over ports in memory: where each URL of a batch goes next."""
 
+import tracemalloc
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,7 @@ from aragog.pipeline.stages.fetch import ROOM_AGAIN_MS, FetchStage
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.robots.cached_rules import RulesState
 from aragog.urlstore.content.compression import decompress
+from tests.support.memory_ports import Web, fetched
 from tests.support.stores import NOW_MS, body, page
 
 A, B = "http://a.example/", "http://b.example/"
@@ -56,6 +58,30 @@ def test_bodies_go_into_the_spool_and_results_carry_their_tokens(stage, ports):
     bodies = [decompress(blob) for blob in ports.spool.get_many([one.token for one in found])]
     assert bodies == [f"<title>{url}</title>".encode() for url in (A, B)]
     assert ports.counters.counts[counters.FETCHED] == 2
+
+
+class HugePages(Web):
+    """Each page is made when it is fetched."""
+
+    SIZE = 4_000_000
+
+    def fetch(self, url, **options):
+        return fetched(url, "x" * self.SIZE)
+
+
+def test_a_batch_of_huge_bodies_is_not_in_memory_all_at_once(stage, ports):
+    requester, size = replace(stage.requester, fetcher=HugePages()), HugePages.SIZE
+    stage = replace(stage, requester=requester)
+    urls = [f"{A}{n}" for n in range(25)]
+    tracemalloc.start()
+    try:
+        found = results(run(stage, *urls))
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert [one.body_bytes for one in found] == [size] * 25
+    assert peak_bytes < 5 * size
 
 
 def test_each_domains_outcomes_are_noted_refusals_too(stage, ports):

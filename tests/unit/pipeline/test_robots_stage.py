@@ -2,10 +2,11 @@
 
 import pytest
 
-from aragog.fetcher.outcome import Blocked, Redirected, TooLarge, Unreachable
+from aragog.fetcher.outcome import Blocked, Fetched, Redirected, Refused, TooLarge, Unreachable
 from aragog.pipeline.messages import RobotsBatch, UrlJob
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.stages.robots import ASK_AGAIN_MS, UNAVAILABLE, RobotsStage, status_of
+from aragog.politeness.robots.cached_rules import RulesState
 from tests.support.stores import NOW_MS
 
 ORIGIN = "http://a.example"
@@ -16,7 +17,7 @@ JOB = UrlJob(url=ORIGIN + "/x", priority=2)
 def stage(ports):
     return RobotsStage(
         ports.robots, ports.limiter, ports.web, ports.threads,
-        ports.counters, ports.clock, ports.settings,
+        ports.counters, ports.clock, ports.settings, ports.refusals,
     )  # fmt: skip
 
 
@@ -79,10 +80,24 @@ def test_a_booked_out_domain_is_asked_later_without_a_claim(stage, ports):
         (Unreachable(url="", kind="status", reason="500", status=500), 500),
         (TooLarge(url="", reason="headers", status=200), None),
         (Redirected(url="", target="", status=301), None),
+        (Refused(url="", reason="politeness.blocked_hosts has b.example", status=301), None),
+        (Fetched(url="", status=200, body=b"x" * 512_000, truncated=True), 200),
+        (Fetched(url="", status=200, body=b"Allow: /", truncated=True), None),
     ],
 )
 def test_an_outcome_is_kept_as_the_status_that_decides(outcome, status):
     assert status_of(outcome) == status
+
+
+def test_rules_of_a_host_that_was_blocked_meanwhile_are_not_refreshed(stage, ports):
+    ports.robots.know(ORIGIN, state=RulesState.STALE)
+    ports.robots.claim_refresh([ORIGIN])
+    ports.refused[ORIGIN + "/robots.txt"] = "politeness.blocked_hosts has a.example"
+
+    assert stage.run(RobotsBatch((ORIGIN,), claimed=True)) == []
+
+    assert ports.web.urls() == []
+    assert ports.robots.claims == set()
 
 
 def test_rules_about_to_expire_are_refreshed_in_batches_and_not_twice(stage, ports):
