@@ -284,6 +284,8 @@ struct EnqueueOptions {
   5: optional bool refresh
   /** The URLs are sitemaps; enqueue the URLs that they list. Default: false. */
   6: optional bool sitemap
+  /** Names this call in the logs of all stages: up to 64 printable characters. Default: a new id. */
+  7: optional string request_id
 }
 
 /** What became of one URL. */

@@ -147,7 +147,7 @@ SCHEMAS: dict[str, Any] = {
     "EnqueueResult": _object(
         "input status url reason",
         input=_TEXT,
-        status={**_TEXT, "description": "accepted, already waiting, or invalid."},
+        status={**_TEXT, "description": "accepted, already waiting, invalid, or taken down."},
         url=_optional("string"),
         reason=_optional("string"),
     ),
