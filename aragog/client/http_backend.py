@@ -82,7 +82,7 @@ class HttpBackend:
                 elif result["status"] == 413:
                     later.append(url)
                 else:
-                    raise _problem(result["status"], result["detail"])
+                    raise _problem(result["status"], result)
             left = later
         return [found[url] for url in urls]
 
@@ -196,13 +196,8 @@ class HttpBackend:
             raise ServiceUnavailable(self._address, str(error)) from error
         if response.ok or (missing and response.status_code == 404):
             return _Response(response.status_code, body)
-        try:
-            detail = str(orjson.loads(body)["detail"])
-        except (ValueError, KeyError, TypeError):
-            detail = f"status {response.status_code}"
-        raise _problem(
-            response.status_code, detail, self._address, response.headers.get("Retry-After")
-        )
+        retry_after = response.headers.get("Retry-After")
+        raise _problem(response.status_code, _members(body), self._address, retry_after)
 
     def _record(self, raw: Mapping[str, Any], *, facts: bool) -> Record:
         read = self._formats.from_json
@@ -230,12 +225,22 @@ def _body(response: requests.Response, until_s: float) -> bytes:
     return b"".join(pieces)
 
 
+def _members(body: bytes) -> Mapping[str, Any]:
+    """The members of a problem; none if the response is not one of this server's."""
+    try:
+        found = orjson.loads(body)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def _problem(
-    status: int, detail: str, where: str = "", retry_after: str | None = None
+    status: int, members: Mapping[str, Any], where: str = "", retry_after: str | None = None
 ) -> Exception:
     """The error for a problem of the server."""
+    detail = str(members.get("detail", f"status {status}"))
     if status == 412:
-        return VersionConflict("", "", "another one")
+        return VersionConflict("", "", str(members.get("found_version", "another one")))
     if status in _PASSING:
         wait_s = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
         return ServiceUnavailable(where, detail, wait_s)

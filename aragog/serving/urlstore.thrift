@@ -362,7 +362,10 @@ struct FetchReport {
   11: optional double connect_ms
   /** From sending the last request to the end of the response's head. */
   12: optional double first_byte_ms
-  /** Of the whole fetch, with its redirects and the waits for their slots. */
+  /**
+   * Of the fetch, with its redirects and the waits for their slots. A redirect whose slot is more
+   * than a second away ends the measurement: the fetch goes on later, and it begins anew.
+   */
   13: double total_ms
   /** The IP address of the last server. */
   14: optional string address

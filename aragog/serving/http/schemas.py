@@ -60,7 +60,12 @@ _URLS = _list(_TEXT, maxItems=1000)
 
 SCHEMAS: dict[str, Any] = {
     "Problem": _object(
-        "type title status detail", type=_TEXT, title=_TEXT, status=_NUMBER, detail=_TEXT
+        "type title status detail",
+        type=_TEXT,
+        title=_TEXT,
+        status=_NUMBER,
+        detail=_TEXT,
+        found_version={**_TEXT, "description": "With 412: the record's version; empty: none."},
     ),
     "Record": _object(_RECORD_NAMES, **_RECORD),
     "FullRecord": _object(

@@ -144,7 +144,7 @@ def _checked(store: UrlStore, url: str, if_version: str | None) -> str | None:
     if if_version != ANY_VERSION:
         return if_version
     if store.get(url, ()) is None:
-        raise VersionConflict(url, "any", "none")
+        raise VersionConflict(url, "any", "")
     return None
 
 

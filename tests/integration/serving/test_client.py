@@ -208,10 +208,10 @@ def test_a_bad_url_is_refused_before_anything_is_sent(client):
 def test_a_conditional_put_needs_the_version_it_was_meant_for(client):
     version = client.put(URL, {"a": b"1"}, if_version="")
 
-    with pytest.raises(VersionConflict):
-        client.put(URL, {"a": b"2"}, if_version="other")
-    with pytest.raises(VersionConflict):
-        client.put(URL, {"a": b"2"}, if_version="")
+    for expected in ("other", ""):
+        with pytest.raises(VersionConflict) as conflict:
+            client.put(URL, {"a": b"2"}, if_version=expected)
+        assert (conflict.value.expected, conflict.value.found) == (expected, version)
 
     client.put(URL, {"a": b"3"}, if_version=version)
     assert client.get(URL).fields == {"a": b"3"}
