@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from aragog.client.producer import Aragog
-from aragog.client.store_client import FetchedPage, FieldWrite
+from aragog.client.store_client import EnqueueArguments, FetchedPage, FieldWrite
 from aragog.pipeline.stages.enqueue import EnqueueResult
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
@@ -75,13 +75,19 @@ class DirectBackend:
     def enqueue(
         self,
         urls: Sequence[str],
+        wanted: EnqueueArguments,
         *,
-        priority: int,
-        depth: int,
-        refresh: bool,
         limit_s: float,  # noqa: ARG002
     ) -> list[EnqueueResult]:
-        return self.producer.enqueue(urls, priority=priority, depth=depth, refresh=refresh)
+        return self.producer.enqueue(
+            urls,
+            priority=wanted.priority,
+            run_after=wanted.run_after,
+            depth=wanted.depth,
+            refresh=wanted.refresh,
+            sitemap=wanted.sitemap,
+            request_id=wanted.request_id,
+        )
 
     def close(self) -> None:
         return

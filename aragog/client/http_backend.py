@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import asdict
+from typing import Any, NamedTuple
 
 import orjson
 import requests
 from requests.adapters import HTTPAdapter
+from urllib3.exceptions import HTTPError
+from urllib3.util import Timeout
 
-from aragog.client.store_client import FetchedPage, FieldWrite
+from aragog.client.store_client import EnqueueArguments, FetchedPage, FieldWrite
 from aragog.errors import (
     AccessDenied,
     BadInput,
@@ -24,6 +28,15 @@ from aragog.urlstore.pages.field_formats import FieldFormats, parse
 from aragog.urlstore.records import Record
 
 _PASSING = {408, 421, 429, 502, 503, 504}
+_PIECE_BYTES = 1 << 20
+_LATE = "no answer in time"
+
+
+class _Response(NamedTuple):
+    """What the client needs of a response."""
+
+    status: int
+    body: bytes
 
 
 class HttpBackend:
@@ -69,7 +82,7 @@ class HttpBackend:
                 elif result["status"] == 413:
                     later.append(url)
                 else:
-                    raise _problem(result["status"], result["detail"])
+                    raise _problem(result["status"], result)
             left = later
         return [found[url] for url in urls]
 
@@ -100,7 +113,7 @@ class HttpBackend:
 
     def content(self, url: str, *, limit_s: float) -> bytes | None:
         response = self._ask("GET", "/v1/content", limit_s, params={"url": url}, missing=True)
-        return None if response.status_code == 404 else response.content
+        return None if response.status == 404 else response.body
 
     def watch(self, url: str, owner: str, *, limit_s: float) -> None:
         self._ask("PUT", "/v1/watches", limit_s, params={"url": url, "owner": owner})
@@ -130,9 +143,10 @@ class HttpBackend:
         )
 
     def enqueue(
-        self, urls: Sequence[str], *, priority: int, depth: int, refresh: bool, limit_s: float
+        self, urls: Sequence[str], wanted: EnqueueArguments, *, limit_s: float
     ) -> list[EnqueueResult]:
-        body = {"urls": list(urls), "priority": priority, "depth": depth, "refresh": refresh}
+        options = {name: value for name, value in asdict(wanted).items() if value is not None}
+        body = {"urls": list(urls), **options}
         results = self._json("POST", "/v1/enqueue", limit_s, body)["results"]
         return [
             EnqueueResult(one["input"], EnqueueStatus(one["status"]), one["url"], one["reason"])
@@ -154,7 +168,7 @@ class HttpBackend:
     ) -> Any:
         sent = {"Content-Type": "application/json", **(headers or {})}
         data = orjson.dumps(body)
-        return parse(self._ask(method, path, limit_s, data, sent, params=params).content)
+        return parse(self._ask(method, path, limit_s, data, sent, params=params).body)
 
     def _ask(
         self,
@@ -166,26 +180,24 @@ class HttpBackend:
         *,
         params: Mapping[str, str] | None = None,
         missing: bool = False,
-    ) -> requests.Response:
+    ) -> _Response:
         """A response of success, or 404 if it may be `missing`."""
+        until_s = time.monotonic() + limit_s
         if limit_s <= 0:
-            raise ServiceUnavailable(self._address, "no answer in time")
+            raise ServiceUnavailable(self._address, _LATE)
         try:
             response = self._session.request(
                 method, self._address + path, params=params, data=data, headers=headers,
-                timeout=limit_s, allow_redirects=False,
+                timeout=Timeout(total=limit_s),  # type: ignore[arg-type] # requests passes it on
+                allow_redirects=False, stream=True,
             )  # fmt: skip
-        except requests.RequestException as error:
+            body = _body(response, until_s)
+        except (requests.RequestException, HTTPError, OSError) as error:
             raise ServiceUnavailable(self._address, str(error)) from error
         if response.ok or (missing and response.status_code == 404):
-            return response
-        try:
-            detail = str(response.json()["detail"])
-        except (ValueError, KeyError, TypeError):
-            detail = f"status {response.status_code}"
-        raise _problem(
-            response.status_code, detail, self._address, response.headers.get("Retry-After")
-        )
+            return _Response(response.status_code, body)
+        retry_after = response.headers.get("Retry-After")
+        raise _problem(response.status_code, _members(body), self._address, retry_after)
 
     def _record(self, raw: Mapping[str, Any], *, facts: bool) -> Record:
         read = self._formats.from_json
@@ -198,12 +210,37 @@ class HttpBackend:
         )
 
 
+def _body(response: requests.Response, until_s: float) -> bytes:
+    """The whole body; `requests` alone would wait as long as single bytes come in time."""
+    pieces = []
+    try:
+        while piece := response.raw.read1(_PIECE_BYTES, decode_content=True):
+            if time.monotonic() > until_s:
+                raise TimeoutError(_LATE)
+            pieces.append(piece)
+    except BaseException:
+        response.close()  # what is left of the body must not begin the next response
+        raise
+    response.raw.release_conn()
+    return b"".join(pieces)
+
+
+def _members(body: bytes) -> Mapping[str, Any]:
+    """The members of a problem; none if the response is not one of this server's."""
+    try:
+        found = orjson.loads(body)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def _problem(
-    status: int, detail: str, where: str = "", retry_after: str | None = None
+    status: int, members: Mapping[str, Any], where: str = "", retry_after: str | None = None
 ) -> Exception:
     """The error for a problem of the server."""
+    detail = str(members.get("detail", f"status {status}"))
     if status == 412:
-        return VersionConflict("", "", "another one")
+        return VersionConflict("", "", str(members.get("found_version", "another one")))
     if status in _PASSING:
         wait_s = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
         return ServiceUnavailable(where, detail, wait_s)

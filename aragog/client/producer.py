@@ -21,7 +21,7 @@ from typing import Self, TypedDict, Unpack
 from celery import Celery
 
 from aragog.clock import SystemClock
-from aragog.errors import BadInput, ConfigError, SlowDown
+from aragog.errors import BadInput, SlowDown
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.brokers import celery_settings, kind_of
 from aragog.pipeline.counters import Counters
@@ -139,8 +139,7 @@ class Aragog:
         Raises:
             BrokerUnavailable: some URLs may not be enqueued; call again with all of them.
             SlowDown: as above, because a server is nearly full; see `backlog`.
-            ConfigError: `priority` or `depth` is out of bounds.
-            BadInput: a pattern cannot be used.
+            BadInput: `priority` or `depth` is out of bounds, or a pattern cannot be used.
         """
         return list(self.enqueue_all(urls, **arguments))
 
@@ -165,9 +164,9 @@ class Aragog:
         `retry_after_s`, and repeats this until there is room.
         """
         if not 0 <= priority <= 9:
-            raise ConfigError(f"priority: must be 0 (most urgent) to 9, got {priority}")
+            raise BadInput(f"priority: must be 0 (most urgent) to 9, got {priority}")
         if depth < 0:
-            raise ConfigError(f"depth: must be 0 or more, got {depth}")
+            raise BadInput(f"depth: must be 0 or more, got {depth}")
         if not REQUEST_ID.fullmatch(request_id):
             raise BadInput("request_id: must be at most 64 printable ASCII characters, no spaces")
         wanted = EnqueueOptions(

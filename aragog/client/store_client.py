@@ -60,6 +60,18 @@ class FieldWrite:
     if_version: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnqueueArguments:
+    """How to enqueue URLs; see `Client.enqueue`."""
+
+    priority: int
+    run_after: int | None
+    depth: int
+    refresh: bool
+    sitemap: bool
+    request_id: str
+
+
 class Backend(Protocol):
     """
     Carries single calls, each within `limit_s` seconds. URLs are normalized. Threads may share it.
@@ -98,7 +110,7 @@ class Backend(Protocol):
         """Fetch now."""
 
     def enqueue(
-        self, urls: Sequence[str], *, priority: int, depth: int, refresh: bool, limit_s: float
+        self, urls: Sequence[str], wanted: EnqueueArguments, *, limit_s: float
     ) -> list[EnqueueResult]:
         """Enqueue up to `MOST_URLS` URLs."""
 
@@ -135,7 +147,8 @@ class Client(AbstractContextManager["Client"]):
         Args:
             url: in any spelling; aliases are followed.
             fields: which to read; None: all.
-            facts: also the facts of the last fetch, size and hash of the content.
+            facts: also the facts of the last fetch; not over HTTP: when the next one is due, size
+                and hash of the content.
         """
         return self.get_many([url], fields, facts=facts)[0]
 
@@ -232,8 +245,11 @@ class Client(AbstractContextManager["Client"]):
         urls: Iterable[str],
         *,
         priority: int = PRIORITY_DEFAULT,
+        run_after: int | None = None,
         depth: int = 0,
         refresh: bool = False,
+        sitemap: bool = False,
+        request_id: str = "",
     ) -> list[EnqueueResult]:
         """
         Enqueue URLs and return the result of each, in order; a bad URL harms no other.
@@ -241,14 +257,21 @@ class Client(AbstractContextManager["Client"]):
         Args:
             urls: in any spelling; 1,000 go in one request.
             priority: 0 (most urgent) to 9.
+            run_after: do not fetch before this time, in milliseconds since the epoch.
             depth: link hops to follow, within each URL's registered domain.
             refresh: also fetch URLs that are stored already.
+            sitemap: the URLs are sitemaps; enqueue the URLs that they list.
+            request_id: names the URLs in the logs of all stages, up to 64 printable characters;
+                empty: a new id for each request.
         """
         asked, results = list(urls), []
-        send = partial(self._backend.enqueue, priority=priority, depth=depth, refresh=refresh)
+        wanted = EnqueueArguments(
+            priority=priority, run_after=run_after, depth=depth, refresh=refresh, sitemap=sitemap,
+            request_id=request_id,
+        )  # fmt: skip
         for at in range(0, len(asked), MOST_URLS):
-            some = asked[at : at + MOST_URLS]
-            results += self._repeated(lambda limit_s, some=some: send(some, limit_s=limit_s))  # type: ignore[misc]
+            send = partial(self._backend.enqueue, asked[at : at + MOST_URLS], wanted)
+            results += self._repeated(lambda limit_s, send=send: send(limit_s=limit_s))  # type: ignore[misc]
         return results
 
     def close(self) -> None:

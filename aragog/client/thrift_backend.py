@@ -18,7 +18,7 @@ from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defi
 from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
 
-from aragog.client.store_client import FetchedPage, FieldWrite
+from aragog.client.store_client import EnqueueArguments, FetchedPage, FieldWrite
 from aragog.errors import (
     AccessDenied,
     AragogError,
@@ -146,10 +146,16 @@ class ThriftBackend:
         )
 
     def enqueue(
-        self, urls: Sequence[str], *, priority: int, depth: int, refresh: bool, limit_s: float
+        self, urls: Sequence[str], wanted: EnqueueArguments, *, limit_s: float
     ) -> list[EnqueueResult]:
         options = idl.EnqueueOptions(
-            deadline_ms=_ms(limit_s), priority=priority, depth=depth, refresh=refresh
+            deadline_ms=_ms(limit_s),
+            priority=wanted.priority,
+            run_after_ms=wanted.run_after,
+            depth=wanted.depth,
+            refresh=wanted.refresh,
+            sitemap=wanted.sitemap,
+            request_id=wanted.request_id,
         )
         results = self._call(
             "Fetcher", "enqueue", time.monotonic() + limit_s, urls=list(urls), options=options

@@ -284,6 +284,8 @@ struct EnqueueOptions {
   5: optional bool refresh
   /** The URLs are sitemaps; enqueue the URLs that they list. Default: false. */
   6: optional bool sitemap
+  /** Names this call in the logs of all stages: up to 64 printable characters. Default: a new id. */
+  7: optional string request_id
 }
 
 /** What became of one URL. */
@@ -360,7 +362,10 @@ struct FetchReport {
   11: optional double connect_ms
   /** From sending the last request to the end of the response's head. */
   12: optional double first_byte_ms
-  /** Of the whole fetch, with its redirects and the waits for their slots. */
+  /**
+   * Of the fetch, with its redirects and the waits for their slots. A redirect whose slot is more
+   * than a second away ends the measurement: the fetch goes on later, and it begins anew.
+   */
   13: double total_ms
   /** The IP address of the last server. */
   14: optional string address

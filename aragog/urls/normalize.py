@@ -28,6 +28,11 @@ _CACHED_FRONTS = 16_384
 _MAX_CACHED_CHARS = 255
 """Longer hosts are not cached, so that hostile ones cannot fill the memory."""
 
+_LIKE_NORMAL = re.compile(
+    r"(https?://[^/]{1,247})(?=/)(?:/[A-Za-z0-9_~!$&'*+,:=@-][A-Za-z0-9._~!$&'*+,:=@-]*)*/?"
+)
+"""A front and a normal path: without dot segments, sessions, and all that is or will be escaped."""
+
 _rules = packaged_rules()
 
 
@@ -35,16 +40,32 @@ def normalize(url: str, base: str | None = None) -> str:
     """
     Return the normalized http(s) URL: ASCII, without fragment and userinfo.
 
-    A relative `url` is resolved against `base`, which need not be normalized. 1 to 3 µs.
+    A relative `url` is resolved against `base`, which need not be normalized. 0.7 to 3 µs.
 
     Raises:
         InvalidUrl: not a URL, not http(s), or relative without a base.
     """
+    if base is None and _is_normal(url):
+        return url
     try:
         href = parse(url, base)
     except ValueError:
         raise InvalidUrl(url, _reason(url, base)) from None
     return _finish(href, url)
+
+
+def _is_normal(url: str) -> bool:
+    """True for most normalized URLs without a query; takes half the time of normalizing them."""
+    found = _LIKE_NORMAL.fullmatch(url)
+    return found is not None and _is_normal_front(found[1])
+
+
+@lru_cache(_CACHED_FRONTS)
+def _is_normal_front(front: str) -> bool:
+    try:
+        return _finish(parse(f"{front}/"), front) == f"{front}/"
+    except ValueError:
+        return False
 
 
 def use_site_rules(rules: Iterable[SiteRule]) -> None:

@@ -30,7 +30,10 @@ from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-REQUEST_HEADERS = ("Authorization", "Content-Type", "If-Match", "If-None-Match", "Range")
+REQUEST_HEADERS = (
+    "Authorization", "Content-Type", "If-Match", "If-None-Match", "If-Range", "Last-Event-ID",
+    "Range",
+)  # fmt: skip
 RESPONSE_HEADERS = ("Content-Range", "ETag", "Link", "Retry-After")
 """What scripts of the origins in `serving.cors_origins` may send and read."""
 

@@ -74,7 +74,7 @@ def problem_of(error: Exception) -> Problem:
         case Overloaded():
             return unavailable("too many requests at once")
         case VersionConflict():
-            return Problem(412, str(error))
+            return Problem(412, str(error), members={"found_version": error.found})
         case TakenDown():
             return Problem(403, str(error))
         case NotUnique():

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import orjson
 
-from aragog.errors import InvalidUrl, TransientError
+from aragog.errors import TransientError
+from aragog.serving.batch_urls import normalized
 from aragog.serving.hedging import ReadStore
 from aragog.serving.http import views
-from aragog.urls.normalize import normalize
 from aragog.urlstore.records import FieldValues, Record
 from aragog.urlstore.store import UrlStore
 
@@ -42,15 +42,16 @@ def read_records(
     """
     if len(urls) == 1 and fields is None:
         return [_one(store, urls[0], fields)]
-    normalized = [_normalized(url) for url in urls]
-    valid = [url for url in normalized if isinstance(url, str)]
+    valid, refused = normalized(urls)
     try:
-        found = iter(_read(store, valid, fields))
+        found = _read(store, valid, fields)
     except TransientError:
         raise
     except Exception:  # noqa: BLE001 - one of them: find out which
-        return [_one(store, url, fields) for url in urls]
-    return [url if isinstance(url, InvalidUrl) else next(found) for url in normalized]
+        found = [_one(store, url, fields) for url in valid]
+    for place, error in refused.items():
+        found.insert(place, error)
+    return found
 
 
 def read_hedged(
@@ -77,13 +78,6 @@ def _read(store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None) 
     if fields is None:
         return [_whole(store, record) for record in store.get_many(urls)]
     return [_shown(store, one, fields) for one in store.pages.values(urls, fields, facts=True)]
-
-
-def _normalized(url: str) -> str | InvalidUrl:
-    try:
-        return normalize(url)
-    except InvalidUrl as error:
-        return error
 
 
 def _one(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> Found:

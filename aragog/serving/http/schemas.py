@@ -60,7 +60,12 @@ _URLS = _list(_TEXT, maxItems=1000)
 
 SCHEMAS: dict[str, Any] = {
     "Problem": _object(
-        "type title status detail", type=_TEXT, title=_TEXT, status=_NUMBER, detail=_TEXT
+        "type title status detail",
+        type=_TEXT,
+        title=_TEXT,
+        status=_NUMBER,
+        detail=_TEXT,
+        found_version={**_TEXT, "description": "With 412: the record's version; empty: none."},
     ),
     "Record": _object(_RECORD_NAMES, **_RECORD),
     "FullRecord": _object(
@@ -147,7 +152,7 @@ SCHEMAS: dict[str, Any] = {
     "EnqueueResult": _object(
         "input status url reason",
         input=_TEXT,
-        status={**_TEXT, "description": "accepted, already waiting, or invalid."},
+        status={**_TEXT, "description": "accepted, already waiting, invalid, or taken down."},
         url=_optional("string"),
         reason=_optional("string"),
     ),

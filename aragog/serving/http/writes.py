@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from aragog.errors import BadInput
+from aragog.errors import BadInput, VersionConflict
 from aragog.pipeline.url_batches import checked_id
 from aragog.serving.field_writers import FieldWriters
 from aragog.serving.http.calls import StoreCalls, json_response
@@ -19,6 +19,8 @@ from aragog.serving.http.services import Services
 from aragog.urlstore.store import UrlStore
 
 MOST_DEPTH = 100
+ANY_VERSION = "*"
+"""`If-Match: *`: the record must exist (RFC 9110, 13.1.1)."""
 
 
 class Writes:
@@ -116,7 +118,7 @@ def _write(
     if_version: str | None,
 ) -> str:
     """Write before deleting, so that a refused write deletes nothing."""
-    version = store.put(url, fields, if_version=if_version)
+    version = store.put(url, fields, if_version=_checked(store, url, if_version))
     gone = list(deleted)
     if replace:
         found = store.get(url)
@@ -127,13 +129,23 @@ def _write(
 def _delete(
     store: UrlStore, url: str, names: Sequence[str] | None, *, if_version: str | None
 ) -> None:
-    if if_version is not None:
+    version = _checked(store, url, if_version)
+    if version is not None:
         # Takes the version, so that of several conditional writers one goes on.
-        store.put(url, {}, if_version=if_version)
+        store.put(url, {}, if_version=version)
     if names is None:
         store.remove(url)
     else:
         store.delete_fields(url, names)
+
+
+def _checked(store: UrlStore, url: str, if_version: str | None) -> str | None:
+    """The version to write on; for any, None once it is known that there is a record."""
+    if if_version != ANY_VERSION:
+        return if_version
+    if store.get(url, ()) is None:
+        raise VersionConflict(url, "any", "")
+    return None
 
 
 def _expected_version(request: Request) -> str | None:
@@ -141,8 +153,10 @@ def _expected_version(request: Request) -> str | None:
     if request.headers.get("if-none-match", "").strip() == "*":
         return ""
     tag = request.headers.get("if-match", "").strip()
-    if not tag or tag == "*":
+    if not tag:
         return None
+    if tag == ANY_VERSION:
+        return tag
     if not (tag.startswith('"') and tag.endswith('"') and len(tag) > 2):
         raise BadInput("If-Match: must be one ETag as this server sent it")
     return tag.strip('"').partition(".")[0]

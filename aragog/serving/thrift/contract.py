@@ -10,6 +10,7 @@ from struct import Struct
 from typing import Any
 
 import thriftpy2
+from thriftpy2.thrift import TType
 
 from aragog.serving.auth import READ, WRITE
 
@@ -47,6 +48,10 @@ class Method:
     pool: Pool
     arguments: Any
     """The class of its argument struct."""
+    first: str
+    """The name of its first argument."""
+    takes_many: bool
+    """Its first argument is a list of strings; otherwise it is a string."""
     result: Any
     """The class of its result struct, whose field 0 is the value."""
     reply_head: bytes
@@ -78,12 +83,16 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
         for name in kind.thrift_services:
             if name in _SESSION:
                 continue
+            arguments = getattr(kind, f"{name}_args")
+            first_type, first, *_ = arguments.thrift_spec[1]
             method = Method(
                 service,
                 name,
                 READ if service == "UrlStore" and name in _READS else WRITE,
                 _pool(service, name),
-                getattr(kind, f"{name}_args"),
+                arguments,
+                first,
+                first_type == TType.LIST,
                 getattr(kind, f"{name}_result"),
                 head(REPLY, name.encode()),
                 getattr(handler, name),

@@ -84,15 +84,20 @@ class FetcherService:
         results = self._enqueue(
             items(given.urls, "urls"),
             priority=bounded(options.priority, "priority", 0, 9, PRIORITY_DEFAULT),
-            run_after=options.run_after_ms,
+            run_after=_instant(options.run_after_ms),
             depth=bounded(options.depth, "depth", 0, MOST_DEPTH, 0),
             refresh=bool(options.refresh),
             sitemap=bool(options.sitemap),
+            request_id=options.request_id or "",
         )
         return [
             idl.EnqueueResult(input=r.input, status=str(r.status), url=r.url, reason=r.reason)
             for r in results
         ]
+
+
+def _instant(given_ms: int | None) -> int | None:
+    return None if given_ms is None else bounded(given_ms, "run_after_ms", 0, 2**53)
 
 
 def _record(found: Record) -> Any:

@@ -20,7 +20,7 @@ _URL, _CANONICAL, _FIELDS, _VERSION = (
 _STANDBY = b"\x02\x00\x09\x01"
 _STOP = b"\x00"
 _FOUND = b"\x08\x00\x01\x00\x00\x00\x00\x0c\x00\x02"
-_COUNT_AT = 7
+_TEXT = b"%b%b"
 _SHORT = 1024
 _LENGTHS = [_length(size) for size in range(_SHORT)]
 _STATUS = b"\x08\x00\x01"
@@ -41,14 +41,30 @@ def one(
     return Encoded(_SUCCESS_STRUCT + found)
 
 
-def many(results: Iterable[bytes], count: int) -> Encoded:
-    """The value of `getMany`: results that `found` and `absent` made."""
-    return Encoded(b"".join((_SUCCESS_LIST, _length(count), *results)))
+def many(made: Iterable[bytes], count: int) -> Encoded:
+    """The value of `getMany`, from what `results`, `wrapped` and `absent` made."""
+    return Encoded(b"".join((_SUCCESS_LIST, _length(count), *made)))
 
 
-def found(values: FieldValues, fields: tuple[str, ...], *, from_standby: bool = False) -> bytes:
-    """A RecordResult with its record."""
-    return _FOUND + record(values, fields, from_standby=from_standby) + _STOP
+def results(
+    found: Iterable[FieldValues | None],
+    fields: tuple[str, ...],
+    unknown: bytes,
+    *,
+    from_standby: bool = False,
+) -> list[bytes]:
+    """A RecordResult for each, with its record; `unknown` for None."""
+    template = _FOUND + _template(fields, from_standby) + _STOP
+    made = []
+    for values in found:
+        if values is None:
+            made.append(unknown)
+        elif None not in values.values:
+            made.append(template % _filling(values, values.values))
+        else:
+            its = record(values, fields, from_standby=from_standby)
+            made.append(b"".join((_FOUND, its, _STOP)))
+    return made
 
 
 def wrapped(value: Encoded) -> bytes:
@@ -63,25 +79,33 @@ def absent(status: int, message: str) -> bytes:
 
 
 def record(values: FieldValues, fields: tuple[str, ...], *, from_standby: bool = False) -> bytes:
-    """A Record struct. 2 µs for four fields: no call for each value."""
+    """A Record struct. 1 µs for four fields: one formatting of bytes."""
+    there = values.values
+    if None in there:
+        present = [pair for pair in zip(fields, there, strict=True) if pair[1] is not None]
+        fields, there = tuple(zip(*present, strict=True)) or ((), ())
+    return _template(fields, from_standby) % _filling(values, there)
+
+
+def _filling(values: FieldValues, there: tuple[bytes | None, ...]) -> tuple[bytes | None, ...]:
+    """Lengths and values for `_template`; none of `there` is None."""
     canonical = values.canonical_url.encode()
     url = canonical if values.url is values.canonical_url else values.url.encode()
-    version = values.version
-    parts = [
-        _URL, _length(len(url)), url,
-        _CANONICAL, _length(len(canonical)), canonical,
-        _FIELDS, b"",
-    ]  # fmt: skip
-    for name, value in zip(_names(fields), values.values):  # noqa: B905 - one value a field
-        if value is not None:
-            size = len(value)
-            parts += (name, _LENGTHS[size] if size < _SHORT else _length(size), value)
-    parts[_COUNT_AT] = _length((len(parts) - _COUNT_AT - 1) // 3)
-    parts += (_VERSION, _length(len(version)), version, _STANDBY if from_standby else b"", _STOP)
-    return b"".join(parts)
+    parts: list[bytes | None] = []
+    for part in (url, canonical, *there, values.version):
+        size = len(part)  # type: ignore[arg-type]
+        parts.append(_LENGTHS[size] if size < _SHORT else _length(size))
+        parts.append(part)
+    return tuple(parts)
 
 
-@lru_cache(maxsize=1024)
-def _names(fields: tuple[str, ...]) -> tuple[bytes, ...]:
-    """Each field's name with its length."""
-    return tuple(_length(len(name := field.encode())) + name for field in fields)
+@lru_cache(maxsize=256)
+def _template(fields: tuple[str, ...], from_standby: bool) -> bytes:
+    """A Record struct with these fields; lengths and values are filled in."""
+    names = [field.encode() for field in fields]
+    named = [(_length(len(name)) + name).replace(b"%", b"%%") + _TEXT for name in names]
+    count = _length(len(fields)).replace(b"%", b"%%")
+    standby = _STANDBY if from_standby else b""
+    return b"".join(
+        (_URL, _TEXT, _CANONICAL, _TEXT, _FIELDS, count, *named, _VERSION, _TEXT, standby, _STOP)
+    )

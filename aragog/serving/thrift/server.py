@@ -49,6 +49,7 @@ class Call:
 
     __slots__ = (
         "answered",
+        "arguments",
         "arguments_at",
         "began_s",
         "connection",
@@ -75,6 +76,8 @@ class Call:
         self.limit_s = limit_s
         """For the whole call, or for each of its steps."""
         self.deadline_s = now_s + limit_s
+        self.arguments: Any = None
+        """Decoded; None: not yet."""
         self.answered = False
         self.token: str | None = None
         """The name of its token."""
@@ -358,14 +361,17 @@ class ThriftServer:
         return done
 
     def _arguments(self, call: Call) -> Any:
+        """The arguments of a call, which may have a deadline of its own."""
+        if call.arguments is not None:
+            return call.arguments
         arguments = wire.read_arguments(call.method, call.frame, call.arguments_at)
         arguments.token = call.token
         options = arguments.__dict__.get("options")
         given_ms = getattr(options, "deadline_ms", None)
         if given_ms is not None:
-            limit_s = min(call.limit_s, max(given_ms, 1) / 1000)
-            call.deadline_s -= call.limit_s - limit_s
-            call.limit_s = limit_s
+            call.limit_s = min(call.limit_s, max(given_ms, 1) / 1000)
+            call.deadline_s = call.began_s + call.limit_s
+        call.arguments = arguments
         return arguments
 
     # On the event loop
@@ -443,6 +449,9 @@ class ThriftServer:
         """While calls are in flight: reply, enforce deadlines, help stuck threads."""
         self._flush()
         now_s = time.monotonic()
+        for call in self._in_flight:
+            if call.arguments is None and call.began_s < now_s - _TICK_S:
+                self._read_ahead(call)
         for call in [call for call in self._in_flight if call.deadline_s <= now_s]:
             self._answer(call, _raised(call.method, call.number, too_late()), "DeadlineExceeded")
         for workers in self._workers.values():
@@ -450,6 +459,12 @@ class ThriftServer:
         self._ticking = False
         if self._in_flight:
             self._tick_later()
+
+    def _read_ahead(self, call: Call) -> None:
+        """Learn the deadline of a call that no thread has begun; a large one keeps the default."""
+        if len(call.frame) <= SMALL_BYTES:
+            with contextlib.suppress(wire.BadArguments):  # the thread will say so
+                self._arguments(call)
 
     async def _sweep(self) -> None:
         """Once a second: disconnect clients that are too slow or silent."""

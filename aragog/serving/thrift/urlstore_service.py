@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 import orjson
 
-from aragog.errors import BadInput, InvalidUrl, PermanentError
+from aragog.errors import BadInput, PermanentError
+from aragog.serving.batch_urls import normalized
 from aragog.serving.field_writers import FieldWriters
 from aragog.serving.hedging import ReadStore, unhedged
 from aragog.serving.thrift import records
@@ -115,25 +116,20 @@ class UrlStoreService:
         return records.many(results, len(urls))
 
     def _part(self, urls: Sequence[str], fields: tuple[str, ...], *, facts: bool) -> list[bytes]:
-        checked = [_checked(url) for url in urls]
-        valid = [url for url, problem in checked if problem is None]
+        valid, refused = normalized(urls)
         try:
-            found = iter(self._results(valid, fields, facts=facts))
+            found = self._results(valid, fields, facts=facts)
         except PermanentError:
-            found = iter([self._alone(url, fields, facts=facts) for url in valid])
-        return [
-            next(found) if problem is None else records.absent(idl.ItemStatus.BAD_INPUT, problem)
-            for _, problem in checked
-        ]
+            found = [self._alone(url, fields, facts=facts) for url in valid]
+        for place, error in refused.items():
+            found.insert(place, records.absent(idl.ItemStatus.BAD_INPUT, str(error)))
+        return found
 
     def _results(self, urls: Sequence[str], fields: tuple[str, ...], *, facts: bool) -> list[bytes]:
         """A RecordResult of each normalized URL."""
         if fields and not facts:
             values, standby = self._read(lambda store: store.pages.values(urls, fields))
-            return [
-                _UNKNOWN if each is None else records.found(each, fields, from_standby=standby)
-                for each in values
-            ]
+            return records.results(values, fields, _UNKNOWN, from_standby=standby)
         found, standby = self._read(lambda store: store.get_many(urls, fields or None))
         return [
             _UNKNOWN if each is None else records.wrapped(_record(each, standby, facts=facts))
@@ -228,10 +224,12 @@ def names(given: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def items(given: Sequence[T] | None, name: str) -> Sequence[T]:
-    """A list of a request; raises BadInput if it is too long."""
-    if given is not None and len(given) > MOST_ITEMS:
+    """A list of a request; raises BadInput if it was not sent, or is too long."""
+    if given is None:
+        raise BadInput(f"{name}: is missing")
+    if len(given) > MOST_ITEMS:
         raise BadInput(f"{name}: at most {MOST_ITEMS}, got {len(given)}")
-    return given or ()
+    return given
 
 
 def text(given: str | None, name: str) -> str:
@@ -268,14 +266,6 @@ def part_of(found: Content, begin: int, limit: int) -> Any:
         total_bytes=len(found.body),
         meta=found.meta,
     )
-
-
-def _checked(url: str) -> tuple[str, str | None]:
-    """The URL, normalized, or why it is none."""
-    try:
-        return normalize(url), None
-    except InvalidUrl as error:
-        return url, str(error)
 
 
 _UNKNOWN = records.absent(idl.ItemStatus.NOT_FOUND, "nothing is known of this URL")

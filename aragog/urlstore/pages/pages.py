@@ -25,6 +25,7 @@ from aragog.zen.graph import Zen
 from aragog.zen.indexes import HostWalk
 from aragog.zen.node_ids import node_id
 
+_new = tuple.__new__
 _FETCH = (nodes.URL, nodes.CANONICAL, nodes.FACTS, nodes.FETCH)
 _KNOWN = (nodes.URL, nodes.CANONICAL, nodes.OWN)
 _SEEN = (nodes.URL, nodes.CANONICAL, nodes.CONTENT_KEY, nodes.FACTS, nodes.REFRESH)
@@ -74,11 +75,11 @@ class Pages:
         cost.
         """
         ids = list(map(node_id, urls))
-        rows = self._properties.values_many(ids, value_columns(fields, facts=facts))
+        rows = self._properties.values_many(ids, value_columns(fields, facts=facts)).get
         end = BEFORE_VALUES + len(fields)
         found: list[FieldValues | None] = []
         for url, key in zip(urls, ids, strict=True):
-            row = rows.get(key)
+            row = rows(key)
             if row is None:
                 found.append(None)
                 continue
@@ -88,7 +89,8 @@ class Pages:
                 # Nearly all: not an alias, and not removed.
                 its_facts = row[end] if facts else None
                 values = row[BEFORE_VALUES:end]
-                found.append(FieldValues(url, url, version or b"", values, its_facts))
+                # tuple.__new__ takes two thirds of the time of FieldValues(…).
+                found.append(_new(FieldValues, (url, url, version or b"", values, its_facts)))
             else:
                 record = self.get(url, fields)
                 found.append(None if record is None else values_of(record, fields))

@@ -14,10 +14,11 @@ Rows of one kind have one shape, so column positions are cached by shape and not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from struct import Struct
+from typing import NamedTuple
 
 import orjson
 
@@ -69,36 +70,49 @@ def values_of_rows(
     read with the positions of the row before.
     """
     found: dict[bytes, Values] = {}
-    shape, places, ends = b"", None, _ends(0)
-    head, head_bytes = _HEAD.unpack_from, _HEAD.size
+    places: Places | None = None
     for key, data in rows:
-        count, length = head(data)
-        start = head_bytes + length
-        its = data[head_bytes:start]
-        if its != shape:
-            shape, places, ends = its, _places(its, columns), _ends(count)
-        if places is None:
-            continue
-        start += 8 * count
-        at = ends.unpack_from(data, start)
-        start += ends.size
-        found[key] = tuple(
-            [None if i < 0 else data[start + at[i] : start + at[i + 1]] for i in places]
-        )
+        if places is None or not data.startswith(places.head):
+            shape_end = _HEAD.size + _HEAD.unpack_from(data)[1]
+            places = _places(data[:shape_end], columns)
+            _, ends_of, ends_at, values_at, spans = places
+        if spans:
+            ends, values = ends_of(data, ends_at), data[values_at:]
+            found[key] = tuple(
+                [None if end is None else values[ends[begin] : ends[end]] for begin, end in spans]
+            )
     return found
 
 
-@lru_cache(maxsize=1024)
-def _ends(count: int) -> Struct:
-    return Struct(f">{count + 1}I")
+class Places(NamedTuple):
+    """Where rows of one shape hold the values of some columns."""
+
+    head: bytes
+    """What rows of this shape begin with."""
+    ends_of: Callable[[bytes, int], tuple[int, ...]]
+    """Reads the offsets that are needed, and no others."""
+    ends_at: int
+    values_at: int
+    spans: tuple[tuple[int, int | None], ...]
+    """The offsets of each column's value, by number; (0, None): it is not in this shape. Empty:
+    none of the columns is."""
 
 
 @lru_cache(maxsize=4096)
-def _places(shape: bytes, columns: tuple[bytes, ...]) -> tuple[int, ...] | None:
-    """The number of each column in a shape, -1 for one that is not in it; None: none is."""
-    there = dict(_where(shape))
-    places = tuple(there.get(column, -1) for column in columns)
-    return places if max(places, default=-1) >= 0 else None
+def _places(head: bytes, columns: tuple[bytes, ...]) -> Places:
+    count, _ = _HEAD.unpack_from(head)
+    there = dict(_where(head[_HEAD.size :]))
+    cells = sorted(there[column] for column in columns if column in there)
+    needed = sorted({*cells, *(cell + 1 for cell in cells)})
+    number = {offset: n for n, offset in enumerate(needed)}
+    gaps = [offset - before - 1 for before, offset in pairwise([-1, *needed])]
+    ends_at = len(head) + 8 * count
+    spans = tuple(
+        (number[cell], number[cell + 1]) if (cell := there.get(column)) is not None else (0, None)
+        for column in columns
+    )
+    ends_of = Struct(">" + "".join(f"{4 * gap}xI" for gap in gaps)).unpack_from
+    return Places(head, ends_of, ends_at, ends_at + 4 * (count + 1), spans if cells else ())
 
 
 @lru_cache(maxsize=1024)

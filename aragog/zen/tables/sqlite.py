@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import ConfigError
@@ -76,21 +76,14 @@ class SqliteTable(CellTable):
     def values_many(
         self, rows: Sequence[bytes], columns: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:
-        if len(rows) == 1:
-            return self._values(rows[0][0], rows, columns)
-        found: dict[bytes, tuple[bytes | None, ...]] = {}
-        for shard, some in self._grouped(rows, itemgetter(0)):
-            found |= self._values(shard, some, columns)
-        return found
-
-    def _values(
-        self, first_byte: int, rows: Sequence[bytes], columns: tuple[bytes, ...]
-    ) -> dict[bytes, tuple[bytes | None, ...]]:
-        """`values_many` of rows in one file."""
+        fetched: list[tuple[bytes, Any]] = []
+        first_byte = 0
         try:
-            return self._layout.values(self._shards.connection(first_byte), rows, columns)
+            for first_byte, some in self._grouped(rows, itemgetter(0)):
+                fetched += self._layout.fetch(self._shards.connection(first_byte), some)
         except sqlite3.Error as error:
             raise self._shards.translated(error, first_byte) from error
+        return self._layout.values(fetched, columns)
 
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         with self._shards.writing(row[0]) as db:

@@ -10,8 +10,8 @@ without being read before, and has its timestamps compared by the engine.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from aragog.zen.tables import TABLES, Cell, Row
 from aragog.zen.tables.packed import merged, pack, unpack, values_of_rows, without
@@ -31,15 +31,19 @@ class Layout(Protocol):
     def get(self, db: sqlite3.Connection, row: bytes, columns: Sequence[bytes] | None) -> Row:
         """The row's cells, or those of `columns`."""
 
+    def fetch(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> Iterable[tuple[bytes, Any]]:
+        """The existing ones of these rows as they are stored, for `values`."""
+        return [(row, cells) for row in rows if (cells := self.get(db, row, None))]
+
     def values(
-        self, db: sqlite3.Connection, rows: Sequence[bytes], columns: tuple[bytes, ...]
+        self, fetched: Iterable[tuple[bytes, Any]], columns: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:
-        """The values of `columns` of rows that have one of them."""
-        found = {}
-        for row in rows:
-            if cells := self.get(db, row, columns):
-                found[row] = tuple([x.value if (x := cells.get(c)) else None for c in columns])
-        return found
+        """The values of `columns` of those fetched rows that have one of them."""
+        return {
+            row: tuple([x.value if (x := cells.get(c)) else None for c in columns])
+            for row, cells in fetched
+            if not cells.keys().isdisjoint(columns)
+        }
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:
         """Put each (row, cells, at_ms); a row may occur several times."""
@@ -60,9 +64,11 @@ class Packed(Layout):
         # Not WITHOUT ROWID: such tables store values over 1 KB out of line, one more page a read.
         self.schema = f"CREATE TABLE IF NOT EXISTS {name} (row BLOB PRIMARY KEY, data BLOB)"
         self._get = f"SELECT data FROM {name} WHERE row=?"  # noqa: S608
+        # Not `row IN (?, …)`, for which SQLite sorts the keys into a table of its own first.
         self._get_some = [
-            f"SELECT row, data FROM {name} WHERE row IN ({', '.join('?' * count)})"  # noqa: S608
-            for count in range(_ROWS_A_STATEMENT + 1)
+            f"SELECT row, data FROM (VALUES {', '.join(['(?)'] * count)}) "  # noqa: S608
+            f"CROSS JOIN {name} ON row=column1"
+            for count in range(1, _ROWS_A_STATEMENT + 1)
         ]
         self._put = (
             f"INSERT INTO {name} (row, data) VALUES (?, ?) "  # noqa: S608
@@ -75,15 +81,16 @@ class Packed(Layout):
         found = db.execute(self._get, (row,)).fetchone()
         return unpack(found[0], columns) if found else {}
 
-    def values(
-        self, db: sqlite3.Connection, rows: Sequence[bytes], columns: tuple[bytes, ...]
-    ) -> dict[bytes, tuple[bytes | None, ...]]:
+    def fetch(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> Iterable[tuple[bytes, Any]]:
         if len(rows) <= _ROWS_A_STATEMENT:
-            return values_of_rows(db.execute(self._get_some[len(rows)], rows), columns)
-        found: dict[bytes, tuple[bytes | None, ...]] = {}
-        for at in range(0, len(rows), _ROWS_A_STATEMENT):
-            found |= self.values(db, rows[at : at + _ROWS_A_STATEMENT], columns)
-        return found
+            return db.execute(self._get_some[len(rows) - 1], rows).fetchall()
+        parts = [rows[at : at + _ROWS_A_STATEMENT] for at in range(0, len(rows), _ROWS_A_STATEMENT)]
+        return [pair for part in parts for pair in self.fetch(db, part)]
+
+    def values(
+        self, fetched: Iterable[tuple[bytes, Any]], columns: tuple[bytes, ...]
+    ) -> dict[bytes, tuple[bytes | None, ...]]:
+        return values_of_rows(fetched, columns)
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:
         rows: dict[bytes, Row] = {}

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from aragog.client import Aragog
-from aragog.errors import BadInput, BrokerUnavailable, ConfigError
+from aragog.errors import BadInput, BrokerUnavailable
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.stages.enqueue import EnqueueStatus
 from aragog.urls import url_key
@@ -101,7 +101,7 @@ def test_depth_refresh_priority_and_run_after_travel_with_the_url(client, home):
 
 @pytest.mark.parametrize("wrong", [{"priority": 10}, {"priority": -1}, {"depth": -1}])
 def test_options_out_of_bounds_are_refused_before_anything_is_sent(client, home, wrong):
-    with pytest.raises(ConfigError, match=next(iter(wrong))):
+    with pytest.raises(BadInput, match=next(iter(wrong))):
         client.enqueue(["http://a.test/"], **wrong)
 
     assert home.messages() == []

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -208,10 +208,10 @@ def test_a_bad_url_is_refused_before_anything_is_sent(client):
 def test_a_conditional_put_needs_the_version_it_was_meant_for(client):
     version = client.put(URL, {"a": b"1"}, if_version="")
 
-    with pytest.raises(VersionConflict):
-        client.put(URL, {"a": b"2"}, if_version="other")
-    with pytest.raises(VersionConflict):
-        client.put(URL, {"a": b"2"}, if_version="")
+    for expected in ("other", ""):
+        with pytest.raises(VersionConflict) as conflict:
+            client.put(URL, {"a": b"2"}, if_version=expected)
+        assert (conflict.value.expected, conflict.value.found) == (expected, version)
 
     client.put(URL, {"a": b"3"}, if_version=version)
     assert client.get(URL).fields == {"a": b"3"}
@@ -249,13 +249,24 @@ def test_watches_begin_and_end(part, client):
 
 
 def test_urls_are_enqueued_with_a_result_for_each(part, client):
-    results = client.enqueue([f"x{n}" for n in range(1500)], priority=1, depth=2, refresh=True)
+    results = client.enqueue(
+        [f"x{n}" for n in range(1500)], priority=1, run_after=7, depth=2, refresh=True,
+        sitemap=True, request_id="order-4711",
+    )  # fmt: skip
 
     assert results[0] == EnqueueResult("x0", EnqueueStatus.INVALID, None, "not a URL")
     assert [one.input for one in results] == [f"x{n}" for n in range(1500)]
     assert [len(urls) for urls, _ in part.producer.asked] == [1000, 500]
-    options = part.producer.asked[0][1]
-    assert (options["priority"], options["depth"], options["refresh"]) == (1, 2, True)
+    assert [options for _, options in part.producer.asked] == 2 * [
+        {
+            "priority": 1,
+            "run_after": 7,
+            "depth": 2,
+            "refresh": True,
+            "sitemap": True,
+            "request_id": "order-4711",
+        }
+    ]
 
 
 def test_a_url_is_fetched_now_and_told_hop_by_hop(part, client):
@@ -340,6 +351,45 @@ def test_a_server_that_does_not_answer_is_an_error_in_time(scheme):
         address = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}"
         with connect(address, deadline_s=0.2) as client, pytest.raises(TransientError):
             client.get(URL)
+
+
+@contextmanager
+def dripping(head):
+    """A server that sends this to each connection, and then a byte from time to time."""
+    over = threading.Event()
+
+    def answer(sock):
+        with sock, suppress(OSError):
+            sock.recv(65_536)
+            sock.sendall(head)
+            while not over.wait(0.02):
+                sock.sendall(b"x")
+
+    def serve(listener):
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=answer, args=[listener.accept()[0]], daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=[listener], daemon=True).start()
+        yield listener.getsockname()[1]
+        over.set()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "head"),
+    [
+        ("thrift", b"\x00\x0f\x00\x00"),
+        ("http", b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"),
+    ],
+)
+def test_a_response_that_drips_ends_at_the_deadline(scheme, head):
+    with (
+        dripping(head) as port,
+        connect(f"{scheme}://127.0.0.1:{port}", deadline_s=0.3) as client,
+        pytest.raises(ServiceUnavailable, match=r"in time|timed out"),
+    ):
+        client.get(URL)
 
 
 @pytest.mark.parametrize("scheme", ["thrift", "http"])

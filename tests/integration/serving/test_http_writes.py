@@ -76,6 +76,18 @@ def test_a_write_for_another_version_changes_nothing(api, here):
     assert api.get(AT).json["fields"] == {"team.a": "2"}
 
 
+def test_a_write_for_any_version_needs_a_record(api, here):
+    wanted = {"fields": {"team.a": "1"}}
+    refused = [api.ask(m, AT, wanted, If_Match="*").status for m in ("PUT", "PATCH")]
+    refused.append(api.ask("DELETE", AT, If_Match="*").status)
+    unknown = api.get(AT).status
+    api.ask("PUT", AT, wanted)
+    tick(here)
+    taken = api.ask("PATCH", AT, {"fields": {"team.a": "2"}}, If_Match="*").status
+
+    assert (refused, unknown, taken) == ([412] * 3, 404, 200)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "stored"),
     [

@@ -130,8 +130,9 @@ HUGE = b"\x7f\xff\xff\xff"
         b"\x0b",
         STRING,
         STRING[:-1] + b"\x00",
-        b"\x0b\x00\x01\x00\x00\x00\x02\xff\xfe\x00",
         b"\x0b\x00\x01\xff\xff\xff\xff\x00",
+        b"\x0f\x00\x01\x0b" + HUGE + b"\x00",
+        b"\x0f\x00\x01\x0b\x00\x00\x00\x02\x00\x00\x00\x01a\x00\x00\x00\x09b\x00",
         b"\x0b\x00\x01" + HUGE + b"\x00",
         STRING + b"\x0f\x00\x02\x0b" + HUGE + b"\x00",
         STRING + b"\x0f\x00\x02\x00" + HUGE + b"\x00",
@@ -149,6 +150,17 @@ HUGE = b"\x7f\xff\xff\xff"
 def test_damaged_arguments_are_an_error_and_the_connection_goes_on(sock, name, arguments):
     assert refusal(asked(sock, message(name, arguments))) == wire.PROTOCOL_ERROR
     assert asked(sock, PING) == PONG
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        (b"get", b"\x0b\x00\x01\x00\x00\x00\x02\xff\xfe\x00"),
+        (b"getMany", b"\x0f\x00\x01\x0b\x00\x00\x00\x01\x00\x00\x00\x02\xff\xfe\x00"),
+    ],
+)
+def test_a_url_that_is_not_utf_8_is_an_error(sock, name, arguments):
+    assert refusal(asked(sock, message(name, arguments))) == wire.PROTOCOL_ERROR
 
 
 @pytest.mark.parametrize(
@@ -174,6 +186,10 @@ def test_missing_arguments_are_bad_input(sock, name, arguments):
     assert wire.read_head(reply).kind == 2
     assert reply[-len(b"\x00\x00") :] == b"\x00\x00"
     assert b"\x0c\x00\x01\x0b\x00\x01" in reply
+
+
+def test_a_list_that_was_not_sent_is_bad_input(sock):
+    assert b"urls: is missing" in asked(sock, message(b"getMany", b"\x00"))
 
 
 @pytest.mark.parametrize(
@@ -345,6 +361,23 @@ def test_the_deadline_of_the_caller_counts_if_it_is_sooner(store):
         reply = asked(sock, GET[:-1] + options + b"\x00")
         gated.open.set()
     assert reply[AT : AT + 3] == LATE
+
+
+def test_the_deadline_of_a_call_that_no_thread_has_begun_counts_too(store):
+    gated = Gated()
+    options = b"\x0c\x00\x03\x08\x00\x01" + struct.pack(">i", 50) + b"\x00"
+    with (
+        running(gated, threads=1, deadline_ms=20_000) as server,
+        server.connect() as hangs,
+        server.connect() as waits,
+    ):
+        hangs.sendall(framed(GET))
+        wait_until(lambda: gated.entered == 1, otherwise="the only thread hangs")
+        reply = asked(waits, GET[:-1] + options + b"\x00")
+        entered = gated.entered
+        gated.open.set()
+        assert read_frame(hangs)[AT : AT + 3] == NOT_FOUND
+    assert (reply[AT : AT + 3], entered) == (LATE, 1)
 
 
 def test_a_thread_that_hangs_is_helped_by_others(store):

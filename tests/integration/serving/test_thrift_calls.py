@@ -316,11 +316,20 @@ def test_urls_are_enqueued_with_a_result_for_each(a_stand, apache):
         running(a_stand.store, enqueue=enqueue) as server,
         apache.client(server.port, "Fetcher") as client,
     ):
-        [result] = client.enqueue(["x"], apache.types.EnqueueOptions(priority=1, refresh=True))
-        with pytest.raises(apache.types.BadInput, match="priority"):
-            client.enqueue(["x"], apache.types.EnqueueOptions(priority=10))
+        wanted = apache.types.EnqueueOptions(priority=1, refresh=True, request_id="order-4711")
+        [result] = client.enqueue(["x"], wanted)
+        for name, value in (("priority", 10), ("run_after_ms", -1), ("depth", 101)):
+            with pytest.raises(apache.types.BadInput, match=name):
+                client.enqueue(["x"], apache.types.EnqueueOptions(**{name: value}))
 
-    options = {"priority": 1, "run_after": None, "depth": 0, "refresh": True, "sitemap": False}
+    options = {
+        "priority": 1,
+        "run_after": None,
+        "depth": 0,
+        "refresh": True,
+        "sitemap": False,
+        "request_id": "order-4711",
+    }
     assert asked == [(["x"], options)]
     assert (result.input, result.status, result.url, result.reason) == (
         "x",

@@ -298,3 +298,23 @@ def test_a_megabyte_is_only_a_long_url(make):
     normal = normal_or_none(make(1_000_000))
 
     assert normal is None or normal_or_none(normal) == normal
+
+
+@example("")
+@example(".")
+@example("a/../b")
+@example("a/.")
+@example("a//b/")
+@example("a;jsessionid=1")
+@example("a?b")
+@example("%41")
+@example("(S(lit3py55t21z5v55vlm25s55))/a")
+@given(st.text("aZ0/._~!$&'()*+,;=:@-%?#[]\\^`{|} \"<>\n\x7fü"))
+def test_a_url_that_is_normal_already_is_normalized_as_any_other(path):
+    # White space around a URL is removed, and prevents the shorter way.
+    assert normalize(f"http://a.test:81/{path}") == normalize(f" http://a.test:81/{path}")
+
+
+@given(anything)
+def test_a_host_is_normalized_the_same_with_and_without_white_space(host):
+    assert normal_or_none(f"http://{host}/p") == normal_or_none(f" http://{host}/p")
