@@ -109,4 +109,8 @@ def print_table(table: Table) -> None:
     """Print a table: cells are not parsed as markup; a narrow terminal wraps them, cuts none."""
     for column in table.columns:
         column.overflow = "fold"
-    SafeConsole().print(table, markup=False, highlight=False)
+    console = SafeConsole()
+    with console.capture() as captured:
+        console.print(table, markup=False, highlight=False)
+    # rich fills every cell up to the width of its column, which one long value may make huge.
+    click.echo("\n".join(line.rstrip() for line in captured.get().removesuffix("\n").split("\n")))

@@ -68,6 +68,8 @@ class FetchAttempt:
         self._requested: set[str] = {hop.url for hop in hops}
         self._validators: tuple[str | None, str | None] = (None, None)
         self._validators_url = url
+        self._conditional = False
+        """The last request asked only for a changed page."""
         self._cookies = Cookies() if defaults.settings.cookies else None
         self._response: HttpResponse | None = None
         self._deadline = defaults.adapter.deadline()
@@ -139,7 +141,8 @@ class FetchAttempt:
         if self._cookies is not None and (cookie := self._cookies.header(self._spelling)):
             headers["Cookie"] = cookie
         etag, last_modified = self._validators
-        if self._url == self._validators_url:
+        self._conditional = self._url == self._validators_url and bool(etag or last_modified)
+        if self._conditional:
             if etag:
                 headers["If-None-Match"] = etag
             if last_modified:
@@ -196,6 +199,9 @@ class FetchAttempt:
         status, status_line = head.status, f"{head.status} {head.reason}".strip()
         if status == 304:
             response.discard()
+            if not self._conditional:
+                reason = f"{status_line}, although the request had no condition"
+                return self._outcome(Unreachable, kind="status", reason=reason)
             return self._outcome(NotModified)
         if status in (429, 503):
             after = next(iter(head.values("retry-after")), None)

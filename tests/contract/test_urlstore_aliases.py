@@ -107,6 +107,64 @@ def test_undoing_gives_back_what_the_alias_had_brought(a_stand):
     assert store.links.outlinks(B).items == []
 
 
+BANK, EVIL = "http://bank.host.example/p", "http://evil.host.example/p"
+OK = {"status": 200}
+
+
+@pytest.mark.parametrize("canonical_from_the_start", [True, False])
+def test_a_page_that_names_another_hosts_page_as_canonical_does_not_replace_it(
+    a_stand, canonical_from_the_start
+):
+    store = a_stand.store
+    store.write_pages(
+        [page(BANK, fields={"t": b"bank"}, content=body("bank"), links=[C], facts=OK, whole=True)]
+    )
+    names = BANK if canonical_from_the_start else EVIL
+    for at_ms in (NOW_MS + 5, NOW_MS + 9):
+        a_stand.clock.advance_ms(10)
+        evil = page(
+            EVIL, at_ms, canonical_url=names, fields={"t": b"evil", "more": b"evil"},
+            provenance={"t": "meta", "more": "meta"}, content=body("evil"), links=[D], whole=True,
+            due_at_ms=at_ms,
+        )  # fmt: skip
+        store.write_pages([evil])
+        names = BANK
+
+    record = store.get(EVIL)
+    assert (record.url, record.canonical_url) == (EVIL, BANK)
+    assert record.fields == {"t": b"bank"}
+    assert record.facts["fetched_at_ms"] == NOW_MS
+    assert store.content(BANK).body == b"bank"
+    assert [link.url for link in store.links.outlinks(BANK).items] == [C]
+    assert store.aliases.of(BANK) == [EVIL]
+    assert len(list(a_stand.content.keys())) == 1
+    a_stand.compact()
+    assert a_stand.sources(D) == []
+    assert store.schedule.claim_due(NOW_MS + 99, 10, 5) == []
+
+
+def test_what_a_team_stored_of_an_alias_on_another_host_moves_without_its_page(a_stand):
+    store = a_stand.store
+    store.write_pages([page(BANK, fields={"t": b"bank"}, content=body("bank"), facts=OK)])
+    store.write_pages([page(EVIL, NOW_MS + 1, fields={"t": b"evil"}, provenance={"t": "meta"})])
+    store.put(EVIL, {"team.note": b"1"}, at_ms=NOW_MS + 2)
+    a_stand.clock.advance_ms(10)
+
+    store.write_pages([page(EVIL, NOW_MS + 5, canonical_url=BANK, fields={"t": b"evil"})])
+
+    assert store.get(EVIL).fields == {"t": b"bank", "team.note": b"1"}
+
+
+def test_the_www_spelling_of_a_page_still_updates_it(a_stand):
+    store = a_stand.store
+    www = BANK.replace("//", "//www.")
+    store.write_pages([page(BANK, fields={"t": b"1"}, content=body("1"), facts=OK)])
+
+    store.write_pages([page(www, NOW_MS + 5, canonical_url=BANK, fields={"t": b"2"})])
+
+    assert store.get(BANK).fields == {"t": b"2"}
+
+
 @pytest.mark.parametrize("newer_page_at_home", [True, False])
 def test_an_undone_alias_stands_for_itself_and_is_fetched_soon(a_stand, newer_page_at_home):
     """It had no record and was never fetched again when its home held a later page by then."""

@@ -20,6 +20,7 @@ from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.hosts import host_put
 from aragog.urlstore.pages.nodes import Nodes, alias_of, facts_of, text
+from aragog.urlstore.pages.page_updates import is_kept_apart
 from aragog.urlstore.records import Fact
 from aragog.urlstore.schedule.due_index import DueIndex
 from aragog.urlstore.schedule.next_fetch import is_wanted
@@ -81,7 +82,11 @@ class AliasMerger:
         provisional: bool,
         reasons: Sequence[str],
     ) -> None:
-        """Make `alias` an alias of `canonical` as of `at_ms`; older evidence changes nothing."""
+        """
+        Make `alias` an alias of `canonical` as of `at_ms`; older evidence changes nothing.
+
+        The caller vouches for it: all data of the alias moves.
+        """
         if alias == canonical:
             return
         pointer = {
@@ -92,14 +97,22 @@ class AliasMerger:
         }
         self._zen.mutate([host_put(alias, now_ms), *alias_puts(alias, canonical, now_ms)])
         self._zen.mutate([put_properties(node_id(alias), pointer, at_ms)])
-        self.settle(alias, now_ms)
+        self.settle(alias, now_ms, trusted=True)
 
-    def settle(self, alias: str, now_ms: int) -> None:
-        """Move an alias's own data to its canonical URL: content, links, due row, fields."""
+    def settle(self, alias: str, now_ms: int, *, trusted: bool = False) -> None:
+        """
+        Move an alias's own data to its canonical URL: content, links, due row, fields.
+
+        If the canonical URL has a page of its own, the page of an alias on another host is deleted
+        instead, unless `trusted`: a page names its canonical URL itself, and must not replace the
+        pages of others.
+        """
         canonical, row = self._nodes.follow([alias], None)[alias]
         own = self._properties.get(node_id(alias))
         if canonical == alias:
             return
+        if not trusted and is_kept_apart(alias, canonical, row):
+            own = self._without_page(alias, own, now_ms)
         self._move_links(alias, canonical, now_ms)
         if text(own, nodes.HELD):
             self._watches.move(alias, canonical, now_ms)
@@ -109,6 +122,21 @@ class AliasMerger:
             self._properties.put(node_id(alias), {nodes.DUE: b""}, at_ms=now_ms)
         if nodes.SENTINEL in own:
             self._move(alias, own, canonical, row, now_ms)
+
+    def _without_page(self, alias: str, own: Row, now_ms: int) -> Row:
+        """Delete what fetches stored of a page; returns the rest of its node."""
+        if nodes.CONTENT_KEY in own:
+            self._content.delete(own[nodes.CONTENT_KEY].value.decode())
+        fields = facts_of(own, nodes.PROVENANCE)
+        found = {of(name) for name in fields for of in (nodes.field_column, nodes.history_column)}
+        found |= {nodes.FACTS, nodes.PROVENANCE, *nodes.CONTENT}
+        if not any(c.startswith(b"m:") and c not in found for c in own.keys() - {nodes.SENTINEL}):
+            found.add(nodes.SENTINEL)
+        there = [column for column in found if column in own]
+        if there:
+            self._properties.delete(node_id(alias), there, at_ms=now_ms)
+        self._outlinks.write([LinksWrite(alias, now_ms, lambda _: b"")], now_ms)
+        return {column: cell for column, cell in own.items() if column not in found}
 
     def has_own(self, alias: str, row: Row) -> bool:
         """True if there is anything for `settle` to move."""

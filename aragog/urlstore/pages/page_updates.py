@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from aragog.urls.domain import host
 from aragog.urlstore.content.compression import content_hash
 from aragog.urlstore.content.keys import content_key
 from aragog.urlstore.content.ports import ContentPut
@@ -20,6 +21,8 @@ from aragog.urlstore.pages.nodes import alias_of, end_of, facts_of
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.schedule.next_fetch import HELD
 from aragog.zen.properties import Row
+
+_WITH_A_PAGE = (*range(200, 300), 304)
 
 
 @dataclass(slots=True)
@@ -35,6 +38,8 @@ class PageWritePlan:
     """Something newer is stored."""
     refused: bool
     """The node was removed after this fetch, or taken down."""
+    copy: bool = False
+    """A copy on another host of a page that was fetched itself: it becomes an alias, no more."""
     cells: dict[bytes, bytes] = field(default_factory=dict)
     """For the canonical URL's node, at the time of the fetch."""
     aliases: list[str] = field(default_factory=list)
@@ -60,6 +65,26 @@ class PageWritePlan:
 def is_failed_fetch(page: PageWrite) -> bool:
     """True for a fetch without a page: it has no evidence about identity, fields and links."""
     return not page.fields and page.links is None and page.content is None
+
+
+def is_copy(page: PageWrite, canonical: str, row: Row) -> bool:
+    """
+    True if a page of another host names a canonical URL whose own page was fetched.
+
+    Its content must not replace that page: on a domain whose hosts belong to different people,
+    anybody could rewrite the pages of the others.
+    """
+    if is_failed_fetch(page) or canonical in (page.url, page.final_url):
+        return False
+    return is_kept_apart(page.final_url, canonical, row)
+
+
+def is_kept_apart(url: str, canonical: str, row: Row) -> bool:
+    """True if `canonical`, whose node is `row`, was fetched itself, and `url` has another host."""
+    own = facts_of(row, nodes.OWN)
+    if own.get("status") not in _WITH_A_PAGE or own.get("gone") or own.get("redirects_to"):
+        return False
+    return host(url).removeprefix("www.") != host(canonical).removeprefix("www.")
 
 
 def refuted(plan: PageWritePlan) -> list[str]:

@@ -88,7 +88,8 @@ class WritePlanner:
                 for url in {page.url, canonical}
                 if url in known
             ) or any(map(partial(self._taken_down, known), page_updates.identity_of(page)))
-            plans.append(PageWritePlan(page, canonical, row, page.fetched_at_ms < before, refused))
+            stale, copy = page.fetched_at_ms < before, page_updates.is_copy(page, canonical, row)
+            plans.append(PageWritePlan(page, canonical, row, stale, refused, copy))
         for plan in plans:
             self._point(plan, known)
         self._look_for_gone(plans)

@@ -85,14 +85,18 @@ class PageWriter:
         for page in pages:
             self._rules.check(page.fields)
         plans, known, left = self._planner.plan(pages, now_ms)
-        current = {p.canonical: p for p in plans if not p.stale and not p.refused}
+        newest = [p for p in plans if not p.stale and not p.refused]
+        current = {p.canonical: p for p in newest if not p.copy}
         for plan in plans:
-            if not plan.refused:
+            if not plan.refused and not plan.copy:
                 self._fill(plan, newest=not plan.stale)
         self._content.put_many([plan.body for plan in plans if plan.body])
         links = self._write_links(current, now_ms)
         self._write_rows(plans, current, now_ms)
-        self._afterwards(plans, current, known, now_ms)
+        self._remove_old(current, known, now_ms)
+        if trusted := [url for plan in newest for url in page_updates.refuted(plan)]:
+            self._aliases.disappoint(trusted, now_ms)
+        self._settle(plans, known, now_ms)
         return {id(plan.page): page_updates.written(plan, links) for plan in plans}, left
 
     def _fill(self, plan: PageWritePlan, *, newest: bool) -> None:
@@ -246,12 +250,8 @@ class PageWriter:
             self._zen.mutate(edges)
         self._zen.mutate([*indexes, *rows])
 
-    def _afterwards(
-        self,
-        plans: Sequence[PageWritePlan],
-        current: Mapping[str, PageWritePlan],
-        known: Mapping[str, Row],
-        now_ms: int,
+    def _remove_old(
+        self, current: Mapping[str, PageWritePlan], known: Mapping[str, Row], now_ms: int
     ) -> None:
         """Remove what the new state has made invalid."""
         outdated = []
@@ -269,9 +269,11 @@ class PageWriter:
         ]
         if vanished:
             self._zen.nodes.delete_many(vanished)
-        trusted = [url for plan in current.values() for url in page_updates.refuted(plan)]
-        if trusted:
-            self._aliases.disappoint(trusted, now_ms)
+
+    def _settle(
+        self, plans: Sequence[PageWritePlan], known: Mapping[str, Row], now_ms: int
+    ) -> None:
+        """Move what new aliases had."""
         for plan in plans:
             for alias in plan.aliases:
                 if page_updates.has_own(known.get(alias, {})):

@@ -231,6 +231,15 @@ def test_validators_are_told_only_to_the_url_they_came_from(origin, fetcher):
     assert isinstance(same, o.NotModified)
 
 
+def test_a_304_that_nobody_asked_for_confirms_no_page(origin, fetcher):
+    origin.handlers["/304"] = b"HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n"
+
+    outcome = fetcher.fetch(origin.url("/304"))
+
+    assert isinstance(outcome, o.Unreachable)
+    assert (outcome.status, outcome.kind) == (304, "status")
+
+
 def test_connections_are_kept_where_the_origin_keeps_them(origin, fetcher):
     for _ in range(3):
         assert isinstance(fetcher.fetch(origin.url("/kept")), o.Fetched)
