@@ -7,7 +7,8 @@ reopens formatting elements that were not closed. Measured with lexbor: 100,000 
 Pages with low counts of the following, which are counted in C, pass unchanged:
 
 - tags, because 30,000 of them nest at most that deep and are parsed within 1.5 s;
-- formatting elements that are not closed at once, because each tag may reopen all of them.
+- formatting elements, because each tag may reopen those that are not closed at once: at most three
+  of each spelling.
 
 On the other pages, formatting tags that do not close at once are removed, and `depth` removes what
 nests too deep, as browsers do (Chrome stops at 512).
@@ -32,6 +33,7 @@ _MANY_TAGS = 30_000
 """Below this number any nesting is parsed within 1.5 s; 99 % of real pages have fewer."""
 _MAX_REOPENED = 1_000_000
 """Open formatting elements times other tags: how many elements the tree builder may create."""
+_MAX_EQUAL = 3
 _LONG_BODY_BYTES = 262_144
 """
 Minimum size of a body whose quoted values are inspected if they contain `>`. Smaller bodies are
@@ -40,11 +42,18 @@ so at most 1.3 s of parsing.
 """
 
 _NAMES = b"|".join(FORMATTING)
-_FORMATTING_TAG = re.compile(rb"<(?=[bBcCeEfFiIsStTuU])(?i:" + _NAMES + rb")[\s>/]")
 _ATTRIBUTES = rb"(?:[\s/](?:[^<>\"'=]++|=\s*+(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\s<>\"'=]++))*+)?"
 """
 Matches attributes only where regex and tokenizer must agree on the end of the tag: quotes after
 `=`, no `<` or `>`.
+"""
+_FORMATTING_TAG = re.compile(
+    rb"<(?=[bcefistuBCEFISTU][\s>/imotIMOT])(?i:" + _NAMES + rb")"
+    rb"(?:" + _ATTRIBUTES + rb">|(?=[\s>/]))"
+)
+"""
+A formatting tag to its end, or only its name where its end is in doubt. The first two letters are
+tested first, because most tags are others.
 """
 _CLOSED = (
     rb"<(" + _NAMES + rb")" + _ATTRIBUTES + rb">"
@@ -82,13 +91,23 @@ def tame(body: bytes, problems: list[str]) -> bytes:
 def _may_reopen(body: bytes, tags: int) -> bool:
     if tags * tags <= 4 * _MAX_REOPENED:  # no part of the tags times the others can be more
         return False
-    started = len(_FORMATTING_TAG.findall(body))
-    if started * (tags - started) <= _MAX_REOPENED:
+    formatting = _FORMATTING_TAG.findall(body)
+    started = len(formatting)
+    if min(started, _most_open(formatting)) * (tags - started) <= _MAX_REOPENED:
         return False
     return all(
         (started - len(closed.findall(body))) * tags > _MAX_REOPENED
         for closed in (_CLOSED_AT_ONCE, _CLOSED_IN_CAPITALS)
     )
+
+
+def _most_open(formatting: list[bytes]) -> int:
+    """
+    How many of these tags the tree builder may reopen at once: three of each spelling, since it
+    forgets the earliest of more equal ones (13.2.4.3, "Noah's Ark clause").
+    """
+    whole = [tag for tag in formatting if tag.endswith(b">")]
+    return _MAX_EQUAL * len(set(whole)) + len(formatting) - len(whole)
 
 
 def _without_open_formatting(body: bytes, problems: list[str]) -> bytes:

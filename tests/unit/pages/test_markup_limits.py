@@ -34,6 +34,10 @@ HOSTILE = {
     "formatting that seems closed": b"".join(
         b"<b =\"a='></b>\" id=%d><object></b></object><p>'" % n for n in range(4_000)
     ),
+    "formatting of few spellings": b"<p>"
+    + b"<b><i><u><s><em><tt><big><code><font><small><strong>" * 3
+    + b"<p>x" * 28_900,
+    "formatting around blocks": (b"<b>" + b"<div>" * 10 + b"</b>") * 2_400,
     "paths that are no SVG": b"<svg><p></p>" + b"<path/>" * 60_000,
     "named lists in each other": b"<div class=ingredient>" * 400 + b"<ul><li>1 cup x" * 50_000,
     "named elements in each other": b"<div class=ingredient>" * 400 + b"<p>x</p>" * 50_000,
@@ -88,6 +92,22 @@ def test_documentation_full_of_formatting_passes_untouched():
 
     assert tame(body, problems) is body
     assert problems == []
+
+
+def test_open_formatting_of_few_spellings_passes_untouched():
+    problems: list[str] = []
+    body = b'<p><b>one<p class=x><font color="red">two' * 5_000
+
+    assert tame(body, problems) is body
+    assert problems == []
+
+
+def test_spellings_whose_end_is_in_doubt_count_one_by_one():
+    problems: list[str] = []
+    body = b"".join(b'<p><b title=">%d">x' % n for n in range(5_000))
+
+    assert b"<b" not in tame(body, problems)
+    assert problems == ["formatting tags left out: too many stay open"]
 
 
 def test_nesting_stops_where_browsers_stop():
