@@ -28,7 +28,7 @@ _HARMLESS_QUARTER_S = HARMLESS_S / _QUICK_SHARE**2
 _GIVE_UP_S = 0.6
 """Four times what the slowest linear pattern takes for the longest attack on a busy machine."""
 _MOST_ROUNDS = 10
-_MOST_STOPS = 3
+_MOST_STOPS = 2
 """A match that was stopped so often is too slow; a linear one is not stopped even once."""
 _ENDS = ("", "\x00", "!", "<", "\n")
 _ALPHABET = "a0 <>-.,:;/\"'&=%\n\t()[]{}*"
@@ -79,11 +79,13 @@ def grows_too_fast(act: Callable[[Any], object], text: Any) -> bool:
         whole = min(whole, _cpu_s(act, text))
         if whole < HARMLESS_S:
             return False
+        if whole == math.inf:
+            if number + 1 == _MOST_STOPS:
+                return True
+            continue
         quarter = min(quarter, _cpu_s(act, part))
         if whole <= GROWTH * quarter < math.inf:
             return False
-        if whole == math.inf and number + 1 == _MOST_STOPS:
-            return True
     return True
 
 

@@ -1,9 +1,7 @@
 """A bounded slice of the fuzz run."""
 
-import subprocess
-import sys
-
 from tests.fuzz.fuzz_pages import mutations, one_input
+from tests.support.forked import python
 
 WITHIN_LIMITS = """
 import sys
@@ -23,11 +21,6 @@ def test_mutated_pages_are_read():
 
 
 def test_pages_that_repeat_a_few_tags_stay_within_a_bound_of_time_and_memory():
-    run = subprocess.run(
-        [sys.executable, "-c", WITHIN_LIMITS, "7", "20"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = python(WITHIN_LIMITS, "7", "20")
 
     assert run.returncode == 0, (run.stdout.splitlines()[-1:], run.stderr[-2000:])

@@ -1,8 +1,8 @@
 """One page gets so much CPU time and memory, whatever it does; the kernel sees to it."""
 
 import signal
-import subprocess
-import sys
+
+from tests.support.forked import python
 
 START = """
 from aragog.pipeline.pages.limits import PageTooExpensive, limited, make_expendable
@@ -11,9 +11,7 @@ make_expendable()
 
 
 def run(code):
-    return subprocess.run(
-        [sys.executable, "-c", START + code], capture_output=True, text=True, check=False
-    )
+    return python(START + code)
 
 
 def test_python_code_that_takes_too_long_is_interrupted_and_the_process_goes_on():
@@ -78,6 +76,4 @@ from aragog.pipeline.pages.limits import limited
 with limited(0.01, 1):
     print(sum(range(10**7)) > 0)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-
-    assert done.stdout == "True\n"
+    assert python(code).stdout == "True\n"

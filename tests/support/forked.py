@@ -1,0 +1,57 @@
+"""
+Python code in a process of its own, forked from one that has imported the readers of pages.
+
+For what must not happen to the test's process: limits of the kernel, peaks of memory. A fork takes
+milliseconds, where a new interpreter would import for half a second; and the memory that the test's
+process has used before does not count.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+
+from tests.support.waiting import WITHIN_S
+
+IMPORTED = ["tests.fuzz.fuzz_pages", "aragog.pages.sitemaps", "aragog.pipeline.pages.limits"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What became of the process; a negative code is the signal that killed it."""
+
+    returncode: int | None
+    stdout: str
+    stderr: str
+
+
+@cache
+def _forks() -> ForkServerContext:
+    """One server for each process that runs tests; it ends with it."""
+    forks = multiprocessing.get_context("forkserver")
+    forks.set_forkserver_preload(IMPORTED)
+    return forks
+
+
+def python(code: str, *arguments: str) -> Ended:
+    """Run what `python -c CODE ARGUMENT …` would; AssertionError if it does not end."""
+    with tempfile.TemporaryDirectory(prefix="ar") as made:
+        folder = Path(made)
+        process = _forks().Process(target=_run, args=(code, arguments, made), daemon=True)
+        process.start()
+        process.join(WITHIN_S)
+        assert process.exitcode is not None, f"still runs after {WITHIN_S:g} s"
+        return Ended(process.exitcode, *((folder / name).read_text() for name in ("out", "err")))
+
+
+def _run(code: str, arguments: tuple[str, ...], folder: str) -> None:
+    for number, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(Path(folder, name), os.O_CREAT | os.O_WRONLY, 0o600), number)
+    sys.argv = ["-c", *arguments]
+    exec(code, {"__name__": "__main__"})
