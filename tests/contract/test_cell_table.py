@@ -1,12 +1,13 @@
 """What every engine of `CellTable` does."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.errors import BadInput
 from aragog.zen.tables import TABLES, Cell
 from aragog.zen.tables.memory import MemoryTables
+from tests.support.examples import examples
 
 # A table whose rows lie packed in SQLite, and one whose rows do not.
 BOTH = pytest.mark.parametrize("name", ["n", "e"])
@@ -190,9 +191,7 @@ STEP = st.one_of(
 )
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(30)
 @given(st.lists(STEP, max_size=25))
 @pytest.mark.parametrize("name", ["n", "e"])
 def test_any_history_ends_as_in_memory(quick_tables, name, history):

@@ -6,12 +6,13 @@ import hashlib
 import threading
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.errors import BadInput
 from aragog.urlstore.content import FolderContent, MemoryContent
 from aragog.urlstore.content.ports import ContentPut
+from tests.support.examples import examples
 
 META = {"url": "https://example.com/é", "content_type": "text/html; charset=utf-8", "empty": ""}
 
@@ -136,9 +137,7 @@ def test_meta_of_60_kib_is_kept(content):
     assert content.get(key(1)) == (b"body", meta)
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(20)
 @given(
     body=st.binary(max_size=2000),
     meta=st.dictionaries(st.text(max_size=20), st.text(max_size=200), max_size=5),

@@ -2,7 +2,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.errors import ConfigError, LimiterUnavailable
@@ -11,6 +11,7 @@ from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.ratelimit.script_calls import PERMIT_TTL_US
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import PolitenessSettings
+from tests.support.examples import examples
 
 DAY_MS = 86_400_000
 # Of a departure behind its plan, see depart.lua.
@@ -357,9 +358,7 @@ asks = st.lists(
 )
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(30)
 @given(st.lists(asks, max_size=5))
 def test_whatever_is_asked_slots_are_their_interval_after_the_one_before(
     redis_client, limiter, calls

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
@@ -12,6 +11,7 @@ from aragog.pinlater import job_codec
 from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import ClaimRequest, JobFrame, JobItem, JobState, Nack, NewJob
 from aragog.pinlater.redis_shard import RedisShard
+from tests.support.examples import examples
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
@@ -623,10 +623,5 @@ def test_random_histories_agree_on_redis_and_in_memory(redis_client):
 
     run_state_machine_as_test(
         Histories,
-        settings=settings(
-            max_examples=100,
-            stateful_step_count=30,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
+        settings=examples(40, stateful_step_count=30),
     )

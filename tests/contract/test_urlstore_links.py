@@ -1,7 +1,7 @@
 """Links from both ends, on every engine: random histories against a naive model."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.errors import BadInput
@@ -9,6 +9,7 @@ from aragog.settings import StoreSettings
 from aragog.urlstore.records import OutLink
 from aragog.zen.adjacency import compaction
 from aragog.zen.adjacency.segments import ListLimits
+from tests.support.examples import examples
 from tests.support.stores import NOW_MS, page, stand, write_into_bucket
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
@@ -194,9 +195,7 @@ STEP = st.one_of(
 )
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(25)
 @given(st.lists(STEP, max_size=30))
 def test_after_any_history_lists_and_counts_are_those_of_a_naive_model(quick_tables, history):
     small = ListLimits(inline_lines=2, chunk_lines=2, many_pieces=1, large_lines=1)

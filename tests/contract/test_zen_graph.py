@@ -1,7 +1,7 @@
 """Zen on every engine: nodes, edges, indexes and counts, against a naive model."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.clock import ManualClock
@@ -9,6 +9,7 @@ from aragog.errors import NotUnique
 from aragog.zen.codec import IN, OUT, index_key
 from aragog.zen.graph import Edge, Zen
 from aragog.zen.property_indexes import PropertyIndexes, Schema
+from tests.support.examples import examples
 
 KNOWS, LIKES = 3, 500
 SCHEMA = Schema(unique=("email",), indexed=("city",), counted=(KNOWS,))
@@ -162,9 +163,7 @@ STEP = st.one_of(
 )
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(30)
 @given(st.lists(STEP, max_size=25))
 def test_after_any_history_the_graph_is_that_of_a_naive_model(quick_tables, history):
     clock = ManualClock()

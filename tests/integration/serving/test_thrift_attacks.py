@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import trustme
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.clock import ManualClock
@@ -18,6 +18,7 @@ from aragog.serving.thrift.contract import idl
 from aragog.serving.thrift.listening import listen
 from aragog.settings import ServingSettings
 from aragog.zen.tables.memory import MemoryTables
+from tests.support.examples import examples
 from tests.support.stores import stand
 from tests.support.thrift_server import running
 from tests.support.waiting import wait_until
@@ -217,7 +218,7 @@ def test_frames_in_pieces_and_together_are_answered_in_order(sock):
     assert numbers == list(range(500))
 
 
-@settings(max_examples=300)
+@examples(100)
 @given(st.lists(st.binary(max_size=60), max_size=5))
 def test_random_bytes_hurt_nobody(server, pieces):
     with server.connect() as sock:
@@ -248,7 +249,7 @@ FIELD = st.builds(lambda kind, number, body: bytes([kind]) + struct.pack(">h", n
                   st.one_of(st.binary(max_size=12), st.builds(lambda b: struct.pack(">I", len(b)) + b, st.binary(max_size=20))))  # fmt: skip
 
 
-@settings(max_examples=500)
+@examples(200)
 @given(st.sampled_from(METHODS), st.lists(FIELD, max_size=4), st.sampled_from([b"", b"\x00"]))
 def test_random_arguments_get_a_reply_each(server, name, fields, end):
     with server.connect() as sock:

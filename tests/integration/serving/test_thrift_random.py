@@ -3,7 +3,7 @@
 import struct
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from thriftpy2.protocol import TCyBinaryProtocol
 from thriftpy2.transport import TCyMemoryBuffer
@@ -11,6 +11,7 @@ from thriftpy2.transport import TCyMemoryBuffer
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.serving.thrift.contract import CALL, head, idl
 from aragog.serving.thrift.wire import frame, read_head
+from tests.support.examples import examples
 from tests.support.serving import served_page
 from tests.support.thrift_server import running
 
@@ -93,12 +94,7 @@ def server(pipeline_stand, redis_client, redis_url):
 
 
 @pytest.mark.parametrize(("service", "name"), CALLS)
-@settings(
-    max_examples=60,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+@examples(40, database=None)
 @given(data=st.data())
 def test_every_call_is_answered_as_the_contract_declares(server, service, name, data):
     arguments = data.draw(structs(getattr(getattr(idl, service), f"{name}_args")))

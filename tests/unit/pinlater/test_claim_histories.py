@@ -2,7 +2,6 @@
 
 from itertools import count
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -17,6 +16,7 @@ from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import ClaimRequest, JobState, NewJob
+from tests.support.examples import examples
 
 TIMEOUT_MS = 60_000
 QUEUES = ("fetch", "robots", "robots-0", "0")
@@ -122,4 +122,4 @@ class Histories(RuleBasedStateMachine):
 
 
 def test_no_claim_ends_the_job_of_another_queue_or_shard():
-    run_state_machine_as_test(Histories, settings=settings(max_examples=60, deadline=None))
+    run_state_machine_as_test(Histories, settings=examples(40))

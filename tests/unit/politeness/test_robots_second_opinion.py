@@ -10,10 +10,11 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.politeness.robots.rules import RobotsRules
+from tests.support.examples import examples
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -34,7 +35,7 @@ GROUPS = st.dictionaries(
 
 
 @given(GROUPS, st.lists(PATHS, min_size=1, max_size=5))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_reppy_agrees(groups: dict[str, dict[str, bool]], paths: list[str]):
     lines: list[str] = []
     for agent, rules in groups.items():

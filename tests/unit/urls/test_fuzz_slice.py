@@ -1,9 +1,10 @@
 """A slice of the fuzz run, the same each time, then whatever Hypothesis thinks of."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fuzz.fuzz_urls import SEEDS, mutations, one_input
+from tests.support.examples import examples
 
 
 def test_seeds_and_mutations_of_them_break_nothing():
@@ -11,7 +12,7 @@ def test_seeds_and_mutations_of_them_break_nothing():
         one_input(data)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.binary(max_size=80))
 def test_any_bytes_break_nothing(data):
     one_input(data)
