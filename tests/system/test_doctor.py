@@ -2,6 +2,8 @@
 
 import os
 import sqlite3
+import tempfile
+from pathlib import Path
 
 import orjson
 import pytest
@@ -19,16 +21,29 @@ from aragog.settings import (
     Settings,
     StoreSettings,
 )
+from aragog.standalone.redis_server import RedisServer
 from tests.support.standalone import free_port
 
 AGENT = "examplebot/1.0 (+https://example.com/bot)"
 
 
 @pytest.fixture
+def tcp_redis():
+    """
+    A healthy server of this test's own: it keeps its jobs.
+
+    It does so from its start on. One that is told so later does not end when it is asked to.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="ar") as folder,
+        RedisServer(Path(folder), port=free_port(), persistent=True) as server,
+    ):
+        yield server
+
+
+@pytest.fixture
 def examine(tmp_path, tcp_redis):
     """`aragog doctor --no-workers` on a healthy Redis, with these settings; what is wrong by part."""
-    with redis.Redis.from_url(tcp_redis.url) as client:
-        client.config_set("appendonly", "yes")
 
     def call(*options, **variables):
         environ = {
