@@ -4,13 +4,14 @@
 BIN := .venv/bin
 URLS ?=
 DEPTH ?= 0
-WORKERS ?= auto
+# Two pytest processes a core: tests wait for servers and for time about as long as they compute.
+WORKERS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 # Compiled modules are kept, also where the environment says not to write them beside the sources:
 # each of a dozen processes would compile everything again at its start (1 s of CPU).
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/pycache
 
-PYTEST := $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
+PYTEST := $(BIN)/pytest --maxprocesses 8 --dist loadfile
 
 .PHONY: help setup run up down test unit chaos check lint types layers fix bench docs screenshots lock dist pinlater-dist two-hosts hbase s3 clean
 
@@ -29,11 +30,11 @@ up: setup  ## start the system and keep it running
 down: setup  ## stop it
 	@$(BIN)/aragog down
 
-test: setup  ## run the tests, on private servers, in WORKERS processes (one a core)
-	@$(PYTEST) $(ARGS)
+test: setup  ## run the tests, on private servers, in WORKERS processes (two a core)
+	@$(PYTEST) -n $(WORKERS) $(ARGS)
 
 unit: setup  ## run the unit tests only: they start no server
-	@$(PYTEST) tests/unit -m "not redis" $(ARGS)
+	@$(PYTEST) -n auto tests/unit -m "not redis" $(ARGS)
 
 chaos: setup  ## break the real system and check that nothing is lost (20 minutes)
 	@$(BIN)/python -m tests.chaos --report docs/reliability.md $(ARGS)

@@ -25,7 +25,7 @@ from aragog.urls import url_key
 
 WHERE = "redis, URLs that are done"
 CONNECT_S = 5.0
-LOOK_S = 1.0
+LOOK_S = 0.2
 """How often the thread looks whether it was closed; messages are delivered at once."""
 PAUSE_S = 0.2
 KEY_BYTES = 16
@@ -97,7 +97,7 @@ class Completions:
         self._closed.set()
         self.wake_all()
         if self._thread is not None:
-            self._thread.join(LOOK_S * 5)
+            self._thread.join(CONNECT_S)
 
     def _listen(self) -> None:
         with self._lock:

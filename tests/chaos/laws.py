@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from aragog.bootstrap.redis_services import waiting_jobs
 from aragog.bootstrap.stores import url_store
 from aragog.pinlater.admin import Admin
+from aragog.pipeline.spool.reclaim import sweep
 from aragog.urlstore.store import UrlStore
 from tests.chaos.origin import POISON, Arrival, title
 from tests.chaos.world import QPS, World, processes_of
@@ -20,6 +22,9 @@ NOISE_MS = 2.0
 """What two clocks and a scheduler may blur, as in the promise of docs/politeness.md."""
 MOST_MEMORY_BYTES = 700 * 2**20
 SWEEP_WITHIN_S = 180.0
+IDLE_S = 1.0
+CONTENTS = 2_000
+"""Of about so many pages the content is read, of the others the title alone."""
 ALLOWED_EXTRA_FETCHES = 2
 """Answers of one URL beyond the first, per fault."""
 QUEUES = ("fetch", "robots", "canonicalize", "store")
@@ -100,6 +105,7 @@ def _stored(world: World, store: UrlStore) -> tuple[Counter[str], list[str]]:
     outcomes: Counter[str] = Counter()
     wrong: list[str] = []
     urls = sorted(set(world.accepted))
+    looked_into = set(urls[:: max(1, len(urls) // CONTENTS)])
     for start in range(0, len(urls), 500):
         batch = urls[start : start + 500]
         for url, record in zip(batch, store.get_many(batch), strict=True):
@@ -108,8 +114,11 @@ def _stored(world: World, store: UrlStore) -> tuple[Counter[str], list[str]]:
             if record and outcome == "Fetched":
                 host, _, path = url.removeprefix("http://").partition("/")
                 found = json.loads(record.fields.get("page.title", b'""'))
-                if found != title(host, f"/{path}"):
+                if found != (expected := title(host, f"/{path}")):
                     wrong.append(f"{url} has the title {found!r}")
+                content = store.content(url) if url in looked_into else None
+                if url in looked_into and (not content or expected.encode() not in content.body):
+                    wrong.append(f"{url} has no content, or another page's")
             elif record and not record.facts.get("reason"):
                 wrong.append(f"{url} is {outcome} without a reason")
             if url.endswith(POISON) and outcome != "Unreadable":
@@ -147,11 +156,13 @@ def _queues(world: World) -> tuple[int, list[str]]:
 
 
 def _spool_bytes(world: World) -> int:
-    """What is left in the spool once the sweep had its time; it runs every minute."""
+    """What a sweep leaves in the spool that takes a body for idle after a second, not minutes."""
+    waiting = waiting_jobs(world.system.settings.resolved())
     until_s = time.monotonic() + SWEEP_WITHIN_S
     while (used := world.spool.state().used_bytes) and time.monotonic() < until_s:
         world.check()
-        time.sleep(1.0)
+        time.sleep(IDLE_S)
+        sweep(world.spool, waiting, idle_s=IDLE_S)
     return used
 
 

@@ -1,7 +1,6 @@
 """The stages' small ports: the ones on Redis behave as those in memory that unit tests use."""
 
 import pytest
-import redis
 
 from aragog.errors import BrokerUnavailable
 from aragog.pipeline.counters import Counters
@@ -9,6 +8,7 @@ from aragog.pipeline.faults.store_claim import StoreClaim, StoreIdentity
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.pipeline.spool.spool import Spool
+from aragog.redis_kit.connect import connect
 from tests.support.memory_ports import MemoryCounters, MemoryInFlight, MemorySpool
 
 pytestmark = pytest.mark.redis
@@ -105,7 +105,7 @@ def test_a_record_that_cannot_be_read_is_none(redis_client):
 )
 def test_a_redis_that_is_away_is_a_passing_error(call, tmp_path):
     with (
-        redis.Redis(unix_socket_path=str(tmp_path / "nobody")) as nobody,
+        connect(f"unix://{tmp_path}/nobody", attempts=1) as nobody,
         pytest.raises(BrokerUnavailable),
     ):
         call(nobody)

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Self
 
+from aragog.standalone.fork_server import ForkServer
+from aragog.standalone.processes import Process
 from tests.support.waiting import WITHIN_S, wait_until
 
 ROOT = Path(__file__).parents[2]
+OURS = {"PYTHONPATH": str(ROOT), "C_FORCE_ROOT": "1"}
+
+
+@cache
+def _forks() -> ForkServer:
+    """One for each process that runs tests; it ends with it."""
+    preload = "tests.support.celery_fork:preload"
+    return ForkServer(preload, os.environ | OURS, Path(os.devnull), 0o077)
 
 
 class Worker:
@@ -29,18 +41,22 @@ class Worker:
         self, app: str, log: Path, *, env: Mapping[str, str], args: Sequence[str] = ()
     ) -> None:
         self.log = log
+        environ = json.dumps(os.environ | OURS | dict(env))
         self._command = [
-            sys.executable, "-W", "ignore", "-m", "celery", "-A", app, "worker", "-l", "INFO", *args,
+            sys.executable, "-P", "-m", "tests.support.celery_fork", environ,
+            "-A", app, "worker", "-l", "INFO", *args,
         ]  # fmt: skip
-        self._env = os.environ | {"PYTHONPATH": str(ROOT), "C_FORCE_ROOT": "1"} | dict(env)
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
 
     def launch(self) -> None:
         """Start it without waiting until it is ready."""
+        self.process = _forks().fork(self._command, self.log)
+        if self.process is not None:
+            return
         with self.log.open("ab") as out:
             self.process = subprocess.Popen(
-                self._command, env=self._env, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT,
-                start_new_session=True,
+                self._command, env=os.environ | OURS, cwd=ROOT, stdout=out,
+                stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
 
     def start(self, timeout_s: float = WITHIN_S) -> Self:

@@ -489,11 +489,16 @@ def _kept_then_gone(_: Request, wire: Wire) -> None:
     wire.send(page(HELLO, keep_alive=True))
 
 
-@pytest.fixture
-def plain_origin():
+def titled_pages() -> Origin:
     """An origin without robots.txt whose pages have only a title."""
-    with Origin({"/robots.txt": answer(404), "/*": page(b"<title>here</title>")}) as found:
-        yield found
+    return Origin({"/robots.txt": answer(404), "/*": page(b"<title>here</title>")})
+
+
+@pytest.fixture
+def plain_origin() -> Iterator[Origin]:
+    """That origin, running."""
+    with titled_pages() as running:
+        yield running
 
 
 @pytest.fixture

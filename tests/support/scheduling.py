@@ -3,8 +3,8 @@ How pytest-xdist hands out the tests: file by file, the longest first, each serv
 
 A worker has its own Redis and S3 server. HBase takes 1 GB and nine seconds to start, RabbitMQ eight:
 all tests whose id names one of them run in the same worker. The other files stay whole, so that a
-module's fixture starts once. Files are ordered by the time they took, so that no worker is left with
-a minute of work when the other has none.
+module's fixture starts once. Files are ordered by the time they took (`pytest --durations=0`), so
+that no worker is left with a minute of work when the others have none.
 """
 
 from __future__ import annotations
@@ -14,7 +14,23 @@ import pytest
 ONE_WORKER = ("hbase", "rabbitmq")
 
 # What takes long, in the order in which it is handed out; whatever matches none comes after them.
-LONGEST_FIRST = ("hbase", "tests/system/", "pinlater/", "rabbitmq", "tests/integration/", "pages/")
+LONGEST_FIRST = (
+    "hbase",
+    "system/test_backpressure",
+    "rabbitmq",
+    "system/test_standalone_lifecycle",
+    "pinlater/test_pinlater_faults",
+    "politeness/test_interval_promise",
+    "pinlater/test_pinlater_celery",
+    "system/test_refresh",
+    "system/test_chaos",
+    "system/test_bench_same_work",
+    "tests/system/",
+    "pinlater/",
+    "tests/integration/",
+    "tests/contract/",
+    "pages/",
+)
 
 
 def scope_of(nodeid: str) -> str:

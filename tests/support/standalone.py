@@ -105,17 +105,12 @@ def demo_web() -> Iterator[dict[str, str]]:
         yield environ
 
 
-@pytest.fixture(scope="module")
-def crawled() -> Iterator[Standalone]:
-    """
-    The standalone system with the whole demo web fetched and stored; read API and Flower run.
-
-    A web of its own: its busy host is busy for those who ask first.
-    """
-    from aragog.standalone.demo.sites import seeds
-
-    with web() as environ, standalone(environ, front=("beat", "http", "flower")) as system_:
-        with Aragog(system_.settings) as client:
-            client.enqueue(seeds(), depth=1)
-            system_.finish(client)
-        yield system_
+def open_to_others(folder: Path) -> list[str]:
+    """What somebody else could read: reachable from `folder` by its modes."""
+    found = []
+    for path in (folder, *folder.rglob("*")):
+        above = [p for p in path.parents if p == folder or folder in p.parents]
+        reachable = all(p.lstat().st_mode & 0o005 for p in above)
+        if reachable and path.lstat().st_mode & 0o077 and path.is_file():
+            found.append(str(path.relative_to(folder)))
+    return found

@@ -30,14 +30,18 @@ def run(*argv: str | Path, cwd: Path, env: dict[str, str] | None = None, timeout
     return done
 
 
+def uv() -> str | Path:
+    """The program uv, which installs ten times faster than pip."""
+    return shutil.which("uv") or Path(sys.executable).with_name("uv")
+
+
 def build(folder: Path, source: Path = ROOT) -> Path:
     """The wheel of a copy of `source`, so that nothing is written into the checkout."""
     copy = folder / "source"
     shutil.copytree(source, copy, ignore=LEFT_OUT)
     made = folder / "dist"
-    uv = shutil.which("uv") or Path(sys.executable).with_name("uv")
     run(
-        uv, "build", "--wheel", "--no-build-isolation", "--python", sys.executable,
+        uv(), "build", "--wheel", "--no-build-isolation", "--python", sys.executable,
         "--out-dir", made, copy, cwd=folder,
     )  # fmt: skip
     (wheel,) = made.glob("*.whl")
@@ -68,13 +72,14 @@ def install(venv: Path, *requirements: str | Path, env: dict[str, str]) -> Path:
 
     Returns its bin folder.
     """
-    run(sys.executable, "-m", "venv", venv, cwd=venv.parent, env=env)
+    run(uv(), "venv", "--quiet", "--python", sys.executable, venv, cwd=venv.parent, env=env)
     lock = (ROOT / "requirements.lock").read_text()
     versions = [line.split()[0] for line in lock.splitlines() if line[:1].isalnum()]
     constraints = venv / "constraints.txt"
     constraints.write_text("\n".join(line for line in versions if "==" in line))
     run(
-        venv / "bin" / "python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:",
-        "--constraint", constraints, *requirements, cwd=venv.parent, env=env,
+        uv(), "pip", "install", "--quiet", "--python", venv / "bin" / "python",
+        "--only-binary", ":all:", "--constraint", constraints, *requirements,
+        cwd=venv.parent, env=env,
     )  # fmt: skip
     return venv / "bin"

@@ -15,7 +15,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
-HOSTS, PAGES = 60, 10
+HOSTS, PAGES = 60, 5
 SPOOL = 500_000
 WORDS = " ".join(str(n * n * 2_654_435_761) for n in range(900)).encode()
 
@@ -138,7 +138,7 @@ def commands_refused(connection):
 
 def test_other_domains_do_not_wait_for_the_first_visits_of_a_large_one(crawl):
     # The last one here, because the system stops before it has crawled the large domain.
-    large = [f"http://large.test/{n}" for n in range(30_000)]
+    large = [f"http://large.test/{n}" for n in range(10_000)]
     others = [f"http://o{n}-other.test/" for n in range(50)]
     crawl.admin.pause("fetch")
     crawl.client.enqueue(large)

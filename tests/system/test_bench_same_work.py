@@ -9,7 +9,7 @@ from bench.crawl.sides import SCRAPY, Stored, run_aragog, run_scrapy
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
-PAGES = 50
+PAGES = 25
 
 
 @pytest.fixture(params=page_sets.ALL)

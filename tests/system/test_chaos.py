@@ -1,20 +1,37 @@
-"""A small slice of the fault suite: what a crawl survives, judged from outside."""
+"""A slice of the fault suite: one crawl, several faults, judged from outside by all of its laws."""
 
 import pytest
 
 from tests.chaos.run import run
-from tests.chaos.scenarios import SCENARIOS
+from tests.chaos.scenarios import Scenario
+from tests.chaos.world import WORKERS, Plan
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
-BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
-SLICE = ("workers-killed", "redis-killed", "limiter-gone", "poisoned-pages")
+URLS = 1_500
 
 
-@pytest.mark.parametrize("name", SLICE)
-def test_no_law_is_broken_when(name):
-    row = run(BY_NAME[name], urls=1_200, domains=60)
+def faults(world):
+    """A limiter node goes away and comes back; each worker is killed twice, the redis-server once."""
+    world.limiters[0].kill()
+    world.fault()
+    yield 1.0
+    for name in WORKERS:
+        world.kill(name)
+        yield 1.5
+    world.limiters[0].start()
+    world.kill("redis")
+    yield 3.0
+    for name in WORKERS:
+        world.kill(name)
+        yield 1.0
 
-    assert row.faults
-    assert row.verdict.urls >= 1_200
+
+def test_no_law_is_broken_when_workers_redis_and_a_limiter_node_are_killed():
+    scenario = Scenario("slice", "several faults", faults, Plan(limiter_nodes=2))
+
+    row = run(scenario, urls=URLS, domains=60)
+
+    assert row.faults == 2 + 2 * len(WORKERS)
+    assert row.verdict.urls == URLS
     assert row.verdict.violations == ()

@@ -3,16 +3,49 @@
 import json
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
 from click.testing import CliRunner
 
 from aragog.cli import main
+from aragog.client import Aragog
+from aragog.standalone.demo.settings import web as running_web
+from aragog.standalone.demo.sites import seeds, web
 from tests.support.documented import agrees, examples, run
+from tests.support.standalone import open_to_others, standalone
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
+
+DESK = "http://www.shop.test/p/walnut-desk"
+LOGGED = {"ARAGOG_LOGS__LEVEL": "INFO", "ARAGOG_LOGS__FORMAT": "json"}
+
+
+@pytest.fixture(scope="module")
+def crawled():
+    """
+    The system with the whole demo web fetched and stored; it logs everything as JSON.
+
+    A web of its own: its busy host is busy for those who ask first.
+    """
+    with (
+        running_web() as environ,
+        standalone({**environ, **LOGGED}, front=("beat", "http", "flower")) as system,
+    ):
+        with Aragog(system.settings) as client:
+            client.enqueue(seeds(), depth=1, request_id="order-4711")
+            system.finish(client)
+        commands = {k: v for k, v in system.environ.items() if k not in LOGGED}
+        yield replace(system, environ=commands)
+
+
+@pytest.fixture(scope="module")
+def logs(crawled):
+    """Name of a process to its log, once all have ended: the last tests of this module."""
+    crawled.supervisor.stop()
+    return {path.stem: path.read_text() for path in (crawled.folder / "logs").glob("*.log")}
 
 
 def aragog(system, *arguments):
@@ -26,10 +59,20 @@ def show(system, url, *options):
     return json.loads(told.stdout)
 
 
-def http(system, path):
-    port = system.settings.serving.http_port
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=120) as answer:
-        return json.loads(answer.read())
+def reply_of(system, path, body=None, **headers):
+    """What the HTTP API sends: GET, or POST with a body."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{system.settings.serving.http_port}{path}",
+        data,
+        {"Content-Type": "application/json", **headers},
+    )
+    with urllib.request.urlopen(request, timeout=120) as reply:
+        return reply.read()
+
+
+def http(system, path, body=None):
+    return json.loads(reply_of(system, path, body))
 
 
 def test_a_product_is_served_by_any_spelling_of_its_url(crawled):
@@ -103,8 +146,6 @@ def test_a_half_sent_page_is_stored_and_marked(crawled):
 
 
 def test_content_comes_back_as_it_was_sent(crawled):
-    from aragog.standalone.demo.sites import web
-
     told = aragog(crawled, "content", "http://kitchen.test/r/dal-tadka")
 
     assert told.stdout_bytes == web()["kitchen.test"]["/r/dal-tadka"].body
@@ -173,5 +214,58 @@ def test_every_command_of_the_page_prints_what_the_page_says(crawled):
     assert not wrong, "\n".join(wrong)
 
 
-def test_nothing_ended_in_a_traceback(crawled):
-    assert "Traceback" not in crawled.logs()
+def test_a_page_is_fetched_while_its_caller_waits(crawled):
+    moved = "http://old.test/city-bees.html?now"
+
+    fetched = http(crawled, "/v1/fetch", {"url": moved, "max_wait_ms": 60_000})
+    unknown = quote("http://kitchen.test/r/focaccia?now")
+    read = http(crawled, f"/v1/urls?url={unknown}&max_wait_ms=60000")
+    batch = http(crawled, "/v1/enqueue", {"urls": [moved]})["batch"]
+    progress = http(crawled, f"/v1/batches/{batch}")
+    shown = reply_of(crawled, f"/?url={quote(moved)}", Accept="text/html").decode()
+
+    assert fetched["state"] == "fresh"
+    assert fetched["record"]["canonical_url"] == "http://news.test/city-bees"
+    [hop] = fetched["fetch"]["hops"]
+    assert (hop["url"], hop["status"]) == (moved, 301)
+    assert hop["latency_ms"] > 0
+    assert {name.lower() for name, _ in fetched["fetch"]["headers"]} >= {"content-type", "date"}
+    assert read["freshness"]["state"] == "fresh"
+    assert read["fields"]["page.title"]
+    assert progress["total"] == 1
+    # What it is, why it stands for its canonical URL, and what it waits for.
+    for text in ("http://news.test/city-bees", "<th>because", "<th>next slot", "<th>on its way"):
+        assert text in shown
+
+
+def test_nothing_that_was_written_can_be_read_by_others(crawled):
+    crawled.folder.chmod(0o755)
+
+    assert open_to_others(crawled.folder) == []
+
+
+def lines_of(log):
+    """The lines, without what Celery writes past its logger when it is stopped."""
+    return [json.loads(line) for line in log.splitlines() if line and "Warm shutdown" not in line]
+
+
+@pytest.mark.parametrize(
+    ("process", "events"),
+    [("fetch", {"Fetched"}), ("canonicalize", {"canonicalized"}), ("store", {"stored"})],
+)
+def test_the_id_of_the_producer_is_in_the_lines_of_each_stage(logs, process, events):
+    of_url = [line for line in lines_of(logs[process]) if line.get("url") == DESK]
+
+    assert events <= {line["event"] for line in of_url}
+    assert {line["request_id"] for line in of_url} == {"order-4711"}
+
+
+def test_every_line_of_a_process_of_celery_is_json(logs):
+    for process in ("fetch", "robots", "canonicalize", "store", "webhooks", "beat"):
+        assert lines_of(logs[process]), process
+
+
+def test_no_library_prints_at_exit_and_nothing_ended_in_a_traceback(logs):
+    for process, text in logs.items():
+        for leaked in ("nanobind", "Deprecat", "ResourceWarning", "Exception ignored", "Traceback"):
+            assert leaked not in text, process

@@ -19,7 +19,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
-URLS = [f"http://host{n % 20}.test/{n}" for n in range(400)]
+URLS = [f"http://host{n % 20}.test/{n}" for n in range(240)]
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_ctrl_c_in_the_middle_of_a_crawl_and_up_again_goes_on(plain_origin, envi
     (tmp_path / "urls").write_text("\n".join(URLS))
 
     process = start(environ, "run", str(tmp_path / "urls"))
-    wait_until(lambda: len(plain_origin.seen) > 80 and 0 < in_flight(settings) < len(URLS))
+    wait_until(lambda: len(plain_origin.seen) > 60 and 0 < in_flight(settings) < len(URLS))
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
 

@@ -9,6 +9,7 @@ from aragog.client import Aragog
 from aragog.pipeline.counters import LATER
 from aragog.politeness.ratelimit.live_overrides import LiveOverrides
 from aragog.secret import reveal
+from tests.support.origin import titled_pages
 from tests.support.standalone import standalone
 from tests.support.waiting import wait_until
 
@@ -20,14 +21,27 @@ SLOWED = f'["slow.test"]\nqps = {1000 / INTERVAL_MS}\n'
 BETWEEN_MS = 175
 
 
-@pytest.fixture
-def system(plain_origin, tmp_path):
-    (tmp_path / "domains.toml").write_text("")
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """The overrides file, empty at first."""
+    path = tmp_path_factory.mktemp("overrides") / "domains.toml"
+    path.touch()
+    return path
+
+
+@pytest.fixture(scope="module")
+def origin():
+    with titled_pages() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def system(origin, file):
     environ = {
-        "ARAGOG_FETCH__HOST_MAP": f"*.test={plain_origin.address}",
+        "ARAGOG_FETCH__HOST_MAP": f"*.test={origin.address}",
         "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
         "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
-        "ARAGOG_POLITENESS__OVERRIDES_FILE": str(tmp_path / "domains.toml"),
+        "ARAGOG_POLITENESS__OVERRIDES_FILE": str(file),
     }
     with standalone(environ) as found:
         yield found
@@ -39,21 +53,22 @@ def logged(system, words):
     return next((line for line in reversed(text.splitlines()) if words in line), None)
 
 
-def gap_ms(system, plain_origin, name, urls=12):
+def gap_ms(system, origin, domain, name, urls=12):
     """The usual gap between the pages of a crawl of one domain."""
     with Aragog(system.settings) as client:
-        client.enqueue([f"http://slow.test/{name}/{n}" for n in range(urls)])
+        client.enqueue([f"http://{domain}/{name}/{n}" for n in range(urls)])
         system.finish(client)
-    arrived = sorted(r.monotonic_ms for r in plain_origin.seen if r.path.startswith(f"/{name}/"))
+    of_domain = [r for r in origin.seen if r.host == domain and r.path.startswith(f"/{name}/")]
+    arrived = sorted(r.monotonic_ms for r in of_domain)
     assert len(arrived) == urls
     return statistics.median(later - earlier for earlier, later in pairwise(arrived))
 
 
-def test_a_bad_file_keeps_the_last_good_one_and_a_mended_one_counts(system, plain_origin, tmp_path):
-    file, names = tmp_path / "domains.toml", map(str, count())
+def test_a_bad_file_keeps_the_last_good_one_and_a_mended_one_counts(system, origin, file):
+    names = map(str, count())
 
     def slowed():
-        return gap_ms(system, plain_origin, next(names)) > BETWEEN_MS
+        return gap_ms(system, origin, "slow.test", next(names)) > BETWEEN_MS
 
     # A process looks at the file when it asks for a permit, once a second at most.
     assert not slowed()
@@ -79,34 +94,34 @@ def test_a_bad_file_keeps_the_last_good_one_and_a_mended_one_counts(system, plai
     assert str(file) in logged(system, "reloaded overrides: 1 names")
 
 
-def test_an_operators_rate_and_stop_hold_for_running_workers(system, plain_origin):
+def test_an_operators_rate_and_stop_hold_for_running_workers(system, origin):
     names, shared = map(str, count()), system.settings.resolved().redis
     operator = LiveOverrides(reveal(shared.url), shared.prefix)
 
     def slowed():
-        return gap_ms(system, plain_origin, next(names)) > BETWEEN_MS
+        return gap_ms(system, origin, "rated.test", next(names)) > BETWEEN_MS
 
     assert not slowed()
-    operator.set_qps("slow.test", 1000 / INTERVAL_MS, who="test")
+    operator.set_qps("rated.test", 1000 / INTERVAL_MS, who="test")
     wait_until(slowed)
 
-    operator.set_stopped("slow.test", True, who="test")
+    operator.set_stopped("rated.test", True, who="test")
     operator.set_qps("other.test", 50, who="test")
     with Aragog(system.settings) as client:
         # Each worker process has read the stop once it applies what was changed after it.
-        wait_until(lambda: stops(client, system, plain_origin, next(names)), otherwise=system.logs)
+        wait_until(lambda: stops(client, system, origin, next(names)), otherwise=system.logs)
 
 
-def stops(client, system, plain_origin, name):
+def stops(client, system, origin, name):
     """Whether a new URL of the stopped domain waits, while one of another domain is fetched."""
     before = client.counters().get(LATER, 0)
-    client.enqueue([f"http://slow.test/{name}/stopped", f"http://other.test/{name}"])
-    wait_until(lambda: any(r.path == f"/{name}" for r in plain_origin.seen), otherwise=system.logs)
+    client.enqueue([f"http://rated.test/{name}/stopped", f"http://other.test/{name}"])
+    wait_until(lambda: any(r.path == f"/{name}" for r in origin.seen), otherwise=system.logs)
     wait_until(
         lambda: (
             client.counters().get(LATER, 0) > before
-            or any(r.path == f"/{name}/stopped" for r in plain_origin.seen)
+            or any(r.path == f"/{name}/stopped" for r in origin.seen)
         ),
         otherwise=system.logs,
     )
-    return not any(r.path == f"/{name}/stopped" for r in plain_origin.seen)
+    return not any(r.path == f"/{name}/stopped" for r in origin.seen)

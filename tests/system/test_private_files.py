@@ -15,7 +15,7 @@ from aragog.errors import ConfigError
 from aragog.settings import Settings, StandaloneSettings, load_settings
 from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.supervisor import Supervisor
-from tests.support.standalone import standalone
+from tests.support.standalone import open_to_others
 
 NOBODY = 65534
 
@@ -68,17 +68,6 @@ def test_a_link_to_a_folder_is_refused(deep, tmp_path):
         settings.resolved()
 
 
-def open_to_others(folder: Path) -> list[str]:
-    """What somebody else could read: reachable from `folder` by its modes."""
-    found = []
-    for path in (folder, *folder.rglob("*")):
-        above = [p for p in path.parents if p == folder or folder in p.parents]
-        reachable = all(p.lstat().st_mode & 0o005 for p in above)
-        if reachable and path.lstat().st_mode & 0o077 and path.is_file():
-            found.append(str(path.relative_to(folder)))
-    return found
-
-
 def test_files_that_the_command_line_makes_are_not_for_others(tmp_path):
     data_dir = tmp_path / "var"
     environ = {"ARAGOG_DATA_DIR": str(data_dir), "ARAGOG_SETTINGS": ""}
@@ -100,18 +89,6 @@ def test_files_in_a_data_folder_that_others_may_enter_are_not_for_others(tmp_pat
     supervisor.stop()
 
     assert open_to_others(data_dir) == []
-
-
-@pytest.mark.redis
-@pytest.mark.slow
-def test_a_running_system_writes_nothing_that_others_can_read(demo_web):
-    with standalone(demo_web) as system:
-        system.folder.chmod(0o755)
-        with Aragog(system.settings) as client:
-            client.enqueue(["http://news.test/"])
-            system.finish(client)
-
-        assert open_to_others(system.folder) == []
 
 
 @pytest.mark.redis

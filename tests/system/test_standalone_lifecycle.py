@@ -25,7 +25,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
-HOSTS, PAGES = 30, 10
+HOSTS, PAGES = 30, 5
 
 
 @dataclass

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 import threading
-from pathlib import Path
 
 import pytest
 
 from aragog.errors import StoreUnavailable
-from aragog.settings import StoreSettings
 from aragog.zen.tables.hbase import HBaseTables
-from tests.support.hbase_server import start_hbase
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.hbase
@@ -101,24 +97,20 @@ def test_with_one_gateway_its_stop_is_told_and_its_return_found(hbase_server, hb
     tables.close()
 
 
-def test_killed_whole_and_started_again_it_has_all_that_was_acknowledged():
-    with tempfile.TemporaryDirectory(prefix="aragog-hbase-") as folder:
-        server = start_hbase(Path(folder), gateways=1)
-        try:
-            tables = HBaseTables(StoreSettings(hbase_gateways=server.gateways))
-            tables.create()
-            writer = Writer(tables, b"kill")
-            writer.start()
-            writer.wait_for(300)
+def test_killed_whole_and_started_again_it_has_all_that_was_acknowledged(
+    hbase_server, hbase_settings, all_hbase_tables
+):
+    tables = HBaseTables(hbase_settings)
+    writer = Writer(tables, b"kill")
+    writer.start()
+    writer.wait_for(300)
 
-            server.kill()
-            wait_until(lambda: writer.failed)
-            server.start()
-            writer.wait_for(50)
-            writer.end()
+    hbase_server.kill()
+    wait_until(lambda: writer.failed)
+    hbase_server.start()
+    writer.wait_for(50)
+    writer.end()
 
-            assert writer.wrong == []
-            assert writer.lost() == []
-            tables.close()
-        finally:
-            server.kill()
+    assert writer.wrong == []
+    assert writer.lost() == []
+    tables.close()

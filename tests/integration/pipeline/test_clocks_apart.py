@@ -39,7 +39,7 @@ def worker(redis_url, punctual_origin):
             settings,
             data_dir=Path(folder),
             redis=replace(settings.redis, url=redis_url),
-            politeness=replace(settings.politeness, qps=2.0),
+            politeness=replace(settings.politeness, qps=5.0),
             fetch=replace(
                 settings.fetch,
                 user_agent="test (+http://test.test/)",

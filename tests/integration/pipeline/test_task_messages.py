@@ -131,7 +131,9 @@ def test_a_message_that_would_run_code_is_not_decoded(punctual_origin, tmp_path,
 
 def test_a_worker_without_queues_named_serves_all_of_them(punctual_origin, tmp_path):
     with place(punctual_origin, tmp_path) as it:
-        (found,) = it.app.control.inspect(timeout=60, limit=1).active_queues().values()
+        # A worker that is ready may not listen yet to what is broadcast.
+        inspect = it.app.control.inspect(timeout=5, limit=1)
+        (found,) = wait_until(inspect.active_queues).values()
 
     assert {queue["name"] for queue in found} == {"celery", *tuple(Queue)}
 

@@ -131,7 +131,10 @@ def test_a_long_poll_is_answered_when_something_changes(here):
 
     async def play():
         async with serving(here, max_in_flight=1) as port:
-            poll = asyncio.create_task(admitted(port, "/v1/changes?cursor=now&wait_ms=60000"))
+            # A cursor from before the change: the poll may be admitted long before it looks.
+            _, now = await get(port, "/v1/changes?cursor=now")
+            path = f"/v1/changes?cursor={now['cursor']}&wait_ms=60000"
+            poll = asyncio.create_task(admitted(port, path))
             await until_refused(port)
             change(here, A, 2)
             return await poll
