@@ -7,7 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from aragog.capacity import COSTS
-from aragog.cli import main, producing, reading, storing
+from aragog.cli import main, producing, reading
+from aragog.cli.store import transfer
 from aragog.client import store_client
 from aragog.fetcher import cookies
 from aragog.fetcher.http1 import body, framing, reader
@@ -17,9 +18,11 @@ from aragog.pages.richpins.heuristics import captions
 from aragog.pages.richpins.syntax import graph, jsonld, lenient_json, microdata_rdfa
 from aragog.pinlater.flower import pages as flower_pages
 from aragog.pinlater.policy import RetryPolicy
-from aragog.pipeline import in_flight, lanes, messages, outcome_log, url_batches
+from aragog.pipeline import in_flight, messages, outcome_log
 from aragog.pipeline.faults import damaged
+from aragog.pipeline.fetching import lanes
 from aragog.pipeline.permission import admission, polite_gate
+from aragog.pipeline.progress import url_batches
 from aragog.pipeline.spool import bounds, reclaim, room
 from aragog.pipeline.stages import refresh, webhooks
 from aragog.politeness.ratelimit import backoff, limiter, script_calls
@@ -63,7 +66,7 @@ FIGURES = {
         ),
     ],
     "cli.md": [
-        f"| {storing.BAD_LINES} | `enqueue`: some lines were not URLs",
+        f"| {transfer.BAD_LINES} | `enqueue`: some lines were not URLs",
         f"| {reading.NOTHING} | `show`, `content`: nothing is known",
     ],
     "client.md": [f"send {store_client.MOST_URLS:,} URLs in a request"],

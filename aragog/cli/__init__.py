@@ -13,15 +13,17 @@ from aragog.errors import AragogError, BadInput
 # A summary is the first line of the command's docstring.
 COMMANDS = {
     "up": LazyCommand(
-        "aragog.cli.running", "up", "Start the standalone system; it continues where it stopped."
+        "aragog.cli.processes.running",
+        "up",
+        "Start the standalone system; it continues where it stopped.",
     ),
     "down": LazyCommand(
-        "aragog.cli.running",
+        "aragog.cli.processes.running",
         "down",
         "Stop the standalone system of this data folder; waiting URLs stay for the next `up`.",
     ),
     "run": LazyCommand(
-        "aragog.cli.crawling",
+        "aragog.cli.processes.crawling",
         "run",
         "Start the system, fetch the URLs of FILE (one a line), show progress and a summary.",
     ),
@@ -60,14 +62,14 @@ COMMANDS = {
         "aragog.cli.reading", "content", "Print the page's content as it was fetched."
     ),
     "serve": LazyCommand(
-        "aragog.cli.serving",
+        "aragog.cli.processes.serving",
         "serve_command",
         "Serve HTTP (serving.http_port) and Thrift (serving.thrift_port) until SIGTERM.",
     ),
     "token": LazyCommand(
-        "aragog.cli.serving",
+        "aragog.cli.processes.serving",
         "token_command",
-        "Create a bearer token NAME. It is shown once; its entry goes into serving.tokens.",
+        "Create a bearer token NAME, shown once; its entry goes into serving.tokens.",
     ),
     "explain": LazyCommand(
         "aragog.cli.inspecting",
@@ -94,7 +96,7 @@ COMMANDS = {
         "Show and change the rates of domains, and what holds each back.",
     ),
     "store": LazyCommand(
-        "aragog.cli.storing", "store", "Create tables, repair, import, export and take down."
+        "aragog.cli.store", "store", "Create tables, repair, import, export and take down."
     ),
     "queue": LazyCommand(
         "aragog.cli.queues", "queue", "Inspect, pause and limit queues, and retry failed jobs."

@@ -21,9 +21,9 @@ from rich.progress import Progress
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import NOT_NEGATIVE, link_filters
-from aragog.cli.card import LOOKED_AT, best_of, card
+from aragog.cli.processes.card import LOOKED_AT, best_of, card
+from aragog.cli.processes.running import Stopped, addresses, opened_log, report_deaths, running
 from aragog.cli.producing import LineReader, Where, result_line, with_contact
-from aragog.cli.running import Stopped, addresses, opened_log, report_deaths, running
 from aragog.client import Aragog
 from aragog.errors import ConfigError, SlowDown
 from aragog.pinlater.admin import Admin
@@ -42,7 +42,7 @@ MOST_INVALID_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
-class EnqueueArguments:
+class CrawlOptions:
     """How the URLs of a run are enqueued."""
 
     depth: int
@@ -82,7 +82,7 @@ def run(
     and the exit code is 130 (ctrl-C) or 143.
     """
     UrlFilter(include, exclude)  # refuses a pattern before anything starts
-    options = EnqueueArguments(depth, include, exclude, refresh)
+    options = CrawlOptions(depth, include, exclude, refresh)
     console = SafeConsole(summary=True)
     keep = console.is_terminal if keep is None else keep
     if file is None:
@@ -106,7 +106,7 @@ def run(
 def _run(
     urls: Iterable[str],
     places: Iterable[Where],
-    options: EnqueueArguments,
+    options: CrawlOptions,
     *,
     keep: bool,
     console: Console,
@@ -149,7 +149,7 @@ def _crawl(
     settings: Settings,
     urls: Iterable[str],
     places: Iterable[Where],
-    options: EnqueueArguments,
+    options: CrawlOptions,
     tick: Callable[[], bool],
     *,
     console: Console,
