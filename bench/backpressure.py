@@ -3,92 +3,68 @@ Measure back-pressure: the rate and memory of a crawl that fetches faster than i
 
     python -m bench.backpressure [--urls 6000] [--domains 150] [--spool-mb 4] [--maxmemory-mb 200]
 
-The standalone system crawls pages of 57 KB from an origin on loopback. First it measures the rate of
+The standalone system crawls pages of 57 KB from nginx on loopback. First it measures the rate of
 canonicalize alone: its queue is filled with everything else paused, then processed. Then the crawl
 runs to its end. It prints the peak memory of Redis and the spool, stored pages a second relative to
-canonicalize alone, and how often each URL was requested (more than once is an error).
+canonicalize alone, the CPU time of each kind of process (the worker of robots also compacts links), and
+how often each URL was requested (more than once is an error).
 For a large crawl use `--urls 120000 --domains 3000` with the default spool.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
 import os
-import socket
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
+from typing import NamedTuple
 
 import redis
 
 from bench.crawl.environ import use_environ
+from bench.crawl.origin import serve
 from bench.crawl.pages import page
-from bench.crawl.protocol import OriginProtocol
+from bench.crawl.sides import cpu_s_by_role
 
-ROOT = Path(__file__).resolve().parents[1]
-TEMPLATES = 40
-ROBOTS = b"User-agent: *\nDisallow: /private/\n"
+SERVER = """
+location / {{
+    try_files /page.html =404;
+    sub_filter template.test $host;
+    sub_filter /page/0 $request_uri;
+    sub_filter_once off;
+    access_log {folder}/asked asked buffer=64k flush=100ms;
+}}
+"""
+"""Every path is the page, with links that lead to the host that was asked."""
 
 
-class Connection(OriginProtocol):
-    """One connection of the origin; requests have no bodies."""
+class Origin(NamedTuple):
+    """nginx, and the log of what was requested from it."""
 
-    templates: list[bytes]
     port: int
-    asked: ClassVar[Counter[str]] = Counter()
+    log: Path
 
-    def response(self, host: bytes, path: bytes) -> bytes:
-        if path == b"/asked":
-            body = json.dumps([self.asked.total(), max(self.asked.values(), default=0)]).encode()
-        elif path == b"/robots.txt":
-            body = ROBOTS
-        else:
-            self.asked[(host + path).decode()] += path.startswith(b"/crawl/")
-            template = self.templates[hash(path) % TEMPLATES]
-            body = template.replace(b"template.test", host).replace(b"/page/0", path)
-        head = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n\r\n"
-        return head.encode() + body
-
-
-async def serve(port: int) -> None:
-    Connection.templates = [
-        page("template.test", "/page/0", port) + b"<!-- %d -->" % n for n in range(TEMPLATES)
-    ]
-    server = await asyncio.get_running_loop().create_server(
-        Connection, "127.0.0.1", port, backlog=512
-    )
-    print("ready", flush=True)
-    await server.serve_forever()
+    def asked(self) -> tuple[int, int]:
+        """Requests of the crawl in all, and of the URL that was asked for most often."""
+        time.sleep(1)  # nginx writes its log every 0.1 s
+        lines = self.log.read_text().splitlines()
+        counts = Counter(line for line in lines if "/crawl/" in line)
+        return counts.total(), max(counts.values(), default=0)
 
 
 @contextmanager
-def origin():
-    """The origin as a process of its own; its port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    argv = [sys.executable, "-m", "bench.backpressure", "--origin", str(port)]
-    process = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE)
-    try:
-        assert process.stdout.readline() == b"ready\n"
-        yield port
-    finally:
-        process.kill()
-        process.wait()
-
-
-def asked(port: int) -> tuple[int, int]:
-    """Requests in all, and of the URL that was asked for most often."""
-    with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.sendall(b"GET /asked HTTP/1.1\r\n\r\n")
-        return tuple(json.loads(connection.recv(65_536).rpartition(b"\r\n")[2]))
+def origin() -> Iterator[Origin]:
+    """One page under all URLs; its CPU is not aragog's."""
+    with tempfile.TemporaryDirectory(prefix="bpo") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        with serve(folder, SERVER.format(folder=folder)) as port:
+            (folder / "page.html").write_bytes(page("template.test", "/page/0", port))
+            yield Origin(port, folder / "asked")
 
 
 @contextmanager
@@ -158,9 +134,9 @@ def canonicalize_alone(client, admin, server, port: int) -> float:
 
 def main(options: argparse.Namespace) -> None:
     with (
-        origin() as port,
+        origin() as web,
         tempfile.TemporaryDirectory(prefix="arb") as folder,
-        system(port, Path(folder), options) as (settings, server),
+        system(web.port, Path(folder), options) as (settings, server),
     ):
         from aragog.client import Aragog
         from aragog.pinlater.admin import Admin
@@ -168,12 +144,13 @@ def main(options: argparse.Namespace) -> None:
         broker = settings.resolved().broker
         admin = Admin.connect(broker.url, broker.shards)
         with Aragog(settings) as client:
-            client.enqueue(urls(port, 200, 100, "warm"))
+            client.enqueue(urls(web.port, 200, 100, "warm"))
             until(lambda: not client.in_flight())
-            alone = canonicalize_alone(client, admin, server, port)
+            alone = canonicalize_alone(client, admin, server, web.port)
             before = client.counters()
             server.config_resetstat()
-            given = urls(port, options.urls, options.domains, "crawl")
+            given = urls(web.port, options.urls, options.domains, "crawl")
+            cpu_s = cpu_s_by_role(origin=True)
             began_s = time.monotonic()
             client.enqueue(given)
             spool_most = closings = 0
@@ -190,8 +167,9 @@ def main(options: argparse.Namespace) -> None:
                     now = {k: v - before.get(k, 0) for k, v in client.counters().items()}
                     print(f"{time.monotonic() - began_s:6.1f}s", now, int(used or 0), closed)
             seconds = time.monotonic() - began_s
+            cpu_s = cpu_s_by_role(origin=True) - cpu_s
             now = {k: v - before.get(k, 0) for k, v in client.counters().items()}
-            total, most = asked(port)
+            total, most = web.asked()
         stored = now.get("stored", 0) / seconds
         print(f"{options.urls} URLs on {options.domains} domains in {seconds:.0f} s: {now}")
         print(
@@ -199,6 +177,8 @@ def main(options: argparse.Namespace) -> None:
         )
         print(f"the spool closed {closings} times")
         print(f"canonicalize alone {alone:.1f}/s, stored {stored:.1f}/s: {stored / alone:.2f}")
+        cpu_ms = ", ".join(f"{k} {v / options.urls * 1000:.2f}" for k, v in cpu_s.most_common())
+        print(f"CPU ms a page: {cpu_ms}")
         print(f"asked {total} times, one URL {most} times at most")
 
 
@@ -209,9 +189,4 @@ if __name__ == "__main__":
     parser.add_argument("--spool-mb", type=float, help="default: the setting's own")
     parser.add_argument("--maxmemory-mb", type=float, help="of the private redis-server")
     parser.add_argument("--verbose", action="store_true")
-    parser.add_argument("--origin", type=int, help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
-    if chosen.origin:
-        asyncio.run(serve(chosen.origin))
-    else:
-        main(chosen)
+    main(parser.parse_args())

@@ -91,13 +91,13 @@ def main() -> None:
     parser.add_argument("--maxmemory-mb", type=float, default=None)
     args = parser.parse_args()
     with (
-        origin() as port,
+        origin() as web,
         tempfile.TemporaryDirectory(prefix="aru") as folder,
-        system(port, Path(folder), args) as (settings, _server),
+        system(web.port, Path(folder), args) as (settings, _server),
         Aragog(settings) as client,
     ):
         in_flight = InFlightSet(redis_client(settings), prefix=settings.redis.prefix)
-        stand = Stand(client, in_flight, port)
+        stand = Stand(client, in_flight, web.port)
         stand.seconds(stand.urls("warm", OTHERS))
         print(f"load average {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores")
         if args.what == "backlog":

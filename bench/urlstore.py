@@ -27,8 +27,7 @@ from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.content.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
-from aragog.zen.adjacency.postings import pack
-from aragog.zen.adjacency.segments import Segments, delta_column
+from aragog.zen.adjacency.posting_lists import PostingLists
 from aragog.zen.node_ids import list_id, node_id
 from aragog.zen.tables import Tables
 from aragog.zen.tables.sqlite import SqliteTables
@@ -249,8 +248,8 @@ def reads_and_puts(store: UrlStore, tables: Tables, bare, urls: list[str], engin
 
 
 def hub(store: UrlStore, tables: Tables) -> None:
-    url, key = "https://hub.example/", list_id(b"https://hub.example/")
-    made = build_hub(tables, key, 200_000)
+    url = "https://hub.example/"
+    made = build_hub(tables, url.encode(), 200_000)
     print(f"a hub of 200,000 inlinks: {made:.1f} us of CPU a link to compact and merge")
     measure(
         "hub: 20 inlinks", "call", 20, lambda: [store.links.inlinks(url, 20) for _ in range(20)]
@@ -273,25 +272,23 @@ def imports(store: UrlStore, bare, import_urls: int) -> None:
 
 
 def copied(tables: Tables, bare, target: str) -> bytes:
-    """A target's node and the cells of its posting list in the bare engine; the list's key."""
-    cells = tables["l"].get(list_id(target.encode())).values()
+    """A target's node and its posting list in the bare engine; the list's key."""
+    lines = PostingLists(tables).lines(list_id(target.encode()))
     key = b"list" + node_id(target)
     bare.put(key[4:], {b"m:url": target.encode()})
-    bare.put(key, {b"m:%d" % i: cell.value for i, cell in enumerate(cells)} or {b"m:0": b"-"})
+    bare.put(key, {b"m:0": b"\n".join(lines) or b"-"})
     return key
 
 
-def build_hub(tables: Tables, key: bytes, count: int) -> float:
+def build_hub(tables: Tables, target: bytes, count: int) -> float:
     """Compactions of 10,000 new links to one target each; us of CPU a link."""
-    segments, start = Segments(tables), time.process_time()
+    lists, start = PostingLists(tables), time.process_time()
     for number in range(count // 10_000):
         lines = [
             b"https://s%d.example/p\t%013d\t+\t\tHub" % (i * 7919 % count, NOW_MS)
             for i in range(number * 10_000, number * 10_000 + 10_000)
         ]
-        piece = {delta_column(number + 1): pack(len(lines), lines)}
-        tables["l"].put(key, piece, at_ms=NOW_MS)
-        segments.tidy([key], number + 1, NOW_MS)
+        lists.add({target: b"\n".join(lines)}, {}, number + 1, NOW_MS)
     return (time.process_time() - start) / count * 1e6
 
 

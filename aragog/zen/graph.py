@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from aragog.clock import Clock, SystemClock
-from aragog.zen.adjacency.segments import Segments
+from aragog.zen.adjacency.posting_lists import PostingLists
 from aragog.zen.codec import (
     IN,
     OUT,
@@ -87,7 +87,7 @@ class Zen:
         self.edge_ends = EdgeEnds(tables)
         self.due_times = DueTimes(tables)
         self.hosts = HostIndex(tables)
-        self.posting_lists = Segments(tables)
+        self.posting_lists = PostingLists(tables)
         self.registry = Registry(tables)
         self.log = TimeLog(tables)
         self.mutate = tables.write

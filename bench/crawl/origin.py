@@ -38,9 +38,11 @@ http {{
     tcp_nodelay on;
     keepalive_requests 100000;
     open_file_cache max=2000;
+    log_format asked "$host$request_uri";
     server {{
         listen 127.0.0.1:{port};
         root {root};
+        {server}
         location = /robots.txt {{ default_type text/plain; return 200 "{robots}"; }}
     }}
 }}
@@ -54,15 +56,21 @@ def free_port() -> int:
 
 
 @contextmanager
-def serve(pages: Path) -> Iterator[int]:
-    """Serve a folder under every host name, with a robots.txt; yields the port."""
+def serve(pages: Path, server: str = "") -> Iterator[int]:
+    """
+    Serve a folder under every host name, with a robots.txt; yields the port.
+
+    `server` are more directives. They may log requests in the format `asked`, host and path a line.
+    """
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="ngx") as name:
         folder = Path(name)
         folder.chmod(0o755)
         # A process of root changes to another user, who may not read the pages.
         user = "user root;" if Path("/").owner() == Path(name).owner() else ""
-        config = CONFIG.format(folder=folder, port=port, root=pages, user=user, robots=ROBOTS)
+        config = CONFIG.format(
+            folder=folder, port=port, root=pages, user=user, robots=ROBOTS, server=server
+        )
         (folder / "nginx.conf").write_text(config)
         argv = [_binary(), "-p", name, "-c", str(folder / "nginx.conf"), "-e", f"{name}/error.log"]
         process = subprocess.Popen(argv)

@@ -57,8 +57,8 @@ class Crawl:
     """By URL; only of the URLs that were asked for."""
 
 
-def cpu_s_by_role() -> Counter[str]:
-    """CPU of this process, as `client`, and of its descendants but the origin, by what they are."""
+def cpu_s_by_role(*, origin: bool = False) -> Counter[str]:
+    """CPU of this process, as `client`, and of its descendants, by what they are."""
     total = Counter(client=time.process_time())
     for child in psutil.Process().children(recursive=True):
         try:
@@ -67,7 +67,8 @@ def cpu_s_by_role() -> Counter[str]:
             continue
         role = next((role for role, sign in SIGNS.items() if sign in command), "other")
         total[role] += times.user + times.system + times.children_user + times.children_system
-    del total["origin"]
+    if not origin:
+        del total["origin"]
     return total
 
 

@@ -180,7 +180,7 @@ def test_a_compactor_with_a_slow_clock_loses_no_link_that_one_with_a_fast_clock_
     assert slow.store.links.count_inlinks(B) == 2
 
 
-PAGES = [f"http://{x}.example/" for x in "abcdef"]
+PAGES = [f"http://{host}.example/{number}" for host in "ab" for number in range(4)]
 STEP = st.one_of(
     st.tuples(
         st.just("write"),
@@ -198,7 +198,7 @@ STEP = st.one_of(
 @examples(25)
 @given(st.lists(STEP, max_size=30))
 def test_after_any_history_lists_and_counts_are_those_of_a_naive_model(quick_tables, history):
-    small = ListLimits(inline_lines=2, chunk_lines=2, many_pieces=1, large_lines=1)
+    small = ListLimits(group_lines=4, inline_lines=2, chunk_lines=2, many_pieces=1, large_lines=1)
     here = stand(quick_tables(), lists=small)
     links: dict[str, set[str]] = {}
     newest: dict[str, int] = {}

@@ -29,7 +29,7 @@ class LinkReader:
     """Outlinks and inlinks of canonical URLs, page by page."""
 
     def __init__(self, zen: Zen, linking: OutlinkWriter, aliases: AliasMerger) -> None:
-        self._segments = zen.posting_lists
+        self._lists = zen.posting_lists
         self._outlinks = linking
         self._aliases = aliases
 
@@ -65,9 +65,9 @@ class LinkReader:
         for member in self._members(url, aliased=aliased):
             batch.append(list_id(member.encode()))
             if len(batch) == 500:
-                total += self._segments.count(batch)
+                total += self._lists.count(batch)
                 batch = []
-        return total + self._segments.count(batch)
+        return total + self._lists.count(batch)
 
     def _postings(
         self, url: str, cursor: str | None, *, aliased: bool
@@ -82,7 +82,7 @@ class LinkReader:
                 beyond = b""
             else:
                 continue
-            for line in self._segments.lines(list_id(member.encode()), beyond):
+            for line in self._lists.lines(list_id(member.encode()), beyond):
                 yield member, line
 
     def _members(self, url: str, *, aliased: bool) -> Iterator[str]:

@@ -24,8 +24,14 @@ class CompactionPlan:
     """Counts compactions; it names the deltas that this one writes."""
     rows: tuple[PlannedRow, ...] = ()
     """Oldest first; empty once the compaction is complete."""
+    lists: tuple[bytes, ...] = ()
+    """Ids of posting lists from which removed links are deleted; likewise."""
     left: bool = False
     """True when there are journal rows that the plan does not take."""
+
+    def __bool__(self) -> bool:
+        """True while there is work to do."""
+        return bool(self.rows or self.lists)
 
     def done(self) -> CompactionPlan:
         """The plan that replaces this one after it was carried out."""
@@ -34,7 +40,10 @@ class CompactionPlan:
     def pack(self) -> bytes:
         """The cell."""
         rows = [(row.key.hex(), [name.hex() for name in row.dead]) for row in self.rows]
-        return orjson.dumps({"number": self.number, "rows": rows, "left": self.left})
+        lists = [its.hex() for its in self.lists]
+        return orjson.dumps(
+            {"number": self.number, "rows": rows, "lists": lists, "left": self.left}
+        )
 
     @staticmethod
     def unpack(value: bytes) -> CompactionPlan:
@@ -44,4 +53,5 @@ class CompactionPlan:
             PlannedRow(bytes.fromhex(key), tuple(bytes.fromhex(name) for name in dead))
             for key, dead in plan["rows"]
         )
-        return CompactionPlan(plan["number"], rows, plan["left"])
+        lists = tuple(map(bytes.fromhex, plan["lists"]))
+        return CompactionPlan(plan["number"], rows, lists, plan["left"])

@@ -13,7 +13,7 @@ Net counts add up to the exact number, because each change of a page is compacte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ _SQUEEZE_PAST_BYTES = 800
 """Below this size, zstd's own overhead exceeds what it saves."""
 
 CAME, STAYED, WENT = b"+", b"~", b"-"
+_STAYED_FIELD, _WENT_FIELD = b"\t%s\t" % STAYED, b"\t%s\t" % WENT
 
 
 class Delta(NamedTuple):
@@ -77,13 +78,55 @@ def newest(runs: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
         yield last
 
 
-def merged_lines(deltas: Iterable[list[bytes]]) -> list[bytes]:
+def merged_lines(deltas: Iterable[Sequence[bytes]]) -> list[bytes]:
     """The same for a few short lists, sorted or not, in memory."""
     lines = sorted(line for delta in deltas for line in delta)
     counting: dict[bytes, bytes] = {}
     for line in lines:
         counting[line.partition(b"\t")[0]] = line
     return list(counting.values())
+
+
+class Settled(NamedTuple):
+    """The lines of a list after a merge."""
+
+    text: bytes
+    """Joined; of each source the line that counts."""
+    present: int
+    """The number of links, if all changes of these links are among the merged lines."""
+    net: int
+    """Added minus removed links. Not `present` if earlier changes are elsewhere."""
+    removed: list[bytes]
+    """Sources of links that were removed, and perhaps added again."""
+
+
+NOTHING = Settled(b"", 0, 0, [])
+
+
+def settled(text: bytes) -> Settled:
+    """
+    Merge the joined lines of a list, sorted or not.
+
+    Links that were added and removed are left out, and a changed link becomes a new one, if all
+    earlier changes are among the lines.
+    """
+    if _STAYED_FIELD not in text and _WENT_FIELD not in text:
+        lines = text.count(b"\n") + 1
+        return Settled(text, lines, lines, [])
+    every = sorted(text.split(b"\n"))
+    kinds = [line.split(b"\t", 3)[2] for line in every]
+    net = kinds.count(CAME) - kinds.count(WENT)
+    counting = merged_lines([every])
+    there = [line for line in counting if is_there(line)]
+    removed = [*{source_of(line) for line in every if not is_there(line)}]
+    if net == len(there):
+        counting = [_as_new(line) for line in there]
+    return Settled(b"\n".join(counting), len(there), net, removed)
+
+
+def _as_new(line: bytes) -> bytes:
+    source, at_ms, _, rest = line.split(b"\t", 3)
+    return b"\t".join((source, at_ms, CAME, rest))
 
 
 def is_there(line: bytes) -> bool:

@@ -1,11 +1,11 @@
 """
-The posting list of one target: its header row, the deltas of compactions, and its segments.
+A long posting list in rows of its own: its header, the deltas of compactions, and its segments.
 
-A short list is stored in its header row alone. Many deltas, or one with a removed link, are merged
-into the header; when it grows past 256 lines it becomes a segment, sorted, in chunks of 512 lines a
-row, merged with the earlier segments that are not much larger. So a hub of a million inlinks has at
-most a dozen segments, and is read, counted and merged in constant memory. It contains removed links
-until all segments are merged; `Traces` has a record of them.
+Short lists are in `groups`. Many deltas, or one with a removed link, are merged into the header;
+when it grows past 256 lines it becomes a segment, sorted, in chunks of 512 lines a row, merged with
+the earlier segments that are not much larger. So a hub of a million inlinks has at most a dozen
+segments, and is read, counted and merged in constant memory. It contains removed links until all
+segments are merged; `Traces` has a record of them.
 
 The header names the last compaction that it includes: deltas of earlier ones are leftovers and are
 ignored. A segment has a random name and is entered in the header when all of its rows are written.
@@ -14,7 +14,7 @@ ignored. A segment has a random name and is entered in the header when all of it
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -38,27 +38,30 @@ from aragog.zen.tables import Row, Tables, newest_ms
 _MANY_BYTES = 16_384
 
 _CHUNK = b"l:v"
-_PIECE = b"l:p"
+DELTA = b"l:p"
+"""What the columns of deltas begin with."""
 _SEGMENT = b"\x01"
 
 
 def delta_column(number: int) -> bytes:
     """The cell of the delta of compaction `number`."""
-    return b"%s%016x" % (_PIECE, number)
+    return b"%s%016x" % (DELTA, number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListLimits:
     """When posting lists are merged and divided. Lists of all limits may be in one table."""
 
+    group_lines: int = 512
+    """A group with more lines is divided, or passes them on."""
     inline_lines: int = 256
-    """A longer list is stored in segments."""
+    """A longer list leaves its group, and is stored in segments."""
     chunk_lines: int = 512
     """Lines in one row of a segment."""
-    large_lines: int = 128
-    """A delta with this many lines causes its target to be merged at once."""
+    large_lines: int = 256
+    """After a larger delta the size of its group is looked at."""
     many_pieces: int = 8
-    """So many deltas of a target are merged. They are counted every so many compactions."""
+    """So many deltas of a group or list are merged. They are counted every so many compactions."""
 
 
 class Segments:
@@ -69,19 +72,16 @@ class Segments:
         self._table = tables["l"]
         self._traces = Traces(tables)
 
-    def count(self, targets: Sequence[bytes]) -> int:
-        """Exact number of links to all of `targets`; one multi-get."""
-        total = 0
-        for row in self._table.get_many(targets).values():
-            head = ListHeader.of(row)
-            total += head.net + sum(net_of(value) for _, value in _pieces(row, head))
-        return total
+    def lines(
+        self, target: bytes, row: Row, newer: Sequence[bytes] = (), beyond: bytes = b""
+    ) -> Iterator[bytes]:
+        """
+        The valid postings of sources after `beyond`, sorted by source; constant memory.
 
-    def lines(self, target: bytes, beyond: bytes = b"") -> Iterator[bytes]:
-        """The valid postings of sources after `beyond`, sorted by source; constant memory."""
-        row = self._table.get(target)
+        `row` is the list's row, `newer` lines of the list that are stored elsewhere.
+        """
         head = ListHeader.of(row)
-        recent = merged_lines([_recent(row, head).lines])  # one line a source already
+        recent = merged_lines([_recent(row, head).lines, newer])
         segments = [self._segment(target, segment, beyond) for segment in head.segments]
         for line in newest([recent, *segments]) if segments else recent:
             if is_there(line) and (not beyond or source_of(line) > beyond):
@@ -89,7 +89,7 @@ class Segments:
 
     def tidy(
         self,
-        targets: Sequence[bytes],
+        targets: Iterable[bytes],
         number: int,
         now_ms: int,
         removals: Mapping[bytes, Sequence[bytes]] | None = None,
@@ -99,8 +99,8 @@ class Segments:
         number.
 
         `removals` are the pages whose links compaction `number` removed, by target. After it, a
-        short list contains nothing of them, and `Traces` has a record of those in long lists. After
-        a crash, a repeated call produces the same lists.
+        list without segments contains nothing of them, and `Traces` has a record of those in lists
+        with segments. After a crash, a repeated call produces the same lists.
         """
         removals = removals or {}
         merged: list[tuple[bytes, Row]] = []
@@ -118,25 +118,16 @@ class Segments:
         self._merge(merged, number, now_ms)
         return len(merged)
 
-    def targets(self, step: Callable[[], None]) -> Iterator[bytes]:
-        """Every target that has a row, once; `step` is called for each row."""
-        last = b""
-        with closing(self._table.scan(b"", None)) as rows:
-            for key, _ in rows:
-                step()
-                if key[:ID_BYTES] != last:
-                    last = key[:ID_BYTES]
-                    yield last
-
     def problem(self, target: bytes) -> str | None:
         """The problem of a list; None if there is none. Reads all of it."""
-        head = ListHeader.of(self._table.get(target))
+        row = self._table.get(target)
+        head = ListHeader.of(row)
         names = {segment.name for segment in head.segments}
         start = target + _SEGMENT
         with closing(self._table.scan(start, after(start))) as rows:
             if any(key[ID_BYTES + 1 : ID_BYTES + 9] not in names for key, _ in rows):
                 return "segment that no head names"
-        if self.count([target]) != sum(1 for _ in self.lines(target)):
+        if links_in(row) != sum(1 for _ in self.lines(target, row)):
             return "inlinks counted wrongly"
         return None
 
@@ -146,7 +137,7 @@ class Segments:
         head, name = ListHeader.of(row), os.urandom(8)
         now_ms = max(now_ms, _latest_ms(row))
         self._table.put(target, {HEADER: replace(head, writing=name).pack()}, at_ms=now_ms)
-        count = self._write(target, name, self.lines(target), now_ms)
+        count = self._write(target, name, self.lines(target, row), now_ms)
         new = ListHeader(number, (Segment(name, count, count),))
         self._table.put(target, {HEADER: new.pack()}, at_ms=now_ms)
         self._forget_removals(target, head.segments, _recent(row, head).lines, now_ms)
@@ -160,12 +151,13 @@ class Segments:
 
     def _merge(self, lists: Sequence[tuple[bytes, Row]], number: int, now_ms: int) -> None:
         """Merge the deltas of these lists; two round trips for all lists that stay short."""
-        puts = []
+        puts, removed = [], []
         for target, row in lists:
             head, at_ms = ListHeader.of(row), max(now_ms, _latest_ms(row))
             net, lines = _recent(row, head)
             lines = merged_lines([lines])
             if not head.segments:
+                removed += [(source_of(line), target) for line in lines if not is_there(line)]
                 lines = [line for line in lines if is_there(line)]
                 net = len(lines)
             if len(lines) <= self._limits.inline_lines:
@@ -175,6 +167,7 @@ class Segments:
                 self._spill(target, head, Delta(net, lines), number, at_ms)
         self._table.put_many(puts)
         self._drop_pieces(lists)
+        self._traces.forget(removed, now_ms)
 
     def _spill(
         self, target: bytes, head: ListHeader, delta: Delta, number: int, now_ms: int
@@ -205,7 +198,8 @@ class Segments:
     ) -> None:
         """Delete the traces of a list of which no removed link is left."""
         lines = chain(more, *(self._segment(target, segment) for segment in segments))
-        self._traces.forget(target, (line for line in lines if not is_there(line)), now_ms)
+        gone = ((source_of(line), target) for line in lines if not is_there(line))
+        self._traces.forget(gone, now_ms)
 
     def _write(self, target: bytes, name: bytes, lines: Iterable[bytes], now_ms: int) -> int:
         written = 0
@@ -239,7 +233,7 @@ class Segments:
     def _drop_pieces(self, lists: Sequence[tuple[bytes, Row]]) -> None:
         drops = []
         for target, row in lists:
-            deltas = {column: cell for column, cell in row.items() if column.startswith(_PIECE)}
+            deltas = {column: cell for column, cell in row.items() if column.startswith(DELTA)}
             if deltas:
                 drops.append((target, list(deltas), newest_ms(deltas)))
         self._table.delete_many(drops)
@@ -249,6 +243,14 @@ class Segments:
         with closing(self._table.scan(start, after(start))) as rows:
             batch = [(key, None, newest_ms(row)) for key, row in rows]
         self._table.delete_many(batch)
+
+
+def links_in(row: Row, before: int | None = None) -> int:
+    """The number of links in a list's row; `before`: without deltas from this compaction on."""
+    head = ListHeader.of(row)
+    end = None if before is None else delta_column(before)
+    deltas = [value for column, value in _pieces(row, head) if end is None or column < end]
+    return head.net + sum(map(net_of, deltas))
 
 
 def _latest_ms(row: Row) -> int:
@@ -266,7 +268,7 @@ def _pieces(row: Row, head: ListHeader) -> list[tuple[bytes, bytes]]:
     return [
         (column, cell.value)
         for column, cell in row.items()
-        if column.startswith(_PIECE) and column > last
+        if column.startswith(DELTA) and column > last
     ]
 
 

@@ -8,10 +8,9 @@ the page's row in `o`, `l:g<list id in hex>`, names the list, so that a takedown
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from aragog.zen.adjacency.postings import source_of
 from aragog.zen.node_ids import id_of
 from aragog.zen.tables import Tables
 
@@ -41,11 +40,13 @@ class Traces:
             if column.startswith(_TRACE)
         }
 
-    def forget(self, target: bytes, removed: Iterator[bytes], now_ms: int) -> None:
-        """Delete the traces that these lines of removed links left, when a merge omits them."""
-        column = [_column(target)]
-        while lines := list(islice(removed, _AT_ONCE)):
-            self._table.delete_many([(id_of(source_of(line)), column, now_ms) for line in lines])
+    def forget(self, removals: Iterable[tuple[bytes, bytes]], now_ms: int) -> None:
+        """Delete the records of (URL of the page, list id of the target) each."""
+        left = iter(removals)
+        while some := list(islice(left, _AT_ONCE)):
+            self._table.delete_many(
+                [(id_of(source), [_column(target)], now_ms) for source, target in some]
+            )
 
 
 def _column(target: bytes) -> bytes:

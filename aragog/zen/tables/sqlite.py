@@ -64,13 +64,10 @@ class SqliteTable(CellTable):
     def get_many(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
     ) -> dict[bytes, Row]:
-        found = {}
-        get = self._layout.get
-        for shard, some in self._grouped(rows, lambda row: row[0]):
+        found: dict[bytes, Row] = {}
+        for shard, some in self._grouped(rows, itemgetter(0)):
             with self._shards.reading(shard) as db:
-                for row in some:
-                    if cells := get(db, row, columns):
-                        found[row] = cells
+                found |= self._layout.get_many(db, some, columns)
         return found
 
     def values_many(

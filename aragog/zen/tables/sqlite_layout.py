@@ -35,6 +35,12 @@ class Layout(Protocol):
         """The existing ones of these rows as they are stored, for `values`."""
         return [(row, cells) for row in rows if (cells := self.get(db, row, None))]
 
+    def get_many(
+        self, db: sqlite3.Connection, rows: Sequence[bytes], columns: Sequence[bytes] | None
+    ) -> dict[bytes, Row]:
+        """Existing rows with at least one of `columns`."""
+        return {row: cells for row in rows if (cells := self.get(db, row, columns))}
+
     def values(
         self, fetched: Iterable[tuple[bytes, Any]], columns: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:
@@ -124,6 +130,10 @@ class Single(Layout):
             "PRIMARY KEY (row, col)) WITHOUT ROWID"
         )
         self._get = f"SELECT col, value, at FROM {name} WHERE row=?"  # noqa: S608
+        self._get_many = [
+            f"SELECT row, col, value, at FROM {name} WHERE row IN ({', '.join('?' * count)})"  # noqa: S608
+            for count in range(_ROWS_A_STATEMENT + 1)
+        ]
         self._put = (
             f"INSERT INTO {name} VALUES (?, ?, ?, ?) "  # noqa: S608
             "ON CONFLICT (row, col) DO UPDATE SET at=excluded.at, value=excluded.value "
@@ -146,6 +156,17 @@ class Single(Layout):
         if columns is None:
             return {column: Cell(value, at_ms) for column, value, at_ms in found}
         return {column: Cell(value, at_ms) for column, value, at_ms in found if column in columns}
+
+    def get_many(
+        self, db: sqlite3.Connection, rows: Sequence[bytes], columns: Sequence[bytes] | None
+    ) -> dict[bytes, Row]:
+        found: dict[bytes, Row] = {}
+        for at in range(0, len(rows), _ROWS_A_STATEMENT):
+            some = rows[at : at + _ROWS_A_STATEMENT]
+            for row, column, value, at_ms in db.execute(self._get_many[len(some)], some):
+                if columns is None or column in columns:
+                    found.setdefault(row, {})[column] = Cell(value, at_ms)
+        return found
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:
         db.executemany(
