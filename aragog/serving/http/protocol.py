@@ -21,6 +21,8 @@ from aragog.serving.http.fast_reads import FastReads
 from aragog.serving.http.problems import MEDIA_TYPE, Problem
 from aragog.settings import ServingSettings
 
+QUIET_S = 0.2
+"""When the server stops, an idle connection is closed after so long."""
 MOST_PIPELINED = 32
 """How many requests of one connection may wait for the previous response."""
 
@@ -48,6 +50,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """At least the bytes of the head; cheaper than to add up its headers."""
         self._in_head = True
         self._refusal: Problem | None = None
+        self._stopping = False
         self._running: RequestResponseCycle | None = None
         """The request that ASGI answers; `cycle` is the last one, which may wait for it."""
 
@@ -103,6 +106,8 @@ class LimitedProtocol(HttpToolsProtocol):
         if not self._read_fast():
             self._begin_scope()
             super().on_headers_complete()
+            if self._stopping:
+                self.cycle.keep_alive = False
 
     def _begin_scope(self) -> None:
         """What uvicorn does when a message begins."""
@@ -136,6 +141,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.parser.get_http_version() != "1.1" or not self.parser.should_keep_alive():
             return False
         fast = _FastCycle(self)
+        fast.keep_alive = not self._stopping
         common = self.server_state.default_headers
         # The answer may come at once, so the cycle is in place before.
         self.cycle = fast  # type: ignore[assignment]
@@ -158,6 +164,22 @@ class LimitedProtocol(HttpToolsProtocol):
     def resume_writing(self) -> None:
         self._write_timer.stop()
         super().resume_writing()
+
+    def shutdown(self) -> None:
+        """
+        Close after the current response; if there is none, after a moment without a request.
+
+        A request may be on its way: closing at once would lose it.
+        """
+        self._stopping = True
+        if self.cycle is None or self.cycle.response_complete:
+            self.loop.call_later(QUIET_S, self._close_if_quiet)
+        else:
+            self.cycle.keep_alive = False
+
+    def _close_if_quiet(self) -> None:
+        if not self._head_bytes and (self.cycle is None or self.cycle.response_complete):
+            self.transport.close()
 
     def _unsupported_upgrade_warning(self) -> None:
         """Respond to an unsupported upgrade as HTTP/1.1 (RFC 9110, 7.8), then close."""

@@ -124,10 +124,10 @@ class Connection(asyncio.Protocol):
         if not self._busy and not self._going:
             self._go_on()
 
-    def close_when_done(self) -> None:
-        """Close after the reply to the current frame; at once if there is none."""
-        self._closing = True
-        if not self._busy and self._transport is not None:
+    def close_if_quiet(self, quiet_s: float) -> None:
+        """Close if no call runs, and none came for so long."""
+        if not self._busy and time.monotonic() - self._since_s >= quiet_s:
+            self._closing = True
             self._transport.close()
 
     def abort(self) -> None:

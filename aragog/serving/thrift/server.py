@@ -37,6 +37,8 @@ MOST_HELD_BYTES = 256 << 20
 _TICK_S = 0.002
 _REPLIES_AT_ONCE = 16
 _SWEEP_S = 1.0
+_QUIET_S = 0.2
+"""During a drain a connection is closed after so long without a call."""
 _FETCH_THREADS = 8
 _TOGETHER = 32
 """Calls of one method that a thread makes together."""
@@ -143,8 +145,6 @@ class ThriftServer:
         self._signalled = False
         self._ticking = False
         self._draining = False
-        self._empty: asyncio.Event | None = None
-        """Set during a drain when the last connection is closed."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listeners: list[asyncio.Server] = []
         self._sweeper: asyncio.Task[None] | None = None
@@ -158,17 +158,23 @@ class ThriftServer:
         self._sweeper = loop.create_task(self._sweep())
 
     async def drain(self, limit_s: float = DRAIN_S) -> None:
-        """Accept nothing new, answer the calls that run, and close all connections."""
+        """
+        Accept no connections, answer the calls that run or come, and close quiet connections.
+
+        Calls that come meanwhile get Unavailable. A client whose call crossed the close of its
+        connection would not know whether it was made.
+        """
         self._draining = True
         for listener in self._listeners:
             listener.close()
         for call in list(self._parked.values()):
             self._resume(call)
-        for connection in list(self._connections):
-            connection.close_when_done()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
-                await self._all_closed()
+                while self._connections:
+                    for connection in list(self._connections):
+                        connection.close_if_quiet(_QUIET_S)
+                    await asyncio.sleep(_QUIET_S / 4)
         for connection in list(self._connections):
             connection.abort()
         if self._sweeper is not None:
@@ -177,11 +183,6 @@ class ThriftServer:
                 await self._sweeper
         for workers in self._workers.values():
             workers.close()
-
-    async def _all_closed(self) -> None:
-        self._empty = asyncio.Event()
-        if self._connections:
-            await self._empty.wait()
 
     @property
     def running_calls(self) -> int:
@@ -216,8 +217,6 @@ class ThriftServer:
         call = self._unpark(connection)
         if call is not None and call.steps is not None:
             call.steps.close()
-        if self._empty is not None and not self._connections:
-            self._empty.set()
 
     def reserve(self, size: int) -> bool:
         self._held += size
@@ -245,8 +244,9 @@ class ThriftServer:
         except Problem as problem:
             self._answer(call, _raised(method, head.number, raised_for(problem)), "refused")
             return
-        if self._running[method.pool] >= self._most:
-            refusal = unavailable("too many calls at once")
+        if self._draining or self._running[method.pool] >= self._most:
+            stopping = "the server is stopping; connect again"
+            refusal = unavailable(stopping if self._draining else "too many calls at once")
             self._answer(call, _raised(method, head.number, refusal), "Unavailable")
             return
         self._submit(call)

@@ -9,7 +9,7 @@ import pytest
 from aragog.errors import StoreUnavailable
 from aragog.serving.auth import make
 from aragog.zen.tables.memory import MemoryTables
-from tests.support.api_server import parsed, read_all, running
+from tests.support.api_server import parsed, read_all, read_one, running
 from tests.support.stores import page, stand
 from tests.support.waiting import wait_until
 
@@ -251,6 +251,26 @@ def test_a_draining_server_answers_what_it_has_begun():
 
     assert reply.status == 200
     assert reply.headers["connection"] == "close"
+
+
+@pytest.mark.parametrize("query", ["&include=", ""], ids=["shortcut", "ordinary"])
+def test_a_request_that_crosses_the_end_of_the_server_is_answered(store, query):
+    request = f"GET /v1/urls?url={A}{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    with running(store) as api, api.connect() as sock:
+        sock.sendall(request)
+        first = read_one(sock)
+        [connection] = api.server.server_state.connections
+
+        def crossing():
+            sock.sendall(request)
+            connection.shutdown()
+
+        connection.loop.call_soon_threadsafe(crossing)
+        second = parsed(read_all(sock))
+
+    assert (first.status, second.status, second.body) == (200, 200, first.body)
+    assert "connection" not in first.headers
+    assert second.headers["connection"] == "close"
 
 
 def test_requests_of_both_ways_are_counted(store):

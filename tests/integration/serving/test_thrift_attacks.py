@@ -427,7 +427,7 @@ def test_calls_of_one_kind_that_hang_do_not_refuse_another_kind(store):
             sock.close()
 
 
-def test_a_drain_answers_what_runs_and_closes_the_rest(store):
+def test_a_drain_answers_what_runs_refuses_what_comes_and_closes_the_rest(store):
     gated = Gated()
     with running(gated) as server, server.connect() as idle, server.connect() as busy:
         assert asked(idle, PING) == PONG
@@ -438,7 +438,9 @@ def test_a_drain_answers_what_runs_and_closes_the_rest(store):
         assert read_frame(idle) == b""
         gated.open.set()
         assert read_frame(busy)[AT : AT + 3] == NOT_FOUND
+        assert read_frame(busy)[AT : AT + 3] == UNAVAILABLE
         assert read_frame(busy) == b""
+        assert gated.entered == 1
         stopping.join(60)
         with pytest.raises(ConnectionError):
             server.connect()
