@@ -7,7 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from aragog.capacity import COSTS
-from aragog.cli import main, producing, reading, storing
+from aragog.cli import main, producing, reading
+from aragog.cli.store import transfer
 from aragog.client import store_client
 from aragog.fetcher import cookies
 from aragog.fetcher.http1 import body, framing, reader
@@ -63,7 +64,7 @@ FIGURES = {
         ),
     ],
     "cli.md": [
-        f"| {storing.BAD_LINES} | `enqueue`: some lines were not URLs",
+        f"| {transfer.BAD_LINES} | `enqueue`: some lines were not URLs",
         f"| {reading.NOTHING} | `show`, `content`: nothing is known",
     ],
     "client.md": [f"send {store_client.MOST_URLS:,} URLs in a request"],

@@ -94,7 +94,7 @@ COMMANDS = {
         "Show and change the rates of domains, and what holds each back.",
     ),
     "store": LazyCommand(
-        "aragog.cli.storing", "store", "Create tables, repair, import, export and take down."
+        "aragog.cli.store", "store", "Create tables, repair, import, export and take down."
     ),
     "queue": LazyCommand(
         "aragog.cli.queues", "queue", "Inspect, pause and limit queues, and retry failed jobs."

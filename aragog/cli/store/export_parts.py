@@ -10,8 +10,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE
+from aragog.cli.store.opening import report_url
 from aragog.settings import load_settings
-from aragog.terminal import SafeConsole, echo, note, one_line
+from aragog.terminal import SafeConsole, note
 from aragog.urlstore.content import open_content
 from aragog.urlstore.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part
 
@@ -72,14 +73,10 @@ def export_parts(
                 progress.update(task, completed=done + share)
 
             count = export_part(
-                store, content, folder, part, options, on_share=on_share, on_problem=_tell_url
+                store, content, folder, part, options, on_share=on_share, on_problem=report_url
             )
             on_share(1.0)
             written += count is not None
             records += count or 0
     there = len(chosen) - written
     note(f"{records:,} records in {written:,} parts" + (f"; {there:,} were there" if there else ""))
-
-
-def _tell_url(url: str, reason: str) -> None:
-    echo(one_line(f"{url}: {reason}"), err=True)

@@ -1,0 +1,23 @@
+"""`aragog store …`: tables, repair, import, export and takedown."""
+
+from __future__ import annotations
+
+import click
+
+from aragog.cli.store.export_parts import export_parts
+from aragog.cli.store.tables import adopt, copy, create_tables, repair
+from aragog.cli.store.takedowns import lift_takedown, takedown, takedowns
+from aragog.cli.store.transfer import export, import_, list_
+
+
+@click.group()
+def store() -> None:
+    """Create tables, repair, import, export and take down."""
+
+
+for command in (
+    create_tables, repair, adopt, copy,
+    export, export_parts, import_, list_,
+    takedown, takedowns, lift_takedown,
+):  # fmt: skip
+    store.add_command(command)

@@ -1,0 +1,49 @@
+"""The store of a command, and what its commands print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from aragog.bootstrap.stores import url_store
+from aragog.settings import Settings
+from aragog.terminal import SafeConsole, echo, one_line
+from aragog.urlstore.store import UrlStore
+
+
+@contextmanager
+def open_store(settings: Settings) -> Iterator[UrlStore]:
+    """The store of the settings; closed at the end."""
+    opened = url_store(settings)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int], None]]:
+    """A line on standard error that counts up."""
+    columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,}"))
+    console = SafeConsole(stderr=True)
+    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda number: progress.update(task, completed=number)
+
+
+def urls_of(opened: UrlStore, host: str) -> Iterator[str]:
+    """All stored URLs of a host."""
+    cursor = None
+    while True:
+        page = opened.pages.urls_of_host(host, cursor)
+        yield from page.items
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def report_url(url: str, reason: str) -> None:
+    """Print what is wrong with a URL on standard error."""
+    echo(one_line(f"{url}: {reason}"), err=True)

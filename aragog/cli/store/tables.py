@@ -1,0 +1,103 @@
+"""`aragog store create-tables`, `repair`, `adopt`, `copy`: the store as a whole."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import click
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from aragog.bootstrap.redis_services import redis_client
+from aragog.bootstrap.store_claims import store_identity
+from aragog.bootstrap.stores import tables
+from aragog.cli.arguments import COUNT
+from aragog.cli.store.opening import counting, open_store
+from aragog.extras import require
+from aragog.pipeline.faults.store_claim import StoreClaim
+from aragog.settings import load_settings
+from aragog.terminal import SafeConsole, echo, note
+from aragog.urlstore.content import open_content
+from aragog.urlstore.transfer.copy import copy_content, copy_tables
+
+
+@click.command("create-tables")
+@click.option("--print", "show", is_flag=True, help="Print commands for the hbase shell instead.")
+@click.option(
+    "--regions", type=COUNT, default=16, show_default=True, help="Regions per table, with --print."
+)
+def create_tables(regions: int, *, show: bool) -> None:
+    """
+    Create missing tables; drops nothing.
+
+    Thrift cannot split a new table: for a cluster, pipe the output of --print to `hbase shell`.
+    """
+    settings = load_settings()
+    if show:
+        require("hbase", "this schema")
+        from aragog.zen.tables.hbase_schema import shell_commands  # noqa: PLC0415 - an extra
+
+        store = settings.store
+        echo(shell_commands(store.hbase_prefix, store.hbase_compression, regions=regions))
+        return
+    with closing(tables(settings)) as engine:
+        engine.create()
+    note(f"the tables of {settings.store.engine} exist")
+
+
+@click.command()
+def repair() -> None:
+    """
+    Save the rows of damaged files, then check all tables and repair what does not agree.
+
+    Prints what it repaired. The system may run meanwhile.
+    """
+    with open_store(load_settings()) as opened:
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(*columns, console=SafeConsole(stderr=True)) as progress:
+            task = progress.add_task("checking", total=None)
+            report = opened.maintenance.repair(
+                lambda name, rows: progress.update(task, description=f"{name}: {rows:,} rows")
+            )
+    for file in report.salvaged:
+        echo(
+            f"{file.old} was damaged: {file.saved:,} cells and nodes saved to {file.new}, "
+            f"{file.gaps:,} gaps, {file.unreadable:,} unreadable; the old file is kept"
+        )
+    for name, rows in report.walked.items():
+        note(f"{rows:>12,} {name} checked")
+    for name, count in report.mended.items():
+        echo(f"{count:>12,} repaired: {name}")
+    if not report.mended and not report.salvaged:
+        note("nothing was wrong")
+
+
+@click.command()
+@click.confirmation_option(prompt="Is the store that redis.url served gone permanently?")
+def adopt() -> None:
+    """Make redis.url serve this store from now on, instead of another."""
+    settings = load_settings()
+    resolved = settings.resolved()
+    with closing(tables(settings)) as engine, redis_client(resolved) as client:
+        mine = store_identity(settings, engine)
+        StoreClaim(client, prefix=resolved.redis.prefix).take(mine)
+    note(f"redis.url serves {mine}")
+
+
+@click.command("copy")
+@click.argument("to", metavar="SETTINGS", type=click.Path(exists=True, path_type=Path))
+def copy(to: Path) -> None:
+    """
+    Copy all tables and content to the stores of another SETTINGS file, such as a cluster's.
+
+    Removes nothing there; safe to repeat.
+    """
+    here, there = load_settings(), load_settings(to, {})
+    with closing(tables(here)) as source, closing(tables(there)) as target:
+        target.create()
+        with counting("rows") as counted:
+            rows = copy_tables(source, target, on_progress=lambda _name, _key, done: counted(done))
+    content, other = (open_content(s.content, s.data_dir) for s in (here, there))
+    with counting("objects") as counted:
+        objects = copy_content(content, other, on_progress=lambda _key, done: counted(done))
+    note(f"{rows:,} rows and {objects:,} objects copied")

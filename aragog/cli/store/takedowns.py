@@ -1,0 +1,108 @@
+"""`aragog store takedown`, `takedowns`, `lift-takedown`."""
+
+from __future__ import annotations
+
+import click
+import redis
+
+from aragog.bootstrap.redis_services import redis_client
+from aragog.bootstrap.takedowns import takedown_purge
+from aragog.cli.arguments import Host, as_json_lines
+from aragog.cli.store.opening import open_store
+from aragog.errors import BrokerUnavailable, InvalidUrl, RobotsUnavailable, SpoolUnavailable
+from aragog.pipeline.permission.site_blocks import SiteBlocks
+from aragog.settings import Settings, load_settings
+from aragog.terminal import echo, echo_json, note
+from aragog.urls.normalize import normalize
+from aragog.urlstore.store import UrlStore
+from aragog.zen.tables.sqlite_health import old_files
+
+
+def _url(_context: click.Context, _option: click.Parameter, given: str | None) -> str | None:
+    try:
+        return None if given is None else normalize(given)
+    except InvalidUrl as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def _one_of(**given: str | None) -> str:
+    """The only one that is given."""
+    found = [value for value in given.values() if value is not None]
+    if len(found) != 1:
+        names = ", ".join(f"--{name}" for name in given)
+        raise click.UsageError(f"give one of {names}")
+    return found[0]
+
+
+@click.command()
+@click.option("--url", callback=_url, help="One page, with its aliases.")
+@click.option("--host", type=Host(), help="All URLs of a host, on all its ports.")
+@click.option("--domain", type=Host(), help="All URLs of a domain and of the hosts below it.")
+@click.confirmation_option(prompt="Delete it permanently?")
+def takedown(url: str | None, host: str | None, domain: str | None) -> None:
+    """Delete a page, a host or a domain, and refuse it from now on."""
+    what = _one_of(url=url, host=host, domain=domain)
+    settings = load_settings()
+    with open_store(settings) as opened:
+        count = opened.takedowns.take_down(url=url, host=host, domain=domain)
+        note(f"{what}: {count:,} URLs deleted; it is refused from now on")
+        _share_takedowns(opened, settings, purge=True)
+    for path in old_files(settings.data_dir / "store") if settings.store.engine == "sqlite" else ():
+        echo(f"{path} is a damaged file that a repair kept; delete it, as it may hold this data")
+
+
+@click.command()
+@as_json_lines
+def takedowns(*, as_json: bool) -> None:
+    """List the hosts and domains that were taken down."""
+    with open_store(load_settings()) as opened:
+        for kind, name in opened.takedowns.sites():
+            if as_json:
+                echo_json({"kind": kind, "name": name})
+            else:
+                echo(f"{kind:6} {name}")
+
+
+@click.command("lift-takedown")
+@click.argument("url", required=False, callback=_url)
+@click.option("--host", type=Host(), help="A host.")
+@click.option("--domain", type=Host(), help="A domain.")
+def lift_takedown(url: str | None, host: str | None, domain: str | None) -> None:
+    """
+    Accept URL, a host or a domain again; deleted data does not come back.
+
+    URLs that were taken down with their host or domain stay refused until each is lifted.
+    """
+    what = _one_of(url=url, host=host, domain=domain)
+    settings = load_settings()
+    with open_store(settings) as opened:
+        if not opened.takedowns.lift(url, host=host, domain=domain):
+            raise click.UsageError(f"{what} is not taken down; see `aragog store takedowns`")
+        note(f"{what} may be stored again")
+        _share_takedowns(opened, settings)
+
+
+def _share_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = False) -> None:
+    """
+    Tell producers by Redis; with `purge`, have Redis and the broker forget what they hold.
+
+    Without Redis the sweep does the first, and messages are refused when they come up.
+    """
+    resolved = settings.resolved()
+    with redis_client(resolved) as client:
+        try:
+            SiteBlocks(client, prefix=resolved.redis.prefix).replace(opened.takedowns.sites())
+            if purge:
+                done = takedown_purge(settings, opened).run()
+                note(
+                    f"also removed: {done.messages:,} messages, {done.bodies:,} bodies in the "
+                    f"spool, {done.deliveries:,} webhook deliveries, robots.txt rules of "
+                    f"{done.origins:,} origins"
+                )
+            if not settings.redis.url:
+                client.bgrewriteaof()
+        except (BrokerUnavailable, RobotsUnavailable, SpoolUnavailable, redis.RedisError):
+            echo(
+                "Redis does not respond. When it is back, run the takedown again to remove what "
+                "Redis holds; producers refuse these URLs within minutes"
+            )

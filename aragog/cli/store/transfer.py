@@ -1,0 +1,139 @@
+"""`aragog store export`, `import`, `list`: URLs in files and on the terminal."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from aragog.cli.arguments import COUNT, NOT_NEGATIVE, Host, as_json_lines
+from aragog.cli.store.opening import counting, open_store, report_url, urls_of
+from aragog.errors import BadInput
+from aragog.settings import load_settings
+from aragog.terminal import echo, echo_json, note, one_line
+from aragog.urlstore.content import open_content
+from aragog.urlstore.transfer import json_lines
+from aragog.urlstore.transfer.bulk_writer import BulkWriter
+from aragog.urlstore.transfer.parquet import ParquetSink, read_parquet
+from aragog.urlstore.transfer.warc import export_warc
+
+BAD_LINES = 3
+"""Exit code when some lines could not be imported; the others were."""
+
+
+@click.command("export")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["jsonl", "parquet", "warc"]),
+    help="Default: by the name of FILE.",
+)
+@click.option("--fields", help="Field names, separated by commas; default: all.")
+@click.option("--host", type=Host(), help="Only the URLs of this host.")
+@click.option("--links", is_flag=True, help="Include outlinks (jsonl, parquet).")
+@click.option("--cursor", help="Continue where an earlier export stopped.")
+@click.option("--limit", type=COUNT, help="Maximum number of records.")
+def export(
+    file: Path,
+    kind: str | None,
+    fields: str | None,
+    host: str | None,
+    cursor: str | None,
+    limit: int | None,
+    *,
+    links: bool,
+) -> None:
+    """
+    Write URLs to FILE: JSON Lines, Parquet, or their content as WARC.
+
+    JSON Lines may be compressed (.gz, .zst). For WARC, FILE is a prefix of file names.
+    """
+    settings = load_settings()
+    kind = kind or _kind(file)
+    with open_store(settings) as opened, counting(kind) as counted:
+        urls = urls_of(opened, host) if host else None
+        if kind == "warc":
+            content = open_content(settings.content, settings.data_dir)
+            done = export_warc(
+                opened.zen, content, file, urls=urls, cursor=cursor, limit=limit,
+                on_problem=report_url, on_progress=counted,
+            )  # fmt: skip
+            count, left = done.records, done.cursor
+        else:
+            sink: json_lines.Sink = (
+                ParquetSink(file)
+                if kind == "parquet"
+                else json_lines.JsonLinesSink(json_lines.open_to_write(file, append=bool(cursor)))
+            )
+            with closing(sink):
+                report = json_lines.export_urls(
+                    opened.zen, sink, urls=urls, cursor=cursor, limit=limit, on_progress=counted,
+                    fields=fields.split(",") if fields else None,
+                    links_of=opened if links else None,
+                )  # fmt: skip
+            count, left = report.records, report.cursor
+    if left:
+        echo(f"{count:,} records; go on with --cursor {left}")
+    else:
+        note(f"{count:,} records")
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--after", type=NOT_NEGATIVE, default=0, help="Number of lines to skip.")
+def import_(file: Path, after: int) -> None:
+    """
+    Read URLs from FILE, JSON Lines (.gz, .zst) or Parquet, as `export` writes them.
+
+    Bad lines are reported with their number; the others are imported. The exit code is 3.
+    """
+    settings = load_settings()
+    source = (
+        read_parquet(file, after=after)
+        if _kind(file) == "parquet"
+        else json_lines.read_json_lines(json_lines.open_to_read(file), after=after)
+    )
+    with (
+        open_store(settings) as opened,
+        counting("lines") as counted,
+    ):
+        report = json_lines.import_urls(
+            source,
+            BulkWriter(opened, opened.zen, settings.store),
+            on_problem=lambda number, reason: echo(
+                one_line(f"{file}:{number}: {reason}"), err=True
+            ),
+            on_progress=counted,
+        )
+    note(f"{report.written:,} written, {report.problems:,} bad, up to {report.last_number:,}")
+    if report.problems:
+        sys.exit(BAD_LINES)
+
+
+@click.command("list")
+@click.argument("host", type=Host())
+@click.option("--limit", type=COUNT, default=1000, show_default=True, help="Maximum number.")
+@as_json_lines
+def list_(host: str, limit: int, *, as_json: bool) -> None:
+    """List the stored URLs of HOST."""
+    with open_store(load_settings()) as opened:
+        for number, url in enumerate(urls_of(opened, host)):
+            if number == limit:
+                break
+            if as_json:
+                echo_json({"url": url})
+            else:
+                echo(one_line(url))
+
+
+def _kind(file: Path) -> str:
+    if file.suffix == ".parquet":
+        return "parquet"
+    if file.suffix == ".warc":
+        return "warc"
+    if ".jsonl" in file.suffixes or ".json" in file.suffixes:
+        return "jsonl"
+    raise BadInput(f"{file}: name it .jsonl (.gz, .zst), .parquet or .warc, or give --format")
