@@ -13,15 +13,17 @@ from aragog.errors import AragogError, BadInput
 # A summary is the first line of the command's docstring.
 COMMANDS = {
     "up": LazyCommand(
-        "aragog.cli.running", "up", "Start the standalone system; it continues where it stopped."
+        "aragog.cli.processes.running",
+        "up",
+        "Start the standalone system; it continues where it stopped.",
     ),
     "down": LazyCommand(
-        "aragog.cli.running",
+        "aragog.cli.processes.running",
         "down",
         "Stop the standalone system of this data folder; waiting URLs stay for the next `up`.",
     ),
     "run": LazyCommand(
-        "aragog.cli.crawling",
+        "aragog.cli.processes.crawling",
         "run",
         "Start the system, fetch the URLs of FILE (one a line), show progress and a summary.",
     ),
@@ -60,12 +62,12 @@ COMMANDS = {
         "aragog.cli.reading", "content", "Print the page's content as it was fetched."
     ),
     "serve": LazyCommand(
-        "aragog.cli.serving",
+        "aragog.cli.processes.serving",
         "serve_command",
         "Serve HTTP (serving.http_port) and Thrift (serving.thrift_port) until SIGTERM.",
     ),
     "token": LazyCommand(
-        "aragog.cli.serving",
+        "aragog.cli.processes.serving",
         "token_command",
         "Create a bearer token NAME. It is shown once; its entry goes into serving.tokens.",
     ),

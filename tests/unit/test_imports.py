@@ -20,7 +20,7 @@ COMMANDS = {
         STORES | PARSERS | FRONTS | QUEUES | HTTP | TERMINAL
     ),
     "import aragog.cli.reading": STORES | PARSERS | FRONTS | QUEUES | HTTP,
-    "import aragog.cli.running": STORES | PARSERS | {"flower", "celery"} | HTTP,
+    "import aragog.cli.processes.running": STORES | PARSERS | {"flower", "celery"} | HTTP,
     "import aragog.client": STORES | PARSERS | FRONTS | HTTP | TERMINAL,
     "import aragog.workers.__main__": STORES | PARSERS | FRONTS | HTTP | TERMINAL,
     "from aragog.workers.preload import preload; preload()": (

@@ -21,9 +21,9 @@ from rich.progress import Progress
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import NOT_NEGATIVE, link_filters
-from aragog.cli.card import LOOKED_AT, best_of, card
+from aragog.cli.processes.card import LOOKED_AT, best_of, card
+from aragog.cli.processes.running import Stopped, addresses, opened_log, report_deaths, running
 from aragog.cli.producing import LineReader, Where, result_line, with_contact
-from aragog.cli.running import Stopped, addresses, opened_log, report_deaths, running
 from aragog.client import Aragog
 from aragog.errors import ConfigError, SlowDown
 from aragog.pinlater.admin import Admin

@@ -1,0 +1,1 @@
+"""Commands that start and stop processes: `up`, `down`, `run`, `serve`, `token`."""
