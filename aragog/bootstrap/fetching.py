@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from aragog.bootstrap.redis_services import limiter, overrides_of, redis_client
-from aragog.pipeline.completions import Completions
-from aragog.pipeline.url_batches import UrlBatches
+from aragog.pipeline.progress.completions import Completions
+from aragog.pipeline.progress.url_batches import UrlBatches
 from aragog.serving.batches import Batches
 from aragog.serving.fetching import Enqueue, Fetching
 from aragog.settings import Settings

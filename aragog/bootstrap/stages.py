@@ -26,6 +26,8 @@ from aragog.pipeline.counters import Counters
 from aragog.pipeline.crawl_log.files import log_files
 from aragog.pipeline.crawl_log.stream import CrawlLogStream
 from aragog.pipeline.crawl_log.writer import CrawlLogWriter
+from aragog.pipeline.fetching.requester import Requester
+from aragog.pipeline.fetching.selection import JobSelection
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.pipeline.pages.run_marks import RunMarks
@@ -33,10 +35,8 @@ from aragog.pipeline.permission.access import Access
 from aragog.pipeline.permission.polite_gate import GateRules
 from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.pipeline.pipeline import Pipeline
-from aragog.pipeline.requester import Requester
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import OwnTask, Sender
-from aragog.pipeline.selection import JobSelection
 from aragog.pipeline.spool.room import SpoolRoom
 from aragog.pipeline.stages.canonicalize import CanonicalizeStage
 from aragog.pipeline.stages.discovery import Discovery

@@ -9,8 +9,8 @@ from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import celery_settings, kind_of
 from aragog.pinlater.transport import dead_letters
 from aragog.pipeline.in_flight import InFlightSet
+from aragog.pipeline.removal.takedown import Purge
 from aragog.pipeline.routing import CelerySender
-from aragog.pipeline.takedown import Purge
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 

@@ -20,7 +20,7 @@ from typing import Protocol
 from aragog.clock import Clock, SystemClock
 from aragog.errors import TransientError
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.completions import Completions
+from aragog.pipeline.progress.completions import Completions
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.serving.steps import Steps, Wait
 from aragog.urls.normalize import normalize

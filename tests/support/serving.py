@@ -7,7 +7,7 @@ from typing import Any
 
 import redis
 
-from aragog.pipeline.completions import Completions
+from aragog.pipeline.progress.completions import Completions
 from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueResult
 from aragog.serving.fetching import Fetching
 from aragog.urlstore.store import UrlStore

@@ -23,8 +23,8 @@ from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.logs import log_url
 from aragog.pipeline import counters
+from aragog.pipeline.fetching.lanes import Behind, Lanes, behind
 from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.lanes import Behind, Lanes, behind
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
 from aragog.pipeline.permission.admission import Admission
 from aragog.pipeline.permission.site_blocks import SiteBlocks

@@ -25,15 +25,15 @@ from aragog.fetcher.outcome import (
 from aragog.logs import log_url
 from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import PackedBody, result_of, without_fetch
+from aragog.pipeline.fetching.requester import Requester
+from aragog.pipeline.fetching.selection import JobSelection, StoredValidators
 from aragog.pipeline.kept_headers import kept_hops
 from aragog.pipeline.messages import FetchBatch, FetchResult, ResultBatch, RobotsBatch, UrlJob
 from aragog.pipeline.permission.access import Access
 from aragog.pipeline.permission.site_rules import other_spelling
 from aragog.pipeline.ports import CounterSink, OutcomeSink
-from aragog.pipeline.requester import Requester
 from aragog.pipeline.rescheduling import Delayed, Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.pipeline.selection import JobSelection, StoredValidators
 from aragog.pipeline.spool.room import SpoolRoom
 from aragog.politeness.ratelimit.slots import Slot
 from aragog.urls.domain import origin

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from aragog.pipeline.faults.damaged import WAIT_MS
+from aragog.pipeline.fetching.selection import JobSelection
 from aragog.pipeline.messages import PageBatch, UrlJob
 from aragog.pipeline.pages.updates import PageUpdate, to_blob
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.selection import JobSelection
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.content.compression import compress
 from aragog.urlstore.content.keys import content_key

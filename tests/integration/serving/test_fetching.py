@@ -7,7 +7,7 @@ import pytest
 
 from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable, InvalidUrl
-from aragog.pipeline.completions import Completions
+from aragog.pipeline.progress.completions import Completions
 from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.serving.fetching import Fetching, FetchRequest, FetchState
 from tests.support.stores import NOW_MS, page

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from aragog.clock import SystemClock
-from aragog.pipeline.completions import Completions
+from aragog.pipeline.progress.completions import Completions
+from aragog.pipeline.progress.url_batches import UrlBatches
 from aragog.pipeline.stages.enqueue import EnqueueOptions
-from aragog.pipeline.url_batches import UrlBatches
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.ratelimit.slots import SlotRequest

@@ -5,7 +5,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import positive_data_acceptance
 
-from aragog.pipeline.url_batches import UrlBatches
+from aragog.pipeline.progress.url_batches import UrlBatches
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.serving.batches import Batches

@@ -4,8 +4,8 @@ import pytest
 
 from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import JobState, NewJob
-from aragog.pipeline.deleted_jobs import urls_named
 from aragog.pipeline.messages import FetchBatch, PageBatch, UrlJob
+from aragog.pipeline.removal.deleted_jobs import urls_named
 from tests.support.jobs import job_of
 
 A, B = "http://a.example/", "http://b.example/"

@@ -7,8 +7,8 @@ from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import ClaimRequest, JobState, Nack, NewJob
 from aragog.pipeline.messages import FetchBatch, PageBatch, RobotsBatch, UrlJob
+from aragog.pipeline.removal.takedown import Purge
 from aragog.pipeline.routing import Destination
-from aragog.pipeline.takedown import Purge
 from tests.support.jobs import job_of
 
 GONE, KEEP = "http://gone.test/", "http://keep.test/"

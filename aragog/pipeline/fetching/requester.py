@@ -22,10 +22,10 @@ from aragog.fetcher.outcome import (
     Unreachable,
 )
 from aragog.pipeline.fetch_results import PackedBody, pack
+from aragog.pipeline.fetching.selection import StoredValidators
 from aragog.pipeline.messages import UrlJob
 from aragog.pipeline.permission.access import HEAD_START_MS, Access
 from aragog.pipeline.permission.polite_gate import PoliteGate
-from aragog.pipeline.selection import StoredValidators
 from aragog.politeness.ratelimit.slots import Slot
 
 log = logging.getLogger(__name__)
