@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.spool.spool import SpoolState
+
+
+class SpoolState(NamedTuple):
+    """How full the spool is."""
+
+    used_bytes: int
+    closed: bool
+    """It reached its high mark and has not yet fallen to its low mark: ordinary fetches wait."""
+    full: bool
+    """Urgent fetches wait as well."""
 
 
 class BodyStore(Protocol):

@@ -10,8 +10,8 @@ from typing import Any
 
 from aragog.clock import ManualClock
 from aragog.fetcher.outcome import Fetched, Outcome, OutcomeKind
+from aragog.pipeline.ports import SpoolState
 from aragog.pipeline.rescheduling import Rescheduling
-from aragog.pipeline.spool.spool import SpoolState
 from aragog.pipeline.stages.discovery import Discovery
 from aragog.pipeline.stages.enqueue import Enqueuer
 from aragog.politeness.ratelimit.slots import DomainReport, RateExceeded, Slot, SlotRequest

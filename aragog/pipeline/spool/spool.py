@@ -15,12 +15,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import Any
 
 import redis
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import SpoolUnavailable
+from aragog.pipeline.ports import SpoolState
 from aragog.pipeline.spool.bounds import OVERHEAD_BYTES, SpoolBounds, bounds_of
 from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.nodes import RedisNodes
@@ -33,16 +34,6 @@ FIRST_GUESS_BYTES = 16_384.0
 # A token is its batch (random), the body's number in it, and the bytes that it counts for.
 BATCH_BYTES, BATCH_CHARS = 12, 16
 RESERVED = "r"
-
-
-class SpoolState(NamedTuple):
-    """How full the spool is."""
-
-    used_bytes: int
-    closed: bool
-    """It reached its high mark and has not yet fallen to its low mark: ordinary fetches wait."""
-    full: bool
-    """Urgent fetches wait as well."""
 
 
 class Spool:
