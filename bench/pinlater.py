@@ -32,7 +32,7 @@ import aragog.pinlater  # noqa: F401
 from aragog.pinlater.address import of_socket
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pinlater.models import ClaimRequest, NewJob
-from aragog.pinlater.redis_shard import RedisShard
+from aragog.pinlater.shards.redis_shard import RedisShard
 from aragog.pinlater.transport.envelope import to_job
 from aragog.standalone.redis_server import RedisServer
 

@@ -16,7 +16,7 @@ from aragog.pinlater.address import redis_urls
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pinlater.models import JobInfo, JobState, QueueStatus, Sizes
 from aragog.pinlater.policy import RetryPolicy
-from aragog.pinlater.shard import MAX_BATCH, Shard
+from aragog.pinlater.shards.shard import MAX_BATCH, Shard
 
 SETTINGS: Mapping[str, str] = {
     "paused": "1: nothing is handed out",

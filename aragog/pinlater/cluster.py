@@ -18,10 +18,10 @@ import redis
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import BrokerUnavailable
-from aragog.pinlater.health import Breaker
 from aragog.pinlater.models import Enqueued, JobFrame, JobItem, NewJob
-from aragog.pinlater.redis_shard import RedisShard
-from aragog.pinlater.shard import Shard
+from aragog.pinlater.shards.health import Breaker
+from aragog.pinlater.shards.redis_shard import RedisShard
+from aragog.pinlater.shards.shard import Shard
 from aragog.redis_kit.connect import connect
 
 SOCKET_TIMEOUT_S = 2.0

@@ -21,7 +21,7 @@ from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError
 from aragog.extras import has
 from aragog.pinlater.brokers import kind_of
-from aragog.pinlater.worker_name import worker_name
+from aragog.pinlater.claims.worker_name import worker_name
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.serving.auth import check_exposure
 from aragog.settings import Settings

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from aragog.clock import ManualClock
-from aragog.pinlater import job_codec
-from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import ClaimRequest, JobFrame, JobItem, JobState, Nack, NewJob
-from aragog.pinlater.redis_shard import RedisShard
+from aragog.pinlater.shards import job_codec
+from aragog.pinlater.shards.memory import MemoryShard
+from aragog.pinlater.shards.redis_shard import RedisShard
 from tests.support.examples import examples
 from tests.support.waiting import wait_until
 

@@ -8,4 +8,7 @@ Claim handling in a worker process: tracking, acks, renewal and recovery from de
     reaper.py        gives back the expired claims of dead workers
     maintenance.py   the thread that runs the three above
     process.py       the registries of this process
+    consumer.py      claims the due jobs of the queues that a worker consumes
+    gates.py         an application's control over which jobs are claimed
+    worker_name.py   the name of this process in its claims
 """

@@ -15,7 +15,7 @@ from aragog.pinlater.claims.claim import Claim, Disposition
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import JobState, Nack, Step
 from aragog.pinlater.policy import RetryPolicy
-from aragog.pinlater.shard import Shard
+from aragog.pinlater.shards.shard import Shard
 
 logger = logging.getLogger(__name__)
 

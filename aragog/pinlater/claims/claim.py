@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from aragog.pinlater.models import Claimed, Step
-from aragog.pinlater.shard import Shard
+from aragog.pinlater.shards.shard import Shard
 
 
 @dataclass(frozen=True, slots=True)

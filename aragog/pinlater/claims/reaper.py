@@ -8,9 +8,9 @@ from collections.abc import Callable
 from aragog.clock import Clock
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.health import ReapGuard
-from aragog.pinlater.redis_shard import RedisShard
-from aragog.pinlater.shard import Shard
+from aragog.pinlater.shards.health import ReapGuard
+from aragog.pinlater.shards.redis_shard import RedisShard
+from aragog.pinlater.shards.shard import Shard
 
 logger = logging.getLogger(__name__)
 

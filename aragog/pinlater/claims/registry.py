@@ -18,11 +18,11 @@ from aragog.pinlater.claims.claim import Claim, Disposition
 from aragog.pinlater.claims.maintenance import ClaimMaintenance
 from aragog.pinlater.claims.reaper import Reaper
 from aragog.pinlater.claims.renewer import ClaimRenewer
+from aragog.pinlater.claims.worker_name import worker_name
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.health import ReapGuard
 from aragog.pinlater.models import Claimed
-from aragog.pinlater.shard import Shard
-from aragog.pinlater.worker_name import worker_name
+from aragog.pinlater.shards.health import ReapGuard
+from aragog.pinlater.shards.shard import Shard
 
 logger = logging.getLogger(__name__)
 

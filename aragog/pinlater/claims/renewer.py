@@ -11,8 +11,8 @@ from aragog.clock import Clock
 from aragog.errors import BrokerUnavailable
 from aragog.pinlater.claims.claim import Claim
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.health import ReapGuard
-from aragog.pinlater.shard import Shard
+from aragog.pinlater.shards.health import ReapGuard
+from aragog.pinlater.shards.shard import Shard
 
 logger = logging.getLogger(__name__)
 

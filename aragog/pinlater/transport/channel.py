@@ -23,15 +23,15 @@ from redis.exceptions import ExecAbortError, OutOfMemoryError
 
 from aragog.clock import SystemClock
 from aragog.errors import BrokerUnavailable, InvalidMessage
-from aragog.pinlater import job_codec
 from aragog.pinlater.admin import BeforeDelete, delete_some
+from aragog.pinlater.claims.consumer import BlockingPoller, JobConsumer
 from aragog.pinlater.claims.process import claims_for
 from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.consumer import BlockingPoller, JobConsumer
 from aragog.pinlater.models import Claimed, JobState, Sizes
-from aragog.pinlater.redis_shard import RedisShard
-from aragog.pinlater.shard import MAX_BATCH
+from aragog.pinlater.shards import job_codec
+from aragog.pinlater.shards.redis_shard import RedisShard
+from aragog.pinlater.shards.shard import MAX_BATCH
 from aragog.pinlater.transport import collecting, connections, envelope, publish_receipts
 from aragog.pinlater.transport.publishing import JobBatch
 from aragog.pinlater.transport.qos import QoS, is_job_tag

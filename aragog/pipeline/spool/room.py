@@ -37,7 +37,7 @@ def claim_limit(
     spool: BoundedBodyStore, memory: Admission | None = None, clock: Clock | None = None
 ) -> Callable[[], int]:
     """
-    A gate for `aragog.pinlater.gates`: the least urgent priority to claim now, -1 for none.
+    A gate for `aragog.pinlater.claims.gates`: the least urgent priority to claim now, -1 for none.
 
     It asks Redis at most ten times per second. While Redis does not answer, no fetch is claimed.
 

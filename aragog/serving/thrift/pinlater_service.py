@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from aragog.errors import BadInput, BrokerUnavailable, InvalidMessage
-from aragog.pinlater import job_codec
 from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import Claimed, ClaimRequest, Nack, NewJob
 from aragog.pinlater.policy import RetryPolicy
-from aragog.pinlater.shard import Shard
+from aragog.pinlater.shards import job_codec
+from aragog.pinlater.shards.shard import Shard
 from aragog.pipeline.messages import PRIORITY_DEFAULT
 from aragog.serving.fetching import LONGEST_WAIT_MS
 from aragog.serving.steps import Steps, Wait

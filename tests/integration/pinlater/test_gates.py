@@ -2,12 +2,12 @@
 
 import pytest
 
-from aragog.pinlater import gates
+from aragog.pinlater.claims import gates
+from aragog.pinlater.claims.consumer import GATED_LOOK_EVERY_S, JobConsumer
 from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.consumer import GATED_LOOK_EVERY_S, JobConsumer
 from aragog.pinlater.models import NewJob
-from aragog.pinlater.redis_shard import RedisShard
+from aragog.pinlater.shards.redis_shard import RedisShard
 
 pytestmark = pytest.mark.redis
 

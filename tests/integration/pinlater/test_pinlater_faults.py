@@ -16,7 +16,7 @@ from aragog.errors import BrokerUnavailable
 from aragog.pinlater.address import of_socket
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pinlater.models import ClaimRequest, NewJob
-from aragog.pinlater.redis_shard import RedisShard
+from aragog.pinlater.shards.redis_shard import RedisShard
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker
 from tests.support.pinlater_app import make

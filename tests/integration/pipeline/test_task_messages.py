@@ -11,7 +11,7 @@ from celery import Celery
 
 from aragog.pinlater.brokers import celery_settings
 from aragog.pinlater.models import JobState
-from aragog.pinlater.redis_shard import RedisShard
+from aragog.pinlater.shards.redis_shard import RedisShard
 from aragog.pinlater.transport.dead_letters import QUEUE, REASON
 from aragog.pipeline.routing import Destination, Queue
 from tests.support.celery_worker import Worker

@@ -15,8 +15,8 @@ from aragog.dashboard.metrics import MetricsCollector
 from aragog.errors import ConfigError, LimiterUnavailable
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import NewJob
+from aragog.pinlater.shards.memory import MemoryShard
 from aragog.politeness.ratelimit.slots import DomainReport
 from scripts.reference_docs import metrics_of_the_code
 

@@ -14,8 +14,8 @@ from hypothesis.stateful import (
 from aragog.clock import ManualClock
 from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import ClaimRequest, JobState, NewJob
+from aragog.pinlater.shards.memory import MemoryShard
 from tests.support.examples import examples
 
 TIMEOUT_MS = 60_000

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from aragog.clock import ManualClock
 from aragog.errors import InvalidMessage
-from aragog.pinlater import job_codec
-from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import JobState
+from aragog.pinlater.shards import job_codec
+from aragog.pinlater.shards.memory import MemoryShard
 from aragog.pinlater.transport import collecting, envelope
 from aragog.pinlater.transport.collecting import HEADER, Collection
 from aragog.pipeline.messages import FetchBatch, UrlJob

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from kombu.exceptions import ContentDisallowed, OperationalError
 
 from aragog.errors import InvalidMessage
-from aragog.pinlater import job_codec
 from aragog.pinlater.models import NewJob
+from aragog.pinlater.shards import job_codec
 from aragog.pinlater.transport import envelope
 from aragog.pinlater.transport.worker import RunLater, dispositions
 

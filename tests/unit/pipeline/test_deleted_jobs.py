@@ -2,8 +2,8 @@
 
 import pytest
 
-from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import JobState, NewJob
+from aragog.pinlater.shards.memory import MemoryShard
 from aragog.pipeline.messages import FetchBatch, PageBatch, UrlJob
 from aragog.pipeline.removal.deleted_jobs import urls_named
 from tests.support.jobs import job_of

@@ -4,8 +4,8 @@ import pytest
 
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.memory import MemoryShard
 from aragog.pinlater.models import ClaimRequest, JobState, Nack, NewJob
+from aragog.pinlater.shards.memory import MemoryShard
 from aragog.pipeline.messages import FetchBatch, PageBatch, RobotsBatch, UrlJob
 from aragog.pipeline.removal.takedown import Purge
 from aragog.pipeline.routing import Destination

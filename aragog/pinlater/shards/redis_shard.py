@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 import redis
 
-from aragog.pinlater import job_codec, models
-from aragog.pinlater.queue_keys import LAYOUT, QueueKeys, queue_keys
-from aragog.pinlater.shard import MAX_BATCH, Hold
+from aragog.pinlater import models
+from aragog.pinlater.shards import job_codec
+from aragog.pinlater.shards.queue_keys import LAYOUT, QueueKeys, queue_keys
+from aragog.pinlater.shards.shard import MAX_BATCH, Hold
 from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.scripts import LuaScript, load_script
 

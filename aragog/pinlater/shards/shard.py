@@ -1,7 +1,8 @@
 """
 `Shard`: the interface to the queues of one server.
 
-`aragog.pinlater.redis_shard` keeps them in Redis, `aragog.pinlater.memory` in this process.
+`aragog.pinlater.shards.redis_shard` keeps them in Redis, `aragog.pinlater.shards.memory` in this
+process.
 """
 
 from __future__ import annotations
