@@ -69,7 +69,7 @@ COMMANDS = {
     "token": LazyCommand(
         "aragog.cli.processes.serving",
         "token_command",
-        "Create a bearer token NAME. It is shown once; its entry goes into serving.tokens.",
+        "Create a bearer token NAME, shown once; its entry goes into serving.tokens.",
     ),
     "explain": LazyCommand(
         "aragog.cli.inspecting",

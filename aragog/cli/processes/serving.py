@@ -165,6 +165,6 @@ def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) ->
     "--rate", type=click.FloatRange(0.001, 999_999_999), help="Requests per second at most."
 )
 def token_command(name: str, scopes: tuple[str, ...], rate: float | None) -> None:
-    """Create a bearer token NAME. It is shown once; its entry goes into serving.tokens."""
+    """Create a bearer token NAME, shown once; its entry goes into serving.tokens."""
     token, entry = make(name, scopes, rate)
     echo(f"token: {token}\nserving.tokens entry: {entry}")
