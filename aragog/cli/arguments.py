@@ -56,7 +56,7 @@ class Host(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
     name = "host"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from aragog.urlstore.pages.tombstones import site_name  # noqa: PLC0415 - few commands
+        from aragog.urlstore.takedowns.tombstones import site_name  # noqa: PLC0415 - few commands
 
         try:
             return site_name(value)

@@ -22,8 +22,8 @@ from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.hosts import HOST_URL, host_put
 from aragog.urlstore.pages.nodes import alias_of, text
-from aragog.urlstore.pages.tombstones import Tombstones
 from aragog.urlstore.schedule.due_index import DueIndex, due_put
+from aragog.urlstore.takedowns.tombstones import Tombstones
 from aragog.zen.adjacency.compaction import Compactor
 from aragog.zen.codec import ID_BYTES, IN
 from aragog.zen.graph import COUNTS, Zen, count_column

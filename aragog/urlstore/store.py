@@ -21,20 +21,20 @@ from aragog.urlstore.feed.feed import Feed
 from aragog.urlstore.links.link_reader import LinkReader
 from aragog.urlstore.links.links import Links
 from aragog.urlstore.maintenance import Maintenance
-from aragog.urlstore.pages.batch_writer import PageBatchWriter
 from aragog.urlstore.pages.field_formats import FieldFormats
 from aragog.urlstore.pages.fields import Fields
 from aragog.urlstore.pages.hosts import Hosts
 from aragog.urlstore.pages.nodes import Nodes
 from aragog.urlstore.pages.page_content import PageContent
 from aragog.urlstore.pages.pages import Pages
-from aragog.urlstore.pages.takedown import Takedown
-from aragog.urlstore.pages.takedowns import Takedowns
-from aragog.urlstore.pages.tombstones import Tombstones
-from aragog.urlstore.pages.writer import PageWriter
 from aragog.urlstore.records import Content, PageWrite, Record, Written
 from aragog.urlstore.schedule.schedule import Schedule
+from aragog.urlstore.takedowns.takedown import Takedown
+from aragog.urlstore.takedowns.takedowns import Takedowns
+from aragog.urlstore.takedowns.tombstones import Tombstones
 from aragog.urlstore.write_clock import WriteClock
+from aragog.urlstore.writing.batch_writer import PageBatchWriter
+from aragog.urlstore.writing.writer import PageWriter
 from aragog.zen.adjacency.compaction import Compactor
 from aragog.zen.adjacency.outlink_writer import OutlinkWriter
 from aragog.zen.adjacency.segments import ListLimits

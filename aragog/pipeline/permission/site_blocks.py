@@ -13,7 +13,7 @@ import redis
 
 from aragog.redis_kit.errors import redis_errors
 from aragog.urls.domain import host
-from aragog.urlstore.pages.tombstones import DOMAIN, HOST, parents
+from aragog.urlstore.takedowns.tombstones import DOMAIN, HOST, parents
 
 
 class SiteBlocks:

@@ -23,9 +23,9 @@ from aragog.pipeline.pages.updates import from_blob, with_body
 from aragog.pipeline.ports import BodyStore, CounterSink, InFlight
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import OutgoingMessage, OwnTask
-from aragog.urlstore.pages.page_updates import urls_of
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
+from aragog.urlstore.writing.page_updates import urls_of
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from aragog.urls.normalize import normalize
 from aragog.urlstore.aliases.merger import AliasMerger
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import Nodes
-from aragog.urlstore.pages.takedowns import Takedowns
+from aragog.urlstore.takedowns.takedowns import Takedowns
 from aragog.urlstore.write_clock import WriteClock
 
 

@@ -9,8 +9,8 @@ from aragog.urls.normalize import normalize
 from aragog.urlstore.links.link_reader import LinkReader
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import Nodes
-from aragog.urlstore.pages.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.records import LinkRecord, ListPage, OutLink
+from aragog.urlstore.takedowns.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
 from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter, with_links, without
 from aragog.zen.adjacency.outlinks import to_lines

@@ -15,8 +15,8 @@ from aragog.urlstore.pages.field_rules import FieldRules
 from aragog.urlstore.pages.hosts import host_put
 from aragog.urlstore.pages.nodes import Nodes, from_column
 from aragog.urlstore.pages.record_reader import BASE
-from aragog.urlstore.pages.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.schedule.next_fetch import renewed
+from aragog.urlstore.takedowns.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_properties

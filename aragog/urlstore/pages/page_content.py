@@ -14,8 +14,8 @@ from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.hosts import host_put
 from aragog.urlstore.pages.nodes import Nodes, facts_of, text
 from aragog.urlstore.pages.record_reader import BASE
-from aragog.urlstore.pages.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.records import Content
+from aragog.urlstore.takedowns.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import put_properties

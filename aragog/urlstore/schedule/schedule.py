@@ -9,7 +9,6 @@ from aragog.urls.normalize import normalize
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import Nodes, text
 from aragog.urlstore.pages.record_reader import BASE
-from aragog.urlstore.pages.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.records import Due
 from aragog.urlstore.schedule.budget_state import BudgetState
 from aragog.urlstore.schedule.crawl_budget import Budget
@@ -17,6 +16,7 @@ from aragog.urlstore.schedule.due_index import DueIndex
 from aragog.urlstore.schedule.next_fetch import state_of
 from aragog.urlstore.schedule.refresh_policy import RefreshState
 from aragog.urlstore.schedule.watches import MAX_OWNER_BYTES, Watch, Watches
+from aragog.urlstore.takedowns.takedowns import Takedowns, check_not_taken_down
 from aragog.urlstore.write_clock import WriteClock
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row

@@ -14,10 +14,10 @@ from aragog.urlstore.pages.fields import Fields
 from aragog.urlstore.pages.hosts import Hosts
 from aragog.urlstore.pages.nodes import Nodes
 from aragog.urlstore.pages.pages import Pages
-from aragog.urlstore.pages.takedown import Takedown
-from aragog.urlstore.pages.takedowns import Takedowns
-from aragog.urlstore.pages.tombstones import Tombstones
 from aragog.urlstore.schedule.schedule import Schedule
+from aragog.urlstore.takedowns.takedown import Takedown
+from aragog.urlstore.takedowns.takedowns import Takedowns
+from aragog.urlstore.takedowns.tombstones import Tombstones
 from aragog.urlstore.write_clock import WriteClock
 from aragog.zen.adjacency.compaction import Compactor
 from aragog.zen.adjacency.compaction_plan import CompactionPlan, PlannedRow

@@ -19,8 +19,8 @@ from aragog.urlstore.feed.changes import Changes
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.hosts import Hosts
 from aragog.urlstore.pages.nodes import alias_of, text
-from aragog.urlstore.pages.tombstones import HOST, Tombstones
 from aragog.urlstore.schedule.watches import Watches
+from aragog.urlstore.takedowns.tombstones import HOST, Tombstones
 from aragog.zen.adjacency.compaction import Compactor
 from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
 from aragog.zen.codec import IN

@@ -22,17 +22,18 @@ from aragog.urlstore.aliases.merger import AliasMerger, alias_puts
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.feed.change import Change
 from aragog.urlstore.feed.changes import publish, shown
-from aragog.urlstore.pages import history, nodes, page_updates, report_cell
+from aragog.urlstore.pages import history, nodes, report_cell
 from aragog.urlstore.pages.field_rules import FieldRules
 from aragog.urlstore.pages.hosts import host_put
 from aragog.urlstore.pages.nodes import facts_of
-from aragog.urlstore.pages.page_updates import PageWritePlan, is_failed_fetch
-from aragog.urlstore.pages.write_planner import WritePlanner
 from aragog.urlstore.records import OutLink, PageWrite, Written
 from aragog.urlstore.schedule.due_index import due_cell, due_put
 from aragog.urlstore.schedule.next_fetch import HELD, Next, planned
 from aragog.urlstore.schedule.usual_intervals import IGNORED_FIELDS
 from aragog.urlstore.schedule.watches import Watches
+from aragog.urlstore.writing import page_updates
+from aragog.urlstore.writing.page_updates import PageWritePlan, is_failed_fetch
+from aragog.urlstore.writing.write_planner import WritePlanner
 from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
 from aragog.zen.adjacency.outlinks import to_lines
 from aragog.zen.graph import Zen

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aragog.urlstore.pages import page_updates
-from aragog.urlstore.pages.takedowns import Takedowns
-from aragog.urlstore.pages.writer import PageWriter
 from aragog.urlstore.records import PageWrite, Written
+from aragog.urlstore.takedowns.takedowns import Takedowns
 from aragog.urlstore.write_clock import WriteClock
+from aragog.urlstore.writing import page_updates
+from aragog.urlstore.writing.writer import PageWriter
 
 
 class PageBatchWriter:

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from aragog.urlstore.aliases.merger import AliasMerger
-from aragog.urlstore.pages import nodes, page_updates
+from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import Nodes, facts_of
-from aragog.urlstore.pages.page_updates import PageWritePlan, is_failed_fetch
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.schedule.next_fetch import gone
+from aragog.urlstore.writing import page_updates
+from aragog.urlstore.writing.page_updates import PageWritePlan, is_failed_fetch
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
 

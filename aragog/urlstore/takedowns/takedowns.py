@@ -10,8 +10,8 @@ from aragog.errors import BadInput, TakenDown
 from aragog.urls.normalize import normalize
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import Nodes
-from aragog.urlstore.pages.takedown import Takedown
-from aragog.urlstore.pages.tombstones import DOMAIN, HOST, Tombstones, site_name
+from aragog.urlstore.takedowns.takedown import Takedown
+from aragog.urlstore.takedowns.tombstones import DOMAIN, HOST, Tombstones, site_name
 from aragog.urlstore.write_clock import WriteClock
 from aragog.zen.properties import Row
 

@@ -1,0 +1,1 @@
+"""Takedowns: remove pages, hosts and domains, and refuse them from then on."""
