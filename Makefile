@@ -51,7 +51,7 @@ types: setup  ## static types, strict
 layers: setup  ## which part may import which
 	@$(BIN)/lint-imports
 
-fix: setup  ## format, and mend what can be mended by itself
+fix: setup  ## format, and correct what ruff can correct
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 

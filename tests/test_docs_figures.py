@@ -30,7 +30,10 @@ from aragog.politeness.robots import cache, match, memory, parse
 from aragog.serving import fetching
 from aragog.serving.http import batch_get, changes, parameters
 from aragog.settings import Settings
+from aragog.standalone.demo.sites import seeds
 from aragog.urls.canonical import guards
+from aragog.urls.domain import host
+from aragog.urls.normalize import normalize
 from aragog.urlstore import repair
 from aragog.urlstore.feed import changes as feed
 from aragog.urlstore.schedule import crawl_budget, freshness
@@ -169,6 +172,16 @@ FIGURES = {
 )
 def test_a_figure_is_that_of_the_code(page, statement):
     assert statement in text_of(page)
+
+
+def test_the_demo_web_is_as_large_as_the_readme_says():
+    urls = seeds()
+    hosts = {host(normalize(url)) for url in urls} - {"nobody-lives-here.test.invalid"}
+
+    assert round(len(urls), -1) == 70
+    assert len(hosts) == 10
+    readme = " ".join((DOCS.parent / "README.md").read_text().split())
+    assert "serves about 70 pages on loopback under ten host names" in readme
 
 
 def test_numbers_in_words_are_those_of_the_code():

@@ -42,7 +42,7 @@ MOST_INVALID_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
-class CrawlOptions:
+class RunOptions:
     """How the URLs of a run are enqueued."""
 
     depth: int
@@ -82,7 +82,7 @@ def run(
     and the exit code is 130 (ctrl-C) or 143.
     """
     UrlFilter(include, exclude)  # refuses a pattern before anything starts
-    options = CrawlOptions(depth, include, exclude, refresh)
+    options = RunOptions(depth, include, exclude, refresh)
     console = SafeConsole(summary=True)
     keep = console.is_terminal if keep is None else keep
     if file is None:
@@ -106,7 +106,7 @@ def run(
 def _run(
     urls: Iterable[str],
     places: Iterable[Where],
-    options: CrawlOptions,
+    options: RunOptions,
     *,
     keep: bool,
     console: Console,
@@ -149,7 +149,7 @@ def _crawl(
     settings: Settings,
     urls: Iterable[str],
     places: Iterable[Where],
-    options: CrawlOptions,
+    options: RunOptions,
     tick: Callable[[], bool],
     *,
     console: Console,
