@@ -172,22 +172,25 @@ class LimitedProtocol(HttpToolsProtocol):
         A request may be on its way: closing at once would lose it.
         """
         self._stopping = True
-        if self.cycle is None or self.cycle.response_complete:
-            self.loop.call_later(QUIET_S, self._close_if_quiet)
-        else:
+        if self._responding():
             self.cycle.keep_alive = False
+        else:
+            self.loop.call_later(QUIET_S, self._close_if_quiet)
 
     def _close_if_quiet(self) -> None:
-        if not self._head_bytes and (self.cycle is None or self.cycle.response_complete):
+        if not self._head_bytes and not self._responding():
             self.transport.close()
+
+    def _responding(self) -> bool:
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is not None and not cycle.response_complete
 
     def _unsupported_upgrade_warning(self) -> None:
         """Respond to an unsupported upgrade as HTTP/1.1 (RFC 9110, 7.8), then close."""
         self.cycle.keep_alive = False
 
     def _head_is_late(self) -> None:
-        cycle: RequestResponseCycle | None = self.cycle
-        if cycle is not None and not cycle.response_complete:
+        if self._responding():
             self._head_timer.start()  # reading may be paused until the last response is complete
         elif not self.transport.is_closing():
             self._refuse(Problem(408, "the request did not arrive in time"))
