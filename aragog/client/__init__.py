@@ -3,7 +3,7 @@ The Python API for other programs: enqueue URLs (`Aragog`), read and write the s
 
     from aragog.client import connect
 
-    with connect("thrift://127.0.0.1:8101", token="aragog_…") as client:
+    with connect("thrift://127.0.0.1:8101", token="aragog_...") as client:
         record = client.get("http://shop.example/p/1", ["product.price"])
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Mapping
 from typing import TypedDict, Unpack
@@ -14,6 +15,7 @@ from aragog.extras import require
 
 THRIFT_PORT = 8101
 POOL_SIZE = 16
+_TOKEN = re.compile(r"[!-~]+", re.ASCII)
 
 
 def connect(
@@ -40,8 +42,11 @@ def connect(
             become bytes.
 
     Raises:
-        ConfigError: the address has another scheme, or Thrift is not installed.
+        ConfigError: the address has another scheme, the token cannot be one, or Thrift is not
+            installed.
     """
+    if token is not None and not _TOKEN.fullmatch(token):
+        raise ConfigError("client token: must be printable ASCII without spaces")
     parts = urlsplit(address)
     backend: Backend
     if parts.scheme in ("thrift", "thrifts"):

@@ -418,6 +418,13 @@ def test_an_address_of_another_kind_is_refused(address):
         connect(address)
 
 
+@pytest.mark.parametrize("token", ["", "aragog_…", "a b", "a\r\nX: y"])
+@pytest.mark.parametrize("address", ["thrift://127.0.0.1", "http://127.0.0.1"])
+def test_what_cannot_be_a_token_is_refused(address, token):
+    with pytest.raises(ConfigError, match="token"):
+        connect(address, token=token)
+
+
 def test_connections_are_kept_and_opened_anew_when_the_server_closed_them(part):
     part.store.put(URL, {"a": b"1"})
     with thrift_server.running(part.store, keep_alive_s=0.2) as server:
@@ -493,6 +500,19 @@ def test_the_example_counts(part, served):
         ]
 
     assert [one.stdout for one in runs] == [f"{URL} {{'team.score': '{n}'}}\n" for n in (1, 2)]
+
+
+def test_the_example_of_the_documentation_does_what_it_says(part, served):
+    page = (Path(__file__).parents[3] / "docs" / "client.md").read_text()
+    code = page.partition("```python\n")[2].partition("```")[0]
+    found = {"urls": [URL, "http://unknown.example/"]}
+
+    with served(part) as address:
+        exec(code.replace("thrift://127.0.0.1:8101", address), found)
+
+    assert [one and one.url for one in found["records"]] == [None, None]
+    assert part.store.get(URL).fields["team.score"] == b"7"
+    assert found["found"].state == "fresh"
 
 
 @pytest.mark.redis

@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,18 @@ def test_a_put_value_comes_back_byte_for_byte_under_any_spelling(client, apache)
     assert found.fields == {"raw": every_byte, "empty": b""}
     assert (found.url, found.canonical_url, found.version) == (URL, URL, version)
     assert client.get(URL, [], apache.types.ReadOptions()).fields == found.fields
+
+
+def test_the_example_of_the_documentation_does_what_it_says(a_stand, apache, capsys):
+    page = (Path(__file__).parents[3] / "docs" / "thrift.md").read_text()
+    code = page.partition("```python\n")[2].partition("```")[0]
+    found = {}
+
+    with running(a_stand.store) as server:
+        exec(code.replace("8101", str(server.port)), found)
+        found["transport"].close()
+
+    assert capsys.readouterr().out == "{'team.score': b'7'}\n"
 
 
 def test_facts_are_sent_when_they_are_asked_for(a_stand, client, apache):
