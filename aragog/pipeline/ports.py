@@ -34,7 +34,7 @@ class BodyStore(Protocol):
 class BoundedBodyStore(BodyStore, Protocol):
     """A spool as fetches meet it: there may be no room."""
 
-    def reserve(self, count: int) -> str | None:
+    def reserve(self, count: int, *, urgent: bool) -> str | None:
         """A reservation for so many bodies; None: there is no room."""
 
     def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:

@@ -42,7 +42,7 @@ def test_bodies_are_read_by_their_tokens_until_they_are_freed(spool):
 
 
 def test_a_fetch_reserves_room_and_offers_its_bodies_for_it(spool):
-    reservation = spool.reserve(2)
+    reservation = spool.reserve(2, urgent=False)
 
     assert reservation
     tokens = spool.offer_many([b"one", b"two"], reservation)

@@ -1,8 +1,8 @@
 """
 `celery`, forked from a process that has imported it: `python -m tests.support.celery_fork ENVIRON …`.
 
-Celery takes more than a second of CPU time to import, and thirty workers are started by tests. What
-the workers import of aragog they import themselves, as a user's would.
+Celery takes half a second of CPU time to import, and tests start some fifty workers. What the workers
+import of aragog they import themselves, as a user's would.
 """
 
 from __future__ import annotations
@@ -12,24 +12,6 @@ import os
 import sys
 import warnings
 from importlib import import_module
-
-IMPORTED = (
-    "celery.__main__",
-    "celery.apps.worker",
-    "celery.bin.celery",
-    "celery.bin.worker",
-    "celery.concurrency.prefork",
-    "celery.concurrency.solo",
-    "celery.concurrency.thread",
-    "celery.worker.consumer",
-    "kombu.transport.redis",
-)
-
-
-def preload() -> None:
-    """Import Celery and what its workers import at their start."""
-    for name in IMPORTED:
-        import_module(name)
 
 
 def main() -> None:

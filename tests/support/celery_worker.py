@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Self
 
@@ -20,11 +21,29 @@ ROOT = Path(__file__).parents[2]
 OURS = {"PYTHONPATH": str(ROOT), "C_FORCE_ROOT": "1"}
 
 
+IMPORTED = (
+    "celery.__main__",
+    "celery.apps.worker",
+    "celery.bin.celery",
+    "celery.bin.worker",
+    "celery.concurrency.prefork",
+    "celery.concurrency.solo",
+    "celery.concurrency.thread",
+    "celery.worker.consumer",
+    "kombu.transport.redis",
+)
+
+
+def preload() -> None:
+    """Import Celery and what its workers import at their start."""
+    for name in IMPORTED:
+        import_module(name)
+
+
 @cache
 def _forks() -> ForkServer:
     """One for each process that runs tests; it ends with it."""
-    preload = "tests.support.celery_fork:preload"
-    return ForkServer(preload, os.environ | OURS, Path(os.devnull), 0o077)
+    return ForkServer(f"{__name__}:preload", os.environ | OURS, Path(os.devnull), 0o077)
 
 
 class Worker:

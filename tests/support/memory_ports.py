@@ -50,7 +50,7 @@ class MemorySpool:
         for token in tokens:
             self.blobs.pop(token, None)
 
-    def reserve(self, count: int) -> str | None:
+    def reserve(self, count: int, *, urgent: bool) -> str | None:
         return self.put_many([b""])[0] if self.open and count <= self.most else None
 
     def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:

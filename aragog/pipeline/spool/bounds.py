@@ -33,7 +33,7 @@ class SpoolBounds:
 
     @property
     def fetch_bytes(self) -> int:
-        """Running and urgent fetches may fill it to here; the rest is for later stages."""
+        """Urgent fetches may fill it to here; the rest is for later stages."""
         return self.max_bytes * 3 // 4
 
 

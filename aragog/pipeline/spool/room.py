@@ -103,15 +103,17 @@ class SpoolRoom:
         return bool(self._patiently(lambda: priority <= _limit(self.spool) or None))
 
     @contextmanager
-    def reserved(self, count: int) -> Iterator[Reservation | None]:
+    def reserved(self, count: int, *, urgent: bool) -> Iterator[Reservation | None]:
         """
         A reservation for up to `count` bodies, released on exit; None: no room for a single one
-        within `PATIENCE_S`.
+        within `PATIENCE_S`. Only urgent fetches fill a spool that is closed.
 
         Raises:
             SpoolUnavailable: Redis does not answer, or its memory is full.
         """
-        room = self._patiently(lambda: self._reserve(count)) if count else Reservation("", 0)
+        room: Reservation | None = Reservation("", 0)
+        if count:
+            room = self._patiently(lambda: self._reserve(count, urgent=urgent))
         try:
             yield room
         finally:
@@ -119,11 +121,11 @@ class SpoolRoom:
                 with suppress(SpoolUnavailable):  # the sweep finds it
                     self.spool.free([room.token])
 
-    def _reserve(self, count: int) -> Reservation | None:
+    def _reserve(self, count: int, *, urgent: bool) -> Reservation | None:
         # Batches that only fit an empty spool would all be refused while the spool is neither
         # empty nor closed: nothing would be fetched until somebody stores what is there.
         while count:
-            if token := self.spool.reserve(count):
+            if token := self.spool.reserve(count, urgent=urgent):
                 return Reservation(token, count)
             count //= 2
         return None

@@ -13,7 +13,7 @@ Tokens are random, so a stage that runs twice never overwrites a body that anoth
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -67,16 +67,22 @@ class Spool:
 
     def put_many(self, blobs: Sequence[bytes]) -> list[str]:
         """Store the blobs of a later stage, in any case; returns their tokens in order."""
-        return self._put_within(blobs, bounded=False)
+        return self._put_within(blobs, lambda _: 0)
 
-    def reserve(self, count: int) -> str | None:
+    def reserve(self, count: int, *, urgent: bool) -> str | None:
         """
         Reserve room for `count` bodies of a fetch, by their recent mean size; None: no room.
 
-        The reservation counts as used until it is passed to `offer_many` or `free`.
+        If the fetch is not urgent, the bodies may exceed the high mark by one. The reservation
+        counts as used until it is passed to `offer_many` or `free`.
         """
-        size = count * int(self._mean_bytes)
-        tokens = self._put_within([b""], bounded=True, sizes=[size])
+        size = int(self._mean_bytes)
+
+        def limit(bounds: SpoolBounds) -> int:
+            most = bounds.fetch_bytes
+            return most if urgent else min(most, bounds.high_bytes + size)
+
+        tokens = self._put_within([b""], limit, sizes=[count * size])
         return tokens[0] if tokens else None
 
     def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:
@@ -87,14 +93,14 @@ class Spool:
         """
         for blob in blobs:
             self._mean_bytes += (len(blob) + OVERHEAD_BYTES - self._mean_bytes) / 100
-        tokens = self._put_within(blobs, bounded=True, reservation=reservation)
+        tokens = self._put_within(blobs, lambda of: of.fetch_bytes, reservation=reservation)
         return None if blobs and not tokens else tokens
 
     def _put_within(
         self,
         blobs: Sequence[bytes],
+        limit: Callable[[SpoolBounds], int],
         *,
-        bounded: bool,
         sizes: Sequence[int] | None = None,
         reservation: str = "",
     ) -> list[str]:
@@ -112,7 +118,7 @@ class Spool:
                 spool=self._spool_key,
                 index=self._index_key,
                 bodies=self._bodies(tokens),
-                limit_bytes=self._bounds_of(client).fetch_bytes if bounded else 0,
+                limit_bytes=limit(self._bounds_of(client)),
                 prefix_bytes=len(self._prefix.encode()),
                 reservation=reservation,
                 blobs=blobs,

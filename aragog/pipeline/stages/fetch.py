@@ -34,7 +34,7 @@ from aragog.pipeline.permission.site_rules import other_spelling
 from aragog.pipeline.ports import CounterSink, OutcomeSink
 from aragog.pipeline.rescheduling import Delayed, Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
-from aragog.pipeline.spool.room import SpoolRoom
+from aragog.pipeline.spool.room import URGENT, SpoolRoom
 from aragog.politeness.ratelimit.slots import Slot
 from aragog.urls.domain import origin
 
@@ -83,7 +83,7 @@ class FetchStage:
         validators, allowed = run.vetted(batch.jobs)
         near, later = self.access.with_slots(allowed)
         run.wait_for(later)
-        with self.room.reserved(len(near)) as room:
+        with self.room.reserved(len(near), urgent=urgency <= URGENT) as room:
             fitting = room.bodies if room else 0
             run.without_room(job for job, _ in near[fitting:])
             if room:

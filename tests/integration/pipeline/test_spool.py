@@ -1,9 +1,11 @@
 """The spool on a real Redis: bounded, exact in what it counts, open for later stages in any case."""
 
+from contextlib import ExitStack
+
 import pytest
 import redis
 
-from aragog.clock import SystemClock
+from aragog.clock import ManualClock, SystemClock
 from aragog.errors import SpoolUnavailable
 from aragog.pipeline.spool.bounds import OVERHEAD_BYTES, bounds_of
 from aragog.pipeline.spool.room import SpoolRoom
@@ -55,7 +57,7 @@ def test_bodies_that_do_not_fit_together_are_refused_together(redis_client):
 def test_a_reserved_body_is_taken_although_later_stages_filled_the_spool_meanwhile(redis_client):
     # What was seen: pages were fetched twice while the store stage stood still.
     spool = spool_of(redis_client)
-    reservation = spool.reserve(1)
+    reservation = spool.reserve(1, urgent=False)
     spool.put_many([BODY] * 9)
 
     assert spool.offer_many([BODY]) is None
@@ -64,7 +66,7 @@ def test_a_reserved_body_is_taken_although_later_stages_filled_the_spool_meanwhi
 
 def test_what_is_under_way_counts_before_its_bodies_come(redis_client):
     spool = spool_of(redis_client)
-    reservations = [spool.reserve(1) for _ in range(6)]
+    reservations = [spool.reserve(1, urgent=True) for _ in range(6)]
 
     assert [r is None for r in reservations] == [False] * 4 + [True] * 2
     assert spool.state().closed
@@ -80,7 +82,7 @@ def test_what_is_under_way_counts_before_its_bodies_come(redis_client):
 def test_bodies_larger_than_their_reservation_are_refused_with_it_unchanged(redis_client):
     spool = spool_of(redis_client)
     spool.put_many([BODY] * 5)
-    reservation = spool.reserve(1)
+    reservation = spool.reserve(1, urgent=False)
 
     assert spool.offer_many([bytes(40_000)], reservation) is None
     assert spool.state().used_bytes == 50_000 + 16_384
@@ -92,14 +94,30 @@ def test_batches_too_large_for_the_rest_of_an_open_spool_are_fetched_in_part(red
     spool = spool_of(redis_client)
     spool.put_many([BODY] * 4)
     assert not spool.state().closed
-    assert spool.reserve(3) is None
+    assert spool.reserve(3, urgent=False) is None
 
-    with SpoolRoom(spool, SystemClock()).reserved(3) as room:
+    with SpoolRoom(spool, SystemClock()).reserved(3, urgent=False) as room:
         assert room.bodies == 1
         assert spool.state().closed
-    with SpoolRoom(spool, SystemClock()).reserved(1) as room:
+    with SpoolRoom(spool, SystemClock()).reserved(1, urgent=False) as room:
         assert room.bodies == 1
     assert spool.state().used_bytes == 40_000
+
+
+def test_ordinary_fetches_leave_room_for_urgent_ones(redis_client):
+    # What was seen: batches that were claimed while the spool was open filled it to its limit, so a
+    # URL of priority 0 was not fetched before a later stage stored something.
+    spool = spool_of(redis_client, max_bytes=400_000)
+    room = SpoolRoom(spool, ManualClock())
+    spool.put_many([BODY])
+
+    with ExitStack() as stack:
+        ordinary = [stack.enter_context(room.reserved(8, urgent=False)) for _ in range(3)]
+        assert spool.state().closed
+        urgent = stack.enter_context(room.reserved(4, urgent=True))
+
+    assert [one.bodies if one else 0 for one in ordinary] == [8, 4, 0]
+    assert urgent.bodies == 4
 
 
 def test_an_empty_spool_takes_a_body_larger_than_itself(redis_client):
