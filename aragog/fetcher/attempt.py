@@ -14,9 +14,11 @@ from aragog.fetcher.faults import (
     TransportError,
     UnsupportedContent,
 )
+from aragog.fetcher.headers.media import content_type_of, refused_by_content, refused_by_type
+from aragog.fetcher.headers.redirects import as_sent, location_of, target_of
+from aragog.fetcher.headers.retry_after import retry_at_ms
 from aragog.fetcher.http1.head import ResponseHead
 from aragog.fetcher.http1.response import HttpResponse
-from aragog.fetcher.media import content_type_of, refused_by_content, refused_by_type
 from aragog.fetcher.outcome import (
     Blocked,
     Busy,
@@ -32,10 +34,8 @@ from aragog.fetcher.outcome import (
     Unreachable,
     Unreadable,
 )
-from aragog.fetcher.redirects import as_sent, location_of, target_of
 from aragog.fetcher.request import PoliteRequest
 from aragog.fetcher.request_defaults import RequestDefaults
-from aragog.fetcher.retry_after import retry_at_ms
 
 # Temporary client errors: request timeout, misdirected connection, too early (RFC 9110, 8470).
 TEMPORARY = frozenset({408, 421, 425})

@@ -18,13 +18,13 @@ import brotli
 import zstandard
 
 from aragog.fetcher.faults import Fault
+from aragog.fetcher.headers.media import content_type_of, refused_by_content
+from aragog.fetcher.headers.redirects import location_of, target_of
+from aragog.fetcher.headers.retry_after import retry_at_ms
 from aragog.fetcher.http1.body import Bounds, collect
 from aragog.fetcher.http1.decoders import decoders_for
 from aragog.fetcher.http1.framing import framing_of
 from aragog.fetcher.http1.reader import content
-from aragog.fetcher.media import content_type_of, refused_by_content
-from aragog.fetcher.redirects import location_of, target_of
-from aragog.fetcher.retry_after import retry_at_ms
 from tests.fuzz.engine import edited, fuzz
 from tests.support.pieces import channel_of
 

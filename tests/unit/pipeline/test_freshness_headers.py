@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.fetcher.http_date import http_date_ms
+from aragog.fetcher.headers.http_date import http_date_ms
 from aragog.pipeline.pages.http_freshness import fresh_s
 
 NOW_MS = 784_111_777_000

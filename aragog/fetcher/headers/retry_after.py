@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aragog.fetcher.http_date import http_date_ms
+from aragog.fetcher.headers.http_date import http_date_ms
 
 # 30 days. Larger values are mistakes or attacks.
 MAX_RETRY_AFTER_S = 30 * 86_400

@@ -1,0 +1,1 @@
+"""What response headers say: media type, Location, Retry-After, dates. Pure."""
