@@ -97,7 +97,7 @@ def are_steps(entries: list[str]) -> bool:
 
 def is_mentioned(words: Words, language: str | None) -> bool:
     """Return True if a page has a word for ingredients, or the unit `tsp` or `tbsp`."""
-    if "ingre" in words or any(map(words.begins_word, UNITS)):
+    if "ingred" in words or any(map(words.stands_alone, UNITS)):
         return True
     code = (language or "").lower()[:2]
     if not code:

@@ -133,6 +133,8 @@ class Graph:
 
     def of_types(self, types: frozenset[str]) -> Iterator[Node]:
         """Yield all nodes of one of `types` (lower case), at any depth, in order."""
+        if not self.nodes:
+            return iter(())
         if self._indexed != len(self.nodes):
             self._index()
         found = {place for name in types & self._by_type.keys() for place in self._by_type[name]}

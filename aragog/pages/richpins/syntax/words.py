@@ -19,14 +19,14 @@ TIME = "<time"
 UNITS = ("tsp", "tbsp")
 # bytes.lower() changes ASCII letters only, so words in other scripts are listed in both cases.
 INGREDIENTS = {
-    "": ("ingre",),
+    "": ("ingred",),
     "de": ("zutat",), "nl": ("benodigd",), "cs": ("surovin",), "sk": ("surovin",),
     "tr": ("malzeme",), "hr": ("sastojc",), "sr": ("sastojc",), "bs": ("sastojc",),
     "fi": ("ainekse",), "fr": ("ingré", "ingr&e"), "pl": ("składnik",), "hu": ("hozzávaló",),
     "el": ("υλικά", "Υλικά", "συστατικ", "Συστατικ"), "ru": ("ингредиент", "Ингредиент"),
     "uk": ("інгредієнт", "Інгредієнт"), "ja": ("材料",), "zh": ("材料", "食材"), "ko": ("재료",),
 }  # fmt: skip
-"""The words for ingredients by language; in those not listed they contain `ingre`."""
+"""The words for ingredients by language; in those not listed they contain `ingred`."""
 PRICES = (
     "price", "preis", "prix", "precio", "prezzo", "preco", "cena", "hinta", "fiyat", "cijena",
 )  # fmt: skip
@@ -62,7 +62,7 @@ class Words:
     """The words that occur in a page. Costs 0.1 ms for 57 KB."""
 
     def __init__(self, body: bytes) -> None:
-        self._lowered = lowered = body.lower()
+        self.lowered = lowered = body.lower()
         self._places: dict[str, list[int]] = {}
         for start in range(0, len(lowered), _PIECE_BYTES):
             piece = lowered[start : start + _PIECE_BYTES + _LONGEST]
@@ -82,9 +82,9 @@ class Words:
         """Return True if a tag other than link and meta contains `word`, or may do so."""
         return self._any_place(word, self._is_in_tag)
 
-    def begins_word(self, word: str) -> bool:
-        """Return True if `word` begins a word somewhere: `tsp` in `2 tsp`, not in `getspec`."""
-        return any(map(self._is_begin, self._places.get(word, ())))
+    def stands_alone(self, word: str) -> bool:
+        """Return True if `word` or its plural is a whole word somewhere: `tsp` in `2 tsps`."""
+        return any(self._is_whole(at, at + len(word)) for at in self._places.get(word, ()))
 
     def _any_place(self, word: str, test: Callable[[int], bool]) -> bool:
         """Return True if a place passes `test`, or if there are too many to examine."""
@@ -92,21 +92,24 @@ class Words:
         return any(map(test, places)) or len(places) >= MAX_PLACES
 
     def _is_in_class(self, at: int) -> bool:
-        before = self._lowered[max(0, at - _MAX_CLASS_BYTES) : at]
+        before = self.lowered[max(0, at - _MAX_CLASS_BYTES) : at]
         _, named, names = before.rpartition(b"class=")
         names = names[1:] if names[:1] in _QUOTES else names
         return bool(named) and not any(mark in names for mark in _NOT_IN_CLASS)
 
     def _is_in_tag(self, at: int) -> bool:
-        lowered = self._lowered
+        lowered = self.lowered
         start = lowered.rfind(b"<", max(0, at - _MAX_ATTRIBUTES_BYTES), at)
         is_inside = start >= 0 and lowered.find(b">", start, at) < 0
         return is_inside and lowered[start + 1 : start + 5] not in {b"link", b"meta", b"!-- "}
 
-    def _is_begin(self, at: int) -> bool:
-        before = self._lowered[at - 1] if at else 0
-        return not (97 <= before <= 122 or before in b"_-./")
+    def _is_whole(self, start: int, end: int) -> bool:
+        before, after = self.lowered[max(0, start - 1) : start], self.lowered[end : end + 2]
+        return before not in _JOINED_BEFORE and after.removeprefix(b"s")[:1] not in _JOINED_AFTER
 
 
+_LETTERS = b"abcdefghijklmnopqrstuvwxyz_-"
+_JOINED_BEFORE = frozenset(bytes([byte]) for byte in _LETTERS + b"./")
+_JOINED_AFTER = frozenset(bytes([byte]) for byte in _LETTERS + b"0123456789")
 _QUOTES = (b'"', b"'")
 _NOT_IN_CLASS = (*_QUOTES, b"<", b">")

@@ -26,10 +26,12 @@ _ORGANIZATIONS = frozenset(
     "organization corporation newsmediaorganization ngo onlinebusiness onlinestore brand "
     "governmentorganization performinggroup musicgroup sportsteam sportsorganization".split()
 )
+_OWNERS = _PERSONS | _ORGANIZATIONS
 _PAGES = frozenset(
     "webpage aboutpage collectionpage contactpage faqpage itempage medicalwebpage profilepage "
     "qapage checkoutpage searchresultspage realestatelisting".split()
 )
+_COMMON = _PARTS | _OWNERS | _PAGES
 _MAIN = frozenset({"mainentity", "mainentityofpage"})
 _CREATORS = frozenset({"author", "creator", "contributor", "publisher"})
 """Items in these roles created the page, even if no item around them states what they created."""
@@ -55,11 +57,10 @@ def special_subject(sources: Sources) -> Node | None:
 
 
 def _special(sources: Sources) -> Iterator[Node]:
-    common = _PARTS | _PERSONS | _ORGANIZATIONS | _PAGES
     return (
         n
         for n in sources.graph.top
-        if n.properties and n.types and n.role not in _CREATORS and not n.is_a(common)
+        if n.properties and n.types and n.role not in _CREATORS and not n.is_a(_COMMON)
     )
 
 
@@ -69,9 +70,7 @@ def _main(sources: Sources) -> Iterator[Node]:
             if isinstance(value, Node) and value.properties and not value.is_a(_PARTS):
                 yield value
     yield from (
-        node
-        for node in sources.graph.of_types(_PERSONS | _ORGANIZATIONS)
-        if node.role in _MAIN and node.properties
+        node for node in sources.graph.of_types(_OWNERS) if node.role in _MAIN and node.properties
     )
 
 
@@ -82,7 +81,7 @@ def _named(sources: Sources) -> Iterator[Node]:
     for node in sources.graph.top:
         if node.role in _CREATORS:
             continue
-        if node.properties and node.is_a(_PERSONS | _ORGANIZATIONS):
+        if node.properties and node.is_a(_OWNERS):
             name = bare(text(node.first("name")) or "")
             if not called or (name and name in called):
                 yield node

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 
 from aragog.errors import InvalidUrl
@@ -57,7 +58,16 @@ def own_names(sources: Sources) -> tuple[str, ...]:
 
 def bare(text: str) -> str:
     """Return a name without spaces, punctuation and capitals, as it appears in a host name."""
+    return _bare_of_short(text) if len(text) <= _MAX_CACHED_CHARS else _bare(text)
+
+
+def _bare(text: str) -> str:
     return _NOT_LETTERS.sub("", text.lower().replace("&", "and"))
+
+
+_MAX_CACHED_CHARS = 300
+_bare_of_short = lru_cache(256)(_bare)
+"""A page's few names are compared with each other again and again."""
 
 
 def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
@@ -129,13 +139,10 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
     letters = next(iter(own_names(sources)), "")
     if not _MIN_HOST_CHARS <= len(letters) <= _MAX_HOST_CHARS or not letters.isalnum():
         return
-    whole = sources.document.body
-    body = whole[:_MAX_SEARCHED_BYTES] + whole[_MAX_SEARCHED_BYTES:][-_MAX_SEARCHED_BYTES:]
-    host = letters.encode()
-    bare_body = body.translate(_LOWER, b" '.&-\t\n")
-    if not any(mark + host in bare_body for mark in (b">", b'"')):
+    body, lowered = _ends(sources.document.body), _ends(sources.words.lowered)
+    host, bare_body = letters.encode(), lowered.translate(None, b" '.&-\t\n")
+    if host not in bare_body or not any(mark + host in bare_body for mark in (b">", b'"')):
         return
-    lowered = body.lower()
     spelled = re.compile(rb"[ '.&-]{0,3}".join(re.escape(char.encode()) for char in letters))
     found = Counter(
         name
@@ -155,7 +162,10 @@ def _stands_alone(body: bytes, start: int, end: int) -> bool:
     return before != b"" and after != b"" and before in b">\"'" and after in b"<\"'"
 
 
-_LOWER = bytes(range(256)).lower()
+def _ends(body: bytes) -> bytes:
+    return body[:_MAX_SEARCHED_BYTES] + body[_MAX_SEARCHED_BYTES:][-_MAX_SEARCHED_BYTES:]
+
+
 _MAX_SPELLED = 500
 _MAX_BLANKS = 40
 _MAX_SEARCHED_BYTES = 32_768

@@ -44,11 +44,16 @@ def test_a_word_in_a_tag_is_told_from_one_elsewhere(html, expected):
     assert Words(html.encode()).in_tag("price") is expected
 
 
+@pytest.mark.parametrize("text", ["2 tsp", "tsp", "2tsp.", "2 tsps of", "2\u00a0tsp</b>"])
+def test_a_unit_is_a_word_of_its_own_or_its_plural(text):
+    assert Words(text.encode()).stands_alone("tsp")
+
+
 @pytest.mark.parametrize(
-    ("text", "expected"), [("2 tsp", True), ("tsp", True), ("getspec", False), ("a_tsp", False)]
+    "text", ["getspec", "a_tsp", "<tspan>", "Universit\u00e4tsplatz", "TSP13K", "tsp-id", "tspsy"]
 )
-def test_a_word_begins_where_no_letter_precedes_it(text, expected):
-    assert Words(text.encode()).begins_word("tsp") is expected
+def test_a_unit_within_a_longer_word_is_none(text):
+    assert not Words(text.encode()).stands_alone("tsp")
 
 
 def test_a_word_in_too_many_places_counts_as_found():
