@@ -289,14 +289,18 @@ def by_target(entries: Sequence[Entry]) -> tuple[dict[bytes, bytes], int]:
     more: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:
         start = b"%s\t%013d\t" % (entry.source.encode(), entry.at_ms)
-        for kind, blob in ((CAME, entry.added), (STAYED, entry.changed), (WENT, entry.removed)):
-            begin = start + kind + b"\t"
+        for middle, blob in (
+            (CAME + b"\t", entry.added),
+            (STAYED + b"\t", entry.changed),
+            (WENT + b"\t\t", entry.removed),
+        ):
+            begin = start + middle
             for line in lines_of(blob):
                 target, _, rest = line.partition(b"\t")
                 if target in found:
-                    more[target].append(begin + (rest or b"\t"))
+                    more[target].append(begin + rest)
                 else:
-                    found[target] = begin + (rest or b"\t")
+                    found[target] = begin + rest
     links = len(found) + sum(map(len, more.values()))
     for target, lines in more.items():
         found[target] = b"\n".join([found[target], *lines])

@@ -3,12 +3,11 @@ List blocks: several posting lists in one value. Pure.
 
     4 bytes   number of lists
     4 bytes   number of lines of all lists
-    12 bytes  of each list's id without the hash of its host, sorted
+    12 bytes  of each list's id without the hash of its host
     rest      the lists in that order with a byte ff between two, compressed if longer than 800
 
-Lists are UTF-8, which has no byte ff.
-The lines of a list are in any order. A list is found without reading the others, and lists of
-several blocks are put together without looking at their lines.
+Lists are UTF-8, which has no byte ff. Their lines are in any order. A list is found without reading
+the others, and lists of several blocks are put together without looking at their lines.
 """
 
 from __future__ import annotations
@@ -41,12 +40,11 @@ def pack(lists: Lists) -> bytes:
     """A block; empty for no lists."""
     if not lists:
         return b""
-    ids = sorted(lists)
-    text = _BETWEEN.join([lists[its] for its in ids])
-    lines = text.count(b"\n") + len(ids)
+    text = _BETWEEN.join(lists.values())
+    lines = text.count(b"\n") + len(lists)
     if len(text) > _COMPRESSED_PAST_BYTES:
         text = compress_links(text)
-    return b"".join([len(ids).to_bytes(4), lines.to_bytes(4), *ids, text])
+    return b"".join([len(lists).to_bytes(4), lines.to_bytes(4), *lists, text])
 
 
 def size(block: bytes) -> BlockSize:
