@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from aragog.client.producer import Aragog
-from aragog.client.store_client import EnqueueArguments, FetchedPage, FieldWrite
+from aragog.client.store_client import EnqueueRequest, FetchedPage, FieldWrite
 from aragog.pipeline.stages.enqueue import EnqueueResult
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
@@ -75,7 +75,7 @@ class DirectBackend:
     def enqueue(
         self,
         urls: Sequence[str],
-        wanted: EnqueueArguments,
+        wanted: EnqueueRequest,
         *,
         limit_s: float,  # noqa: ARG002
     ) -> list[EnqueueResult]:

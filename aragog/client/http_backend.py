@@ -14,7 +14,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError
 from urllib3.util import Timeout
 
-from aragog.client.store_client import EnqueueArguments, FetchedPage, FieldWrite
+from aragog.client.store_client import EnqueueRequest, FetchedPage, FieldWrite
 from aragog.errors import (
     AccessDenied,
     BadInput,
@@ -143,7 +143,7 @@ class HttpBackend:
         )
 
     def enqueue(
-        self, urls: Sequence[str], wanted: EnqueueArguments, *, limit_s: float
+        self, urls: Sequence[str], wanted: EnqueueRequest, *, limit_s: float
     ) -> list[EnqueueResult]:
         options = {name: value for name, value in asdict(wanted).items() if value is not None}
         body = {"urls": list(urls), **options}

@@ -61,7 +61,7 @@ class FieldWrite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EnqueueArguments:
+class EnqueueRequest:
     """How to enqueue URLs; see `Client.enqueue`."""
 
     priority: int
@@ -110,7 +110,7 @@ class Backend(Protocol):
         """Fetch now."""
 
     def enqueue(
-        self, urls: Sequence[str], wanted: EnqueueArguments, *, limit_s: float
+        self, urls: Sequence[str], wanted: EnqueueRequest, *, limit_s: float
     ) -> list[EnqueueResult]:
         """Enqueue up to `MOST_URLS` URLs."""
 
@@ -265,7 +265,7 @@ class Client(AbstractContextManager["Client"]):
                 empty: a new id for each request.
         """
         asked, results = list(urls), []
-        wanted = EnqueueArguments(
+        wanted = EnqueueRequest(
             priority=priority, run_after=run_after, depth=depth, refresh=refresh, sitemap=sitemap,
             request_id=request_id,
         )  # fmt: skip

@@ -18,7 +18,7 @@ from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defi
 from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
 
-from aragog.client.store_client import EnqueueArguments, FetchedPage, FieldWrite
+from aragog.client.store_client import EnqueueRequest, FetchedPage, FieldWrite
 from aragog.errors import (
     AccessDenied,
     AragogError,
@@ -146,7 +146,7 @@ class ThriftBackend:
         )
 
     def enqueue(
-        self, urls: Sequence[str], wanted: EnqueueArguments, *, limit_s: float
+        self, urls: Sequence[str], wanted: EnqueueRequest, *, limit_s: float
     ) -> list[EnqueueResult]:
         options = idl.EnqueueOptions(
             deadline_ms=_ms(limit_s),
