@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from aragog.errors import InvalidUrl
-from aragog.urls.normalize import normalize
+from aragog.urls.normalize import MAX_URL_CHARS, normalize
 
-MAX_HREF_CHARS = 8_192
-"""Longer references are data, not addresses; browsers and servers stop near 8,000."""
+MAX_HREF_CHARS = MAX_URL_CHARS
+"""Longer references are data, not addresses."""
 
 _WHITESPACE = " \t\n\f\r"
 _NOT_FETCHED = (
@@ -64,7 +64,7 @@ class LinkResolver:
         front, path = plain.groups()
         known = self._fronts.get(front)
         if known is not None:
-            return known + path
+            return known + path if len(known) + len(path) <= MAX_URL_CHARS else None
         found = self._normalized(href)
         if found is not None and found.endswith(path):
             self._fronts[front] = found.removesuffix(path)

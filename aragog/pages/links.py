@@ -11,6 +11,9 @@ from aragog.pages.document import Document, squeeze
 MAX_TEXT_CHARS = 200
 """An anchor's text is truncated to this length; 99 % of real ones are under 120."""
 
+MAX_TOTAL_CHARS = 1_048_576
+"""The URLs of one page together; a thousand real ones have about 100,000."""
+
 _RELS = ("nofollow", "ugc", "sponsored")
 
 
@@ -35,10 +38,11 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
     Return the http(s) targets of `<a href>` and `<area href>`, except those within the page itself.
 
     The caller must apply a page-level nofollow (`document.robots`): this function reports links and
-    does not decide whether to follow them. If there are more than `limit` distinct targets, the
-    first ones in the page are kept.
+    does not decide whether to follow them. If there are more than `limit` distinct targets, or
+    their URLs have more than MAX_TOTAL_CHARS, the first ones in the page are kept.
     """
     found: dict[str, Link] = {}
+    room = MAX_TOTAL_CHARS
     resolve = document.resolver.resolve
     own = document.resolve(document.url) or document.url
     has_base = document.base_url != document.url
@@ -52,7 +56,8 @@ def extract(document: Document, *, limit: int = 1000) -> tuple[Link, ...]:
             continue
         known = found.get(url)
         if known is None:
-            if len(found) >= limit:
+            room -= len(url)
+            if len(found) >= limit or room < 0:
                 break
             found[url] = _link(url, node, attributes)
         elif not known.text or known.nofollow or known.ugc or known.sponsored:

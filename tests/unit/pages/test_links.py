@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aragog.pages.document import parse
-from aragog.pages.links import MAX_TEXT_CHARS, Link, extract
+from aragog.pages.links import MAX_TEXT_CHARS, MAX_TOTAL_CHARS, Link, extract
 
 URL = "https://shop.test/dir/page"
 
@@ -25,6 +25,17 @@ def test_targets_are_absolute_normalized_and_in_order():
         "https://other.test/x",
         "https://shop.test/c",
     ]
+
+
+def test_a_long_base_does_not_turn_short_links_into_megabytes():
+    for length in (8_000, 60_000):
+        base = "b" * length
+        markup = f"<base href='/{base}/'>" + "".join(f"<a href='{n}'>" for n in range(1_000))
+
+        found = urls(markup)
+
+        assert found[0].startswith("https://shop.test/")
+        assert sum(map(len, found)) <= MAX_TOTAL_CHARS
 
 
 def test_only_http_is_a_link():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from aragog.errors import InvalidUrl
 from aragog.urls import explain, normalize, url_key
+from aragog.urls.normalize import MAX_URL_CHARS
 from aragog.urls.parser import parse
 
 SPELLINGS = {
@@ -318,3 +319,25 @@ def test_a_url_that_is_normal_already_is_normalized_as_any_other(path):
 @given(anything)
 def test_a_host_is_normalized_the_same_with_and_without_white_space(host):
     assert normal_or_none(f"http://{host}/p") == normal_or_none(f" http://{host}/p")
+
+
+LONGEST = f"http://a.test/{'x' * (MAX_URL_CHARS - 14)}"
+
+
+def test_the_longest_url_is_normal():
+    assert len(LONGEST) == MAX_URL_CHARS
+    assert normalize(LONGEST) == LONGEST
+
+
+@pytest.mark.parametrize(
+    ("url", "base"),
+    [
+        (LONGEST + "x", None),
+        ("x" * 99, LONGEST.replace("xxx", "yy/", 1) + "/"),
+        (f"http://a.test/{'|' * 3_000}", None),
+        (f"http://a.test/?q={'x' * MAX_URL_CHARS}", None),
+    ],
+)
+def test_a_longer_url_is_rejected_however_it_came_about(url, base):
+    with pytest.raises(InvalidUrl, match="longer than 8192 characters"):
+        normalize(url, base)
