@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aragog.serving.http.schemas import SCHEMAS
+from aragog.serving.http.openapi.schemas import SCHEMAS
 
 Operation = dict[str, Any]
 

@@ -17,8 +17,8 @@ from typing import Any
 import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from aragog.serving.http.fast_reads import FastReads
 from aragog.serving.http.problems import MEDIA_TYPE, Problem
+from aragog.serving.http.transport.fast_reads import FastReads
 from aragog.settings import ServingSettings
 
 QUIET_S = 0.2
