@@ -15,7 +15,7 @@ from aragog.cli import main as cli
 from aragog.dashboard import metrics
 from aragog.instruments import INSTRUMENTS
 from aragog.serving.http import observed
-from aragog.serving.http.openapi import DOCUMENT
+from aragog.serving.http.openapi.document import DOCUMENT
 from aragog.serving.thrift import metrics as thrift_metrics
 
 ROOT = Path(__file__).resolve().parents[1]

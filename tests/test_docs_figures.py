@@ -28,7 +28,9 @@ from aragog.pipeline.stages import refresh, webhooks
 from aragog.politeness.ratelimit import backoff, limiter, script_calls
 from aragog.politeness.robots import cache, match, memory, parse
 from aragog.serving import fetching
-from aragog.serving.http import batch_get, changes, parameters
+from aragog.serving.http import parameters
+from aragog.serving.http.records import batch_get
+from aragog.serving.http.routes import changes
 from aragog.settings import Settings
 from aragog.standalone.demo.sites import seeds
 from aragog.urls.canonical import guards

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aragog.serving.http.openapi import DOCUMENT
+from aragog.serving.http.openapi.document import DOCUMENT
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

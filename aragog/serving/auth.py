@@ -108,7 +108,7 @@ class Tokens:
         if scope not in found.scopes and ADMIN not in found.scopes:
             challenge = f'Bearer realm="aragog", error="insufficient_scope", scope="{scope}"'
             raise Problem(
-                403, f"this token has not the scope {scope}", {"WWW-Authenticate": challenge}
+                403, f"this token lacks the scope {scope}", {"WWW-Authenticate": challenge}
             )
         wait_s = found.bucket.take(self._now_s()) if found.bucket and counts else 0.0
         if wait_s:

@@ -12,20 +12,20 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from aragog.serving.auth import READ, WRITE, Tokens
 from aragog.serving.http.calls import StoreCalls
-from aragog.serving.http.changes import ChangesApi
 from aragog.serving.http.compression import Compressed
-from aragog.serving.http.fast_reads import FastReads
-from aragog.serving.http.fetches import Fetches
-from aragog.serving.http.lookup import Lookup
-from aragog.serving.http.middleware import Guarded
 from aragog.serving.http.observed import Observer
 from aragog.serving.http.problems import Problem
-from aragog.serving.http.read_batches import ReadBatches
-from aragog.serving.http.reads import Reads
+from aragog.serving.http.records.read_batches import ReadBatches
+from aragog.serving.http.routes.changes import ChangesApi
+from aragog.serving.http.routes.fetches import Fetches
+from aragog.serving.http.routes.lookup import Lookup
+from aragog.serving.http.routes.reads import Reads
+from aragog.serving.http.routes.status import Status
+from aragog.serving.http.routes.watches import WatchRoutes
+from aragog.serving.http.routes.writes import Writes
 from aragog.serving.http.services import Services
-from aragog.serving.http.status import Status
-from aragog.serving.http.watches import WatchRoutes
-from aragog.serving.http.writes import Writes
+from aragog.serving.http.transport.fast_reads import FastReads
+from aragog.serving.http.transport.middleware import Guarded
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore
 

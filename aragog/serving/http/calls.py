@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from aragog.serving.hedging import HedgedAnswer, ReadStore, unhedged
 from aragog.serving.http.compression import plain_tag
-from aragog.serving.http.read_batches import body_tag
-from aragog.serving.http.store_threads import StoreThreads
+from aragog.serving.http.records.read_batches import body_tag
+from aragog.serving.http.records.store_threads import StoreThreads
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore
 

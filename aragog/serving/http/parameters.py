@@ -107,7 +107,7 @@ async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any
     try:
         value = parse(body) if exact else orjson.loads(body)
     except ValueError as error:
-        raise BadInput(f"the body is no JSON: {error}") from error
+        raise BadInput(f"the body is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise BadInput("the body must be a JSON object")
     return value
@@ -117,9 +117,9 @@ def strings(body: dict[str, Any], name: str, most: int) -> list[str]:
     """A list of at most `most` strings in the body; raises BadInput for anything else."""
     value = body.get(name)
     if not isinstance(value, list) or len(value) > most:
-        raise BadInput(f"{name}: must be a list of {most} strings at most")
+        raise BadInput(f"{name}: must be a list of at most {most} strings")
     if not all(isinstance(one, str) for one in value):
-        raise BadInput(f"{name}: must hold nothing but strings")
+        raise BadInput(f"{name}: must contain only strings")
     return value
 
 

@@ -20,7 +20,7 @@ import uvicorn
 from aragog.errors import ConfigError
 from aragog.serving.auth import check_exposure
 from aragog.serving.http.app import Api
-from aragog.serving.http.protocol import limited
+from aragog.serving.http.transport.protocol import limited
 from aragog.settings import ServingSettings
 
 DRAIN_S = 5

@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from aragog.errors import ConfigError
-from aragog.serving.http.protocol import MOST_PIPELINED
 from aragog.serving.http.server import listen
+from aragog.serving.http.transport.protocol import MOST_PIPELINED
 from aragog.settings import ServingSettings
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import parsed, read_all, running

@@ -8,9 +8,9 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
 from aragog.clock import ManualClock
-from aragog.serving.http.batch_get import MOST_BYTES
-from aragog.serving.http.openapi import DOCUMENT
-from aragog.serving.http.schemas import SCHEMAS
+from aragog.serving.http.openapi.document import DOCUMENT
+from aragog.serving.http.openapi.schemas import SCHEMAS
+from aragog.serving.http.records.batch_get import MOST_BYTES
 from aragog.serving.http.services import Services
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent

@@ -9,7 +9,7 @@ from aragog.pipeline.progress.url_batches import UrlBatches
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.serving.batches import Batches
-from aragog.serving.http.openapi import DOCUMENT
+from aragog.serving.http.openapi.document import DOCUMENT
 from aragog.serving.http.services import Services
 from aragog.settings import PolitenessSettings
 from tests.support.api_server import running

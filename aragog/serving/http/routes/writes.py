@@ -70,7 +70,7 @@ class Writes:
         url, names = query.required("url"), query.names("fields")
         token, version = request.scope.get("aragog.token"), _expected_version(request)
         if names is not None and not names:
-            raise BadInput("fields: name one at least, or leave it out to delete the record")
+            raise BadInput("fields: name at least one, or leave it out to delete the record")
         if names is None:
             await self._calls.metadata(partial(self._writers.check_all, token), url)
         else:
@@ -100,7 +100,7 @@ class Writes:
     async def progress(self, request: Request) -> Response:
         """`GET /v1/batches/{batch}`: how many of its URLs are left, and when they will be done."""
         if (batches := self._batches) is None:
-            raise Problem(501, "this server keeps no batches")
+            raise Problem(501, "this server has no batches")
         batch = checked_id(request.path_params["batch"])
         found = await self._calls.broker(lambda: batches.progress(batch))
         if found is None:

@@ -12,9 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from aragog.errors import BadInput
 from aragog.serving.http import views
-from aragog.serving.http.batch_get import read_urls
 from aragog.serving.http.calls import StoreCalls, has_tag, json_response, tagged
-from aragog.serving.http.fetches import Fetches
 from aragog.serving.http.parameters import (
     MOST_FIELDS,
     MOST_URLS,
@@ -24,7 +22,9 @@ from aragog.serving.http.parameters import (
     strings,
 )
 from aragog.serving.http.problems import Overloaded, unknown_url
-from aragog.serving.http.ranges import byte_range
+from aragog.serving.http.records.batch_get import read_urls
+from aragog.serving.http.routes.fetches import Fetches
+from aragog.serving.http.routes.ranges import byte_range
 from aragog.urlstore.store import UrlStore
 
 MOST_CONTENTS = 32

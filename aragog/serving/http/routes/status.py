@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, Response
 from aragog.errors import AragogError
 from aragog.serving.http import views
 from aragog.serving.http.calls import StoreCalls, json_response
-from aragog.serving.http.openapi import DOCUMENT
+from aragog.serving.http.openapi.document import DOCUMENT
 from aragog.serving.http.problems import Overloaded, unavailable
 
 _OPENAPI = orjson.dumps(DOCUMENT)

@@ -18,8 +18,8 @@ from functools import partial
 from aragog.serving.hedging import ReadStore
 from aragog.serving.http.compression import LEAST_BYTES, compressed
 from aragog.serving.http.problems import Overloaded
-from aragog.serving.http.record_json import RecordJson, read_hedged
-from aragog.serving.http.store_threads import StoreThreads
+from aragog.serving.http.records.record_json import RecordJson, read_hedged
+from aragog.serving.http.records.store_threads import StoreThreads
 from aragog.settings import ServingSettings
 
 MOST = 64

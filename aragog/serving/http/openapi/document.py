@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aragog.serving.http.schemas import SCHEMAS
+from aragog.serving.http.openapi.schemas import SCHEMAS
 
 Operation = dict[str, Any]
 
@@ -47,12 +47,12 @@ _PROBLEMS = {
     "412": _problem("The record has another version than `If-Match`."),
     "413": _problem("The body is longer than serving.max_body_bytes."),
     "415": _problem("The body is not declared to be JSON."),
-    "416": _problem("The range begins behind the end of the content."),
-    "421": _problem("The server does not answer for this Host."),
+    "416": _problem("The range begins after the end of the content."),
+    "421": _problem("The server does not serve this Host."),
     "429": _problem("The token exceeds its rate; see `Retry-After`."),
-    "500": _problem("An error of the server, which is in its log."),
+    "500": _problem("A defect of the server; its log has the traceback."),
     "501": _problem("This server has no such service."),
-    "503": _problem("Too many requests at once, or the store does not answer."),
+    "503": _problem("Too many requests at once, or the store does not respond."),
     "504": _problem("Not answered within the deadline."),
 }
 _URL = _parameter(
@@ -60,7 +60,7 @@ _URL = _parameter(
     type="string", minLength=1,
 )  # fmt: skip
 _FIELDS = _parameter("fields", "Field names, separated by commas; default: all.")
-_OWNER = _parameter("owner", "Who watches: 1 to 200 bytes.", required=True)
+_OWNER = _parameter("owner", "The owner of the watch: 1 to 200 bytes.", required=True)
 _READ, _WRITE = [{"bearer": ["read"]}, {}], [{"bearer": ["write"]}, {}]
 
 
@@ -102,7 +102,10 @@ def _records() -> dict[str, Operation]:
         "getUrl",
         "Fields and facts of a URL, its aliases, number of inlinks and last fetch",
         _FIELDS,
-        _parameter("include", "Some of `aliases,inlinks,fetch` (default: all); empty: cheaper."),
+        _parameter(
+            "include",
+            "Some of `aliases,inlinks,fetch`; default: all; empty: none, which is cheaper.",
+        ),
         _parameter(
             "max_age",
             "Fetch the page first if it is older: seconds, and of single fields "
@@ -115,24 +118,26 @@ def _records() -> dict[str, Operation]:
             minimum=0,
             default=0,
         ),
-        _header("If-None-Match", "ETags that the client has; answered 304 where one is current."),
+        _header(
+            "If-None-Match", "ETags that the client has; the response is 304 if one is current."
+        ),
         schema="FullRecord",
     )
     read["responses"]["501"] = _PROBLEMS["501"]
-    read["responses"]["304"] = {"description": "The client has it already."}
+    read["responses"]["304"] = {"description": "The client has the current version."}
     return {
         "get": read,
         "put": _operation(
-            "putUrl", "Write fields; those that are not named are deleted", _URL, _MATCH,
+            "putUrl", "Write fields and delete all others", _URL, _MATCH,
             body="Fields", answers=_VERSION, security=_WRITE, problems=_CHANGED,
         ),
         "patch": _operation(
-            "patchUrl", "Write fields, delete those that are null; others stay", _URL, _MATCH,
+            "patchUrl", "Write fields, delete those that are null, keep the others", _URL, _MATCH,
             body="Fields", answers=_VERSION, security=_WRITE, problems=_CHANGED,
         ),
         "delete": _operation(
             "deleteUrl", "Delete some fields, or the record", _URL,
-            _MATCH, _parameter("fields", "Names, separated by commas; the record when missing."),
+            _MATCH, _parameter("fields", "Field names, separated by commas; default: the record."),
             answers={"204": {"description": "Deleted."}}, security=_WRITE,
             problems="400 401 403 412 421 500 503 504",
         ),
@@ -180,8 +185,8 @@ DOCUMENT: dict[str, Any] = {
                 "getLinks", "Links from a URL, or to it; the Link header names the next page",
                 _parameter("direction", "out (default) or in.", type="string",
                            enum=["out", "in"], default="out"),
-                _parameter("limit", "Links of one page; at most 1,000.", **_WHOLE),
-                _parameter("cursor", "As the page before gave it."),
+                _parameter("limit", "Maximum number of links, up to 1,000.", **_WHOLE),
+                _parameter("cursor", "The cursor of the previous response."),
                 schema="Links",
             )
         },
@@ -191,7 +196,7 @@ DOCUMENT: dict[str, Any] = {
         "/v1/history": {
             "get": _read(
                 "getHistory", "Earlier values of a field, newest first",
-                _parameter("field", "Its name.", required=True), schema="History",
+                _parameter("field", "The name of the field.", required=True), schema="History",
             )
         },
         "/v1/content": {
@@ -199,20 +204,20 @@ DOCUMENT: dict[str, Any] = {
                 "getContent", "The page's content as it was fetched", _URL,
                 _header("Range", "One range of bytes."),
                 answers={"200": _body("The body, of the type that its origin declared."),
-                         "206": _body("The range of it.")},
+                         "206": _body("The range of the body.")},
                 security=_READ, problems="400 401 403 404 416 421 500 503 504",
             )
         },
         "/v1/changes": {
             "get": _operation(
                 "getChanges", "What changed on pages fetched again; also as server-sent events",
-                _parameter("cursor", "As the answer before gave it; `now`: the feed's end."),
+                _parameter("cursor", "The cursor of the previous response; `now`: the feed's end."),
                 _parameter("owner", "Only changes of pages that this owner watches."),
                 _parameter("host", "Only pages of this host."),
-                _parameter("limit", "Changes of one answer; at most 1,000.", **_WHOLE),
+                _parameter("limit", "Maximum number of changes, up to 1,000.", **_WHOLE),
                 _parameter("wait_ms", "How long to wait for a change; 30,000 at most.",
                            type="integer", minimum=0, default=0),
-                answers={"200": {"description": "Changes behind the cursor.", "content": {
+                answers={"200": {"description": "The changes after the cursor.", "content": {
                     "application/json": _ref("Changes"),
                     "text/event-stream": {"schema": {"type": "string"}},
                 }}},
@@ -238,14 +243,14 @@ DOCUMENT: dict[str, Any] = {
                 "fetch", "Fetch a URL now, politely; callers of the same URL cause one fetch",
                 body="Fetch",
                 answers={"200": _json("What is stored now.", "Fetched"),
-                         "202": _json("What is stored; the fetch goes on.", "Fetched")},
+                         "202": _json("What is stored now; the fetch continues.", "Fetched")},
                 security=_WRITE, problems="400 401 403 413 415 421 500 501 503 504",
             )
         },
         "/v1/batches/{batch}": {
             "get": _operation(
                 "getBatch", "How far a batch of enqueued URLs is, and when it will be done",
-                {**_parameter("batch", "As /v1/enqueue returned it.", required=True),
+                {**_parameter("batch", "The id that /v1/enqueue returned.", required=True),
                  "in": "path"},
                 answers={"200": _json("Its progress.", "BatchProgress")},
                 security=_READ, problems="400 401 403 404 421 500 501 503 504",
@@ -265,9 +270,9 @@ DOCUMENT: dict[str, Any] = {
                 security=_READ, problems="401 403 421 500 503 504",
             )
         },
-        "/healthz": {"get": _public("health", "The process answers", _json("Alive.", "State"))},
+        "/healthz": {"get": _public("health", "The process responds", _json("Alive.", "State"))},
         "/readyz": {
-            "get": _public("ready", "The server takes requests and its store answers",
+            "get": _public("ready", "The server accepts requests and its store responds",
                            _json("Ready.", "State"), problems="421 503")
         },
     },

@@ -56,9 +56,7 @@ class Guarded:
         if len(found) > 1 or (not found and scope["http_version"] != "1.0"):
             raise Problem(400, "exactly one Host header is required")
         if found and not is_allowed_host(found[0].decode("latin-1"), self._hosts):
-            raise Problem(
-                421, "this server does not answer for that Host; see serving.allowed_hosts"
-            )
+            raise Problem(421, "this server does not serve that Host; see serving.allowed_hosts")
 
     async def _body(self, scope: Scope, receive: Receive, exchange: _Exchange) -> bytes:
         """The whole body, within its limits of size and time."""

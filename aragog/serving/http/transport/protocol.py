@@ -17,8 +17,8 @@ from typing import Any
 import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from aragog.serving.http.fast_reads import FastReads
 from aragog.serving.http.problems import MEDIA_TYPE, Problem
+from aragog.serving.http.transport.fast_reads import FastReads
 from aragog.settings import ServingSettings
 
 QUIET_S = 0.2
@@ -155,7 +155,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._in_head = True
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's text
-        self._refuse(self._refusal or Problem(400, "this is no HTTP/1.1 request"))
+        self._refuse(self._refusal or Problem(400, "this is not an HTTP/1.1 request"))
 
     def pause_writing(self) -> None:
         super().pause_writing()

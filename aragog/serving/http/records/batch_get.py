@@ -9,7 +9,7 @@ import orjson
 
 from aragog.errors import InvalidUrl, PermanentError
 from aragog.serving.hedging import ReadStore
-from aragog.serving.http.record_json import Found, RecordJson, read_hedged
+from aragog.serving.http.records.record_json import Found, RecordJson, read_hedged
 
 MOST_BYTES = 33_554_432
 """Limit of records in one response; the last part may exceed it."""

@@ -1,0 +1,1 @@
+"""Reading records for responses, many at once and in threads."""
