@@ -130,7 +130,7 @@ FIGURES = {
         f"of at most {memory.MAX_FILES:,} files and {memory.MAX_RULES:,} rules",
         f"checks at most every {cache.LOOK_AGAIN_S:g} s",
         f"the rules in its first {parse.MAX_BYTES // KIB} KiB",
-        f"next slot is more than {polite_gate.ROBOTS_HOP_WAIT_MS // 1000} s away",
+        f"wait more than {polite_gate.ROBOTS_WAIT_MS // 1000} s together",
         f"`politeness.robots_fresh_s` ({DEFAULTS.politeness.robots_fresh_s / HOUR_S:g} h)",
         f"`politeness.robots_usable_s` ({DEFAULTS.politeness.robots_usable_s / DAY_S:g} days)",
     ],

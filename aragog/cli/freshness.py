@@ -23,9 +23,11 @@ from aragog.cli.arguments import Host, Owner, WebAddress, as_json_lines
 from aragog.cli.reading import store
 from aragog.client import Aragog
 from aragog.durations import span
+from aragog.fetcher.ssrf.filter import SsrfFilter
 from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.pipeline.stages.reextract import WALK, ReextractBatch, reextract_batch, walk
 from aragog.pipeline.webhooks.change_json import Reader, plain
+from aragog.pipeline.webhooks.post import AllowedHosts
 from aragog.settings import Settings, load_settings
 from aragog.terminal import SafeConsole, echo, echo_json, note, one_line, print_table
 from aragog.urls.domain import host, registered_domain
@@ -115,6 +117,16 @@ def add_webhook(url: str, owner: str | None, host: str | None, secret: str | Non
             url, key, owner=owner, host=host, cursor=opened.feed.end(), now_ms=_now_ms()
         )
     echo(made.name if secret else f"{made.name}  secret: {key}")
+    if reason := _undeliverable(url):
+        hint = "nothing is posted there until webhooks.allowed_hosts has its host"
+        echo(f"aragog: {one_line(reason)}: {hint}", err=True)
+
+
+def _undeliverable(url: str) -> str | None:
+    """Why the SSRF filter refuses the address of a webhook, as far as its text shows."""
+    settings = load_settings()
+    receivers = AllowedHosts(SsrfFilter(settings.fetch), settings.webhooks.allowed_hosts, 1.0)
+    return receivers.vet_url(url)
 
 
 @webhooks.command("list")

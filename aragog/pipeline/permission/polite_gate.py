@@ -22,8 +22,9 @@ from aragog.settings import Settings
 from aragog.urls.domain import host, origin
 
 ROBOTS_PATH = "/robots.txt"
-# Well within the claim on the refresh, which lasts 60 s.
-ROBOTS_HOP_WAIT_MS = 20_000
+# For all redirects of one robots.txt; well within the claim on the refresh, which lasts 60 s.
+ROBOTS_WAIT_MS = 20_000
+LEAST_WAIT_MS = 1_000
 TAKEN_DOWN = "was taken down"
 
 Refusals = Callable[[Sequence[str]], dict[str, str]]
@@ -35,9 +36,10 @@ class RobotsGate:
     The way to robots.txt: slots as for any request, no rules ("always allowed"), and no redirect to
     a host that is blocked or was taken down.
 
-    A redirect is waited for longer than those of pages: robots.txt is requested from the start each
-    time, so on a domain with a backlog it would never be fetched otherwise. Close the gate when the
-    fetch is over.
+    Redirects are waited for longer than those of pages: robots.txt is requested from the start each
+    time, so on a domain with a backlog it would never be fetched otherwise. All of them share one
+    time, because other origins' rules wait for the same threads. Close the gate when the fetch is
+    over.
 
     Args:
         limiter: gives slots and permits.
@@ -54,7 +56,7 @@ class RobotsGate:
         rest_s: float,
         *,
         refusals: Refusals,
-        inline_ms: int = ROBOTS_HOP_WAIT_MS,
+        inline_ms: int = ROBOTS_WAIT_MS,
     ) -> None:
         self._limiter = limiter
         self._slot = slot
@@ -64,8 +66,12 @@ class RobotsGate:
 
     def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
         """Whether the redirect target may be requested; `acquire_permit` waits for its slot."""
-        reason = self._refusals([url]).get(url)
-        return self._with_slot(url, None) if reason is None else Deny(reason)
+        if reason := self._refusals([url]).get(url):
+            return Deny(reason)
+        admission = self._with_slot(url, None)
+        if isinstance(admission, Go):
+            self.inline_ms = max(LEAST_WAIT_MS, self.inline_ms - self._slot.wait_ms)
+        return admission
 
     def _with_slot(self, url: str, crawl_delay_s: float | None) -> Admission:
         request = SlotRequest(self._limiter.key_for(url), crawl_delay_s)

@@ -76,6 +76,15 @@ def test_webhooks_are_added_listed_and_removed(here):
     run("webhooks", "remove", name, code=4)
 
 
+def test_a_webhook_that_nothing_could_be_posted_to_is_reported_when_it_is_added(here, monkeypatch):
+    hook = ("webhooks", "add", "http://127.0.0.1/hook", "--secret", "s")
+
+    assert "webhooks.allowed_hosts" in run(*hook)
+
+    monkeypatch.setenv("ARAGOG_WEBHOOKS__ALLOWED_HOSTS", "127.0.0.1")
+    assert "webhooks.allowed_hosts" not in run(*hook)
+
+
 def test_pages_are_read_again_once(here):
     assert "1 changed" in run("reextract")
     assert here.get(A, ["page.title"]).fields["page.title"] == b'"New"'

@@ -6,7 +6,9 @@ from collections import Counter
 
 import pytest
 
+from aragog.fetcher.admission import Go, Later
 from aragog.pipeline.messages import UrlJob, into_batches
+from aragog.pipeline.permission.polite_gate import RobotsGate
 from aragog.pipeline.routing import Destination, OutgoingMessage
 from aragog.politeness.ratelimit.slots import SlotRequest
 from tests.support.origin import Request, Wire, answer, page, redirect
@@ -99,6 +101,20 @@ def test_a_robots_txt_that_redirects_to_a_domain_booked_out_opens_nothing(crawl_
 
     found = stand.robots.get("http://site.test")
     assert found.rules is None or not found.rules.allows("aragog", "http://site.test/private")
+
+
+def test_the_redirects_of_one_robots_txt_share_the_time_that_is_waited_for_them(crawl_stand):
+    stand = crawl_stand({}, qps=1)
+    url = "http://busy.test/robots.txt"
+    slot = stand.limiter.reserve([SlotRequest("site.test")])[0]
+
+    with RobotsGate(stand.limiter, slot, 30.0, refusals=lambda _: {}) as gate:
+        admissions = []
+        for _ in range(2):
+            stand.limiter.reserve([SlotRequest("busy.test")] * 7)  # 7 s, then 15 s from now
+            admissions.append(type(gate.admit(url, url)))
+
+    assert admissions == [Go, Later]
 
 
 def test_a_robots_txt_that_redirects_to_a_blocked_host_sends_it_no_request(crawl_stand):
