@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from aragog.cli import main
 
@@ -72,3 +73,18 @@ def test_a_command_of_the_documentation_exists(command):
         text = "".join(source.read_text() for source in sources if source.is_file())
         options = [word for word in words[2:] if word.startswith("--")]
         assert [option for option in options if f'"{option}"' not in text] == []
+
+
+def test_the_page_about_robots_prints_what_it_says(tmp_path):
+    page = (ROOT / "docs" / "robots.md").read_text()
+    ((body, url, printed),) = re.findall(
+        r"\$ printf '(.+)' > robots.txt\n\$ aragog robots test (\S+) --file robots.txt\n(.*?)```",
+        page,
+        re.DOTALL,
+    )
+    file = tmp_path / "robots.txt"
+    file.write_text(body.replace("\\n", "\n"))
+
+    result = CliRunner().invoke(main, ["robots", "test", url, "--file", str(file)])
+
+    assert result.output.split() == printed.split()

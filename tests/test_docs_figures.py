@@ -186,23 +186,27 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
     assert "serves about 70 pages on loopback under ten host names" in readme
 
 
-def test_numbers_in_words_are_those_of_the_code():
-    assert backoff.PATIENCE == 3
-    assert "Three errors in a row halve it" in text_of("politeness.md")
-    assert limiter.STOPPED_AGAIN_S == 300
-    assert "come back every five minutes" in text_of("politeness.md")
-    assert crawl_budget.HOPELESS_AGES == 6
-    assert "after six times the domain's usual interval" in text_of("refresh.md")
-    assert lanes.AHEAD_S == 10
-    assert "than it can be asked in ten seconds" in text_of("architecture.md")
-    assert reclaim.IDLE_S == 300
-    assert "nobody has read for five minutes" in text_of("architecture.md")
-    assert framing.MAX_CODINGS == 5
-    assert "decoded, five at most" in text_of("fetching.md")
-    assert feed.SETTLE_MS == 2000
-    assert "two seconds later" in text_of("changes.md")
-    assert RetryPolicy().max_attempts == 10
-    assert "FAILED after 10 attempts" in text_of("brokers.md")
+@pytest.mark.parametrize(
+    ("constant", "value", "page", "statement"),
+    [
+        (backoff.PATIENCE, 3, "politeness.md", "Three errors in a row halve it"),
+        (limiter.STOPPED_AGAIN_S, 300, "politeness.md", "come back every five minutes"),
+        (
+            crawl_budget.HOPELESS_AGES,
+            6,
+            "refresh.md",
+            "after six times the domain's usual interval",
+        ),
+        (lanes.AHEAD_S, 10, "architecture.md", "than it can be asked in ten seconds"),
+        (reclaim.IDLE_S, 300, "architecture.md", "nobody has read for five minutes"),
+        (framing.MAX_CODINGS, 5, "fetching.md", "decoded, five at most"),
+        (feed.SETTLE_MS, 2000, "changes.md", "two seconds later"),
+        (RetryPolicy().max_attempts, 10, "brokers.md", "FAILED after 10 attempts"),
+    ],
+)
+def test_a_number_in_words_is_that_of_the_code(constant, value, page, statement):
+    assert constant == value
+    assert statement in text_of(page)
 
 
 def seconds(text):

@@ -50,7 +50,7 @@ def watch(url: tuple[str, ...], owner: str) -> None:
     """Keep each URL fresh for OWNER until `unwatch`. Fetches nothing itself."""
     with Aragog() as client:
         client.watch(url, owner)
-    note(f"{len(url)} held for {owner}")
+    note(f"{len(url)} watched for {owner}")
 
 
 @click.command()
@@ -60,7 +60,7 @@ def unwatch(url: tuple[str, ...], owner: str) -> None:
     """Stop watching each URL; a URL without watchers is not refreshed."""
     with Aragog() as client:
         client.unwatch(url, owner)
-    note(f"{len(url)} released by {owner}")
+    note(f"{len(url)} no longer watched for {owner}")
 
 
 @click.command()

@@ -147,7 +147,7 @@ class LineReader:
     """
     The lines of all sources, and, one behind another, the places they came from.
 
-    Blank lines and those that begin with `#` are passed over. A line longer than 64 KiB is cut, and
+    Blank lines and those that begin with `#` are skipped. A line longer than 64 KiB is cut, and
     so is no URL: bytes without an end cannot fill the memory.
 
     Raises:

@@ -43,7 +43,7 @@ class FetchedPage:
     age_s: float | None = None
     """Since the page was last confirmed; None: never."""
     fetching: bool = False
-    """The fetch goes on: a later call may bring more."""
+    """The fetch continues: a later call may return more."""
     reason: str | None = None
     """Why the URL is not fetched."""
     report: FetchReport | None = None

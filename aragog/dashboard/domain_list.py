@@ -16,7 +16,7 @@ from aragog.errors import BadInput
 from aragog.urls.domain import reversed_host
 
 PAGE = 50
-# A search reads this many domains, or for this long, before it offers to go on.
+# A search reads this many domains, or for this long, before it offers to continue.
 MOST_READ = 20_000
 MOST_READ_S = 1.0
 # Cursors: `ranked:` and an offset, or `name:` and a text after which labels come.

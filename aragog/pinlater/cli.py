@@ -176,7 +176,7 @@ def pause(context: click.Context, queue_name: str, as_json: bool) -> None:
 def resume(context: click.Context, queue_name: str, as_json: bool) -> None:
     """Deliver jobs again."""
     _admin(context).resume(queue_name)
-    _done(as_json, f"{queue_name} goes on", queue=queue_name, paused=False)
+    _done(as_json, f"{queue_name} is resumed", queue=queue_name, paused=False)
 
 
 @queue.command()

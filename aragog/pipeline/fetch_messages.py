@@ -2,7 +2,7 @@
 Fetch messages from anybody: one URL, a list of URLs, or a batch (`aragog.pipeline.messages`).
 
 Producers outside the pipeline spell URLs as they like. Each entry is read by itself: one that is no
-URL, or no job, is reported and the others go on.
+URL, or no job, is reported and the others continue.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class UrlJob:
     slot_at_ms: int | None = None
     """The slot that was reserved for it, by the limiter's clock."""
     target: str | None = None
-    """Where to go on after a redirect that had to wait."""
+    """Where to continue after a redirect that had to wait."""
     hops: tuple[Hop, ...] = ()
     """The redirects up to `target`."""
     url_filter: str = ""
@@ -144,7 +144,7 @@ class RobotsBatch:
     claimed: bool = False
     """The sender holds the claims on refreshing these origins for this message."""
     slots: Mapping[str, int] = field(default_factory=dict)
-    """Slots reserved for origins, by the limiter's clock (ms): to be used, not reserved anew."""
+    """Slots reserved for origins, by the limiter's clock (ms): to be used, not reserved again."""
 
     def wire(self) -> dict[str, Any]:
         return {

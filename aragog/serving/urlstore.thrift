@@ -364,7 +364,7 @@ struct FetchReport {
   12: optional double first_byte_ms
   /**
    * Of the fetch, with its redirects and the waits for their slots. A redirect whose slot is more
-   * than a second away ends the measurement: the fetch goes on later, and it begins anew.
+   * than a second away ends the measurement: the fetch continues later, and it begins again.
    */
   13: double total_ms
   /** The IP address of the last server. */
@@ -385,7 +385,7 @@ struct FetchAnswer {
   3: optional Record record
   /** Since the page was last confirmed, by a fetch or a 304. Absent: never. */
   4: optional i64 age_ms
-  /** The fetch goes on: a later call may bring more. */
+  /** The fetch continues: a later call may return more. */
   5: bool fetching
   /** Why the URL is not fetched. */
   6: optional string reason
@@ -399,7 +399,7 @@ struct FetchAnswer {
 service Fetcher extends Session {
   /**
    * Fetch a URL now, at the highest priority, and return what is stored when it is done or the
-   * time is over. Any number of callers cause one fetch; it goes on when they have given up.
+   * time is over. Any number of callers cause one fetch; it continues when they have given up.
    */
   FetchAnswer fetch(1: string url, 2: FetchOptions options) throws (
     1: BadInput bad_input, 4: Unauthorized unauthorized,

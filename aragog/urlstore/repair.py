@@ -45,7 +45,7 @@ class RepairReport:
 
     walked: dict[str, int] = field(default_factory=dict)
     """Rows by table, and `content` for objects."""
-    mended: dict[str, int] = field(default_factory=dict)
+    repaired: dict[str, int] = field(default_factory=dict)
     """Number of repairs by problem; empty if there was none."""
     salvaged: Sequence[Salvaged] = ()
     """Damaged files that were replaced."""
@@ -64,7 +64,7 @@ class Repair:
     grace_s: float = GRACE_S
     _counted: set[int] = field(init=False, default_factory=set)
     _last: tuple[bytes, bytes, int] | None = field(init=False, default=None)
-    _mended: Counter[str] = field(init=False, default_factory=Counter)
+    _repaired: Counter[str] = field(init=False, default_factory=Counter)
     _walked: Counter[str] = field(init=False, default_factory=Counter)
     _replaced: frozenset[int] = field(init=False, default=frozenset())
     _due: DueIndex = field(init=False)
@@ -77,7 +77,7 @@ class Repair:
         """Replace damaged files; walk nodes, then each index, then content, then posting lists."""
         salvaged = self.zen.salvage()
         if salvaged:
-            self._tombstones.mend(self._now_ms())
+            self._tombstones.repair(self._now_ms())
             self._tombstones.current()
         self._replaced = frozenset[int]().union(*(file.first_bytes for file in salvaged))
         for key, row in self.zen.nodes.walk():
@@ -94,7 +94,7 @@ class Repair:
             self._step("e", progress)
         self._objects(progress)
         self._lists(progress)
-        return RepairReport(dict(self._walked), dict(self._mended), salvaged)
+        return RepairReport(dict(self._walked), dict(self._repaired), salvaged)
 
     def _step(self, name: str, progress: Progress | None) -> None:
         self._walked[name] += 1
@@ -111,14 +111,14 @@ class Repair:
         if url is None or node_id(url) != key:
             if nodes.SENTINEL not in row and not kept and not self._young(row):
                 self.zen.nodes.drop(key, at_ms=newest_ms(row))
-                self._mended["node without a URL"] += 1
+                self._repaired["node without a URL"] += 1
             return
         removed = text(row, nodes.REMOVED)
         if removed and removed.encode() == nodes.TAKEN_DOWN:
             return
         if text(row, nodes.LEAVING) and not self._young(row):
             self.aliases.undo(url, self._now_ms())
-            self._mended["alias half undone"] += 1
+            self._repaired["alias half undone"] += 1
             return
         canonical = alias_of(row, url)
         shown = canonical is not None or nodes.SENTINEL in row
@@ -140,7 +140,7 @@ class Repair:
             self._put(mark, "word of aliases missing")
         if not self._young(row) and self.aliases.has_own(url, row):
             self.aliases.settle(url, self._now_ms())
-            self._mended["alias with data of its own"] += 1
+            self._repaired["alias with data of its own"] += 1
 
     def _object_of(self, url: str, row: Row) -> None:
         key = text(row, nodes.CONTENT_KEY)
@@ -156,20 +156,20 @@ class Repair:
         self.zen.nodes.delete(node_id(url), nodes.CONTENT, at_ms=at_ms)
         # No content is better than wrong content; the next fetch restores it.
         self._due.schedule(url, self._now_ms(), self._now_ms())
-        self._mended["content missing or damaged"] += 1
+        self._repaired["content missing or damaged"] += 1
 
     def _due_row(self, entry: DueEntry) -> None:
         due_at_ms, its, row = entry
         node = self.zen.nodes.get(its, [nodes.DUE])
         if text(node, nodes.DUE) != str(due_at_ms) and not self._young(row):
             self.zen.due_times.delete_many([(its, due_at_ms, newest_ms(row))])
-            self._mended["due row without its node"] += 1
+            self._repaired["due row without its node"] += 1
 
     def _host_row(self, key: bytes, row: Row) -> None:
         if not self.zen.nodes.get(key[-ID_BYTES:], [nodes.URL]) and not self._young(row):
             self._fetch_again(key[-ID_BYTES:], text(row, HOST_URL))
             self.zen.hosts.delete_at(key, at_ms=newest_ms(row))
-            self._mended["host row without its node"] += 1
+            self._repaired["host row without its node"] += 1
 
     def _fetch_again(self, its: bytes, url: str | None) -> None:
         """Make a page whose node was lost with a damaged file due now."""
@@ -182,7 +182,7 @@ class Repair:
             return
         if not text(self.zen.nodes.get(its, [nodes.DUE]), nodes.DUE):
             self._due.schedule(url, self._now_ms(), self._now_ms())
-            self._mended["page lost with a damaged file, due again"] += 1
+            self._repaired["page lost with a damaged file, due again"] += 1
 
     def _edge(
         self, home_id: bytes, direction: bytes, edge_type: int, alias_id: bytes, row: Row
@@ -200,7 +200,7 @@ class Repair:
         canonical = alias_of(node, url) if url else None
         if canonical is None or node_id(canonical) != home_id:
             self.zen.edge_ends.delete(home_id, IN, ALIAS, alias_id, at_ms=newest_ms(row))
-            self._mended["alias edge without its pointer"] += 1
+            self._repaired["alias edge without its pointer"] += 1
 
     def _count(self, key: bytes, direction: bytes, edge_type: int) -> None:
         """Correct a node's edge count, unless edges are so recent that it may still come."""
@@ -208,7 +208,7 @@ class Repair:
             if any(self._young(row) for _, row in ends):
                 return
         if self.zen.counting(edge_type).recount(key, direction, edge_type):
-            self._mended["edges counted wrongly"] += 1
+            self._repaired["edges counted wrongly"] += 1
 
     def _objects(self, progress: Progress | None) -> None:
         suspects = []
@@ -225,7 +225,7 @@ class Repair:
                 if its[0] in self._replaced and (stored := self.content.get(key)):
                     self._fetch_again(its, stored[1].get("url"))
                 self.content.delete(key)
-                self._mended["content that nothing points to"] += 1
+                self._repaired["content that nothing points to"] += 1
 
     def _points_to(self, key: str) -> bool:
         # A content key begins with the id of its node: both are prefixes of one hash.
@@ -233,8 +233,8 @@ class Repair:
         return text(node, nodes.CONTENT_KEY) == key
 
     def _lists(self, progress: Progress | None) -> None:
-        for problem in self.compactor.mend_lists(lambda: self._step("l", progress)):
-            self._mended[problem] += 1
+        for problem in self.compactor.repair_lists(lambda: self._step("l", progress)):
+            self._repaired[problem] += 1
 
     def _young(self, row: Row) -> bool:
         limit_ms = self._now_ms() - self.grace_s * 1000
@@ -242,7 +242,7 @@ class Repair:
 
     def _put(self, put: Mutation, problem: str) -> None:
         self.zen.mutate([put])
-        self._mended[problem] += 1
+        self._repaired[problem] += 1
 
     def _now_ms(self) -> int:
         return self.clock.now_ms()

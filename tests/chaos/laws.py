@@ -129,10 +129,10 @@ def _stored(world: World, store: UrlStore) -> tuple[Counter[str], list[str]]:
 def _repairs(store: UrlStore) -> Iterator[str]:
     while store.maintenance.compact_links().left:
         pass
-    mended = store.maintenance.repair(grace_s=0.0).mended
-    for problem, count in mended.items():
+    repaired = store.maintenance.repair(grace_s=0.0).repaired
+    for problem, count in repaired.items():
         if problem not in REPAIRS_NO_READER_SEES:
-            yield f"repair mended {count}: {problem}"
+            yield f"repair repaired {count}: {problem}"
 
 
 def _queues(world: World) -> tuple[int, list[str]]:

@@ -184,7 +184,7 @@ def test_an_undone_alias_stands_for_itself_and_is_fetched_soon(a_stand, newer_pa
         assert store.get(A).fields == {}
         assert store.get(B).fields == {"t": b"2"}
     a_stand.clock.advance_ms(HOUR_MS)
-    assert store.maintenance.repair(grace_s=0.001).mended == {}
+    assert store.maintenance.repair(grace_s=0.001).repaired == {}
 
 
 def test_an_undone_alias_that_nobody_holds_any_more_is_not_fetched(a_stand):

@@ -238,4 +238,4 @@ def test_after_any_history_lists_and_counts_are_those_of_a_naive_model(quick_tab
     for url in PAGES:
         assert {x.url for x in here.store.links.outlinks(url).items} == links.get(url, set())
     assert not [key for key, _ in here.tables["j"].scan(b"", b"\xff")]
-    assert here.store.maintenance.repair().mended.keys() <= {"due row missing"}
+    assert here.store.maintenance.repair().repaired.keys() <= {"due row missing"}

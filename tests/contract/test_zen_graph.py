@@ -222,11 +222,11 @@ def test_repair_mends_counts_that_a_killed_writer_left_wrong(a_stand):
     Zen(a_stand.tables, Schema(), a_stand.clock).put_edge(B, KNOWS, C)
     a_stand.clock.advance_ms(3_600_000)
 
-    assert a_stand.store.maintenance.repair(grace_s=60).mended == {"edges counted wrongly": 3}
+    assert a_stand.store.maintenance.repair(grace_s=60).repaired == {"edges counted wrongly": 3}
 
     assert zen.count_edges(A, OUT, KNOWS) == zen.count_edges(C, IN, KNOWS) == 2
     assert zen.count_edges(B, IN, KNOWS) == zen.count_edges(B, OUT, KNOWS) == 1
-    assert a_stand.store.maintenance.repair(grace_s=60).mended == {}
+    assert a_stand.store.maintenance.repair(grace_s=60).repaired == {}
 
 
 def test_repair_leaves_counts_alone_whose_edges_are_being_written(a_stand):
@@ -234,4 +234,4 @@ def test_repair_leaves_counts_alone_whose_edges_are_being_written(a_stand):
     zen.put_edge(A, KNOWS, B)
     a_stand.tables["n"].incr(A, b"c:3o", 5)
 
-    assert a_stand.store.maintenance.repair(grace_s=60).mended == {}
+    assert a_stand.store.maintenance.repair(grace_s=60).repaired == {}

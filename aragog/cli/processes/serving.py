@@ -121,7 +121,7 @@ def _hedged(settings: Settings, store: UrlStore) -> Iterator[HedgedReads | None]
 
 
 def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) -> int:
-    """Processes on one socket; when one of them ends, all do, and the supervisor starts anew."""
+    """Processes on one socket; when one of them ends, all do, and the supervisor restarts them."""
     command = [sys.executable, "-m", "aragog.cli", "serve", "--fd", str(sock.fileno())]
     own = [thrifts[n : n + 1] for n in range(processes)]
     children = [

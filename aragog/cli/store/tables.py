@@ -66,9 +66,9 @@ def repair() -> None:
         )
     for name, rows in report.walked.items():
         note(f"{rows:>12,} {name} checked")
-    for name, count in report.mended.items():
+    for name, count in report.repaired.items():
         echo(f"{count:>12,} repaired: {name}")
-    if not report.mended and not report.salvaged:
+    if not report.repaired and not report.salvaged:
         note("nothing was wrong")
 
 

@@ -76,7 +76,7 @@ def export(
                 )  # fmt: skip
             count, left = report.records, report.cursor
     if left:
-        echo(f"{count:,} records; go on with --cursor {left}")
+        echo(f"{count:,} records; continue with --cursor {left}")
     else:
         note(f"{count:,} records")
 

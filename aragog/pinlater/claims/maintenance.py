@@ -60,7 +60,7 @@ class ClaimMaintenance:
                     reaped_s = now_s + self._rng.uniform(-0.1, 0.1)
                     self.reaper.reap()
             except Exception:
-                logger.exception("claim maintenance goes on after an unexpected error")
+                logger.exception("claim maintenance continues after an unexpected error")
 
     def stop(self) -> None:
         """Send pending acks and stop the thread; remaining claims will expire."""

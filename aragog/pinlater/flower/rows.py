@@ -80,7 +80,7 @@ def concerns(row: QueueRow) -> list[str]:
             f"shards {', '.join(row.missing_shards)} do not answer; their jobs wait there"
         )
     if row.paused:
-        problems.append(f"is paused; `aragog queue resume {row.queue}` goes on")
+        problems.append(f"is paused; `aragog queue resume {row.queue}` resumes it")
     elif row.oldest_due_ms > LATE_MS:
         problems.append(
             f"a job has been due for {row.oldest_due}; does a worker with --queues {row.queue} run?"

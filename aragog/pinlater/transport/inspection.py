@@ -80,7 +80,7 @@ def _later(cluster: Cluster, queues: Iterable[str]) -> Iterator[JobInfo]:
                 with cluster.watched(shard):
                     yield from shard.later(queue, limit=MOST)
             except BrokerUnavailable:
-                logger.warning("what waits in %s is without shard %s", queue, shard.name)
+                logger.warning("the waiting jobs of %s are without shard %s", queue, shard.name)
 
 
 def _request(consumer: Any, job: JobInfo) -> Request:

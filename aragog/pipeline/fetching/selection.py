@@ -30,7 +30,7 @@ class StoredValidators:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The jobs of a batch that go on."""
+    """The jobs of a batch that continue."""
 
     wanted: list[UrlJob]
     """To be fetched."""
@@ -88,7 +88,7 @@ class JobSelection:
 
 
 def _is_at_its_start(job: UrlJob) -> bool:
-    """A job in the middle of its redirects or attempts always goes on."""
+    """A job in the middle of its redirects or attempts always continues."""
     return not job.hops and (job.refresh or not job.attempt)
 
 

@@ -27,7 +27,7 @@ class MaintenanceStage:
     blocks: SiteBlocks
     spool: Spool
     waiting: reclaim.Waiting | None
-    """What waits on the broker, where it can be asked: on `pinlater://`."""
+    """The waiting jobs on the broker, where it can report them: on `pinlater://`."""
     settings: Settings
     compacted_pages: int = 1000
     """Pages whose links one compaction merges, which bounds its memory to about 30 MB."""

@@ -43,7 +43,7 @@ class Tick:
     """How late the oldest was."""
 
 
-# Longer than a fetch takes from queue to store on a healthy system; the row is written anew then.
+# Longer than a fetch takes from queue to store on a healthy system; the row is written again then.
 CLAIM_S = 900.0
 TICK = "refresh"
 TICK_S = 5.0

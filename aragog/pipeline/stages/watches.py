@@ -47,7 +47,7 @@ class WatchBatch:
 
 def apply_watches(batch: WatchBatch, schedule: Schedule) -> None:
     """
-    Watch or unwatch each URL; one that is refused is logged, and the others go on.
+    Watch or unwatch each URL; one that is refused is logged, and the others continue.
 
     Raises:
         StoreUnavailable: some may be done; it runs again.

@@ -9,7 +9,7 @@
 -- ARGV[1]  packed <ddI4ddddd: slot (us), interval (us), token, hold (us), lead (us), window (us),
 --          limit of requests in progress (0: none), time after which one counts as ended (us)
 --
--- Returns <dBd: now (us); 0 = go at, 1 = ask again at, 2 = too late: reserve anew; instant (us).
+-- Returns <dBd: now (us); 0 = go at, 1 = ask again at, 2 = too late: reserve again; instant (us).
 -- True after "go": the caller has the permit for `hold` after the instant, or until it reports.
 -- A repeated request with the same token renews the permit.
 local CATCH_UP, POLL_MIN, POLL_MAX = 500, 5000, 50000

@@ -75,7 +75,8 @@ class ReppyEngine:
         body = "\n".join(("User-agent: *", *lines, "Disallow:"))
         robots = Robots.parse("https://a.invalid/robots.txt", body.encode())
         allowed = bool(robots.allowed(f"https://a.invalid{path}", "*"))
-        reason = f"{len(lines)} rules" + (f", {left_out} left out" if left_out else "")
+        counted = f"{len(lines)} rule{'' if len(lines) == 1 else 's'}"
+        reason = counted + (f", {left_out} left out" if left_out else "")
         return Opinion(allowed, reason)
 
 

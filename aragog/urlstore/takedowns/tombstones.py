@@ -116,7 +116,7 @@ class Tombstones:
         for bucket in self._registry.buckets():
             self._registry.incr(bytes([bucket]) + _COUNTER, _COUNT, 1)
 
-    def mend(self, now_ms: int) -> None:
+    def repair(self, now_ms: int) -> None:
         """Give buckets whose file was replaced the tombstones of the others."""
         known: dict[int, set[bytes]] = {}
         for bucket in self._registry.buckets():

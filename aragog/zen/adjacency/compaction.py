@@ -105,7 +105,7 @@ class Compactor:
         oldest_ms = oldest_row_ms(self._journal)
         return 0 if oldest_ms is None else max(0, self._clock.now_ms() - oldest_ms)
 
-    def mend_lists(self, step: Callable[[], None]) -> Iterator[str]:
+    def repair_lists(self, step: Callable[[], None]) -> Iterator[str]:
         """Walk all posting lists and correct counts and rows; yields each problem found."""
         for key, problem in self._lists.problems(step):
             if lock := self.acquire():
@@ -114,7 +114,7 @@ class Compactor:
                     if plan:
                         # All of its deltas must be present before a list header may include them.
                         self._execute(plan)
-                    self._lists.mend(key, plan.number, self._clock.now_ms())
+                    self._lists.repair(key, plan.number, self._clock.now_ms())
                 finally:
                     self._lock.release(_STATE, lock)
                 yield problem

@@ -103,7 +103,7 @@ class Groups:
             long |= self._apply(changes, number, now_ms)[1]
         return long
 
-    def mend(self, key: bytes, now_ms: int) -> bool:
+    def repair(self, key: bytes, now_ms: int) -> bool:
         """Mark a group as divided because deeper groups exist; False: it is marked."""
         row = self._table.get(key)
         group = ListGroup(key, row)

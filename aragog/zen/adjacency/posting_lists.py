@@ -87,10 +87,10 @@ class PostingLists:
                     if problem := self._long.problem(last):
                         yield last, problem
 
-    def mend(self, key: bytes, number: int, now_ms: int) -> None:
+    def repair(self, key: bytes, number: int, now_ms: int) -> None:
         """Correct what `problems` found."""
         if is_group(key):
-            self._groups.mend(key, now_ms)
+            self._groups.repair(key, now_ms)
         else:
             self._long.rebuild(key, number, now_ms)
 

@@ -66,7 +66,7 @@ class Health:
                 return
             self._put(number, self._state[number] + 1)
         log.error(
-            "%s is damaged (%s): nothing more is written to it, and the other %d files go on; %s",
+            "%s is damaged (%s): nothing more is written to it; the other %d files stay in use; %s",
             self.path(number), reason, self._count - 1, REMEDY,
         )  # fmt: skip
 

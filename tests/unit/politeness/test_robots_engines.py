@@ -45,7 +45,7 @@ def test_reppy_never_gets_what_makes_it_backtrack():
     opinion = ReppyEngine().opinion(rules, "aragog", "https://site.test/" + "a" * 1000)
 
     assert opinion.allowed is True
-    assert opinion.reason == "1 rules, 1 left out"
+    assert opinion.reason == "1 rule, 1 left out"
 
 
 def test_reppy_is_not_asked_what_would_take_long_or_what_it_reads_otherwise():
@@ -74,7 +74,7 @@ def test_the_command_shows_both_answers_and_exits_with_the_builtin_one(tmp_path)
 
     assert refused.exit_code == 1
     assert "builtin  refused  refused by robots.txt line 2" in refused.output
-    assert "reppy    refused  1 rules" in refused.output
+    assert "reppy    refused  1 rule" in refused.output
     assert allowed.exit_code == 0
 
 

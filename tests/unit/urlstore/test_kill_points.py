@@ -75,7 +75,7 @@ def edit(here):
     here.store.links.remove(A, [B])
 
 
-def mend(here):
+def repair(here):
     here.store.maintenance.repair(grace_s=1)
 
 
@@ -155,10 +155,10 @@ def test_killed_anywhere_and_never_run_again_repair_leaves_nothing_wrong(step):
         here.compact()
         consistent(here)
         here.clock.advance_ms(2 * compaction.GRACE_MS)
-        assert here.store.maintenance.repair().mended == {}
+        assert here.store.maintenance.repair().repaired == {}
 
 
-@pytest.mark.parametrize("step", [fold_them, mend])
+@pytest.mark.parametrize("step", [fold_them, repair])
 def test_upkeep_killed_anywhere_and_run_again_ends_the_same(step):
     expected = settled(unharmed(before, write_a_batch, step))
 

@@ -97,7 +97,7 @@ def test_maintenance_of_empty_tables_finds_nothing():
     parts = Parts()
     maintenance = Maintenance(parts.zen, parts.content, parts.merger, parts.compactor, parts.clock)
     assert maintenance.compaction_lag_ms() == 0
-    assert maintenance.repair(grace_s=0).mended == {}
+    assert maintenance.repair(grace_s=0).repaired == {}
 
 
 def test_a_compaction_plan_is_read_back_as_it_was_packed():

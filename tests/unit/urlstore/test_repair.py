@@ -1,4 +1,4 @@
-"""Each thing that repair mends: damaged by hand, told by name, read right, and mended once."""
+"""Each thing that repair repairs: damaged by hand, told by name, read right, and repaired once."""
 
 import pytest
 
@@ -94,10 +94,10 @@ def here():
 def test_it_is_mended_told_by_name_and_mended_once(here, damage):
     damage(here)
 
-    told = here.store.maintenance.repair(grace_s=1).mended
+    told = here.store.maintenance.repair(grace_s=1).repaired
 
     assert told == dict.fromkeys(DAMAGES[damage], 1)
-    assert here.store.maintenance.repair(grace_s=1).mended == {}
+    assert here.store.maintenance.repair(grace_s=1).repaired == {}
     assert here.store.aliases.of(PAGE) == [ALIAS]
     assert here.sources(PAGE) == [LINKING]
     assert here.store.pages.urls_of_host("page.example").items == [PAGE]
@@ -118,11 +118,11 @@ def test_what_is_young_is_left_to_its_writer(here):
     leave_an_alias_edge(here)
     leave_a_host_row(here)
 
-    assert here.store.maintenance.repair(grace_s=2 * 3600).mended == {}
+    assert here.store.maintenance.repair(grace_s=2 * 3600).repaired == {}
 
 
 def test_a_store_that_nothing_happened_to_needs_nothing(here):
     report = here.store.maintenance.repair(grace_s=1)
 
-    assert report.mended == {}
+    assert report.repaired == {}
     assert report.walked["n"] >= 3

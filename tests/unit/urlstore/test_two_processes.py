@@ -66,7 +66,7 @@ def test_one_alias_merged_by_several_at_once_ends_at_the_latest_evidence(tmp_pat
     assert store.aliases.of(B) == [A]
     assert store.aliases.of(C) == []
     store.maintenance.repair(grace_s=0.001)
-    assert store.maintenance.repair(grace_s=0.001).mended == {}
+    assert store.maintenance.repair(grace_s=0.001).repaired == {}
 
 
 def test_one_page_written_by_several_at_once_keeps_lists_and_counts_right(tmp_path):

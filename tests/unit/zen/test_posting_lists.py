@@ -200,7 +200,7 @@ def test_a_group_whose_row_was_lost_is_mended_so_that_the_groups_below_are_found
     model.tables["l"].delete(root, at_ms=NOW_MS + 100)
 
     for key, _ in list(model.lists.problems(lambda: None)):
-        model.lists.mend(key, model.number, NOW_MS + 200)
+        model.lists.repair(key, model.number, NOW_MS + 200)
 
     model.check()
     assert list(model.lists.problems(lambda: None)) == []
