@@ -97,7 +97,7 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         )
         if beside is not None:
             prometheus_client.REGISTRY.register(beside.metrics)
-        # A full collection of all that was imported would stop requests for a tenth of a second.
+        # A full collection of all that was imported would stop all requests for 40 ms.
         gc.collect()
         gc.freeze()
         run(api, settings.serving, sock, beside)

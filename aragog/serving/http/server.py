@@ -21,6 +21,7 @@ from aragog.errors import ConfigError
 from aragog.serving.auth import check_exposure
 from aragog.serving.http.app import Api
 from aragog.serving.http.transport.protocol import limited
+from aragog.serving.stopping import stop_listening
 from aragog.settings import ServingSettings
 
 DRAIN_S = 5
@@ -135,10 +136,18 @@ class ApiServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._api.end_waits()
+        await stop_listening(sockets or (), self.servers, self._protocol, self.config.ssl)
         drains = [super().shutdown(sockets)]
         if self._beside is not None:
             drains.append(self._beside.drain())
         await asyncio.gather(*drains)
+
+    def _protocol(self) -> asyncio.Protocol:
+        """What uvicorn makes for each connection."""
+        made: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return made
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._api.drain()

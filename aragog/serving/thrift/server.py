@@ -24,6 +24,7 @@ from aragog.serving.auth import READ, Tokens
 from aragog.serving.durations import Durations
 from aragog.serving.http.problems import Problem
 from aragog.serving.steps import Steps, Wait
+from aragog.serving.stopping import QUIET_S, stop_listening
 from aragog.serving.thrift import wire
 from aragog.serving.thrift.connection import SMALL_BYTES, Connection
 from aragog.serving.thrift.contract import REPLY, Method, Pool, head, methods, session_call
@@ -37,8 +38,6 @@ MOST_HELD_BYTES = 256 << 20
 _TICK_S = 0.002
 _REPLIES_AT_ONCE = 16
 _SWEEP_S = 1.0
-_QUIET_S = 0.2
-"""During a drain a connection is closed after so long without a call."""
 _FETCH_THREADS = 8
 _TOGETHER = 32
 """Calls of one method that a thread makes together."""
@@ -146,12 +145,15 @@ class ThriftServer:
         self._ticking = False
         self._draining = False
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._sockets: tuple[socket.socket, ...] = ()
+        self._tls: ssl.SSLContext | None = None
         self._listeners: list[asyncio.Server] = []
         self._sweeper: asyncio.Task[None] | None = None
 
     async def start(self, *sockets: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         """Serve on these listening sockets."""
         self._loop = loop = asyncio.get_running_loop()
+        self._sockets, self._tls = sockets, tls
         for sock in sockets:
             listener = await loop.create_server(lambda: Connection(self), sock=sock, ssl=tls)
             self._listeners.append(listener)
@@ -165,16 +167,16 @@ class ThriftServer:
         connection would not know whether it was made.
         """
         self._draining = True
-        for listener in self._listeners:
-            listener.close()
+        sockets, self._sockets = self._sockets, ()
+        await stop_listening(sockets, self._listeners, lambda: Connection(self), self._tls)
         for call in list(self._parked.values()):
             self._resume(call)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 while self._connections:
                     for connection in list(self._connections):
-                        connection.close_if_quiet(_QUIET_S)
-                    await asyncio.sleep(_QUIET_S / 4)
+                        connection.close_if_quiet(QUIET_S)
+                    await asyncio.sleep(QUIET_S / 4)
         for connection in list(self._connections):
             connection.abort()
         if self._sweeper is not None:
@@ -207,7 +209,7 @@ class ThriftServer:
     # What connections ask: `connection.Gate`
 
     def opened(self, connection: Connection) -> bool:
-        if self._draining or len(self._connections) >= self._settings.max_connections:
+        if len(self._connections) >= self._settings.max_connections:
             return False
         self._connections.add(connection)
         return True

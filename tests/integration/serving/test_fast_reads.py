@@ -1,6 +1,7 @@
 """The shortcut for plain reads: its responses are those of the ordinary way, whatever is asked."""
 
 import gzip
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,6 +9,7 @@ import pytest
 
 from aragog.errors import StoreUnavailable
 from aragog.serving.auth import make
+from aragog.serving.http.services import Services
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import parsed, read_all, read_one, running
 from tests.support.stores import page, stand
@@ -273,10 +275,24 @@ def test_a_request_that_crosses_the_end_of_the_server_is_answered(store, query):
     assert second.headers["connection"] == "close"
 
 
+def test_a_client_that_nobody_has_accepted_yet_is_answered_when_the_server_stops(store):
+    class Crossing:
+        """Fetches nothing; is told in the last moment that the server stops."""
+
+        def drain(self):
+            sock.connect(("127.0.0.1", api.port))
+            sock.sendall(f"GET /v1/urls?url={A} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+
+    with socket.socket() as sock:
+        with running(store, Services(fetching=Crossing())) as api:
+            pass
+        reply = parsed(read_all(sock))
+
+    assert reply.status == 200
+
+
 def test_requests_of_both_ways_are_counted(store):
     from prometheus_client import generate_latest
-
-    from aragog.serving.http.services import Services
 
     def count(text):
         name = 'aragog_http_requests_total{method="GET",route="/v1/urls",status="200"} '

@@ -1,5 +1,6 @@
 """Bad input, slow clients, limits and stopping: the server answers or disconnects, and goes on."""
 
+import asyncio
 import socket
 import struct
 import threading
@@ -444,6 +445,21 @@ def test_a_drain_answers_what_runs_refuses_what_comes_and_closes_the_rest(store)
         stopping.join(60)
         with pytest.raises(ConnectionError):
             server.connect()
+
+
+def test_a_client_that_nobody_has_accepted_yet_is_answered_when_the_server_stops(store):
+    with running(store) as server:
+        sock = socket.socket()
+
+        async def stop():
+            sock.connect(("127.0.0.1", server.port))  # the event loop accepts after this step
+            sock.sendall(framed(GET))
+            await server.server.drain()
+
+        asyncio.run_coroutine_threadsafe(stop(), server.loop).result(60)
+        with sock:
+            assert read_frame(sock)[AT : AT + 3] == UNAVAILABLE
+            assert read_frame(sock) == b""
 
 
 def token_of(scope):

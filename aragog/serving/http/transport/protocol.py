@@ -19,10 +19,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from aragog.serving.http.problems import MEDIA_TYPE, Problem
 from aragog.serving.http.transport.fast_reads import FastReads
+from aragog.serving.stopping import QUIET_S
 from aragog.settings import ServingSettings
 
-QUIET_S = 0.2
-"""When the server stops, an idle connection is closed after so long."""
 MOST_PIPELINED = 32
 """How many requests of one connection may wait for the previous response."""
 
