@@ -112,7 +112,7 @@ def test_bodies_are_spread_and_come_back_in_order(nodes):
 def test_bodies_take_the_place_of_their_reservation(nodes):
     spool = spool_of(nodes)
     for _ in range(20):
-        reservation = spool.reserve(1)
+        reservation = spool.reserve(1, urgent=False)
         assert reservation
         spool.offer_many([BODY], reservation)
 
