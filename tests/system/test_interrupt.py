@@ -34,7 +34,7 @@ def environ(plain_origin, tmp_path):
         "ARAGOG_FETCH__HOST_MAP": f"*.test={plain_origin.address}",
         "ARAGOG_FETCH__ALLOWED_NETWORKS": "127.0.0.0/8",
         "ARAGOG_FETCH__USER_AGENT": "aragog-test/1.0 (+http://127.0.0.1/)",
-        "ARAGOG_POLITENESS__QPS": "4",
+        "ARAGOG_POLITENESS__QPS": "2",
         "COLUMNS": "200",
     }
 

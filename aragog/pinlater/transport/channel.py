@@ -53,6 +53,8 @@ class Channel(stock.Channel):
     shards: Sequence[str] = ()
     claim_timeout_s = 60.0
     max_claim_s = 86_400.0
+    # kombu's own channel waits without end for the reply of a server that hangs.
+    socket_timeout = 10.0
     before_delete: BeforeDelete | None = None
 
     from_transport_options: tuple[str, ...] = (  # type: ignore[assignment]

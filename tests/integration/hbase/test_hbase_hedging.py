@@ -14,6 +14,7 @@ from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.hbase import HBaseTables
 from tests.support import api_server, thrift_server
 from tests.support.tcp_proxy import TcpProxy
+from tests.support.waiting import wait_until
 
 URL = "http://hedged.example/"
 FIELDS = ("title",)
@@ -70,17 +71,23 @@ def test_http_and_thrift_answer_from_the_standby_while_a_gateway_stalls(late_pri
         apache.client(server.port) as client,
     ):
         paths = [f"/v1/urls?url={URL}{more}" for more in ("&fields=title&include=", "")]
-        before = [api.get_fast(path) for path in paths]
+        # On a busy machine the standby may be faster for once.
+        before = [wait_until(lambda path=path: by_primary(api.get_fast(path))) for path in paths]
+        won = hedged.policy.won
         proxy.delay_s = 5
         during = [api.get_fast(path) for path in paths]
         record = client.get(URL, ["title"], apache.types.ReadOptions())
         proxy.delay_s = 0
 
-    assert ["from_standby" in one.json for one in before] == [False, False]
     assert [one.json["from_standby"] for one in during] == [True, True]
     assert [one.json["fields"] for one in before + during] == [{"title": "one"}] * 4
     assert (record.fields, record.from_standby) == ({"title": b"one"}, True)
-    assert hedged.policy.won == 3
+    assert hedged.policy.won - won == 3
+
+
+def by_primary(reply):
+    """The reply, if it is not from the standby."""
+    return None if "from_standby" in reply.json else reply
 
 
 def test_a_store_that_is_not_hbase_has_no_standby(tmp_path):

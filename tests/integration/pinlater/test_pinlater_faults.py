@@ -154,6 +154,20 @@ def test_a_worker_goes_on_after_its_broker_hung(own_place, tmp_path):
         assert own_place.app.send_task("add", (1, 3), countdown=0.5).get(timeout=60) == 4
 
 
+def test_an_event_for_a_broker_that_hangs_is_given_up(own_place):
+    # What was seen: a heartbeat that was sent while the server hung waited for its reply without
+    # end, so the worker neither noticed nor ended when it was asked to.
+    with own_place.app.connection() as connection:
+        dispatcher = own_place.app.events.Dispatcher(connection, buffer_while_offline=False)
+        dispatcher.send("worker-heartbeat")
+        own_place.server.process.send_signal(signal.SIGSTOP)
+        try:
+            with pytest.raises(connection.recoverable_connection_errors):
+                dispatcher.send("worker-heartbeat")
+        finally:
+            own_place.server.process.send_signal(signal.SIGCONT)
+
+
 def writes_refused(client):
     """How many writes a replica has refused."""
     return client.info("errorstats").get("errorstat_READONLY", {}).get("count", 0)
@@ -163,7 +177,9 @@ def writes_refused(client):
 def test_a_worker_goes_on_after_its_broker_was_a_replica_for_a_while(own_place, tmp_path, pool):
     # What a failover looks like to who is connected already: nothing may be written.
     with tempfile.TemporaryDirectory(prefix="ar") as folder, RedisServer(Path(folder)) as other:
-        env = with_conf(own_place) | {"ARAGOG_TEST_NOTES": other.url, "ARAGOG_TEST_RESULTS": ""}
+        # No claim expires meanwhile, however busy the machine is.
+        conf = with_conf(own_place, broker_transport_options={"claim_timeout_s": 30})
+        env = conf | {"ARAGOG_TEST_NOTES": other.url, "ARAGOG_TEST_RESULTS": ""}
         with Worker(APP, tmp_path / "log", env=env, args=["-P", pool, "-c2"]) as worker:
             for i in range(2):
                 own_place.app.send_task("say", (f"running {i}", 3.0))
