@@ -53,9 +53,11 @@ def terminal(tmp_path):
 
 def test_the_demo_shows_a_bar_and_a_card_and_stays_until_ctrl_c(terminal):
     process, screen = terminal
-    wait_until(lambda: "still running; ctrl-C stops it" in screen(), 240)
+    running = "still running; ctrl-C stops it"
+    wait_until(lambda: running in screen() or process.poll() is not None, 240, otherwise=screen)
     shown = screen()
 
+    assert running in shown
     assert "the demo web: " in shown.splitlines()[0]
     assert re.search(r"URLs ━+ +(\d+)/\1 ", shown)
     assert re.search(r"page\.title +\w+", shown)
