@@ -210,7 +210,7 @@ def test_the_doctor_names_the_paused_queue_and_the_remedy(system, monkeypatch):
     ran = CliRunner().invoke(doctor, catch_exceptions=False)
 
     assert ran.exit_code == 1
-    assert "look queue fetch: is paused; `aragog queue resume fetch`" in ran.stdout
+    assert "queue fetch: is paused; `aragog queue resume fetch` resumes it" in ran.stdout
 
 
 def test_prometheus_finds_our_figures_beside_flowers(browser):
