@@ -26,7 +26,7 @@ def installed(wheel, tmp_path_factory):
     """The bin folder of a clean environment with the wheel, and the environment to run it in."""
     folder = tmp_path_factory.mktemp("clean")
     env = wheels.without_compiler(folder)
-    return wheels.install(folder / "venv", wheel, env=env), {
+    return wheels.install(folder / "venv", wheel, env=env, with_pip=True), {
         **env,
         "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
         "ARAGOG_SERVING__THRIFT_PORT": "0",
