@@ -54,7 +54,7 @@ class Channel(stock.Channel):
     claim_timeout_s = 60.0
     max_claim_s = 86_400.0
     # kombu's own channel waits without end for the reply of a server that hangs.
-    socket_timeout = 10.0
+    socket_timeout: float = 10.0  # type: ignore[assignment]
     before_delete: BeforeDelete | None = None
 
     from_transport_options: tuple[str, ...] = (  # type: ignore[assignment]
