@@ -31,9 +31,9 @@ _STORE = "python -m bench.growth --rows"
 _IMPORT = "python -m bench.urlstore --engine hbase"
 COSTS = MappingProxyType(
     {
-        "canonicalize": Cost(3.40, "CPU ms a page of 62 KB", _CRAWL),
-        "fetch": Cost(1.43, "CPU ms a page of 62 KB", _CRAWL),
-        "store": Cost(1.11, "CPU ms a page, SQLite and a folder", _CRAWL),
+        "canonicalize": Cost(3.17, "CPU ms a page of 62 KB", _CRAWL),
+        "fetch": Cost(1.66, "CPU ms a page of 62 KB", _CRAWL),
+        "store": Cost(1.06, "CPU ms a page, SQLite and a folder", _CRAWL),
         "hbase_s3": Cost(1.8, "CPU ms a page more on HBase and S3", "python -m bench.growth"),
         "robots": Cost(2.0, "CPU ms a robots.txt", _CRAWL),
         "compaction": Cost(0.44, "CPU ms a page of 185 links", "python -m bench.urlstore"),
