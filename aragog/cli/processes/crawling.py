@@ -141,6 +141,8 @@ def _run(
                 console.print("still running; ctrl-C stops it")
                 while tick():
                     time.sleep(0.5)
+            else:
+                console.print(f"stopping; `{_program()} up` starts it again", highlight=False)
     if not finished:
         raise SystemExit(128 + stopped.by)
 
@@ -155,7 +157,7 @@ def _crawl(
     console: Console,
 ) -> bool:
     """Enqueue, watch, sum up; False when it was stopped before the end."""
-    fates: Counter[EnqueueStatus] = Counter()
+    by_status: Counter[EnqueueStatus] = Counter()
     first: list[str] = []
     cut = False
     with Aragog(settings) as client:
@@ -169,17 +171,17 @@ def _crawl(
             on_wait=partial(_wait_for_room, tick, console),
         )
         for number, (result, where) in enumerate(zip(results, places, strict=False), 1):
-            fates[result.status] += 1
+            by_status[result.status] += 1
             if result.url and len(first) < LOOKED_AT:
                 first.append(result.url)
-            if result.reason and fates[result.status] <= MOST_INVALID_SHOWN:
+            if result.reason and by_status[result.status] <= MOST_INVALID_SHOWN:
                 warn(console, result_line(result, where))
             if number % CHUNK == 0 and not tick():
                 cut = True
                 warn(console, f"stopped after {number} URLs of the list; the rest is not enqueued")
                 break
         console.print(
-            ", ".join(f"{fates[status]} {status.value}" for status in EnqueueStatus),
+            ", ".join(f"{by_status[status]} {status.value}" for status in EnqueueStatus),
             highlight=False,
         )
         snapshot = watch(client, before, console, tick, _causes(settings))
