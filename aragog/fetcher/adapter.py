@@ -21,7 +21,7 @@ from aragog.fetcher.deadline import Deadline
 from aragog.fetcher.faults import Deferred, TargetBlocked, TransportError
 from aragog.fetcher.http1.body import Bounds
 from aragog.fetcher.http1.connection import MAX_ADDRESSES, Address, HttpConnection, Peer, connect
-from aragog.fetcher.http1.pool import ConnectionPool
+from aragog.fetcher.http1.pool import ConnectionPool, max_idle
 from aragog.fetcher.http1.proxy import Proxy
 from aragog.fetcher.http1.response import HttpResponse
 from aragog.fetcher.http1.tls import tls_context
@@ -67,7 +67,7 @@ class PinnedAdapter(BaseAdapter):
         self._bounds = Bounds(settings.max_wire_bytes, settings.max_body_bytes)
         self._lacks_contact = needs_contact and not has_contact(settings)
         self._proxy = Proxy(settings.proxy) if settings.proxy else None
-        self._pool = ConnectionPool(self._clock, max_idle=settings.concurrency)
+        self._pool = ConnectionPool(self._clock, max_idle=max_idle())
 
     def send(
         self,

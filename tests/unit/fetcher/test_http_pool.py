@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 
 import pytest
 
 from aragog.clock import ManualClock
 from aragog.fetcher.http1.connection import HttpConnection, Peer
-from aragog.fetcher.http1.pool import IDLE_S, ConnectionPool
+from aragog.fetcher.http1.pool import IDLE_S, ConnectionPool, max_idle
 
 HERE = Peer("http", "a.test", 80)
 THERE = Peer("http", "b.test", 80)
@@ -71,6 +72,29 @@ def test_past_its_size_the_peer_that_was_idle_longest_loses_one(ends):
     assert pool.take(THERE) is None
     pool.close()
     assert [end.recv(1) for end in ends] == [b"", b"", b""]
+
+
+def test_connections_too_old_to_be_used_are_closed_when_another_is_returned(ends):
+    clock = ManualClock()
+    pool = ConnectionPool(clock)
+    pool.give(connection(ends, THERE))
+    clock.sleep_s(IDLE_S)
+
+    pool.give(connection(ends))
+
+    assert ends[0].recv(1) == b""
+    kept = pool.take(HERE)
+    assert kept is not None
+    kept.close()
+
+
+def test_a_process_that_may_open_few_files_keeps_few_connections():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    try:
+        assert max_idle() == 256
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_one_peer_keeps_only_a_few(ends):
