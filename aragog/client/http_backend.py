@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 import orjson
@@ -27,6 +27,7 @@ from aragog.urlstore.fetch_report import FetchReport, from_json
 from aragog.urlstore.pages.field_formats import FieldFormats, parse
 from aragog.urlstore.records import Record
 
+_STORED = ("content_hash", "content_bytes", "due_at_ms")
 _PASSING = {408, 421, 429, 502, 503, 504}
 _PIECE_BYTES = 1 << 20
 _LATE = "no answer in time"
@@ -201,13 +202,16 @@ class HttpBackend:
 
     def _record(self, raw: Mapping[str, Any], *, facts: bool) -> Record:
         read = self._formats.from_json
-        return Record(
+        found = Record(
             raw["url"],
             raw["canonical_url"],
             {name: read(name, value) for name, value in raw["fields"].items()},
             _plain(raw["facts"]) if facts else {},
             raw["version"],
         )
+        if not facts:
+            return found
+        return replace(found, **{name: raw[name] for name in _STORED})
 
 
 def _body(response: requests.Response, until_s: float) -> bytes:

@@ -147,8 +147,8 @@ class Client(AbstractContextManager["Client"]):
         Args:
             url: in any spelling; aliases are followed.
             fields: which to read; None: all.
-            facts: also the facts of the last fetch; not over HTTP: when the next one is due, size
-                and hash of the content.
+            facts: also the facts of the last fetch, when the next one is due, and size and hash of
+                the content.
         """
         return self.get_many([url], fields, facts=facts)[0]
 

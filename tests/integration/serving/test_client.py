@@ -30,6 +30,7 @@ from aragog.serving.fetching import FetchAnswer, FetchState
 from aragog.serving.http.services import Services
 from aragog.settings import BrokerSettings, RedisSettings, Settings
 from aragog.urlstore.fetch_report import FetchReport, HopReport
+from aragog.urlstore.records import ContentWrite
 from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server, thrift_server
 from tests.support.stores import NOW_MS, page, stand
@@ -195,6 +196,23 @@ def test_facts_come_when_they_are_asked_for(part, client):
     found = client.get(URL, [], facts=True)
 
     assert (found.facts["status"], found.facts["latency_ms"]) == (200, 1.5)
+
+
+@pytest.mark.parametrize("fields", [["title"], None])
+def test_facts_say_what_is_stored_and_when_it_is_fetched_again(part, client, fields):
+    alias, body = "http://shop.example/old", ContentWrite(b"packed", length_bytes=11)
+    given = {"fields": {"title": b"T"}, "content": body, "due_at_ms": NOW_MS + 5}
+    part.store.write_pages([page(URL, also=(alias,), **given)])
+
+    found = client.get_many([URL, alias], fields, facts=True)
+
+    stored = part.store.get(URL)
+    assert len(stored.content_hash) == 64
+    expected = [(stored.content_hash, 11, NOW_MS + 5)] * 2
+    assert [(one.content_hash, one.content_bytes, one.due_at_ms) for one in found] == expected
+    client.put("http://other.example/", {"title": b"T"})
+    bare = client.get("http://other.example/", fields, facts=True)
+    assert (bare.content_hash, bare.content_bytes, bare.due_at_ms) == (None, None, None)
 
 
 def test_a_bad_url_is_refused_before_anything_is_sent(client):

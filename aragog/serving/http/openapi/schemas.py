@@ -39,6 +39,18 @@ _RECORD = {
         "description": "Of the last fetch that brought something about the page.",
         "additionalProperties": _optional("string", "number"),
     },
+    "content_bytes": {
+        **_optional("integer"),
+        "description": "Size of the page's content before compression; null: no content.",
+    },
+    "content_hash": {
+        **_optional("string"),
+        "description": "SHA-256 of the content as it is stored, in hexadecimal digits.",
+    },
+    "due_at_ms": {
+        **_optional("integer"),
+        "description": "When the page is fetched again; null: never.",
+    },
     "from_standby": {
         "type": "boolean",
         "description": "Read from the standby store, whose data may be older.",
@@ -55,7 +67,7 @@ _FRESHNESS = {
     "fetching": {"type": "boolean", "description": "It is in flight; ask again later."},
     "reason": {**_optional("string"), "description": "Why it is not fetched."},
 }
-_RECORD_NAMES = "url canonical_url version fields facts"
+_RECORD_NAMES = "url canonical_url version fields facts content_bytes content_hash due_at_ms"
 _URLS = _list(_TEXT, maxItems=1000)
 
 SCHEMAS: dict[str, Any] = {
