@@ -124,13 +124,14 @@ class HttpBackend:
 
     def fetch(
         self, url: str, fields: Sequence[str] | None, *, max_wait_ms: int, max_age_s: float,
-        limit_s: float,
+        request_id: str, limit_s: float,
     ) -> FetchedPage:  # fmt: skip
         body = {
             "url": url,
             "fields": None if fields is None else list(fields),
             "max_wait_ms": max_wait_ms,
             "max_age": max_age_s,
+            "request_id": request_id,
         }
         raw = self._json("POST", "/v1/fetch", limit_s, body)
         return FetchedPage(

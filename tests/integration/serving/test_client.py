@@ -78,12 +78,15 @@ class Fetching:
     def drain(self):
         """Nobody waits."""
 
-    def direct(self, url, fields, max_wait_ms, max_age_s):
+    def direct(self, url, fields, max_wait_ms, max_age_s, request_id):
         from aragog.serving.fetching import FetchRequest
 
         found = self.fetch_now(
-            FetchRequest(url=url, fields=fields, max_wait_ms=max_wait_ms, max_age_s=max_age_s)
-        )
+            FetchRequest(
+                url=url, fields=fields, max_wait_ms=max_wait_ms, max_age_s=max_age_s,
+                request_id=request_id,
+            )
+        )  # fmt: skip
         return FetchedPage(
             url=found.url, state=found.state.value, record=found.record, age_s=found.age_s,
             report=self.store.pages.fetch_report(found.url),
@@ -288,9 +291,10 @@ def test_urls_are_enqueued_with_a_result_for_each(part, client):
 
 
 def test_a_url_is_fetched_now_and_told_hop_by_hop(part, client):
-    found = client.fetch(URL, ["title"], max_wait_ms=500, max_age_s=3)
+    found = client.fetch(URL, ["title"], max_wait_ms=500, max_age_s=3, request_id="order-4711")
 
     [asked] = part.fetching.asked
+    assert asked.request_id == "order-4711"
     assert (asked.url, asked.max_wait_ms, asked.max_age_s) == (URL, 500, 3.0)
     assert (found.url, found.state, found.fetching, found.age_s) == (URL, "fresh", False, 0.25)
     assert found.record.fields == {"title": b"T"}

@@ -67,6 +67,11 @@ _FRESHNESS = {
     "fetching": {"type": "boolean", "description": "It is in flight; ask again later."},
     "reason": {**_optional("string"), "description": "Why it is not fetched."},
 }
+_REQUEST_ID = {
+    **_TEXT,
+    "pattern": "^[!-~]{0,64}$",
+    "description": "Names what this call begins in the logs of all stages.",
+}
 _RECORD_NAMES = "url canonical_url version fields facts content_bytes content_hash due_at_ms"
 _URLS = _list(_TEXT, maxItems=1000)
 
@@ -154,11 +159,7 @@ SCHEMAS: dict[str, Any] = {
         run_after={**_NUMBER, "description": "Not before; milliseconds since the epoch."},
         refresh={"type": "boolean"},
         sitemap={"type": "boolean"},
-        request_id={
-            **_TEXT,
-            "pattern": "^[!-~]{0,64}$",
-            "description": "Names this call in the logs of all stages.",
-        },
+        request_id=_REQUEST_ID,
         batch={**_optional("string"), "description": "Add to the batch of an earlier call."},
     ),
     "EnqueueResult": _object(
@@ -209,6 +210,7 @@ SCHEMAS: dict[str, Any] = {
             "description": "The same for single fields.",
         },
         fields={**_TEXTS, "type": ["array", "null"]},
+        request_id=_REQUEST_ID,
     ),
     "Freshness": _object("state fetching", **_FRESHNESS),
     "Fetched": _object(
