@@ -18,6 +18,8 @@ def open_client(settings: Settings | None = None) -> Iterator[Client]:
     """
     A client that needs no server: it reads and writes the store, and enqueues, by itself.
 
+    Its deadline ends retries, but not a call that has reached the store (`Client`).
+
     Args:
         settings: None means `load_settings()`.
     """

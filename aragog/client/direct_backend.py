@@ -18,7 +18,7 @@ FetchNow = Callable[[str, Sequence[str] | None, int, float, str], FetchedPage]
 @dataclass(slots=True, eq=False)
 class DirectBackend:
     """
-    See `Backend`. The engine's own timeouts take the place of `limit_s`.
+    See `Backend`. Nothing enforces `limit_s`: the engine's own timeouts limit each call.
 
     Args:
         store: the store to read and write; not closed here.

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import base64
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 import orjson
 import requests
-from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError
 from urllib3.util import Timeout
 
+from aragog.client.http_deadline import DeadlineAdapter
 from aragog.client.store_client import EnqueueRequest, FetchedPage, FieldWrite
 from aragog.errors import (
     AccessDenied,
@@ -62,7 +61,7 @@ class HttpBackend:
         self._formats = FieldFormats(field_formats)
         self._session = requests.Session()
         self._session.trust_env = False  # no proxy between services, and no ~/.netrc
-        adapter = HTTPAdapter(pool_connections=1, pool_maxsize=pool_size)
+        adapter = DeadlineAdapter(pool_connections=1, pool_maxsize=pool_size)
         self._session.mount(self._address, adapter)
         if token is not None:
             self._session.headers["Authorization"] = f"Bearer {token}"
@@ -184,7 +183,6 @@ class HttpBackend:
         missing: bool = False,
     ) -> _Response:
         """A response of success, or 404 if it may be `missing`."""
-        until_s = time.monotonic() + limit_s
         if limit_s <= 0:
             raise ServiceUnavailable(self._address, _LATE)
         try:
@@ -193,7 +191,7 @@ class HttpBackend:
                 timeout=Timeout(total=limit_s),  # type: ignore[arg-type] # requests passes it on
                 allow_redirects=False, stream=True,
             )  # fmt: skip
-            body = _body(response, until_s)
+            body = _body(response)
         except (requests.RequestException, HTTPError, OSError) as error:
             raise ServiceUnavailable(self._address, str(error)) from error
         if response.ok or (missing and response.status_code == 404):
@@ -215,13 +213,11 @@ class HttpBackend:
         return replace(found, **{name: raw[name] for name in _STORED})
 
 
-def _body(response: requests.Response, until_s: float) -> bytes:
-    """The whole body; `requests` alone would wait as long as single bytes come in time."""
+def _body(response: requests.Response) -> bytes:
+    """The whole body."""
     pieces = []
     try:
         while piece := response.raw.read1(_PIECE_BYTES, decode_content=True):
-            if time.monotonic() > until_s:
-                raise TimeoutError(_LATE)
             pieces.append(piece)
     except BaseException:
         response.close()  # what is left of the body must not begin the next response

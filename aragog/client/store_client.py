@@ -131,7 +131,9 @@ class Client(AbstractContextManager["Client"]):
 
     Args:
         backend: carries the calls.
-        deadline_s: limit of each call, its retries included.
+        deadline_s: limit of each call, its retries included. Without a server it only ends the
+            retries: a call that has reached the store takes as long as the store's own limits
+            (`store.hbase_timeout_ms`, `content.s3_read_timeout_s`) allow.
     """
 
     def __init__(self, backend: Backend, *, deadline_s: float = DEADLINE_S) -> None:

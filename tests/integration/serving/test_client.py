@@ -403,6 +403,7 @@ def dripping(head):
     [
         ("thrift", b"\x00\x0f\x00\x00"),
         ("http", b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"),
+        ("http", b"HTTP/1.1 200 OK\r\nX-Slow: "),
     ],
 )
 def test_a_response_that_drips_ends_at_the_deadline(scheme, head):

@@ -115,7 +115,11 @@ SCHEMAS: dict[str, Any] = {
         dns_ms=_optional("number"),
         connect_ms=_optional("number"),
         first_byte_ms=_optional("number"),
-        total_ms={"type": "number"},
+        total_ms={
+            "type": "number",
+            "description": "With redirects and the waits for their slots; begins again after a "
+            "redirect whose slot was more than a second away.",
+        },
         address=_optional("string"),
         tls=_optional("string"),
         body_bytes=_NUMBER,
