@@ -18,6 +18,8 @@ def open_client(settings: Settings | None = None) -> Iterator[Client]:
     """
     A client that needs no server: it reads and writes the store, and enqueues, by itself.
 
+    Its deadline ends retries, but not a call that has reached the store (`Client`).
+
     Args:
         settings: None means `load_settings()`.
     """
@@ -29,10 +31,20 @@ def open_client(settings: Settings | None = None) -> Iterator[Client]:
     ):
 
         def fetch(
-            url: str, fields: Sequence[str] | None, max_wait_ms: int, max_age_s: float
+            url: str,
+            fields: Sequence[str] | None,
+            max_wait_ms: int,
+            max_age_s: float,
+            request_id: str,
         ) -> FetchedPage:
             found = fetches.fetch_now(
-                FetchRequest(url=url, fields=fields, max_wait_ms=max_wait_ms, max_age_s=max_age_s)
+                FetchRequest(
+                    url=url,
+                    fields=fields,
+                    max_wait_ms=max_wait_ms,
+                    max_age_s=max_age_s,
+                    request_id=request_id,
+                )
             )
             return FetchedPage(
                 url=found.url,

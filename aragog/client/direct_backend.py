@@ -11,14 +11,14 @@ from aragog.pipeline.stages.enqueue import EnqueueResult
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
-FetchNow = Callable[[str, Sequence[str] | None, int, float], FetchedPage]
-"""(url, fields, max_wait_ms, max_age_s): `aragog.serving.fetching.Fetching`."""
+FetchNow = Callable[[str, Sequence[str] | None, int, float, str], FetchedPage]
+"""(url, fields, max_wait_ms, max_age_s, request_id): `aragog.serving.fetching.Fetching`."""
 
 
 @dataclass(slots=True, eq=False)
 class DirectBackend:
     """
-    See `Backend`. The engine's own timeouts take the place of `limit_s`.
+    See `Backend`. Nothing enforces `limit_s`: the engine's own timeouts limit each call.
 
     Args:
         store: the store to read and write; not closed here.
@@ -68,9 +68,10 @@ class DirectBackend:
         *,
         max_wait_ms: int,
         max_age_s: float,
+        request_id: str,
         limit_s: float,  # noqa: ARG002
     ) -> FetchedPage:
-        return self.fetch_now(url, fields, max_wait_ms, max_age_s)
+        return self.fetch_now(url, fields, max_wait_ms, max_age_s, request_id)
 
     def enqueue(
         self,

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import base64
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 import orjson
 import requests
-from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError
 from urllib3.util import Timeout
 
+from aragog.client.http_deadline import DeadlineAdapter
 from aragog.client.store_client import EnqueueRequest, FetchedPage, FieldWrite
 from aragog.errors import (
     AccessDenied,
@@ -27,6 +26,7 @@ from aragog.urlstore.fetch_report import FetchReport, from_json
 from aragog.urlstore.pages.field_formats import FieldFormats, parse
 from aragog.urlstore.records import Record
 
+_STORED = ("content_hash", "content_bytes", "due_at_ms")
 _PASSING = {408, 421, 429, 502, 503, 504}
 _PIECE_BYTES = 1 << 20
 _LATE = "no answer in time"
@@ -61,7 +61,7 @@ class HttpBackend:
         self._formats = FieldFormats(field_formats)
         self._session = requests.Session()
         self._session.trust_env = False  # no proxy between services, and no ~/.netrc
-        adapter = HTTPAdapter(pool_connections=1, pool_maxsize=pool_size)
+        adapter = DeadlineAdapter(pool_connections=1, pool_maxsize=pool_size)
         self._session.mount(self._address, adapter)
         if token is not None:
             self._session.headers["Authorization"] = f"Bearer {token}"
@@ -123,13 +123,14 @@ class HttpBackend:
 
     def fetch(
         self, url: str, fields: Sequence[str] | None, *, max_wait_ms: int, max_age_s: float,
-        limit_s: float,
+        request_id: str, limit_s: float,
     ) -> FetchedPage:  # fmt: skip
         body = {
             "url": url,
             "fields": None if fields is None else list(fields),
             "max_wait_ms": max_wait_ms,
             "max_age": max_age_s,
+            "request_id": request_id,
         }
         raw = self._json("POST", "/v1/fetch", limit_s, body)
         return FetchedPage(
@@ -182,7 +183,6 @@ class HttpBackend:
         missing: bool = False,
     ) -> _Response:
         """A response of success, or 404 if it may be `missing`."""
-        until_s = time.monotonic() + limit_s
         if limit_s <= 0:
             raise ServiceUnavailable(self._address, _LATE)
         try:
@@ -191,7 +191,7 @@ class HttpBackend:
                 timeout=Timeout(total=limit_s),  # type: ignore[arg-type] # requests passes it on
                 allow_redirects=False, stream=True,
             )  # fmt: skip
-            body = _body(response, until_s)
+            body = _body(response)
         except (requests.RequestException, HTTPError, OSError) as error:
             raise ServiceUnavailable(self._address, str(error)) from error
         if response.ok or (missing and response.status_code == 404):
@@ -201,22 +201,23 @@ class HttpBackend:
 
     def _record(self, raw: Mapping[str, Any], *, facts: bool) -> Record:
         read = self._formats.from_json
-        return Record(
+        found = Record(
             raw["url"],
             raw["canonical_url"],
             {name: read(name, value) for name, value in raw["fields"].items()},
             _plain(raw["facts"]) if facts else {},
             raw["version"],
         )
+        if not facts:
+            return found
+        return replace(found, **{name: raw[name] for name in _STORED})
 
 
-def _body(response: requests.Response, until_s: float) -> bytes:
-    """The whole body; `requests` alone would wait as long as single bytes come in time."""
+def _body(response: requests.Response) -> bytes:
+    """The whole body."""
     pieces = []
     try:
         while piece := response.raw.read1(_PIECE_BYTES, decode_content=True):
-            if time.monotonic() > until_s:
-                raise TimeoutError(_LATE)
             pieces.append(piece)
     except BaseException:
         response.close()  # what is left of the body must not begin the next response

@@ -12,7 +12,6 @@ It needs the broker and the Redis server from the settings, but none of the work
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -32,7 +31,12 @@ from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.pipeline.permission.site_rules import take_up_site_rules
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.spool.spool import Spool
-from aragog.pipeline.stages.enqueue import EnqueueOptions, Enqueuer, EnqueueResult
+from aragog.pipeline.stages.enqueue import (
+    EnqueueOptions,
+    Enqueuer,
+    EnqueueResult,
+    checked_request_id,
+)
 from aragog.pipeline.stages.watches import WatchBatch
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.nodes import RedisNodes
@@ -54,7 +58,6 @@ class Backlog:
 
 
 HOLDS_A_MESSAGE = 500
-REQUEST_ID = re.compile(r"[!-~]{0,64}", re.ASCII)
 
 # A sitemap index lists sitemaps, and sitemaps list pages: sitemaps.org has no third level.
 SITEMAP_LEVELS = 1
@@ -167,8 +170,6 @@ class Aragog:
             raise BadInput(f"priority: must be 0 (most urgent) to 9, got {priority}")
         if depth < 0:
             raise BadInput(f"depth: must be 0 or more, got {depth}")
-        if not REQUEST_ID.fullmatch(request_id):
-            raise BadInput("request_id: must be at most 64 printable ASCII characters, no spaces")
         wanted = EnqueueOptions(
             depth=max(depth, SITEMAP_LEVELS) if sitemap else depth,
             refresh=refresh or sitemap,
@@ -177,7 +178,7 @@ class Aragog:
             run_after_ms=run_after,
             sitemap=sitemap,
             url_filter=UrlFilter(tuple(include), tuple(exclude)).wire(),
-            request_id=request_id,
+            request_id=checked_request_id(request_id),
         )
         return self._enqueuer.enqueue(urls, wanted, on_wait)
 

@@ -105,7 +105,7 @@ class Backend(Protocol):
 
     def fetch(
         self, url: str, fields: Sequence[str] | None, *, max_wait_ms: int, max_age_s: float,
-        limit_s: float,
+        request_id: str, limit_s: float,
     ) -> FetchedPage:  # fmt: skip
         """Fetch now."""
 
@@ -131,7 +131,9 @@ class Client(AbstractContextManager["Client"]):
 
     Args:
         backend: carries the calls.
-        deadline_s: limit of each call, its retries included.
+        deadline_s: limit of each call, its retries included. Without a server it only ends the
+            retries: a call that has reached the store takes as long as the store's own limits
+            (`store.hbase_timeout_ms`, `content.s3_read_timeout_s`) allow.
     """
 
     def __init__(self, backend: Backend, *, deadline_s: float = DEADLINE_S) -> None:
@@ -147,8 +149,8 @@ class Client(AbstractContextManager["Client"]):
         Args:
             url: in any spelling; aliases are followed.
             fields: which to read; None: all.
-            facts: also the facts of the last fetch; not over HTTP: when the next one is due, size
-                and hash of the content.
+            facts: also the facts of the last fetch, when the next one is due, and size and hash of
+                the content.
         """
         return self.get_many([url], fields, facts=facts)[0]
 
@@ -223,6 +225,7 @@ class Client(AbstractContextManager["Client"]):
         *,
         max_wait_ms: int = 10_000,
         max_age_s: float = 0.0,
+        request_id: str = "",
     ) -> FetchedPage:
         """
         Fetch a URL now, politely, and return what is stored then.
@@ -232,9 +235,16 @@ class Client(AbstractContextManager["Client"]):
             fields: which to read; None: all.
             max_wait_ms: how long to wait, 0 to 60,000; this replaces the deadline.
             max_age_s: do not fetch what was confirmed at most so long ago; 0: always fetch.
+            request_id: names the fetch in the logs of all stages, if this call begins it; up to 64
+                printable characters; empty: a new id.
         """
         asked = normalize(url)
-        ask = partial(self._backend.fetch, max_wait_ms=max_wait_ms, max_age_s=max_age_s)
+        ask = partial(
+            self._backend.fetch,
+            max_wait_ms=max_wait_ms,
+            max_age_s=max_age_s,
+            request_id=request_id,
+        )
         return self._repeated(
             lambda limit_s: ask(asked, fields, limit_s=limit_s),
             max_wait_ms / 1000 + _FETCH_MARGIN_S,

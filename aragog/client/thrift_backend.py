@@ -127,12 +127,13 @@ class ThriftBackend:
 
     def fetch(
         self, url: str, fields: Sequence[str] | None, *, max_wait_ms: int, max_age_s: float,
-        limit_s: float,
+        request_id: str, limit_s: float,
     ) -> FetchedPage:  # fmt: skip
         options = idl.FetchOptions(
             max_wait_ms=max_wait_ms,
             max_age_ms=round(max_age_s * 1000),
             fields=None if fields is None else list(fields),
+            request_id=request_id,
         )
         found = self._call("Fetcher", "fetch", time.monotonic() + limit_s, url=url, options=options)
         return FetchedPage(

@@ -21,7 +21,7 @@ from aragog.clock import Clock, SystemClock
 from aragog.errors import TransientError
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pipeline.progress.completions import Completions
-from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
+from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus, checked_request_id
 from aragog.serving.steps import Steps, Wait
 from aragog.urls.normalize import normalize
 from aragog.urlstore.pages.field_formats import is_extracted
@@ -38,7 +38,7 @@ class Enqueue(Protocol):
     """`aragog.client.Aragog.enqueue`."""
 
     def __call__(
-        self, urls: Sequence[str], *, priority: int, refresh: bool
+        self, urls: Sequence[str], *, priority: int, refresh: bool, request_id: str
     ) -> list[EnqueueResult]: ...
 
 
@@ -65,6 +65,8 @@ class FetchRequest:
     """The same for single fields; they count whether or not `fields` has them."""
     fields: Sequence[str] | None = None
     """Which to read; None means all."""
+    request_id: str = ""
+    """Names the fetch in the logs of all stages, if this call begins it; "": a new id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +125,7 @@ class Fetching:
 
         Raises:
             InvalidUrl: it is no URL.
+            BadInput: the `request_id` is none.
             StoreUnavailable: the store does not answer.
             TransientError: nothing is stored, and the URL cannot be enqueued (`SlowDown` among
                 them). With a record the answer is that record and a `reason`.
@@ -173,20 +176,20 @@ class Fetching:
 
         A step that comes before what it waits for ends the fetch for this caller.
         """
-        url = normalize(request.url)
+        url, request_id = normalize(request.url), checked_request_id(request.request_id)
         until_s = self.clock.monotonic_s() + min(request.max_wait_ms, LONGEST_WAIT_MS) / 1000
         found = before = self._look(url, request)
         if not self._must_fetch(found, request):
             return found
         full = self._draining or self.completions.count >= self.most_waiting
         if request.max_wait_ms <= 0 or full:
-            return self._requested(found)[0]
+            return self._requested(found, request_id)[0]
         try:
             with self.completions.waiting(url) as waiter:
                 begun = 0
                 while True:
                     waiter.again()
-                    found, accepted = self._requested(found)
+                    found, accepted = self._requested(found, request_id)
                     begun += accepted
                     left_s = until_s - self.clock.monotonic_s()
                     if not found.fetching or left_s <= 0:
@@ -203,10 +206,12 @@ class Fetching:
         except TransientError as error:
             return _unfetched(found, error)
 
-    def _requested(self, found: FetchAnswer) -> tuple[FetchAnswer, bool]:
+    def _requested(self, found: FetchAnswer, request_id: str) -> tuple[FetchAnswer, bool]:
         """Enqueue the URL; the second is true if this call began the fetch."""
         try:
-            [result] = self.enqueue([found.url], priority=PRIORITY, refresh=True)
+            [result] = self.enqueue(
+                [found.url], priority=PRIORITY, refresh=True, request_id=request_id
+            )
         except TransientError as error:
             return _unfetched(found, error), False
         if result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):

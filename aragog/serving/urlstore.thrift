@@ -309,6 +309,11 @@ struct FetchOptions {
   3: optional list<string> fields
   /** Also return the page's content, up to 15,000,000 bytes of it. Default: false. */
   4: optional bool content
+  /**
+   * Names the fetch in the logs of all stages, if this call begins it: up to 64 printable
+   * characters. Default: a new id.
+   */
+  5: optional string request_id
 }
 
 /** How what is stored of a URL relates to `max_age_ms`. */

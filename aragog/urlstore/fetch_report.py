@@ -53,7 +53,12 @@ class FetchReport:
     first_byte_ms: float | None = None
     """From sending the last request to the end of the response's head."""
     total_ms: float = 0.0
-    """Of the whole fetch, with its redirects and the waits for their slots."""
+    """
+    Of the fetch, with its redirects and the waits for their slots.
+
+    A redirect whose slot is more than a second away ends the measurement: the fetch continues as a
+    later job, and it begins again there. Hops that came before it keep their own latencies.
+    """
     address: str | None = None
     """The IP address of the last server."""
     tls: str | None = None

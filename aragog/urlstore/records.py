@@ -139,7 +139,12 @@ class FieldValues(NamedTuple):
     values: tuple[bytes | None, ...]
     """In the order of the requested fields; None: the page does not have the field."""
     facts: bytes | None = None
-    """JSON; None if it was not asked for, or nothing was fetched."""
+    """JSON; like those below None if it was not asked for, or there is none."""
+    content_hash: bytes | None = None
+    content_bytes: bytes | None = None
+    """Before compression; decimal digits."""
+    due_at_ms: bytes | None = None
+    """Decimal digits, or empty."""
 
 
 @dataclass(frozen=True, slots=True)

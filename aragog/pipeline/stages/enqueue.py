@@ -10,6 +10,7 @@ enqueues the same URLs again.
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 import time
 from collections import defaultdict
@@ -20,7 +21,7 @@ from enum import StrEnum
 from itertools import islice, zip_longest
 
 from aragog.clock import SystemClock
-from aragog.errors import BrokerUnavailable, InvalidUrl, SlowDown
+from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.logs import log_url
 from aragog.pipeline import counters
 from aragog.pipeline.fetching.lanes import Behind, Lanes, behind
@@ -37,6 +38,7 @@ from aragog.urls.domain import host
 log = logging.getLogger(__name__)
 
 CHUNK = 1000
+_REQUEST_ID = re.compile(r"[!-~]{0,64}", re.ASCII)
 
 
 class EnqueueStatus(StrEnum):
@@ -81,6 +83,18 @@ class EnqueueOptions:
     """Which links and sitemap entries are followed: `UrlFilter.wire`."""
     request_id: str = ""
     """Names this call in the logs of all stages; "": a new id of 8 characters."""
+
+
+def checked_request_id(given: str) -> str:
+    """
+    What was given, if it can be a `request_id`; empty passes.
+
+    Raises:
+        BadInput: it would break a line of a log.
+    """
+    if not _REQUEST_ID.fullmatch(given):
+        raise BadInput("request_id: must be at most 64 printable ASCII characters, no spaces")
+    return given
 
 
 @dataclass(slots=True, eq=False)

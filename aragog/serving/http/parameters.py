@@ -126,3 +126,13 @@ def strings(body: dict[str, Any], name: str, most: int) -> list[str]:
 def optional_strings(body: dict[str, Any], name: str, most: int) -> list[str] | None:
     """Like `strings`, but None if the list is missing or null."""
     return None if body.get(name) is None else strings(body, name, most)
+
+
+def request_id(body: dict[str, Any]) -> str:
+    """The `request_id` in the body, which is checked where it is used; empty if it is missing."""
+    value = body.get("request_id")
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise BadInput("request_id: must be a string")
+    return value

@@ -26,6 +26,9 @@ def record(store: UrlStore, found: Record) -> dict[str, Any]:
         "version": found.version,
         "fields": {name: store.formats.to_json(name, data) for name, data in found.fields.items()},
         "facts": dict(found.facts),
+        "content_bytes": found.content_bytes,
+        "content_hash": found.content_hash,
+        "due_at_ms": found.due_at_ms,
     }
 
 

@@ -61,6 +61,7 @@ class FetcherService:
                 max_wait_ms=bounded(options.max_wait_ms, "max_wait_ms", 0, longest, WAIT_MS),
                 max_age_s=bounded(options.max_age_ms, "max_age_ms", 0, 2**53, 0) / 1000,
                 fields=None if options.fields is None else names(options.fields),
+                request_id=options.request_id or "",
             )
         )
         found = yield from steps

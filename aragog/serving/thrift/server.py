@@ -259,6 +259,8 @@ class ThriftServer:
         self._in_flight.add(call)
         self._running[pool] += 1
         self._workers[pool].submit(call)
+        if self._done:  # they need not wait for `_tick`: the event loop is awake
+            self._flush_soon()
         if not self._ticking:
             self._tick_later()
 
@@ -377,6 +379,11 @@ class ThriftServer:
         return arguments
 
     # On the event loop
+
+    def _flush_soon(self) -> None:
+        if not self._signalled and self._loop is not None:
+            self._signalled = True
+            self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         """Send the replies that are there."""

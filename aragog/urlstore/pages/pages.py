@@ -13,6 +13,7 @@ from aragog.urlstore.pages.hosts import Hosts
 from aragog.urlstore.pages.nodes import Nodes, facts_of, text
 from aragog.urlstore.pages.record_reader import (
     BEFORE_VALUES,
+    FACTS,
     columns_of,
     record_of,
     value_columns,
@@ -26,6 +27,7 @@ from aragog.zen.indexes import HostWalk
 from aragog.zen.node_ids import node_id
 
 _new = tuple.__new__
+_NO_FACTS = (None,) * len(FACTS)
 _FETCH = (nodes.URL, nodes.CANONICAL, nodes.FACTS, nodes.FETCH)
 _KNOWN = (nodes.URL, nodes.CANONICAL, nodes.OWN)
 _SEEN = (nodes.URL, nodes.CANONICAL, nodes.CONTENT_KEY, nodes.FACTS, nodes.REFRESH)
@@ -87,10 +89,10 @@ class Pages:
             own = url.encode()
             if (canonical is None or canonical == own) and sentinel and stored == own:
                 # Nearly all: not an alias, and not removed.
-                its_facts = row[end] if facts else None
                 values = row[BEFORE_VALUES:end]
                 # tuple.__new__ takes two thirds of the time of FieldValues(…).
-                found.append(_new(FieldValues, (url, url, version or b"", values, its_facts)))
+                last = row[end:] if facts else _NO_FACTS
+                found.append(_new(FieldValues, (url, url, version or b"", values, *last)))
             else:
                 record = self.get(url, fields)
                 found.append(None if record is None else values_of(record, fields))

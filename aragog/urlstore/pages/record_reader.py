@@ -42,23 +42,33 @@ def _columns(fields: tuple[str, ...], info: bool) -> tuple[bytes, ...]:
     return tuple(columns)
 
 
+FACTS = (nodes.FACTS, nodes.CONTENT_HASH, nodes.CONTENT_LENGTH, nodes.DUE)
+"""In the order of `FieldValues`."""
 BEFORE_VALUES = 4
 """How many of `value_columns` are not fields: the sentinel, the URL, the canonical URL, version."""
 
 
 @lru_cache(maxsize=1024)
 def value_columns(fields: tuple[str, ...], *, facts: bool = False) -> tuple[bytes, ...]:
-    """The cells to read for `Pages.values`; with `facts`, those are the last."""
+    """The cells to read for `Pages.values`; with `facts`, `FACTS` are the last."""
     own = (nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.VERSION)
-    last = (nodes.FACTS,) if facts else ()
+    last = FACTS if facts else ()
     return (*own, *[b"m:" + field.encode() for field in fields], *last)
 
 
 def values_of(record: Record, fields: tuple[str, ...]) -> FieldValues:
     """A whole record as the values of its fields."""
     values = tuple(record.fields.get(field) for field in fields)
-    facts = orjson.dumps(record.facts)
-    return FieldValues(record.url, record.canonical_url, record.version.encode(), values, facts)
+    return FieldValues(
+        record.url,
+        record.canonical_url,
+        record.version.encode(),
+        values,
+        orjson.dumps(record.facts),
+        None if record.content_hash is None else record.content_hash.encode(),
+        None if record.content_bytes is None else b"%d" % record.content_bytes,
+        None if record.due_at_ms is None else b"%d" % record.due_at_ms,
+    )
 
 
 def record_of(

@@ -30,6 +30,7 @@ from aragog.serving.fetching import FetchAnswer, FetchState
 from aragog.serving.http.services import Services
 from aragog.settings import BrokerSettings, RedisSettings, Settings
 from aragog.urlstore.fetch_report import FetchReport, HopReport
+from aragog.urlstore.records import ContentWrite
 from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server, thrift_server
 from tests.support.stores import NOW_MS, page, stand
@@ -77,12 +78,15 @@ class Fetching:
     def drain(self):
         """Nobody waits."""
 
-    def direct(self, url, fields, max_wait_ms, max_age_s):
+    def direct(self, url, fields, max_wait_ms, max_age_s, request_id):
         from aragog.serving.fetching import FetchRequest
 
         found = self.fetch_now(
-            FetchRequest(url=url, fields=fields, max_wait_ms=max_wait_ms, max_age_s=max_age_s)
-        )
+            FetchRequest(
+                url=url, fields=fields, max_wait_ms=max_wait_ms, max_age_s=max_age_s,
+                request_id=request_id,
+            )
+        )  # fmt: skip
         return FetchedPage(
             url=found.url, state=found.state.value, record=found.record, age_s=found.age_s,
             report=self.store.pages.fetch_report(found.url),
@@ -197,6 +201,23 @@ def test_facts_come_when_they_are_asked_for(part, client):
     assert (found.facts["status"], found.facts["latency_ms"]) == (200, 1.5)
 
 
+@pytest.mark.parametrize("fields", [["title"], None])
+def test_facts_say_what_is_stored_and_when_it_is_fetched_again(part, client, fields):
+    alias, body = "http://shop.example/old", ContentWrite(b"packed", length_bytes=11)
+    given = {"fields": {"title": b"T"}, "content": body, "due_at_ms": NOW_MS + 5}
+    part.store.write_pages([page(URL, also=(alias,), **given)])
+
+    found = client.get_many([URL, alias], fields, facts=True)
+
+    stored = part.store.get(URL)
+    assert len(stored.content_hash) == 64
+    expected = [(stored.content_hash, 11, NOW_MS + 5)] * 2
+    assert [(one.content_hash, one.content_bytes, one.due_at_ms) for one in found] == expected
+    client.put("http://other.example/", {"title": b"T"})
+    bare = client.get("http://other.example/", fields, facts=True)
+    assert (bare.content_hash, bare.content_bytes, bare.due_at_ms) == (None, None, None)
+
+
 def test_a_bad_url_is_refused_before_anything_is_sent(client):
     for call in (client.get, client.remove, client.content, client.fetch):
         with pytest.raises(InvalidUrl):
@@ -270,9 +291,10 @@ def test_urls_are_enqueued_with_a_result_for_each(part, client):
 
 
 def test_a_url_is_fetched_now_and_told_hop_by_hop(part, client):
-    found = client.fetch(URL, ["title"], max_wait_ms=500, max_age_s=3)
+    found = client.fetch(URL, ["title"], max_wait_ms=500, max_age_s=3, request_id="order-4711")
 
     [asked] = part.fetching.asked
+    assert asked.request_id == "order-4711"
     assert (asked.url, asked.max_wait_ms, asked.max_age_s) == (URL, 500, 3.0)
     assert (found.url, found.state, found.fetching, found.age_s) == (URL, "fresh", False, 0.25)
     assert found.record.fields == {"title": b"T"}
@@ -381,6 +403,7 @@ def dripping(head):
     [
         ("thrift", b"\x00\x0f\x00\x00"),
         ("http", b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"),
+        ("http", b"HTTP/1.1 200 OK\r\nX-Slow: "),
     ],
 )
 def test_a_response_that_drips_ends_at_the_deadline(scheme, head):

@@ -10,9 +10,10 @@ import pytest
 from aragog.errors import StoreUnavailable
 from aragog.serving.auth import make
 from aragog.serving.http.services import Services
+from aragog.urlstore.records import ContentWrite
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import parsed, read_all, read_one, running
-from tests.support.stores import page, stand
+from tests.support.stores import NOW_MS, page, stand
 from tests.support.waiting import wait_until
 
 A, LONG = "http://a.example/", "http://long.example/"
@@ -24,7 +25,8 @@ WRITER, WRITE_ENTRY = make("writer", ["write"])
 def store():
     made = stand(MemoryTables())
     facts = {"outcome": "Fetched", "latency_ms": 1.5, "final_url": A}
-    made.store.write_pages([page(A, fields={"page.description": b'"D"'}, facts=facts)])
+    given = {"facts": facts, "content": ContentWrite(b"packed"), "due_at_ms": NOW_MS}
+    made.store.write_pages([page(A, fields={"page.description": b'"D"'}, **given)])
     made.store.put(A, {"page.title": b'"A"', "team.note": "ü7x".encode(), "team.raw": b"\xff"})
     made.store.put(LONG, {"team.long": b"x" * 3000})
     made.store.aliases.merge("http://a.example/alias", A)

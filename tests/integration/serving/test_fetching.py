@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from aragog.clock import SystemClock
-from aragog.errors import BrokerUnavailable, InvalidUrl
+from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl
 from aragog.pipeline.progress.completions import Completions
 from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.serving.fetching import Fetching, FetchRequest, FetchState
@@ -34,8 +34,10 @@ def enqueued():
 
 @pytest.fixture
 def fetching(pipeline_stand, completions, enqueued):
-    def enqueue(urls, *, priority, refresh):
-        options = EnqueueOptions(priority=priority, refresh=refresh, insist=refresh)
+    def enqueue(urls, *, priority, refresh, request_id):
+        options = EnqueueOptions(
+            priority=priority, refresh=refresh, insist=refresh, request_id=request_id
+        )
         results = list(pipeline_stand.enqueuer.enqueue(urls, options))
         enqueued.extend(results)
         return results
@@ -69,6 +71,21 @@ def test_an_unknown_url_is_answered_as_soon_as_it_is_stored(pipeline_stand, fetc
     assert found.record.fields == {"page.title": b'"Title"'}
     assert (found.url, found.state, found.fetching) == (URL, FetchState.FRESH, False)
     assert completions.count == 0
+
+
+def test_a_fetch_carries_the_id_of_the_call_that_began_it(pipeline_stand, fetching):
+    for request_id in ("order-4711", "order-4712"):
+        fetching.fetch_now(FetchRequest(url=URL, request_id=request_id))
+
+    [sent] = pipeline_stand.sent.messages
+    assert [job["request_id"] for job in sent.message.wire()["urls"]] == ["order-4711"]
+
+
+@pytest.mark.parametrize("request_id", ["two words", "x" * 65, "a\nb", "ä"])
+def test_an_id_that_would_break_a_log_line_is_refused(pipeline_stand, fetching, request_id):
+    store_page(pipeline_stand)
+    with pytest.raises(BadInput, match="request_id"):
+        fetching.fetch_now(FetchRequest(url=URL, request_id=request_id))
 
 
 def test_many_callers_cause_one_fetch(pipeline_stand, fetching, enqueued):

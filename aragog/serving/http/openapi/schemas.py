@@ -39,6 +39,18 @@ _RECORD = {
         "description": "Of the last fetch that brought something about the page.",
         "additionalProperties": _optional("string", "number"),
     },
+    "content_bytes": {
+        **_optional("integer"),
+        "description": "Size of the page's content before compression; null: no content.",
+    },
+    "content_hash": {
+        **_optional("string"),
+        "description": "SHA-256 of the content as it is stored, in hexadecimal digits.",
+    },
+    "due_at_ms": {
+        **_optional("integer"),
+        "description": "When the page is fetched again; null: never.",
+    },
     "from_standby": {
         "type": "boolean",
         "description": "Read from the standby store, whose data may be older.",
@@ -55,7 +67,12 @@ _FRESHNESS = {
     "fetching": {"type": "boolean", "description": "It is in flight; ask again later."},
     "reason": {**_optional("string"), "description": "Why it is not fetched."},
 }
-_RECORD_NAMES = "url canonical_url version fields facts"
+_REQUEST_ID = {
+    **_TEXT,
+    "pattern": "^[!-~]{0,64}$",
+    "description": "Names what this call begins in the logs of all stages.",
+}
+_RECORD_NAMES = "url canonical_url version fields facts content_bytes content_hash due_at_ms"
 _URLS = _list(_TEXT, maxItems=1000)
 
 SCHEMAS: dict[str, Any] = {
@@ -98,7 +115,11 @@ SCHEMAS: dict[str, Any] = {
         dns_ms=_optional("number"),
         connect_ms=_optional("number"),
         first_byte_ms=_optional("number"),
-        total_ms={"type": "number"},
+        total_ms={
+            "type": "number",
+            "description": "With redirects and the waits for their slots; begins again after a "
+            "redirect whose slot was more than a second away.",
+        },
         address=_optional("string"),
         tls=_optional("string"),
         body_bytes=_NUMBER,
@@ -142,11 +163,7 @@ SCHEMAS: dict[str, Any] = {
         run_after={**_NUMBER, "description": "Not before; milliseconds since the epoch."},
         refresh={"type": "boolean"},
         sitemap={"type": "boolean"},
-        request_id={
-            **_TEXT,
-            "pattern": "^[!-~]{0,64}$",
-            "description": "Names this call in the logs of all stages.",
-        },
+        request_id=_REQUEST_ID,
         batch={**_optional("string"), "description": "Add to the batch of an earlier call."},
     ),
     "EnqueueResult": _object(
@@ -197,6 +214,7 @@ SCHEMAS: dict[str, Any] = {
             "description": "The same for single fields.",
         },
         fields={**_TEXTS, "type": ["array", "null"]},
+        request_id=_REQUEST_ID,
     ),
     "Freshness": _object("state fetching", **_FRESHNESS),
     "Fetched": _object(

@@ -109,5 +109,8 @@ def _shown(store: UrlStore, found: FieldValues | None, fields: tuple[str, ...]) 
             if value is not None
         },
         "facts": orjson.Fragment(found.facts or b"{}"),
+        "content_bytes": int(found.content_bytes) if found.content_bytes else None,
+        "content_hash": found.content_hash.decode() if found.content_hash else None,
+        "due_at_ms": int(found.due_at_ms) if found.due_at_ms else None,
     }
     return RecordJson(orjson.dumps(shown), version)

@@ -19,6 +19,7 @@ from aragog.serving.http.parameters import (
     json_object,
     optional_strings,
     refuse_cross_site,
+    request_id,
 )
 from aragog.serving.http.problems import Problem
 from aragog.urlstore.records import FetchReport
@@ -51,6 +52,7 @@ class Fetches:
             max_age_s=_age("max_age", body.get("max_age", 0)),
             field_max_age_s=_field_ages(body.get("field_max_age") or {}),
             fields=optional_strings(body, "fields", MOST_FIELDS),
+            request_id=request_id(body),
         )
         found = await self._ask(wanted)
         report = await self._calls.metadata(_report, found.url) if found.record else None

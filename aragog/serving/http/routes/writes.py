@@ -13,7 +13,7 @@ from aragog.errors import BadInput, VersionConflict
 from aragog.pipeline.progress.url_batches import checked_id
 from aragog.serving.field_writers import FieldWriters
 from aragog.serving.http.calls import StoreCalls, json_response
-from aragog.serving.http.parameters import MOST_URLS, Query, json_object, strings
+from aragog.serving.http.parameters import MOST_URLS, Query, json_object, request_id, strings
 from aragog.serving.http.problems import Problem
 from aragog.serving.http.services import Services
 from aragog.urlstore.store import UrlStore
@@ -176,10 +176,8 @@ def _enqueue_options(body: dict[str, Any]) -> dict[str, Any]:
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
                 raise BadInput(f"{name}: must be a whole number from 0 to {most}")
             options[name] = value
-    if (value := body.get("request_id")) is not None:
-        if not isinstance(value, str):
-            raise BadInput("request_id: must be a string")
-        options["request_id"] = value
+    if given := request_id(body):
+        options["request_id"] = given
     for name in ("refresh", "sitemap"):
         if (value := body.get(name)) is not None:
             if not isinstance(value, bool):
