@@ -16,10 +16,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self, TypedDict, Unpack
+from typing import Self, Unpack
 
 from celery import Celery
 
+from aragog.client.arguments import EnqueueKeywords
 from aragog.clock import SystemClock
 from aragog.errors import BadInput, SlowDown
 from aragog.pinlater.address import redis_urls
@@ -58,19 +59,6 @@ REQUEST_ID = re.compile(r"[!-~]{0,64}", re.ASCII)
 
 # A sitemap index lists sitemaps, and sitemaps list pages: sitemaps.org has no third level.
 SITEMAP_LEVELS = 1
-
-
-class EnqueueKeywords(TypedDict, total=False):
-    """The keyword arguments of `Aragog.enqueue`, whose docstring describes them."""
-
-    priority: int
-    run_after: int | None
-    depth: int
-    refresh: bool
-    sitemap: bool
-    include: Sequence[str]
-    exclude: Sequence[str]
-    request_id: str
 
 
 class Aragog:

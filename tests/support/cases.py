@@ -1,4 +1,4 @@
-"""Tables of test cases, for `pytest.mark.parametrize`."""
+"""Texts as tables: test cases for `pytest.mark.parametrize`, and what an output must contain."""
 
 from __future__ import annotations
 
@@ -15,3 +15,8 @@ def cases(table: str) -> list[tuple[str, ...]]:
     rows = [tuple(re.split(r" {2,}", line)) for line in lines if line and line[0] != "#"]
     assert len({len(row) for row in rows}) == 1, [row for row in rows if len(row) != len(rows[0])]
     return rows
+
+
+def missing(expected: str, output: str) -> list[str]:
+    """The lines of `expected`, without the blanks around them, that `output` does not contain."""
+    return [line for line in expected.split("\n") if line.strip() and line.strip() not in output]

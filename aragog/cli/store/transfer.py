@@ -17,7 +17,7 @@ from aragog.urlstore.content import open_content
 from aragog.urlstore.transfer import json_lines
 from aragog.urlstore.transfer.bulk_writer import BulkWriter
 from aragog.urlstore.transfer.parquet import ParquetSink, read_parquet
-from aragog.urlstore.transfer.selection import Selection
+from aragog.urlstore.transfer.selection import NodeSelection
 from aragog.urlstore.transfer.warc import export_warc
 
 BAD_LINES = 3
@@ -56,7 +56,7 @@ def export(
     kind = kind or _kind(file)
     with open_store(settings) as opened, counting(kind) as counted:
         urls = urls_of(opened, host) if host else None
-        selection = Selection(urls=urls, cursor=cursor, limit=limit)
+        selection = NodeSelection(urls=urls, cursor=cursor, limit=limit)
         if kind == "warc":
             content = open_content(settings.content, settings.data_dir)
             done = export_warc(

@@ -36,7 +36,7 @@ from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.transfer.bulk_writer import BulkWriter, Numbered, OnProblem
 from aragog.urlstore.transfer.records import BadRecord, UrlRecord, from_json, to_json
-from aragog.urlstore.transfer.selection import EVERYTHING, SelectedNodes, Selection
+from aragog.urlstore.transfer.selection import EVERYTHING, NodeSelection, SelectedNodes
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
 
@@ -114,7 +114,7 @@ def import_urls(
 def export_urls(
     zen: Zen,
     sink: Sink,
-    selection: Selection = EVERYTHING,
+    selection: NodeSelection = EVERYTHING,
     *,
     fields: Sequence[str] | None = None,
     aliases: bool = True,

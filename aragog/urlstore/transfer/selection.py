@@ -19,7 +19,7 @@ NodeSource = Generator[tuple[bytes, Row], None, None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class NodeSelection:
     """What to export; without arguments everything."""
 
     urls: Iterable[str] | None = None
@@ -32,14 +32,14 @@ class Selection:
     """Replaces the walk over all nodes; excludes `urls` and `cursor`."""
 
 
-EVERYTHING = Selection()
+EVERYTHING = NodeSelection()
 
 
 class SelectedNodes(AbstractContextManager["SelectedNodes"]):
     """The nodes of a selection, in its order, until the caller has `taken` as many as its limit."""
 
     def __init__(
-        self, zen: Zen, selection: Selection, columns: Sequence[bytes] | None = None
+        self, zen: Zen, selection: NodeSelection, columns: Sequence[bytes] | None = None
     ) -> None:
         self.cursor = selection.cursor
         """Where another export continues; None after the last node."""

@@ -33,7 +33,7 @@ from aragog.urlstore.content.compression import content_hash, decompress
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import facts_of, text
-from aragog.urlstore.transfer.selection import EVERYTHING, SelectedNodes, Selection
+from aragog.urlstore.transfer.selection import EVERYTHING, NodeSelection, SelectedNodes
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
 
@@ -79,7 +79,7 @@ def export_warc(
     zen: Zen,
     content: ContentStore,
     stem: Path,
-    selection: Selection = EVERYTHING,
+    selection: NodeSelection = EVERYTHING,
     *,
     first_file: int = 0,
     max_file_bytes: int = MAX_FILE_BYTES,

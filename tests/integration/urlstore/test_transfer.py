@@ -33,7 +33,7 @@ from aragog.urlstore.transfer.json_lines import (
 )
 from aragog.urlstore.transfer.parquet import ParquetSink, read_parquet
 from aragog.urlstore.transfer.records import BadRecord, from_json
-from aragog.urlstore.transfer.selection import EVERYTHING, Selection, nodes_of
+from aragog.urlstore.transfer.selection import EVERYTHING, NodeSelection, nodes_of
 from aragog.urlstore.transfer.warc import export_warc
 from aragog.zen.tables import TABLES
 from aragog.zen.tables.memory import MemoryTables
@@ -57,7 +57,7 @@ def import_lines(its: Stand, *lines: bytes, after=0, batch=500):
     return report, problems
 
 
-def exported(its: Stand, selection: Selection = EVERYTHING, **options):
+def exported(its: Stand, selection: NodeSelection = EVERYTHING, **options):
     stream = io.BytesIO()
     report = export_urls(its.store.zen, JsonLinesSink(stream), selection, **options)
     return report, [orjson.loads(line) for line in stream.getvalue().splitlines()]
@@ -213,7 +213,7 @@ def test_an_export_goes_on_at_its_cursor(a_stand):
     found, cursor = [], None
 
     while True:
-        report, lines = exported(a_stand, Selection(limit=4, cursor=cursor))
+        report, lines = exported(a_stand, NodeSelection(limit=4, cursor=cursor))
         found += [line["url"] for line in lines]
         cursor = report.cursor
         if cursor is None:
@@ -235,13 +235,13 @@ def test_an_export_in_progress_omits_what_is_taken_down_meanwhile(filled):
         yield from nodes_of(filled.store.zen, None)
         filled.store.takedowns.take_down(url=A)
 
-    _, lines = exported(filled, Selection(nodes=read_slowly()))
+    _, lines = exported(filled, NodeSelection(nodes=read_slowly()))
 
     assert [line["url"] for line in lines] == [B]
 
 
 def test_an_export_may_be_of_some_urls_and_some_fields(filled):
-    _, lines = exported(filled, Selection(urls=[B, A]), fields=["title"], aliases=False)
+    _, lines = exported(filled, NodeSelection(urls=[B, A]), fields=["title"], aliases=False)
 
     assert [(line["url"], line["fields"]) for line in lines] == [
         (B, {"title": "Grüße"}), (A, {"title": "A page"}),
@@ -435,13 +435,13 @@ def test_warc_files_are_of_bounded_size_and_go_on(tmp_path):
         its.store.put_content(f"http://a.example/{n}", bytes([n]) * 100, {})
 
     first = export_warc(
-        its.store.zen, its.content, tmp_path / "x", Selection(limit=7), max_file_bytes=1500
+        its.store.zen, its.content, tmp_path / "x", NodeSelection(limit=7), max_file_bytes=1500
     )
     second = export_warc(
         its.store.zen,
         its.content,
         tmp_path / "x",
-        Selection(cursor=first.cursor),
+        NodeSelection(cursor=first.cursor),
         first_file=len(first.files),
     )
 
