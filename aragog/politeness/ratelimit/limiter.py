@@ -26,8 +26,8 @@ from aragog.politeness.ratelimit import script_calls
 from aragog.politeness.ratelimit.backlogs import Backlogs
 from aragog.politeness.ratelimit.backoff import Backoff
 from aragog.politeness.ratelimit.node import LimiterNode, stopwatch_us
+from aragog.politeness.ratelimit.node_ring import NodeRing
 from aragog.politeness.ratelimit.overrides import Overrides
-from aragog.politeness.ratelimit.pauses import Pauses
 from aragog.politeness.ratelimit.permits import ALLOWANCE_US, Permits
 from aragog.politeness.ratelimit.rates import Rates
 from aragog.politeness.ratelimit.script_calls import Reserved
@@ -38,7 +38,6 @@ from aragog.politeness.ratelimit.slots import (
     SlotRequest,
     ceil_ms,
 )
-from aragog.redis_kit.ring import Ring
 from aragog.secret import reveal
 from aragog.settings import PolitenessSettings
 
@@ -74,20 +73,14 @@ class Limiter:
         prefix: str = "aragog:",
         clock: Clock | None = None,
     ) -> None:
-        nodes = [reveal(url) for url in nodes]
         self._settings = settings
         self.rates = Rates(settings, overrides or Overrides())
         self._clock = clock or SystemClock()
-        self._ring = Ring(nodes)
         self._hold_us = settings.slot_window_ms * 1000
-        self._nodes = {url: LimiterNode(url, prefix, self._hold_us) for url in nodes}
-        self._prefix = prefix
-        self._backoff = Backoff(self._nodes, self._ring)
-        self._backlogs = Backlogs(self._nodes, self._ring, self.rates)
-        self._pauses = Pauses()
-        self.permits = Permits(
-            self._nodes, self._ring, self.rates, self._pauses, self._clock, self._hold_us
-        )
+        self._nodes = NodeRing([reveal(url) for url in nodes], prefix, self._hold_us)
+        self._backoff = Backoff(self._nodes)
+        self._backlogs = Backlogs(self._nodes, self.rates)
+        self.permits = Permits(self._nodes, self.rates, self._clock, self._hold_us)
 
     def key_for(self, url: str) -> str:
         """Return the limiter key of a normalized URL; see `Rates.key_for`."""
@@ -111,8 +104,8 @@ class Limiter:
         numbered = (
             (ask.key, (number, ask)) for number, ask in enumerate(asks) if ask.key not in stopped
         )
-        for url, group in self._ring.group(numbered).items():
-            slots = self._reserve_at(self._nodes[url], [ask for _, ask in group])
+        for node, group in self._nodes.group(numbered):
+            slots = self._reserve_at(node, [ask for _, ask in group])
             for (number, _), slot in zip(group, slots, strict=True):
                 found[number] = slot
         return [slot for slot in found if slot is not None]
@@ -120,7 +113,7 @@ class Limiter:
     def _not_now(self, key: str) -> RateExceeded:
         """No slot while an operator stops the domain; spread, so that not all ask at once."""
         wait_s = STOPPED_AGAIN_S * random.uniform(0.8, 1.2)
-        return RateExceeded(key, ceil_ms(self._node(key).now_us() + wait_s * 1e6))
+        return RateExceeded(key, ceil_ms(self._nodes.of(key).now_us() + wait_s * 1e6))
 
     def _reserve_at(
         self, node: LimiterNode, asks: Sequence[SlotRequest]
@@ -177,7 +170,7 @@ class Limiter:
         """
         if key and self.rates.stopped(key):
             return False
-        node = self._node(key) if key else self._nodes[self._ring.nodes[0]]
+        node = self._nodes.of(key) if key else self._nodes.first()
         return node.now_us() <= (slot_at_ms + self._settings.slot_window_ms) * 1000
 
     def acquire_permit(self, slot: Slot) -> bool:
@@ -199,7 +192,7 @@ class Limiter:
         Measured by the clock of the node of `key`, not by the caller's clock. Only the first call
         needs a round trip.
         """
-        return max(0, ceil_ms(at_ms * 1000.0 - self._node(key).now_us()))
+        return max(0, ceil_ms(at_ms * 1000.0 - self._nodes.of(key).now_us()))
 
     def pause_until(self, key: str, until_ms: int) -> None:
         """
@@ -216,12 +209,12 @@ class Limiter:
         It is a duration because the clocks of caller and limiter may differ by hours. One round
         trip. Safe to repeat: a pause only gets longer.
         """
-        node = self._node(key)
+        node = self._nodes.of(key)
         if not node.clock.known:
             node.ask_time()
         wait_us = min(wait_s, self._settings.horizon_s) * 1e6
         until_us = node.clock.latest_us(stopwatch_us()) + wait_us
-        self._pauses.remember(key, until_us)
+        self.permits.note_pause(key, until_us)
         script_calls.pause_until(node, key, until_us, self.interval_us(key))
 
     def report(self, key: str, ok: bool) -> None:
@@ -247,11 +240,8 @@ class Limiter:
     def close(self) -> None:
         """Send the remaining feedback and close the connections."""
         self.permits.close()
-        for node in self._nodes.values():
+        for node in self._nodes:
             node.close()
-
-    def _node(self, key: str) -> LimiterNode:
-        return self._nodes[self._ring.node_for(key)]
 
 
 def _tokens(count: int) -> list[int]:

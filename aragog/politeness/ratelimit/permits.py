@@ -7,18 +7,18 @@ domain's node, which waits until the holder has reported or its permit has expir
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from aragog.clock import Clock
 from aragog.instruments import SLOT_LATENESS_SECONDS, SLOTS
 from aragog.politeness.ratelimit import script_calls
 from aragog.politeness.ratelimit.feedback import FeedbackQueue
 from aragog.politeness.ratelimit.node import LimiterNode, stopwatch_us
+from aragog.politeness.ratelimit.node_ring import NodeRing
 from aragog.politeness.ratelimit.pauses import Pauses
 from aragog.politeness.ratelimit.rates import Rates
 from aragog.politeness.ratelimit.slots import PermitDecision, Slot
 from aragog.politeness.ratelimit.state import unpack_state
-from aragog.redis_kit.ring import Ring
 
 # A sender that could not write within this long after the grant requests the permit again. It is
 # far below PERMIT_TTL_US: only a longer pause between the last clock check and the write breaks the
@@ -40,29 +40,24 @@ class Permits:
     The permits that this process holds and requests. Raises `LimiterUnavailable`.
 
     Args:
-        nodes: the limiter's nodes by their Redis URL.
-        ring: which of them decides for a domain.
+        nodes: the limiter's nodes by domain.
         rates: which domains are stopped, or bounded in their concurrency.
-        pauses: what this process knows of paused domains.
         clock: its `sleep_s` waits for slots and permits.
         window_us: a permit is granted this long past its slot at most.
     """
 
     def __init__(
         self,
-        nodes: Mapping[str, LimiterNode],
-        ring: Ring,
+        nodes: NodeRing,
         rates: Rates,
-        pauses: Pauses,
         clock: Clock,
         window_us: int,
     ) -> None:
         self._nodes = nodes
-        self._ring = ring
         self._rates = rates
-        self._pauses = pauses
         self._clock = clock
         self._window_us = window_us
+        self._pauses = Pauses()
         self._held: dict[int, None] = {}
         """Tokens of the slots whose permit this process has, oldest first."""
         self._feedback = FeedbackQueue(self.report, TELL_AFTER_S)
@@ -72,6 +67,10 @@ class Permits:
         if len(self._held) > 100_000:
             self._held.pop(next(iter(self._held)), None)  # abandoned; its permit expires
         self._held[token] = None
+
+    def note_pause(self, key: str, until_us: float) -> None:
+        """Note that a domain is paused until that instant, by its node's clock."""
+        self._pauses.remember(key, until_us)
 
     def acquire(self, slot: Slot) -> bool:
         """
@@ -85,7 +84,7 @@ class Permits:
         """
         if self._rates.stopped(slot.key):
             return False
-        node = self._node(slot.key)
+        node = self._nodes.of(slot.key)
         planned_only = self._is_planned_only(slot)
         if planned_only:
             self._sleep_until(node, slot.at_us)
@@ -115,7 +114,7 @@ class Permits:
         """Request a send permit in one round trip, without the sleep of `acquire`."""
         places = self._rates.max_concurrent(slot.key) or 0
         return script_calls.acquire_permit(
-            self._node(slot.key), slot, places=places, window_us=self._window_us
+            self._nodes.of(slot.key), slot, places=places, window_us=self._window_us
         )
 
     def release(self, slot: Slot, *, written: bool = True) -> None:
@@ -125,7 +124,7 @@ class Permits:
         A pre-granted permit is reported within 10 ms, in a batch; others immediately, because the
         next sender waits for it. `written=False`: nothing was sent (the connection broke).
         """
-        node = self._node(slot.key)
+        node = self._nodes.of(slot.key)
         at_us = node.clock.latest_us(stopwatch_us()) if written else 0.0
         if written:
             _USED.add()
@@ -142,8 +141,8 @@ class Permits:
     def report(self, departures: Sequence[tuple[Slot, float]]) -> None:
         """Report when the requests of slots were written, 0.0: never; ends their permits."""
         numbered = ((departure[0].key, departure) for departure in departures)
-        for url, group in self._ring.group(numbered).items():
-            script_calls.release_permits(self._nodes[url], group)
+        for node, group in self._nodes.group(numbered):
+            script_calls.release_permits(node, group)
 
     def finished(self, slot: Slot) -> None:
         """
@@ -154,7 +153,7 @@ class Permits:
         if slot.token in self._held:
             self.release(slot, written=False)
         if self._rates.max_concurrent(slot.key):
-            node = self._node(slot.key)
+            node = self._nodes.of(slot.key)
             node.remove_member(node.key("concurrent", slot.key), slot.token)
 
     def _is_planned_only(self, slot: Slot) -> bool:
@@ -180,9 +179,6 @@ class Permits:
     def flush(self) -> None:
         """Send the reports that wait for others to join them."""
         self._feedback.flush()
-
-    def _node(self, key: str) -> LimiterNode:
-        return self._nodes[self._ring.node_for(key)]
 
     def _sleep_until(self, node: LimiterNode, at_us: float) -> None:
         """Sleep until the server's clock has certainly reached `at_us`."""

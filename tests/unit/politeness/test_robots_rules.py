@@ -140,26 +140,27 @@ def test_every_line_end_and_byte_order_mark(end: str, start: bytes):
 
 
 @pytest.mark.parametrize(
-    ("value", "agent", "meant"),
-    [
-        ("aragog", "aragog", True),
-        ("ARAGOG", "aragog/1.0 (+https://example.test)", True),
-        ("aragog/2", "aragog", True),
-        ("aragog (all)", "Aragog", True),
-        ("aragog\tx", "aragog", True),
-        ("aragogbot", "aragog", False),
-        ("arago", "aragog", False),
-        ("aragog-images", "aragog", False),
-        ("aragog", "aragog images", False),
-        ("aragog", "Mozilla/5.0 (compatible; aragog/1.0; +https://example.test)", True),
-        ("aragog", "aragog (+mailto:bot@example.test)", True),
-        ("bot42", "bot42/1.0", True),
-        ("bot42", "bot43", False),
-        ("bot42", "bot", True),  # the token ends where RFC 9309 allows no more
-    ],
+    ("meant", "line", "agent"),
+    cases("""
+        yes  aragog         aragog
+        yes  ARAGOG         aragog/1.0 (+https://example.test)
+        yes  aragog/2       aragog
+        yes  aragog (all)   Aragog
+        yes  aragog\tx     aragog
+        no   aragogbot      aragog
+        no   arago          aragog
+        no   aragog-images  aragog
+        no   aragog         aragog images
+        yes  aragog         Mozilla/5.0 (compatible; aragog/1.0; +https://example.test)
+        yes  aragog         aragog (+mailto:bot@example.test)
+        yes  bot42          bot42/1.0
+        no   bot42          bot43
+        # the token ends where RFC 9309 allows no more
+        yes  bot42          bot
+    """),
 )
-def test_which_group_an_agent_belongs_to(value: str, agent: str, meant: bool):
-    assert allows(f"User-agent: {value}\nDisallow: /", "/", agent) is not meant
+def test_which_group_an_agent_belongs_to(meant: str, line: str, agent: str):
+    assert allows(f"User-agent: {line}\nDisallow: /", "/", agent) is (meant == "no")
 
 
 def test_groups_of_one_agent_are_one_group():
