@@ -103,7 +103,7 @@ def solo(limiter: Limiter, number: int) -> None:
 
 def queued(limiter: Limiter, number: int) -> None:
     slot = limiter.resume(f"queued-{number}.example", 0)
-    limiter.request_permit(slot)
+    limiter.permits.request(slot)
     limiter.release_permit(slot)
 
 

@@ -28,6 +28,7 @@ from aragog.urlstore.content.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
 from aragog.zen.adjacency.posting_lists import PostingLists
+from aragog.zen.adjacency.postings import LinkChanges
 from aragog.zen.node_ids import list_id, node_id
 from aragog.zen.tables import Tables
 from aragog.zen.tables.sqlite import SqliteTables
@@ -288,7 +289,7 @@ def build_hub(tables: Tables, target: bytes, count: int) -> float:
             b"https://s%d.example/p\t%013d\t+\t\tHub" % (i * 7919 % count, NOW_MS)
             for i in range(number * 10_000, number * 10_000 + 10_000)
         ]
-        lists.add({target: b"\n".join(lines)}, {}, number + 1, NOW_MS)
+        lists.add(LinkChanges(number + 1, NOW_MS, {target: b"\n".join(lines)}, {}))
     return (time.process_time() - start) / count * 1e6
 
 

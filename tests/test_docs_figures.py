@@ -25,7 +25,7 @@ from aragog.pipeline.permission import admission, polite_gate
 from aragog.pipeline.progress import url_batches
 from aragog.pipeline.spool import bounds, reclaim, room
 from aragog.pipeline.stages import refresh, webhooks
-from aragog.politeness.ratelimit import backoff, limiter, script_calls
+from aragog.politeness.ratelimit import backoff, limiter, permits, script_calls
 from aragog.politeness.robots import cache, match, memory, parse
 from aragog.serving import fetching
 from aragog.serving.http import parameters
@@ -120,9 +120,9 @@ FIGURES = {
         f"gets {DEFAULTS.politeness.qps:g} requests a second (`politeness.qps`)",
         f"again, down to 1/{backoff.SLOWEST // 100},",
         f"`PERMIT_TTL_US` ({script_calls.PERMIT_TTL_US / 1e6:g} s)",
-        f"within {limiter.ALLOWANCE_US // 1000} ms of getting its permit",
+        f"within {permits.ALLOWANCE_US // 1000} ms of getting its permit",
         (
-            f"asks for the permit {limiter.ASK_AHEAD_US // 1000} ms early, and the limiter grants"
+            f"asks for the permit {permits.ASK_AHEAD_US // 1000} ms early, and the limiter grants"
             f" instants up to {script_calls.BOOK_AHEAD_US // 1000} ms ahead"
         ),
         f"is free again after {script_calls.CONCURRENCY_TTL_S} s",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import redis
 
@@ -37,7 +38,9 @@ from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.pipeline.pipeline import Pipeline
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import OwnTask, Sender
+from aragog.pipeline.spool.reclaim import WaitingJobs
 from aragog.pipeline.spool.room import SpoolRoom
+from aragog.pipeline.spool.spool import Spool
 from aragog.pipeline.stages.canonicalize import CanonicalizeStage
 from aragog.pipeline.stages.discovery import Discovery
 from aragog.pipeline.stages.enqueue import Enqueuer
@@ -49,6 +52,7 @@ from aragog.pipeline.stages.robots import RobotsStage
 from aragog.pipeline.stages.store import StoreStage
 from aragog.pipeline.stages.webhooks import WebhookStage
 from aragog.settings import FetchSettings, Settings
+from aragog.urlstore.store import UrlStore
 
 # RFC 9309: at least five redirects (2.3.1.2), and the first 500 KiB count (2.5).
 ROBOTS_REDIRECTS = 5
@@ -69,53 +73,106 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
         raise StoreUnavailable("store", problem)
     settings = settings.resolved()
     extractors.load(settings.pipeline.extractors)  # a name that is wrong fails no page
-    clock = clock or SystemClock()
+    return _pipeline(_shared_parts(settings, sender, clock or SystemClock()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StageParts:
+    """What more than one stage uses."""
+
+    settings: Settings
+    clock: Clock
+    client: redis.Redis
+    sender: Sender
+    store: UrlStore
+    in_flight: InFlightSet
+    spool: Spool
+    counters: Counters
+    marks: RunMarks
+    blocks: SiteBlocks
+    enqueuer: Enqueuer
+    waiting: WaitingJobs | None
+    rescheduling: Rescheduling
+    access: Access
+
+
+def _shared_parts(settings: Settings, sender: Sender, clock: Clock) -> _StageParts:
     nodes, prefix = redis_nodes(settings), settings.redis.prefix
     client = nodes.first
     in_flight, counters = InFlightSet(nodes, prefix=prefix), Counters(client, prefix=prefix)
-    blocks, bodies = SiteBlocks(client, prefix=prefix), spool(settings, nodes)
-    marks = RunMarks(client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s)
-    enqueuer = Enqueuer(
-        in_flight, sender, counters, batch_size=settings.pipeline.batch_size,
-        qps=settings.politeness.qps, blocks=blocks,
-    )  # fmt: skip
-    overrides, ssrf_filter = overrides_of(settings), SsrfFilter(settings.fetch)
-    limits, rules = limiter(settings, overrides, clock), robots_cache(settings, clock)
     store, waiting = url_store(settings, clock), waiting_jobs(settings)
-    log_stream, log_writer = crawl_log(settings, client)
-    rescheduling = Rescheduling(settings.pipeline, clock, counters, collects=waiting is not None)
-    discovery, ready = Discovery(enqueuer, store, settings), page_ready_task(settings)
-    access = Access(GateRules(limits, rules, overrides, store.takedowns, settings), ssrf_filter)
-    pool, requester, for_rules = _requesters(settings, access, clock)
-    # On pinlater, a closed spool already stops workers from claiming this message.
-    room = SpoolRoom(bodies, clock, gated=waiting is not None)
-    selection, outcomes = (
-        JobSelection(store, in_flight, counters),
-        OutcomeLog(client, prefix=prefix),
-    )
-    return Pipeline(
+    overrides, blocks = overrides_of(settings), SiteBlocks(client, prefix=prefix)
+    limits, rules = limiter(settings, overrides, clock), robots_cache(settings, clock)
+    gate_rules = GateRules(limits, rules, overrides, store.takedowns, settings)
+    return _StageParts(
+        settings=settings,
+        clock=clock,
+        client=client,
         sender=sender,
-        enqueuer=enqueuer,
-        fetch=FetchStage(selection, requester, room, rescheduling, counters, outcomes),
+        store=store,
+        in_flight=in_flight,
+        spool=spool(settings, nodes),
+        counters=counters,
+        marks=RunMarks(client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s),
+        blocks=blocks,
+        enqueuer=Enqueuer(
+            in_flight,
+            sender,
+            counters,
+            batch_size=settings.pipeline.batch_size,
+            qps=settings.politeness.qps,
+            blocks=blocks,
+        ),
+        waiting=waiting,
+        rescheduling=Rescheduling(settings.pipeline, clock, counters, collects=waiting is not None),
+        access=Access(gate_rules, SsrfFilter(settings.fetch)),
+    )
+
+
+def _pipeline(parts: _StageParts) -> Pipeline:
+    settings, store, rules = parts.settings, parts.store, parts.access.rules
+    pool, requester, for_rules = _requesters(settings, parts.access, parts.clock)
+    log_stream, log_writer = crawl_log(settings, parts.client)
+    return Pipeline(
+        sender=parts.sender,
+        enqueuer=parts.enqueuer,
+        fetch=_fetch_stage(parts, requester),
         robots=RobotsStage(
-            rules, limits, for_rules, pool, counters, clock, settings, access.rules.refusals
+            rules.robots, rules.limiter, for_rules, pool, parts.counters, parts.clock, settings,
+            rules.refusals,
         ),
         canonicalize=CanonicalizeStage(
-            bodies, store, in_flight, marks, discovery, rescheduling, settings
+            parts.spool, store, parts.in_flight, parts.marks,
+            Discovery(parts.enqueuer, store, settings), parts.rescheduling, settings,
         ),
-        store=StoreStage(bodies, store, in_flight, counters, rescheduling, ready, log_stream),
-        refresh=RefreshStage(store.schedule, limits, rules, enqueuer, counters, clock, settings),
-        webhooks=WebhookStage(store, sender, ssrf_filter, clock, settings),
-        reextract=ReextractStage(store, marks, settings.pipeline),
+        store=StoreStage(
+            parts.spool, store, parts.in_flight, parts.counters, parts.rescheduling,
+            page_ready_task(settings), log_stream,
+        ),
+        refresh=RefreshStage(
+            store.schedule, rules.limiter, rules.robots, parts.enqueuer, parts.counters,
+            parts.clock, settings,
+        ),
+        webhooks=WebhookStage(store, parts.sender, parts.access.ssrf_filter, parts.clock, settings),
+        reextract=ReextractStage(store, parts.marks, settings.pipeline),
         maintenance=MaintenanceStage(
-            store, in_flight, blocks, bodies, waiting, settings, crawl_log=log_writer
+            store, parts.in_flight, parts.blocks, parts.spool, parts.waiting, settings,
+            crawl_log=log_writer,
         ),
         on_close=(
             lambda: pool.shutdown(wait=False, cancel_futures=True),
-            limits.close,
+            rules.limiter.close,
             store.close,
         ),
-    )
+    )  # fmt: skip
+
+
+def _fetch_stage(parts: _StageParts, requester: Requester) -> FetchStage:
+    selection = JobSelection(parts.store, parts.in_flight, parts.counters)
+    # On pinlater, a closed spool already stops workers from claiming this message.
+    room = SpoolRoom(parts.spool, parts.clock, gated=parts.waiting is not None)
+    outcomes = OutcomeLog(parts.client, prefix=parts.settings.redis.prefix)
+    return FetchStage(selection, requester, room, parts.rescheduling, parts.counters, outcomes)
 
 
 def _requesters(

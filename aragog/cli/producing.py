@@ -24,7 +24,7 @@ from rich.progress import (
 
 from aragog.cli.arguments import NOT_NEGATIVE, PRIORITY, Instant, link_filters
 from aragog.client import Aragog
-from aragog.client.producer import EnqueueKeywords
+from aragog.client.arguments import EnqueueKeywords
 from aragog.errors import BadInput, InvalidUrl, SlowDown
 from aragog.fetcher.user_agent import check_user_agent, has_contact
 from aragog.pipeline.messages import PRIORITY_DEFAULT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from aragog.client.producer import Aragog
 from aragog.client.store_client import EnqueueRequest, FetchedPage, FieldWrite
@@ -80,15 +80,7 @@ class DirectBackend:
         *,
         limit_s: float,  # noqa: ARG002
     ) -> list[EnqueueResult]:
-        return self.producer.enqueue(
-            urls,
-            priority=wanted.priority,
-            run_after=wanted.run_after,
-            depth=wanted.depth,
-            refresh=wanted.refresh,
-            sitemap=wanted.sitemap,
-            request_id=wanted.request_id,
-        )
+        return self.producer.enqueue(urls, **asdict(wanted))
 
     def close(self) -> None:
         return

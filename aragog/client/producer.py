@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self, TypedDict, Unpack
+from typing import Self, Unpack
 
 from celery import Celery
 
+from aragog.client.arguments import EnqueueKeywords
 from aragog.clock import SystemClock
 from aragog.errors import BadInput, SlowDown
 from aragog.pinlater.address import redis_urls
@@ -61,19 +62,6 @@ HOLDS_A_MESSAGE = 500
 
 # A sitemap index lists sitemaps, and sitemaps list pages: sitemaps.org has no third level.
 SITEMAP_LEVELS = 1
-
-
-class EnqueueKeywords(TypedDict, total=False):
-    """The keyword arguments of `Aragog.enqueue`, whose docstring describes them."""
-
-    priority: int
-    run_after: int | None
-    depth: int
-    refresh: bool
-    sitemap: bool
-    include: Sequence[str]
-    exclude: Sequence[str]
-    request_id: str
 
 
 class Aragog:

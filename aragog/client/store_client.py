@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, Unpack
 
+from aragog.client.arguments import EnqueueArguments
 from aragog.errors import TransientError
 from aragog.pipeline.messages import PRIORITY_DEFAULT
 from aragog.pipeline.stages.enqueue import EnqueueResult
@@ -64,12 +65,12 @@ class FieldWrite:
 class EnqueueRequest:
     """How to enqueue URLs; see `Client.enqueue`."""
 
-    priority: int
-    run_after: int | None
-    depth: int
-    refresh: bool
-    sitemap: bool
-    request_id: str
+    priority: int = PRIORITY_DEFAULT
+    run_after: int | None = None
+    depth: int = 0
+    refresh: bool = False
+    sitemap: bool = False
+    request_id: str = ""
 
 
 class Backend(Protocol):
@@ -251,22 +252,14 @@ class Client(AbstractContextManager["Client"]):
         )
 
     def enqueue(
-        self,
-        urls: Iterable[str],
-        *,
-        priority: int = PRIORITY_DEFAULT,
-        run_after: int | None = None,
-        depth: int = 0,
-        refresh: bool = False,
-        sitemap: bool = False,
-        request_id: str = "",
+        self, urls: Iterable[str], **arguments: Unpack[EnqueueArguments]
     ) -> list[EnqueueResult]:
         """
         Enqueue URLs and return the result of each, in order; a bad URL harms no other.
 
         Args:
             urls: in any spelling; 1,000 go in one request.
-            priority: 0 (most urgent) to 9.
+            priority: 0 (most urgent) to 9; 5 by default.
             run_after: do not fetch before this time, in milliseconds since the epoch.
             depth: link hops to follow, within each URL's registered domain.
             refresh: also fetch URLs that are stored already.
@@ -275,10 +268,7 @@ class Client(AbstractContextManager["Client"]):
                 empty: a new id for each request.
         """
         asked, results = list(urls), []
-        wanted = EnqueueRequest(
-            priority=priority, run_after=run_after, depth=depth, refresh=refresh, sitemap=sitemap,
-            request_id=request_id,
-        )  # fmt: skip
+        wanted = EnqueueRequest(**arguments)
         for at in range(0, len(asked), MOST_URLS):
             send = partial(self._backend.enqueue, asked[at : at + MOST_URLS], wanted)
             results += self._repeated(lambda limit_s, send=send: send(limit_s=limit_s))  # type: ignore[misc]

@@ -40,3 +40,7 @@ class SharedClock:
                 self._ahead_ms = self._server_ms() - self._clock.now_ms()
                 self._boot_ms = boot_ms
             return self._ahead_ms
+
+    def server_now_ms(self) -> int:
+        """Return the server's time, in ms since the epoch. Only the first call queries it."""
+        return self._clock.now_ms() + self.ahead_ms()

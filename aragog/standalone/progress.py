@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from rich.console import Console, Group
@@ -128,39 +128,63 @@ def watch(
         tick: called four times a second; runs the supervisor's check.
         causes: returns what URLs wait for (`aragog.standalone.waiting`); called once a second.
     """
-    started_s = time.monotonic()
+    counts = _Counts(client, before)
+    running = _changes(counts, tick)
+    if console.is_terminal:
+        return _draw_bar(counts.first, running, console, causes)
+    return _print_lines(counts.first, running, console)
 
-    def now(last: Snapshot) -> Snapshot:
+
+class _Counts:
+    """Takes snapshots of a crawl; `first` is the one at its start."""
+
+    def __init__(self, client: Aragog, before: dict[str, int]) -> None:
+        self._client = client
+        self._before = before
+        self._started_s = time.monotonic()
+        first = self.after(Snapshot({}, client.in_flight(), 0.0))
+        enqueued = first.counts.get(counters.ENQUEUED, 0)
+        self.first = replace(first, older=max(0, first.in_flight - enqueued))
+
+    def after(self, last: Snapshot) -> Snapshot:
         """The current counts, or the last ones while the redis-server restarts."""
-        elapsed_s = time.monotonic() - started_s
+        elapsed_s = time.monotonic() - self._started_s
         try:
-            in_flight = client.in_flight()
+            in_flight = self._client.in_flight()
         except BrokerUnavailable:
             return replace(last, elapsed_s=elapsed_s)
-        counts = {k: v - before.get(k, 0) for k, v in client.counters().items()}
+        counts = {k: v - self._before.get(k, 0) for k, v in self._client.counters().items()}
         return replace(last, counts=counts or last.counts, in_flight=in_flight, elapsed_s=elapsed_s)
 
-    snapshot = now(Snapshot({}, client.in_flight(), 0.0))
-    enqueued = snapshot.counts.get(counters.ENQUEUED, 0)
-    snapshot = replace(snapshot, older=max(0, snapshot.in_flight - enqueued))
-    shown_s = 0.0
-    if not console.is_terminal:
-        while tick() and snapshot.in_flight:
-            time.sleep(LOOK_EVERY_S)
-            snapshot = now(snapshot)
-            if snapshot.elapsed_s - shown_s >= LINE_EVERY_S:
-                shown_s = snapshot.elapsed_s
-                console.print(snapshot.line(), highlight=False, soft_wrap=True)
-        return snapshot
-    bar = Bar()
-    with Live(bar.show(snapshot), console=console, refresh_per_second=4) as live:
-        while tick() and snapshot.in_flight:
-            time.sleep(LOOK_EVERY_S)
-            snapshot = now(snapshot)
-            if not snapshot.in_flight:
-                snapshot = replace(snapshot, causes=Counter())
-            elif snapshot.elapsed_s - shown_s >= CAUSES_EVERY_S:
-                shown_s = snapshot.elapsed_s
-                snapshot = replace(snapshot, causes=causes())
-            live.update(bar.show(snapshot))
-    return snapshot
+
+def _changes(counts: _Counts, tick: Callable[[], bool]) -> Iterator[Snapshot]:
+    """A snapshot every 250 ms, until no URL is waiting or `tick` returns False."""
+    snapshot = counts.first
+    while tick() and snapshot.in_flight:
+        time.sleep(LOOK_EVERY_S)
+        snapshot = counts.after(snapshot)
+        yield snapshot
+
+
+def _print_lines(first: Snapshot, running: Iterable[Snapshot], console: Console) -> Snapshot:
+    last, printed_s = first, 0.0
+    for last in running:
+        if last.elapsed_s - printed_s >= LINE_EVERY_S:
+            printed_s = last.elapsed_s
+            console.print(last.line(), highlight=False, soft_wrap=True)
+    return last
+
+
+def _draw_bar(
+    first: Snapshot,
+    running: Iterable[Snapshot],
+    console: Console,
+    causes: Callable[[], Counter[str]],
+) -> Snapshot:
+    bar, last, asked_s, waiting = Bar(), first, 0.0, Counter[str]()
+    with Live(bar.show(first), console=console, refresh_per_second=4) as live:
+        for last in running:
+            if last.in_flight and last.elapsed_s - asked_s >= CAUSES_EVERY_S:
+                asked_s, waiting = last.elapsed_s, causes()
+            live.update(bar.show(replace(last, causes=waiting if last.in_flight else Counter())))
+    return last

@@ -148,16 +148,16 @@ def test_the_first_slot_of_an_idle_domain_needs_no_question(limiter, redis_clien
 def test_nobody_gets_a_permit_while_another_sender_has_it(limiter):
     _, second = limiter.reserve([SlotRequest("a.com")] * 2)
 
-    decision = limiter.request_permit(second)
+    decision = limiter.permits.request(second)
 
     assert decision.verdict == "wait"
 
 
 def test_the_next_leaves_an_interval_after_the_last_was_written(limiter):
     first, second = limiter.reserve([SlotRequest("a.com")] * 2)
-    limiter._tell([(first, first.at_us + 70_000)])
+    limiter.permits.report([(first, first.at_us + 70_000)])
 
-    decision = limiter.request_permit(second)
+    decision = limiter.permits.request(second)
 
     assert decision.verdict == "wait"
     assert decision.at_us >= first.at_us + 170_000 - CATCH_UP_US
@@ -178,7 +178,7 @@ def test_a_request_that_was_never_written_releases_its_permit(limiter):
     first, second = limiter.reserve([SlotRequest("a.com")] * 2)
 
     limiter.finished(first)
-    limiter._feedback.flush()
+    limiter.permits.flush()
 
     assert limiter.acquire_permit(second)
 
@@ -186,30 +186,30 @@ def test_a_request_that_was_never_written_releases_its_permit(limiter):
 def test_requesting_a_permit_twice_is_one_permit(limiter):
     slot = limiter.resume("a.com", int(time.time() * 1000))
 
-    assert [limiter.request_permit(slot).verdict for _ in range(3)] == ["go"] * 3
+    assert [limiter.permits.request(slot).verdict for _ in range(3)] == ["go"] * 3
 
 
 def test_a_permit_whose_holder_never_reports_expires(limiter):
     now_ms = int(time.time() * 1000)
     dead, heir = limiter.resume("a.com", now_ms), limiter.resume("a.com", now_ms + 100)
-    left_us = limiter.request_permit(dead).at_us
+    left_us = limiter.permits.request(dead).at_us
 
     assert limiter.acquire_permit(heir)
 
-    decision = limiter.request_permit(heir)
+    decision = limiter.permits.request(heir)
     assert decision.at_us >= left_us + PERMIT_TTL_US + 100_000 - CATCH_UP_US
 
 
 def test_reporting_twice_or_late_changes_nothing_more(limiter):
     first, second, third = limiter.reserve([SlotRequest("a.com")] * 3)
-    limiter._tell([(first, first.at_us + 5_000)] * 2)
+    limiter.permits.report([(first, first.at_us + 5_000)] * 2)
     assert limiter.acquire_permit(second)
-    at_us = limiter.request_permit(second).at_us
+    at_us = limiter.permits.request(second).at_us
     limiter.release_permit(second)
 
-    limiter._tell([(first, first.at_us + 5_000)])
+    limiter.permits.report([(first, first.at_us + 5_000)])
 
-    assert limiter.request_permit(third).at_us < at_us + 300_000
+    assert limiter.permits.request(third).at_us < at_us + 300_000
 
 
 def test_a_slot_past_its_window_gives_way_when_it_would_have_to_wait(limiter):
@@ -295,9 +295,9 @@ def test_no_more_than_the_allowed_number_are_under_way(overridden):
         limiter.release_permit(slot)
 
     assert let_out == [True, True]
-    assert limiter.request_permit(slots[2]).verdict == "wait"
+    assert limiter.permits.request(slots[2]).verdict == "wait"
     limiter.finished(slots[0])
-    assert limiter.request_permit(slots[2]).verdict == "go"
+    assert limiter.permits.request(slots[2]).verdict == "go"
 
 
 def test_a_concurrency_slot_of_a_killed_worker_expires(overridden, redis_client):

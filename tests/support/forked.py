@@ -50,6 +50,13 @@ def python(code: str, *arguments: str) -> Ended:
         return Ended(process.exitcode, *((folder / name).read_text() for name in ("out", "err")))
 
 
+def printed(code: str, *arguments: str) -> str:
+    """What `python` prints; AssertionError if it fails."""
+    ended = python(code, *arguments)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
 def _run(code: str, arguments: tuple[str, ...], folder: str) -> None:
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(Path(folder, name), os.O_CREAT | os.O_WRONLY, 0o600), number)

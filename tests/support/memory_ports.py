@@ -170,15 +170,40 @@ class MemoryLimiter:
         return {key: DomainReport(key, 10.0, None, self.backlog_ms, 1.0, 0, None) for key in keys}
 
 
+class MemoryRefreshes:
+    """Claims on refreshes of robots.txt, and the origins that are due."""
+
+    def __init__(self) -> None:
+        self.claims: set[str] = set()
+        self.held: dict[str, int] = {}
+        self.due: list[str] = []
+
+    def claim(self, origins: Iterable[str]) -> list[str]:
+        claimed = [origin for origin in origins if origin not in self.claims]
+        self.claims |= set(claimed)
+        return claimed
+
+    def release(self, origins: Iterable[str]) -> None:
+        self.claims -= set(origins)
+
+    def hold(self, waits_ms: Mapping[str, int]) -> None:
+        self.held |= waits_ms
+
+    def remaining_ms(self, origins: Sequence[str]) -> dict[str, int]:
+        return {origin: self.held.get(origin, 0) for origin in origins}
+
+    def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
+        due, self.due = self.due[:limit], self.due[limit:]
+        return due
+
+
 class MemoryRobots:
     """Rules by origin; an origin without any is `MISSING`, unless `open_by_default`."""
 
     def __init__(self) -> None:
         self.cached: dict[str, CachedRules] = {}
         self.statuses: dict[str, int | None] = {}
-        self.claims: set[str] = set()
-        self.held: dict[str, int] = {}
-        self.due: list[str] = []
+        self.refreshes = MemoryRefreshes()
 
     def know(
         self, origin: str, text: str = "", state: RulesState = RulesState.FRESH, **known: Any
@@ -191,7 +216,7 @@ class MemoryRobots:
 
     def put(self, origin: str, status: int | None, body: bytes, fetched_at_ms: int) -> None:
         self.statuses[origin] = status
-        self.claims.discard(origin)
+        self.refreshes.release([origin])
         self.know(origin, body.decode())
 
     def put_many(self, results: Iterable[RobotsResult]) -> None:
@@ -203,24 +228,6 @@ class MemoryRobots:
         for origin in gone:
             del self.cached[origin]
         return len(gone)
-
-    def claim_refresh(self, origins: Iterable[str]) -> list[str]:
-        claimed = [origin for origin in origins if origin not in self.claims]
-        self.claims |= set(claimed)
-        return claimed
-
-    def release_refresh(self, origins: Iterable[str]) -> None:
-        self.claims -= set(origins)
-
-    def hold_refresh(self, waits_ms: Mapping[str, int]) -> None:
-        self.held |= waits_ms
-
-    def refresh_in_ms(self, origins: Sequence[str]) -> dict[str, int]:
-        return {origin: self.held.get(origin, 0) for origin in origins}
-
-    def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
-        due, self.due = self.due[:limit], self.due[limit:]
-        return due
 
 
 class SameThread(Executor):

@@ -22,6 +22,7 @@ from aragog.settings import (
     StoreSettings,
 )
 from aragog.standalone.redis_server import RedisServer
+from tests.support.cases import cases
 from tests.support.standalone import free_port
 
 AGENT = "examplebot/1.0 (+https://example.com/bot)"
@@ -148,16 +149,16 @@ def test_a_place_for_the_crawl_log_that_takes_no_file_is_found(examine, tmp_path
 
 @pytest.mark.parametrize(
     ("name", "value", "said"),
-    [
-        ("SERVING__HOST", "0.0.0.0", "serving.tokens is empty"),
-        ("SERVING__FLOWER_HOST", "0.0.0.0", "Flower has no login"),
-        ("SERVING__TLS_CERT_FILE", "/nowhere.pem", "serving.tls_cert_file: cannot use"),
-        ("SERVING__STANDBY_GATEWAYS", "127.0.0.1:1", "only an HBase store has a standby"),
-        ("PIPELINE__EXTRACTORS", "nosuch", "nosuch"),
-        ("SITE_RULES_FILE", "/nowhere.toml", "/nowhere.toml"),
-        ("POLITENESS__OVERRIDES_FILE", "/nowhere.toml", "/nowhere.toml"),
-        ("STORE__ENGINE", "memory", "each process has its own data"),
-    ],
+    cases("""
+        SERVING__HOST               0.0.0.0        serving.tokens is empty
+        SERVING__FLOWER_HOST        0.0.0.0        Flower has no login
+        SERVING__TLS_CERT_FILE      /nowhere.pem   serving.tls_cert_file: cannot use
+        SERVING__STANDBY_GATEWAYS   127.0.0.1:1    only an HBase store has a standby
+        PIPELINE__EXTRACTORS        nosuch         nosuch
+        SITE_RULES_FILE             /nowhere.toml  /nowhere.toml
+        POLITENESS__OVERRIDES_FILE  /nowhere.toml  /nowhere.toml
+        STORE__ENGINE               memory         each process has its own data
+    """),
 )
 def test_a_configured_part_that_cannot_work_is_found(examine, name, value, said):
     assert said in " ".join(examine(**{f"ARAGOG_{name}": value}).values())

@@ -17,6 +17,7 @@ from aragog.urlstore.content import open_content
 from aragog.urlstore.transfer import json_lines
 from aragog.urlstore.transfer.bulk_writer import BulkWriter
 from aragog.urlstore.transfer.parquet import ParquetSink, read_parquet
+from aragog.urlstore.transfer.selection import NodeSelection
 from aragog.urlstore.transfer.warc import export_warc
 
 BAD_LINES = 3
@@ -55,12 +56,12 @@ def export(
     kind = kind or _kind(file)
     with open_store(settings) as opened, counting(kind) as counted:
         urls = urls_of(opened, host) if host else None
+        selection = NodeSelection(urls=urls, cursor=cursor, limit=limit)
         if kind == "warc":
             content = open_content(settings.content, settings.data_dir)
             done = export_warc(
-                opened.zen, content, file, urls=urls, cursor=cursor, limit=limit,
-                on_problem=report_url, on_progress=counted,
-            )  # fmt: skip
+                opened.zen, content, file, selection, on_problem=report_url, on_progress=counted
+            )
             count, left = done.records, done.cursor
         else:
             sink: json_lines.Sink = (
@@ -70,10 +71,13 @@ def export(
             )
             with closing(sink):
                 report = json_lines.export_urls(
-                    opened.zen, sink, urls=urls, cursor=cursor, limit=limit, on_progress=counted,
+                    opened.zen,
+                    sink,
+                    selection,
                     fields=fields.split(",") if fields else None,
                     links_of=opened if links else None,
-                )  # fmt: skip
+                    on_progress=counted,
+                )
             count, left = report.records, report.cursor
     if left:
         echo(f"{count:,} records; continue with --cursor {left}")

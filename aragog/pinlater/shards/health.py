@@ -8,20 +8,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+ERRORS_IN_A_ROW = 3
+"""A shard leaves the rotation after so many."""
+SLOW_S = 1.0
+"""A single answer that took longer is enough."""
+FIRST_REST_S, LONGEST_REST_S = 5.0, 60.0
+"""A shard rests so long before it is probed; each failed probe doubles it, up to the longest."""
+CLOCK_SLACK_MS = 2000
+"""How far a server's clock may run ahead of the stopwatch before nothing is reaped."""
+
 
 @dataclass(slots=True)
 class Breaker:
     """
     Takes a shard out of rotation after errors or slow answers, and brings it back.
 
-    A shard leaves the rotation after `errors` in a row; a single timeout or slow answer is enough.
-    It is probed after `rest_s`; the interval doubles after each failed probe, up to `rest_cap_s`.
+    A shard leaves the rotation after `ERRORS_IN_A_ROW`, or after a single timeout or slow answer.
     """
 
-    errors: int = 3
-    slow_s: float = 1.0
-    rest_s: float = 5.0
-    rest_cap_s: float = 60.0
     in_a_row: int = 0
     out_until_s: float | None = None
     resting_s: float = 0.0
@@ -37,16 +41,16 @@ class Breaker:
 
     def answered(self, took_s: float, now_s: float) -> None:
         """Record a successful call."""
-        if took_s > self.slow_s:
+        if took_s > SLOW_S:
             self.failed(now_s, at_once=True)
             return
         self.in_a_row, self.out_until_s, self.resting_s = 0, None, 0.0
 
     def failed(self, now_s: float, *, at_once: bool = False) -> None:
         """Record a failed call; `at_once` after a timeout or a refused connection."""
-        self.in_a_row += self.errors if at_once else 1
-        if self.in_a_row >= self.errors:
-            self.resting_s = min(self.resting_s * 2 or self.rest_s, self.rest_cap_s)
+        self.in_a_row += ERRORS_IN_A_ROW if at_once else 1
+        if self.in_a_row >= ERRORS_IN_A_ROW:
+            self.resting_s = min(self.resting_s * 2 or FIRST_REST_S, LONGEST_REST_S)
             self.out_until_s = now_s + self.resting_s
 
 
@@ -57,11 +61,10 @@ class ReapGuard:
 
     Claims age while their server is unavailable or its clock jumps, and live workers cannot
     extend them. So nothing is reaped for one claim timeout after a server started, after this
-    process lost it, or after its clock ran ahead of the stopwatch by more than `slack_ms`.
+    process lost it, or after its clock ran ahead of the stopwatch by more than `CLOCK_SLACK_MS`.
     """
 
     claim_timeout_ms: int
-    slack_ms: int = 2000
     hold_until_ms: float = 0.0
     seen_server_ms: int | None = None
     seen_at_ms: float = 0.0
@@ -86,12 +89,12 @@ class ReapGuard:
         """Return the deadline (server's clock) before which claims may be reaped; 0: none."""
         if self.seen_server_ms is None or at_ms < self.hold_until_ms:
             return 0
-        return int(self.seen_server_ms + (at_ms - self.seen_at_ms)) + self.slack_ms
+        return int(self.seen_server_ms + (at_ms - self.seen_at_ms)) + CLOCK_SLACK_MS
 
     def observe_clock(self, server_ms: int, at_ms: float) -> None:
         """Record the server's time."""
         if self.seen_server_ms is not None:
             expected = self.seen_server_ms + (at_ms - self.seen_at_ms)
-            if server_ms > expected + self.slack_ms:
+            if server_ms > expected + CLOCK_SLACK_MS:
                 self.hold_until_ms = at_ms + self.claim_timeout_ms
         self.seen_server_ms, self.seen_at_ms = server_ms, at_ms

@@ -63,7 +63,7 @@ class Access:
 
     def claim_refresh(self, origins: Sequence[str]) -> list[str]:
         """The stale origins whose refresh is the caller's to send."""
-        return self.rules.robots.claim_refresh(set(origins))
+        return self.rules.robots.refreshes.claim(set(origins))
 
     def vet(self, jobs: Sequence[UrlJob]) -> JobVerdicts:
         """What the URLs and robots.txt say of the jobs; one read of the robots cache."""

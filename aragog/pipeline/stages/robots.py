@@ -84,15 +84,15 @@ class RobotsStage:
         cached = self.robots.get_many(batch.origins)
         wanted = [o for o, of in cached.items() if batch.claimed or of.state != RulesState.FRESH]
         wanted = self._without_refused(batch, wanted)
-        claimed = wanted if batch.claimed else self.robots.claim_refresh(wanted)
+        claimed = wanted if batch.claimed else self.robots.refreshes.claim(wanted)
         near, later = self._slots(claimed, batch.slots)
         later |= self._fetch(near)
         self.counters.add({counters.ROBOTS: len(near)})
         later = {of: self._from_now(of, wait) for of, wait in later.items()}
-        self.robots.hold_refresh({o: w.wait_ms for o, w in later.items() if w.slot_at_ms})
-        self.robots.release_refresh([o for o, wait in later.items() if not wait.slot_at_ms])
+        self.robots.refreshes.hold({o: w.wait_ms for o, w in later.items() if w.slot_at_ms})
+        self.robots.refreshes.release([o for o, wait in later.items() if not wait.slot_at_ms])
         elsewhere = [o for o in wanted if o not in claimed and cached[o].rules is None]
-        for of, wait_ms in self.robots.refresh_in_ms(elsewhere).items():
+        for of, wait_ms in self.robots.refreshes.remaining_ms(elsewhere).items():
             later[of] = _Wait(wait_ms + ASK_AGAIN_MS)
         return onward(batch, later, self.settings.politeness.wait_inline_ms)
 
@@ -103,7 +103,7 @@ class RobotsStage:
         urls = {of + ROBOTS_PATH: of for of in wanted if of not in awaited}
         refused = [urls[url] for url in self.refusals(list(urls))] if urls else []
         if refused:
-            self.robots.release_refresh(refused)
+            self.robots.refreshes.release(refused)
         return [of for of in wanted if of not in refused]
 
     def _fetch(self, near: Sequence[tuple[str, Slot]]) -> dict[str, _Wait]:
@@ -166,9 +166,9 @@ class RobotsStage:
         soon_ms = self.clock.now_ms() + 600_000
         size = self.settings.pipeline.batch_size
         for _ in range(0, most, step):
-            due = self.robots.expiring(soon_ms, step)
-            origins = self.robots.claim_refresh(due)
-            self.robots.hold_refresh(dict.fromkeys(origins, REFRESH_HOLD_MS))
+            due = self.robots.refreshes.expiring(soon_ms, step)
+            origins = self.robots.refreshes.claim(due)
+            self.robots.refreshes.hold(dict.fromkeys(origins, REFRESH_HOLD_MS))
             groups = [origins[i : i + size] for i in range(0, len(origins), size)]
             yield [
                 OutgoingMessage(

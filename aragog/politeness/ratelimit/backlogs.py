@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from aragog.politeness.ratelimit.node import LimiterNode
+from aragog.politeness.ratelimit.node_ring import NodeRing
 from aragog.politeness.ratelimit.rates import Rates
 from aragog.politeness.ratelimit.slots import DomainReport, ceil_ms
 from aragog.politeness.ratelimit.state import unpack_state
-from aragog.redis_kit.ring import Ring
 
 
 class Backlogs:
     """Reads the state of domains. Raises `LimiterUnavailable`."""
 
-    def __init__(self, nodes: Mapping[str, LimiterNode], ring: Ring, rates: Rates) -> None:
+    def __init__(self, nodes: NodeRing, rates: Rates) -> None:
         self._nodes = nodes
-        self._ring = ring
         self._rates = rates
 
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
         """Return the state of domains; one round trip per node."""
         found: dict[str, DomainReport] = {}
-        for url, group in self._ring.group((key, key) for key in keys).items():
-            node = self._nodes[url]
+        for node, group in self._nodes.group((key, key) for key in keys):
             states = node.get_many([node.key("slot", key) for key in group])
             now_us = node.now_us()
             for key, packed in zip(group, states, strict=True):
@@ -70,7 +67,7 @@ class Backlogs:
     def _listed(self, kind: str, count: int) -> Iterable[DomainReport]:
         named = [
             name.decode()
-            for node in self._nodes.values()
+            for node in self._nodes
             for name in node.last_members(node.key("slots", kind), count)
         ]
         return self.describe(named).values()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from aragog.politeness.ratelimit.node import LimiterNode
-from aragog.redis_kit.ring import Ring
+from aragog.politeness.ratelimit.node_ring import NodeRing
 
 # Consecutive errors before the backoff starts, and the maximum backoff factor in percent.
 PATIENCE = 3
@@ -17,9 +16,8 @@ MOST_DOMAINS = 100_000
 class Backoff:
     """Backoff factors. Thread-safe. Raises `LimiterUnavailable`."""
 
-    def __init__(self, nodes: Mapping[str, LimiterNode], ring: Ring) -> None:
+    def __init__(self, nodes: NodeRing) -> None:
         self._nodes = nodes
-        self._ring = ring
         self._failing: set[str] = set()
 
     def report_many(self, reports: Iterable[tuple[str, bool]]) -> None:
@@ -31,8 +29,7 @@ class Backoff:
         trip. Safe to repeat.
         """
         reported = [(key, (key, ok)) for key, ok in reports if not ok or key in self._failing]
-        for url, group in self._ring.group(reported).items():
-            node = self._nodes[url]
+        for node, group in self._nodes.group(reported):
             prefix = node.key("slot", "")
             answer = node.call(
                 "report",

@@ -21,44 +21,30 @@ import struct
 from collections.abc import Iterable, Sequence
 
 from aragog.clock import Clock, SystemClock
-from aragog.instruments import SLOT_LATENESS_SECONDS, SLOTS
+from aragog.instruments import SLOTS
 from aragog.politeness.ratelimit import script_calls
 from aragog.politeness.ratelimit.backlogs import Backlogs
 from aragog.politeness.ratelimit.backoff import Backoff
-from aragog.politeness.ratelimit.feedback import FeedbackQueue
 from aragog.politeness.ratelimit.node import LimiterNode, stopwatch_us
+from aragog.politeness.ratelimit.node_ring import NodeRing
 from aragog.politeness.ratelimit.overrides import Overrides
-from aragog.politeness.ratelimit.pauses import Pauses
+from aragog.politeness.ratelimit.permits import ALLOWANCE_US, Permits
 from aragog.politeness.ratelimit.rates import Rates
 from aragog.politeness.ratelimit.script_calls import Reserved
 from aragog.politeness.ratelimit.slots import (
     DomainReport,
-    PermitDecision,
     RateExceeded,
     Slot,
     SlotRequest,
     ceil_ms,
 )
-from aragog.politeness.ratelimit.state import unpack_state
-from aragog.redis_kit.ring import Ring
 from aragog.secret import reveal
 from aragog.settings import PolitenessSettings
 
-# A sender that could not write within this long after the grant requests the permit again. It is
-# far below PERMIT_TTL_US: only a longer pause between the last clock check and the write breaks the
-# promise.
-ALLOWANCE_US = 250_000
-# A permit is requested this much early, so that the round trip is over at its instant.
-ASK_AHEAD_US = 3_000
-# Intervals this short are within the tolerance: they are planned but not enforced.
-NO_PERMIT_US = 2_000
 # A URL of a domain that an operator stopped asks again after about this long.
 STOPPED_AGAIN_S = 300.0
-# Sends with pre-granted permits are reported this much later at most, in batches.
-TELL_AFTER_S = 0.01
 
-_RESERVED, _USED, _MISSED = (SLOTS.of(event) for event in ("reserved", "used", "missed"))
-_LATENESS = SLOT_LATENESS_SECONDS.of()
+_RESERVED = SLOTS.of("reserved")
 
 
 class Limiter:
@@ -87,19 +73,14 @@ class Limiter:
         prefix: str = "aragog:",
         clock: Clock | None = None,
     ) -> None:
-        nodes = [reveal(url) for url in nodes]
         self._settings = settings
         self.rates = Rates(settings, overrides or Overrides())
         self._clock = clock or SystemClock()
-        self._ring = Ring(nodes)
         self._hold_us = settings.slot_window_ms * 1000
-        self._nodes = {url: LimiterNode(url, prefix, self._hold_us) for url in nodes}
-        self._prefix = prefix
-        self._backoff = Backoff(self._nodes, self._ring)
-        self._backlogs = Backlogs(self._nodes, self._ring, self.rates)
-        self._holding: dict[int, None] = {}
-        self._pauses = Pauses()
-        self._feedback = FeedbackQueue(self._tell, TELL_AFTER_S)
+        self._nodes = NodeRing([reveal(url) for url in nodes], prefix, self._hold_us)
+        self._backoff = Backoff(self._nodes)
+        self._backlogs = Backlogs(self._nodes, self.rates)
+        self.permits = Permits(self._nodes, self.rates, self._clock, self._hold_us)
 
     def key_for(self, url: str) -> str:
         """Return the limiter key of a normalized URL; see `Rates.key_for`."""
@@ -123,8 +104,8 @@ class Limiter:
         numbered = (
             (ask.key, (number, ask)) for number, ask in enumerate(asks) if ask.key not in stopped
         )
-        for url, group in self._ring.group(numbered).items():
-            slots = self._reserve_at(self._nodes[url], [ask for _, ask in group])
+        for node, group in self._nodes.group(numbered):
+            slots = self._reserve_at(node, [ask for _, ask in group])
             for (number, _), slot in zip(group, slots, strict=True):
                 found[number] = slot
         return [slot for slot in found if slot is not None]
@@ -132,7 +113,7 @@ class Limiter:
     def _not_now(self, key: str) -> RateExceeded:
         """No slot while an operator stops the domain; spread, so that not all ask at once."""
         wait_s = STOPPED_AGAIN_S * random.uniform(0.8, 1.2)
-        return RateExceeded(key, ceil_ms(self._node(key).now_us() + wait_s * 1e6))
+        return RateExceeded(key, ceil_ms(self._nodes.of(key).now_us() + wait_s * 1e6))
 
     def _reserve_at(
         self, node: LimiterNode, asks: Sequence[SlotRequest]
@@ -165,7 +146,7 @@ class Limiter:
         until = 0.0
         if reserved.pre_granted:
             until = reserved.at_us + self._hold_us - ALLOWANCE_US
-            self._hold(token)
+            self.permits.hold(token)
         return Slot(key, reserved.at_us, wait_ms, interval_us, token, until)
 
     def resume(self, key: str, slot_at_ms: int, crawl_delay_s: float | None = None) -> Slot:
@@ -189,94 +170,20 @@ class Limiter:
         """
         if key and self.rates.stopped(key):
             return False
-        node = self._node(key) if key else self._nodes[self._ring.nodes[0]]
+        node = self._nodes.of(key) if key else self._nodes.first()
         return node.now_us() <= (slot_at_ms + self._settings.slot_window_ms) * 1000
 
     def acquire_permit(self, slot: Slot) -> bool:
-        """
-        Wait for the permit to send; call it with the connection open.
-
-        True: send now and call `release_permit` right after. False: too late, or an operator
-        stopped the domain: reserve again; no permit is held. Sleeps until the slot, and then while
-        another sender has the permit, at most `slot_window_ms` past the slot. A pre-granted permit
-        needs no round trip, others one or a few. A slot serves one request: a repeated request
-        (after a closed connection) requests a new permit and waits an interval.
-        """
-        if self.rates.stopped(slot.key):
-            return False
-        node = self._node(slot.key)
-        planned_only = self._is_planned_only(slot)
-        if planned_only:
-            self._sleep_until(node, slot.at_us)
-        paused = self._paused(slot.key, node, look=planned_only)
-        if planned_only and not paused:
-            return True
-        if slot.pre_granted_until_us:
-            unused = slot.token in self._holding and not paused
-            if unused and node.clock.latest_us(stopwatch_us()) < slot.pre_granted_until_us:
-                return True
-            self._feedback.flush()  # or the node would still treat it as the holder
-        self._sleep_until(node, slot.at_us - ASK_AHEAD_US)
-        while True:
-            decision = self.request_permit(slot)
-            if decision.verdict == "late":
-                _MISSED.add()
-                return False
-            if decision.verdict == "wait":
-                self._sleep_until(node, decision.at_us - ASK_AHEAD_US)
-                continue
-            self._sleep_until(node, decision.at_us)
-            if node.clock.latest_us(stopwatch_us()) < decision.at_us + ALLOWANCE_US:
-                self._hold(slot.token)
-                return True
-
-    def _is_planned_only(self, slot: Slot) -> bool:
-        return slot.interval_us <= NO_PERMIT_US and not self.rates.max_concurrent(slot.key)
-
-    def request_permit(self, slot: Slot) -> PermitDecision:
-        """Request a send permit in one round trip, without the sleep of `acquire_permit`."""
-        places = self.rates.max_concurrent(slot.key) or 0
-        return script_calls.acquire_permit(
-            self._node(slot.key), slot, places=places, window_us=self._hold_us
-        )
+        """Wait for the permit to send, with the connection open; see `Permits.acquire`."""
+        return self.permits.acquire(slot)
 
     def release_permit(self, slot: Slot, *, written: bool = True) -> None:
-        """
-        Report that the request was written, and release the permit.
-
-        A pre-granted permit is reported within 10 ms, in a batch; others immediately, because the
-        next sender waits for it. `written=False`: nothing was sent (the connection broke).
-        """
-        node = self._node(slot.key)
-        at_us = node.clock.latest_us(stopwatch_us()) if written else 0.0
-        if written:
-            _USED.add()
-            _LATENESS.observe(max(0.0, (at_us - slot.at_us) / 1e6))
-        held = slot.token in self._holding
-        self._holding.pop(slot.token, None)
-        if not held and self._is_planned_only(slot):
-            return
-        if slot.pre_granted_until_us:
-            self._feedback.add((slot, at_us))
-        else:
-            self._tell([(slot, at_us)])
-
-    def _tell(self, departures: Sequence[tuple[Slot, float]]) -> None:
-        numbered = ((departure[0].key, departure) for departure in departures)
-        for url, group in self._ring.group(numbered).items():
-            script_calls.release_permits(self._nodes[url], group)
+        """Report that the request was written, or will not be; see `Permits.release`."""
+        self.permits.release(slot, written=written)
 
     def finished(self, slot: Slot) -> None:
-        """
-        End a request, sent or not: release its permit and concurrency slot.
-
-        No round trip if it holds neither. Safe to repeat.
-        """
-        if slot.token in self._holding:
-            self.release_permit(slot, written=False)
-        if self.rates.max_concurrent(slot.key):
-            node = self._node(slot.key)
-            node.remove_member(node.key("concurrent", slot.key), slot.token)
+        """End a request, sent or not; see `Permits.finished`."""
+        self.permits.finished(slot)
 
     def wait_ms(self, key: str, at_ms: int) -> int:
         """
@@ -285,7 +192,7 @@ class Limiter:
         Measured by the clock of the node of `key`, not by the caller's clock. Only the first call
         needs a round trip.
         """
-        return max(0, ceil_ms(at_ms * 1000.0 - self._node(key).now_us()))
+        return max(0, ceil_ms(at_ms * 1000.0 - self._nodes.of(key).now_us()))
 
     def pause_until(self, key: str, until_ms: int) -> None:
         """
@@ -302,26 +209,13 @@ class Limiter:
         It is a duration because the clocks of caller and limiter may differ by hours. One round
         trip. Safe to repeat: a pause only gets longer.
         """
-        node = self._node(key)
+        node = self._nodes.of(key)
         if not node.clock.known:
             node.ask_time()
         wait_us = min(wait_s, self._settings.horizon_s) * 1e6
         until_us = node.clock.latest_us(stopwatch_us()) + wait_us
-        self._pauses.remember(key, until_us)
+        self.permits.note_pause(key, until_us)
         script_calls.pause_until(node, key, until_us, self.interval_us(key))
-
-    def _paused(self, key: str, node: LimiterNode, *, look: bool) -> bool:
-        """
-        Report whether the domain is paused, so that every sender must request a permit.
-
-        `look`: also read every 100 ms whether another process paused it, in one round trip.
-        """
-        now_us = node.now_us()
-        if look and self._pauses.look_due(key, now_us):
-            state = unpack_state(node.get_many([node.key("slot", key)])[0])
-            if state.last_us > now_us:
-                self._pauses.remember(key, state.last_us)
-        return self._pauses.active(key, now_us)
 
     def report(self, key: str, ok: bool) -> None:
         """Report whether a request succeeded; see `Backoff.report_many`."""
@@ -330,11 +224,6 @@ class Limiter:
     def report_many(self, reports: Iterable[tuple[str, bool]]) -> None:
         """Report whether requests succeeded; see `Backoff.report_many`."""
         self._backoff.report_many(reports)
-
-    def _hold(self, token: int) -> None:
-        if len(self._holding) > 100_000:
-            self._holding.pop(next(iter(self._holding)), None)  # abandoned; its permit expires
-        self._holding[token] = None
 
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
         """Return the state of domains; one round trip per node."""
@@ -350,19 +239,9 @@ class Limiter:
 
     def close(self) -> None:
         """Send the remaining feedback and close the connections."""
-        self._feedback.close()
-        for node in self._nodes.values():
+        self.permits.close()
+        for node in self._nodes:
             node.close()
-
-    def _node(self, key: str) -> LimiterNode:
-        return self._nodes[self._ring.node_for(key)]
-
-    def _sleep_until(self, node: LimiterNode, at_us: float) -> None:
-        """Sleep until the server's clock has certainly reached `at_us`."""
-        if not node.clock.known:
-            node.ask_time()
-        while (left_us := at_us - node.clock.earliest_us(stopwatch_us())) > 0:
-            self._clock.sleep_s(left_us / 1e6)
 
 
 def _tokens(count: int) -> list[int]:

@@ -11,12 +11,10 @@ times use the server's clock, times in arguments and results the caller's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from aragog.clock import Clock, SystemClock
-from aragog.errors import RobotsUnavailable
 from aragog.politeness.robots.cached_rules import (
     MISSING,
     CachedRules,
@@ -33,11 +31,10 @@ from aragog.politeness.robots.record import (
     unpack_head,
     unpack_rules,
 )
+from aragog.politeness.robots.refreshes import RobotsRefreshes, robots_errors
 from aragog.politeness.robots.rules import RobotsRules, product_token, rules_for_status
 from aragog.politeness.shared_clock import SharedClock
 from aragog.redis_kit.connect import connect
-from aragog.redis_kit.errors import redis_errors
-from aragog.redis_kit.locks import ExpiringLocks
 from aragog.redis_kit.scripts import load_script
 from aragog.settings import PolitenessSettings
 from aragog.urls.domain import registered_domain
@@ -46,10 +43,6 @@ from aragog.urls.domain import registered_domain
 LOOK_AGAIN_S = 5.0
 # The space of a record in Redis besides its own bytes: key, expiry, entry in the refresh index.
 RECORD_OVERHEAD_BYTES = 300
-# A refresh that has not ended by then may be claimed again.
-CLAIM_S = 60.0
-# A claim that waits for its slot is kept no longer than this.
-MAX_HOLD_MS = 600_000
 _NO_VERSION = bytes(8)
 # robots_put packs the bytes of a record into the low bits of its score.
 _SIZES = 1 << 20
@@ -85,10 +78,8 @@ class RobotsCache:
         self._prefix = prefix
         self._clock = clock or SystemClock()
         self._redis = connect(redis_url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
-        self._refreshes = ExpiringLocks(
-            self._redis, prefix=f"{prefix}robots.claim:", ttl_ms=int(CLAIM_S * 1000)
-        )
         self._shared = SharedClock(self._clock, self._server_ms)
+        self.refreshes = RobotsRefreshes(self._redis, prefix, self._shared)
         self._memory = memory or RobotsMemory()
 
     def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
@@ -121,7 +112,7 @@ class RobotsCache:
         if not origins:
             return {}
         ahead_ms = self._shared.ahead_ms()
-        with _robots_errors():
+        with robots_errors():
             answers: Any = self._redis.mget([self._key("robots", origin) for origin in origins])
         found = {}
         for origin, answer in zip(origins, answers, strict=True):
@@ -135,7 +126,7 @@ class RobotsCache:
 
     def newest_origins(self, domains: Sequence[str]) -> dict[str, str]:
         """The origin of each registered domain whose rules came last; one round trip."""
-        with _robots_errors(), self._redis.pipeline(transaction=False) as pipe:
+        with robots_errors(), self._redis.pipeline(transaction=False) as pipe:
             for domain in domains:
                 pipe.zrevrange(self._key("robots.domain", domain), 0, 0)
             answers = pipe.execute()
@@ -161,7 +152,7 @@ class RobotsCache:
         known = [self._memory.get(origin) for origin in origins]
         versions = b"".join(of[0].version if of else _NO_VERSION for of in known)
         keys = [self._key("robots", origin) for origin in origins]
-        with _robots_errors():
+        with robots_errors():
             answers = cast(
                 "list[bytes | None]",
                 load_script("aragog.politeness", "robots_get").run(
@@ -212,7 +203,7 @@ class RobotsCache:
     def put_many(self, results: Sequence[RobotsResult]) -> None:
         """`put` of each; two round trips for all of them."""
         script = load_script("aragog.politeness", "robots_put")
-        with _robots_errors(), self._redis.pipeline(transaction=False) as pipe:
+        with robots_errors(), self._redis.pipeline(transaction=False) as pipe:
             for result in results:
                 script.queue(pipe, **self._put_values(result))
             pipe.execute()
@@ -232,8 +223,8 @@ class RobotsCache:
             packed = RobotsRules.parse(result.body, self._agent).packed()
         return {
             "record": self._key("robots", origin),
-            "claim": self._refreshes.key(origin),
-            "due": f"{self._prefix}robots.due",
+            "claim": self.refreshes.claim_key(origin),
+            "due": self.refreshes.due_key,
             "domain": self._key("robots.domain", registered_domain(origin)),
             "packed": pack_record(status, packed, fetched_at_ms),
             "is_error": int(error),
@@ -248,75 +239,6 @@ class RobotsCache:
             "domain_ttl_ms": int(settings.robots_usable_s * 1000),
         }
 
-    def claim_refresh(self, origins: Iterable[str]) -> list[str]:
-        """
-        Claim the refresh of `origins`; return those that the caller must now fetch.
-
-        The others are already claimed. One round trip. A claim ends with `put`, or after 60 s.
-        """
-        wanted = list(dict.fromkeys(origins))
-        with _robots_errors():
-            claimed = self._refreshes.acquire(wanted)
-        return [origin for origin, mine in zip(wanted, claimed, strict=True) if mine]
-
-    def release_refresh(self, origins: Iterable[str]) -> None:
-        """Release claims without a result, because the next fetch slot is too far away to wait."""
-        with _robots_errors():
-            self._refreshes.release(list(origins))
-
-    def hold_refresh(self, waits_ms: Mapping[str, int]) -> None:
-        """
-        Extend claims until their reserved fetch slots, so many ms from now, and 60 s more.
-
-        A process that meets such a claim waits as long (`refresh_in_ms`) instead of reserving
-        another slot. Claims end after 10 minutes in any case, in case their message is lost.
-        """
-        claim_ms = self._refreshes.ttl_ms
-        with _robots_errors():
-            self._refreshes.set_ttl(
-                {of: min(wait_ms, MAX_HOLD_MS) + claim_ms for of, wait_ms in waits_ms.items()}
-            )
-
-    def refresh_in_ms(self, origins: Sequence[str]) -> dict[str, int]:
-        """How long until each claimed origin is fetched, in ms; 0: now, or there is no claim."""
-        with _robots_errors():
-            left_ms = self._refreshes.remaining_ms(origins)
-        claim_ms = self._refreshes.ttl_ms
-        return {of: max(0, ms - claim_ms) for of, ms in zip(origins, left_ms, strict=True)}
-
-    def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
-        """
-        Up to `limit` origins in use whose rules need a refresh before `before_ms`, soonest first.
-
-        It does not return the same origins again for 60 s. Rules that were not used since they were
-        fetched are left to expire. Two round trips for each `limit` origins examined.
-        """
-        due, found = f"{self._prefix}robots.due", list[str]()
-        before_ms += self._shared.ahead_ms()
-        with _robots_errors():
-            while len(found) < limit:
-                names = cast(
-                    "list[bytes]", self._redis.zrangebyscore(due, "-inf", before_ms, 0, limit)
-                )
-                origins = [name.decode() for name in names]
-                with self._redis.pipeline(transaction=False) as pipe:
-                    for origin in origins:
-                        pipe.getrange(self._key("robots", origin), 0, 0)
-                    used = [flag == b"\x01" for flag in pipe.execute()]
-                in_use = [origin for origin, yes in zip(origins, used, strict=True) if yes]
-                idle = [origin for origin, yes in zip(origins, used, strict=True) if not yes]
-                again_ms = max(before_ms, self._server_ms()) + int(CLAIM_S * 1000)
-                with self._redis.pipeline(transaction=False) as pipe:
-                    if idle:
-                        pipe.zrem(due, *idle)
-                    if in_use:
-                        pipe.zadd(due, dict.fromkeys(in_use, again_ms), xx=True)
-                    pipe.execute()
-                found += in_use
-                if len(origins) < limit:
-                    break
-        return found
-
     def forget(self, refused: Callable[[Iterable[str]], set[str]]) -> int:
         """
         Drop the rules of the origins whose root URL `refused` returns; return how many.
@@ -324,7 +246,7 @@ class RobotsCache:
         Scans all keys of the server. Other processes may answer from memory for 5 s more.
         """
         dropped = 0
-        with _robots_errors():
+        with robots_errors():
             for key in self._redis.scan_iter(match=self._key("robots.domain", "*"), count=1000):
                 pairs: Any = self._redis.zrange(key, 0, -1, withscores=True)
                 sizes = {name.decode(): int(score) % _SIZES for name, score in pairs if name}
@@ -336,8 +258,8 @@ class RobotsCache:
 
     def _drop(self, domain_key: bytes, origin: str, size: int, *, last: bool) -> None:
         with self._redis.pipeline() as pipe:
-            pipe.delete(self._key("robots", origin), self._key("robots.claim", origin))
-            pipe.zrem(f"{self._prefix}robots.due", origin)
+            pipe.delete(self._key("robots", origin), self.refreshes.claim_key(origin))
+            pipe.zrem(self.refreshes.due_key, origin)
             if last:
                 pipe.delete(domain_key)
             else:
@@ -347,7 +269,7 @@ class RobotsCache:
         self._memory.drop(origin)
 
     def _server_ms(self) -> int:
-        with _robots_errors():
+        with robots_errors():
             seconds, micros = self._redis.time()
         return int(seconds * 1000 + micros // 1000)
 
@@ -357,7 +279,3 @@ class RobotsCache:
 
     def _key(self, kind: str, origin: str) -> str:
         return f"{self._prefix}{kind}:{origin}"
-
-
-def _robots_errors() -> AbstractContextManager[None]:
-    return redis_errors("robots cache", RobotsUnavailable)

@@ -12,8 +12,7 @@ from __future__ import annotations
 import gzip
 import io
 import itertools
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
@@ -37,8 +36,8 @@ from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.transfer.bulk_writer import BulkWriter, Numbered, OnProblem
 from aragog.urlstore.transfer.records import BadRecord, UrlRecord, from_json, to_json
+from aragog.urlstore.transfer.selection import EVERYTHING, NodeSelection, SelectedNodes
 from aragog.zen.graph import Zen
-from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 
 MAX_LINE_BYTES = 64 << 20
@@ -49,9 +48,6 @@ MAX_LINKS = 6000
 
 OnProgress = Callable[[int], None]
 """Called after each batch with the number of the last line or row that is done."""
-
-NodeSource = Generator[tuple[bytes, Row], None, None]
-"""Keys and nodes to export."""
 
 Read = tuple[int, UrlRecord | BadRecord]
 """The number of a line or row, from 1, and its content."""
@@ -118,55 +114,60 @@ def import_urls(
 def export_urls(
     zen: Zen,
     sink: Sink,
+    selection: NodeSelection = EVERYTHING,
     *,
-    source: NodeSource | None = None,
-    urls: Iterable[str] | None = None,
-    cursor: str | None = None,
-    limit: int | None = None,
     fields: Sequence[str] | None = None,
     aliases: bool = True,
     links_of: UrlStore | None = None,
     on_progress: OnProgress = lambda _: None,
 ) -> ExportReport:
     """
-    Write every URL that has data to `sink`, including aliases; `sink` stays open.
+    Write the selected URLs that have data to `sink`, including aliases; `sink` stays open.
 
     Not a snapshot: what is written meanwhile may or may not be included. A page that is taken down
     meanwhile is not, unless its batch was already in the file.
 
-    `source` replaces the walk over all nodes, and excludes `urls` and `cursor`. `urls` (normalized)
-    selects URLs, such as those of a host, and excludes a cursor. `fields` names the fields to
-    export, None means all. `links_of` is the store to read outlinks from, at most 6,000 a page.
-    `limit` bounds the number of records.
+    `fields` names the fields to export, None means all. `links_of` is the store to read outlinks
+    from, at most 6,000 a page.
 
     Raises:
         StoreUnavailable: the sink contains complete batches only.
     """
-    found, nodes = source or nodes_of(zen, urls, cursor), Nodes(zen)
-    count, last = 0, cursor
+    nodes = Nodes(zen)
+    with SelectedNodes(zen, selection) as selected:
+        records = _records(selected, fields, aliases=aliases, links_of=links_of)
+        for batch in _of_bounded_size(records):
+            sink.write(_without_taken_down(batch, nodes))
+            on_progress(selected.taken)
+    return ExportReport(selected.taken, selected.cursor)
+
+
+def _records(
+    selected: SelectedNodes,
+    fields: Sequence[str] | None,
+    *,
+    aliases: bool,
+    links_of: UrlStore | None,
+) -> Iterator[UrlRecord]:
+    for row in selected:
+        record = _record(row, fields, aliases=aliases)
+        if record is not None:
+            selected.taken += 1
+            yield _with_links(record, links_of) if links_of else record
+
+
+def _of_bounded_size(records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
+    """Batches of at most `BATCH` records, which end with the one that exceeds `BATCH_BYTES`."""
     batch: list[UrlRecord] = []
     weight = 0
-    with closing(found):
-        for key, row in found:
-            if limit is not None and count == limit:
-                break
-            last = key.hex()
-            record = _record(row, fields, aliases=aliases)
-            if record is None:
-                continue
-            batch.append(_with_links(record, links_of) if links_of else record)
-            count += 1
-            weight += batch[-1].weight_bytes
-            if len(batch) == BATCH or weight > BATCH_BYTES:
-                sink.write(_without_taken_down(batch, nodes))
-                batch, weight = [], 0
-                on_progress(count)
-        else:
-            last = None
+    for record in records:
+        batch.append(record)
+        weight += record.weight_bytes
+        if len(batch) == BATCH or weight > BATCH_BYTES:
+            yield batch
+            batch, weight = [], 0
     if batch:
-        sink.write(_without_taken_down(batch, nodes))
-        on_progress(count)
-    return ExportReport(count, last)
+        yield batch
 
 
 def _without_taken_down(batch: Sequence[UrlRecord], nodes: Nodes) -> list[UrlRecord]:
@@ -174,23 +175,6 @@ def _without_taken_down(batch: Sequence[UrlRecord], nodes: Nodes) -> list[UrlRec
     rows = nodes.read([record.url for record in batch], [SENTINEL, CANONICAL, REMOVED])
     there = {url for url, row in rows.items() if row and not is_taken_down(row)}
     return [record for record in batch if record.url in there]
-
-
-def nodes_of(
-    zen: Zen,
-    urls: Iterable[str] | None,
-    cursor: str | None = None,
-    columns: Sequence[bytes] | None = None,
-) -> NodeSource:
-    """Keys and nodes of `urls` (normalized), in their order; None: of all, in key order."""
-    if urls is None:
-        start = b"" if cursor is None else bytes.fromhex(cursor) + b"\0"
-        yield from zen.nodes.scan(start, names=columns)
-        return
-    nodes, left = Nodes(zen), iter(urls)
-    while some := list(itertools.islice(left, BATCH)):
-        for url, row in nodes.read(some, columns).items():
-            yield node_id(url), row
 
 
 def read_json_lines(

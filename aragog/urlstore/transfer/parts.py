@@ -20,12 +20,12 @@ from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.transfer.json_lines import (
     JsonLinesSink,
-    NodeSource,
     Sink,
     export_urls,
     open_to_write,
 )
 from aragog.urlstore.transfer.parquet import ParquetSink
+from aragog.urlstore.transfer.selection import NodeSelection, NodeSource
 from aragog.urlstore.transfer.warc import COLUMNS, export_warc
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
@@ -144,7 +144,7 @@ def _write(
         path.mkdir()
         nodes = _nodes(store.zen, part, on_share, COLUMNS)
         done = export_warc(
-            store.zen, content, path / part.name, source=nodes, on_problem=on_problem
+            store.zen, content, path / part.name, NodeSelection(nodes=nodes), on_problem=on_problem
         )
         return done.records
     sink: Sink = (
@@ -154,7 +154,7 @@ def _write(
         return export_urls(
             store.zen,
             sink,
-            source=_nodes(store.zen, part, on_share),
+            NodeSelection(nodes=_nodes(store.zen, part, on_share)),
             fields=options.fields,
             links_of=store if options.links else None,
         ).records

@@ -16,8 +16,7 @@ from __future__ import annotations
 import io
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from contextlib import closing
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -34,7 +33,7 @@ from aragog.urlstore.content.compression import content_hash, decompress
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import facts_of, text
-from aragog.urlstore.transfer.json_lines import NodeSource, nodes_of
+from aragog.urlstore.transfer.selection import EVERYTHING, NodeSelection, SelectedNodes
 from aragog.zen.graph import Zen
 from aragog.zen.properties import Row
 
@@ -80,20 +79,15 @@ def export_warc(
     zen: Zen,
     content: ContentStore,
     stem: Path,
+    selection: NodeSelection = EVERYTHING,
     *,
-    source: NodeSource | None = None,
-    urls: Iterable[str] | None = None,
-    cursor: str | None = None,
-    limit: int | None = None,
     first_file: int = 0,
     max_file_bytes: int = MAX_FILE_BYTES,
     on_problem: Callable[[str, str], None] = lambda *_: None,
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> WarcReport:
     """
-    Write the content of pages to `stem-00000.warc.gz` and following files.
-
-    All pages, or those of `urls`, or of the nodes of `source`.
+    Write the content of the selected pages to `stem-00000.warc.gz` and following files.
 
     A page whose content is damaged or missing is reported with its URL and skipped. To resume, pass
     the report's `cursor`, and as `first_file` a number that no file has yet.
@@ -102,30 +96,25 @@ def export_warc(
         ConfigError: a file cannot be written.
         StoreUnavailable, ContentUnavailable: the files contain complete records only.
     """
-    pages = problems = 0
-    last = cursor
-    with _Files(stem, first_file, max_file_bytes) as files:
-        found = source or nodes_of(zen, urls, cursor, COLUMNS)
-        with closing(found):
-            for key, row in found:
-                if limit is not None and pages == limit:
-                    break
-                last = key.hex()
-                url = text(row, nodes.URL)
-                if url is None or nodes.CONTENT_KEY not in row or nodes.SENTINEL not in row:
-                    continue
-                try:
-                    body, meta = _content(content, row)
-                except CorruptContent as error:
-                    problems += 1
-                    on_problem(url, str(error))
-                    continue
-                files.add(url, body, meta, facts_of(row))
-                pages += 1
-                on_progress(pages)
-            else:
-                last = None
-    return WarcReport(files.records, tuple(files.paths), problems, last)
+    problems = 0
+    with (
+        _Files(stem, first_file, max_file_bytes) as files,
+        SelectedNodes(zen, selection, COLUMNS) as selected,
+    ):
+        for row in selected:
+            url = text(row, nodes.URL)
+            if url is None or nodes.CONTENT_KEY not in row or nodes.SENTINEL not in row:
+                continue
+            try:
+                body, meta = _content(content, row)
+            except CorruptContent as error:
+                problems += 1
+                on_problem(url, str(error))
+                continue
+            files.add(url, body, meta, facts_of(row))
+            selected.taken += 1
+            on_progress(selected.taken)
+    return WarcReport(files.records, tuple(files.paths), problems, selected.cursor)
 
 
 def _content(store: ContentStore, row: Row) -> tuple[bytes, dict[str, str]]:

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import NamedTuple
 
 from aragog.clock import Clock
@@ -31,7 +32,7 @@ from aragog.zen.adjacency.journal import Entry, lines_of
 from aragog.zen.adjacency.outlink_writer import CELL, oldest_row_ms
 from aragog.zen.adjacency.outlinks import change_ms, unpack
 from aragog.zen.adjacency.posting_lists import PostingLists
-from aragog.zen.adjacency.postings import CAME, STAYED, WENT
+from aragog.zen.adjacency.postings import CAME, STAYED, WENT, LinkChanges
 from aragog.zen.adjacency.records import CompactionReport
 from aragog.zen.adjacency.segments import ListLimits
 from aragog.zen.adjacency.traces import Traces
@@ -255,8 +256,10 @@ class Compactor:
                 parts = journal.unpack(found[row.key][journal.COLUMN].value)
                 entries += [entry for entry in parts if entry.change not in row.dead]
             lines, links = by_target(entries)
-            merged = self._lists.add(lines, removals(entries), plan.number, self._clock.now_ms())
-            report = CompactionReport(len(keys), links, len(lines), merged, 0, plan.left)
+            changes = LinkChanges(plan.number, self._clock.now_ms(), lines, removals(entries))
+            report = replace(
+                report, links=links, targets=len(lines), merged=self._lists.add(changes)
+            )
         if plan.lists:
             self._lists.forget_removed(plan.lists, plan.number, self._clock.now_ms())
         self._journal.delete_many([(key, None, newest_ms(row)) for key, row in found.items()])

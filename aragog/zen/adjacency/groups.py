@@ -61,21 +61,15 @@ class Groups:
         self._limits = limits
         self._traces = Traces(tables)
 
-    def add(
-        self,
-        lines: Mapping[bytes, bytes],
-        removals: Mapping[bytes, Sequence[bytes]],
-        number: int,
-        now_ms: int,
-    ) -> set[bytes]:
+    def add(self, links: postings.LinkChanges) -> set[bytes]:
         """
-        Add the lines of compaction `number`, joined, by target URL; returns the ids of the lists
-        that got a delta of their own.
+        Add the links of one compaction; returns the ids of the lists that got a delta of their own.
 
-        `removals` are the pages that removed a link, by list id. After it, an undivided group has
-        nothing of them, and `Traces` has a record of those in a divided one. After a crash, a
-        repeated call with the same arguments completes it.
+        After it, an undivided group has nothing of the pages that removed a link, and `Traces` has
+        a record of those in a divided one. After a crash, a repeated call with the same links
+        completes it.
         """
+        number, now_ms, lines, removals = links
         of_hosts = by_host(lines)
         touched = {list_id[:HOST_BYTES] for list_id in removals}
         look = {*self._put_deltas(of_hosts, number, now_ms), *touched}

@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from aragog.zen.adjacency.group_rows import HOST_BYTES, MAX_DEPTH, ListGroup, group_key, is_group
 from aragog.zen.adjacency.groups import Groups
-from aragog.zen.adjacency.postings import NOTHING, settled
+from aragog.zen.adjacency.postings import NOTHING, LinkChanges, settled
 from aragog.zen.adjacency.segments import ListLimits, Segments, links_in
 from aragog.zen.codec import ID_BYTES
 from aragog.zen.tables import Row, Tables
@@ -46,22 +46,14 @@ class PostingLists:
         text = _text(groups, target)
         yield from self._long.lines(target, row, text.split(b"\n") if text else (), beyond)
 
-    def add(
-        self,
-        lines: Mapping[bytes, bytes],
-        removals: Mapping[bytes, Sequence[bytes]],
-        number: int,
-        now_ms: int,
-    ) -> int:
+    def add(self, changes: LinkChanges) -> int:
         """
-        Add the lines of compaction `number`, joined, by target URL; returns the number of merged
-        long lists.
+        Add the links of one compaction; returns the number of merged long lists.
 
-        `removals` are the pages that removed a link, by list id. After a crash, a repeated call
-        with the same arguments completes it, and adds nothing twice.
+        After a crash, a repeated call with the same changes completes it, and adds nothing twice.
         """
-        long = self._groups.add(lines, removals, number, now_ms)
-        return self._long.tidy(long, number, now_ms, removals)
+        long = self._groups.add(changes)
+        return self._long.tidy(long, changes.number, changes.at_ms, changes.removals)
 
     def forget_removed(self, targets: Collection[bytes], number: int, now_ms: int) -> None:
         """

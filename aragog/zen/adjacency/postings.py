@@ -13,7 +13,7 @@ Net counts add up to the exact number, because each change of a page is compacte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from typing import NamedTuple
 
@@ -33,6 +33,19 @@ class Delta(NamedTuple):
 
     net: int
     lines: list[bytes]
+
+
+class LinkChanges(NamedTuple):
+    """The links that one compaction adds to posting lists; adding them twice changes nothing."""
+
+    number: int
+    """Of the compaction; each has the next one."""
+    at_ms: int
+    """The timestamp of what it writes."""
+    lines: Mapping[bytes, bytes]
+    """Its postings by target URL, joined."""
+    removals: Mapping[bytes, Sequence[bytes]]
+    """The pages that removed a link, by list id of its target."""
 
 
 def pack(net: int, lines: list[bytes]) -> bytes:

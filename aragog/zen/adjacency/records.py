@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -27,7 +28,8 @@ class LinkRecord(NamedTuple):
     """Of an inlink: the URL that is linked, which may be an alias."""
 
 
-class CompactionReport(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionReport:
     """What one compaction did."""
 
     journal_rows: int = 0
@@ -35,7 +37,5 @@ class CompactionReport(NamedTuple):
     targets: int = 0
     merged: int = 0
     """Targets whose deltas were merged into their header or a segment."""
-    lag_ms: int = 0
-    """Age of the oldest remaining row; 0: none remains."""
     left: bool = False
     """True if the limit ended it."""

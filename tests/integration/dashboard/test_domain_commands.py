@@ -92,7 +92,7 @@ def test_robots_and_outcomes_are_shown_and_looking_at_them_does_not_keep_them_in
     assert 59_000 < shop["robots_age_ms"] < 120_000
     assert found["down.example"]["robots"] == "503"
     assert found["down.example"]["cause"].startswith("robots.txt is unreachable, again ")
-    assert rules.expiring(now_ms + 10**9) == []
+    assert rules.refreshes.expiring(now_ms + 10**9) == []
 
 
 def test_a_stop_holds_other_processes_and_a_resume_lets_them_go_on(settings, worker):

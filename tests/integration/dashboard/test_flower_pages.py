@@ -20,6 +20,7 @@ from aragog.pinlater.admin import Admin
 from aragog.politeness.ratelimit.overrides import Overrides
 from aragog.politeness.ratelimit.slots import SlotRequest
 from aragog.urlstore.records import OutLink
+from tests.support.cases import missing
 from tests.support.flower_server import flower_system
 from tests.support.waiting import wait_until
 
@@ -155,11 +156,14 @@ def test_the_page_of_a_url_has_its_card_its_links_and_its_price_with_sources(bro
     status, page = browser.get("/aragog/url", url="HTTP://Shop.example:80/vase")
 
     assert status == 200
-    assert "49.90 EUR" in page
-    assert "from json-ld #1, " in page
-    assert 'src="https://img.example/vase.jpg"' in page
-    assert 'href="/aragog/url?url=http%3A%2F%2Fother.example%2F"' in page
-    assert "Refresh now" in page
+    expected = """
+        49.90 EUR
+        from json-ld #1,
+        src="https://img.example/vase.jpg"
+        href="/aragog/url?url=http%3A%2F%2Fother.example%2F"
+        Refresh now
+    """
+    assert missing(expected, page) == []
 
 
 def test_what_is_no_url_is_answered_with_the_reason(browser):
@@ -217,11 +221,14 @@ def test_prometheus_finds_our_figures_beside_flowers(browser):
     status, text = browser.get("/metrics")
 
     assert status == 200
-    assert "aragog_in_flight 1.0" in text
-    assert "aragog_fetching_waits 0.0" in text
-    assert 'aragog_jobs{queue="fetch",state="pending"} 1.0' in text
-    assert 'aragog_domain_backlog_seconds{domain="shop.example"}' in text
-    assert "flower_" in text
+    expected = """
+        aragog_in_flight 1.0
+        aragog_fetching_waits 0.0
+        aragog_jobs{queue="fetch",state="pending"} 1.0
+        aragog_domain_backlog_seconds{domain="shop.example"}
+        flower_
+    """
+    assert missing(expected, text) == []
     assert not re.search(r"aragog_part_up\{.*\} 0", text)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aragog.fetcher import outcome as o
+from tests.support.cases import cases
 
 
 @pytest.mark.parametrize("path", ["/silent", "/stall", "/drip", "/slow-headers"])
@@ -17,21 +18,21 @@ def test_an_origin_that_answers_too_slowly_is_unreachable(origin, fetcher_with, 
 
 @pytest.mark.parametrize(
     ("path", "kind", "reason"),
-    [
-        ("/reset-at-once", "reset", "reset by peer"),
-        ("/close-at-once", "reset", "without a response"),
-        ("/half-headers", "protocol", "inside the headers"),
-        ("/garbage", "protocol", "not HTTP/1"),
-        ("/http09", "protocol", "not HTTP/1"),
-        ("/endless-interim", "protocol", "interim"),
-        ("/loop", "redirect", "loop"),
-        ("/loop/a", "redirect", "loop"),
-        ("/chain/11", "redirect", "more than 10 redirects"),
-        ("/to?ftp://example.com/", "redirect", "not an http(s) URL"),
-        ("/to?http://[::1", "redirect", "not an http(s) URL"),
-        ("/status/500", "status", "500"),
-        ("/status/999", "status", "999"),
-    ],
+    cases("""
+        /reset-at-once          reset     reset by peer
+        /close-at-once          reset     without a response
+        /half-headers           protocol  inside the headers
+        /garbage                protocol  not HTTP/1
+        /http09                 protocol  not HTTP/1
+        /endless-interim        protocol  interim
+        /loop                   redirect  loop
+        /loop/a                 redirect  loop
+        /chain/11               redirect  more than 10 redirects
+        /to?ftp://example.com/  redirect  not an http(s) URL
+        /to?http://[::1         redirect  not an http(s) URL
+        /status/500             status    500
+        /status/999             status    999
+    """),
 )
 def test_no_usable_answer_is_unreachable_and_says_why(origin, fetcher_with, path, kind, reason):
     outcome = fetcher_with(deadline_s=30).fetch(origin.url(path))

@@ -188,7 +188,7 @@ def test_many_origins_cost_one_round_trip(cache, clock, redis_client):
 
 def test_the_results_of_many_origins_are_stored_together(cache, clock):
     origins = [f"https://site-{n}.example" for n in range(30)]
-    cache.claim_refresh(origins)
+    cache.refreshes.claim(origins)
     statuses = [200, 404, 503]
     results = [
         RobotsResult(of, statuses[n % 3], PRIVATE, clock.now_ms()) for n, of in enumerate(origins)
@@ -200,30 +200,30 @@ def test_the_results_of_many_origins_are_stored_together(cache, clock):
     assert [one.status for one in found.values()] == 10 * statuses
     assert [one.unreachable for one in found.values()] == 10 * [False, False, True]
     assert not found[origins[0]].rules.allows("a", "http://site-0.example/private/x")
-    assert cache.claim_refresh(origins) == origins
+    assert cache.refreshes.claim(origins) == origins
 
 
 def test_only_one_may_refresh_an_origin_at_a_time(new_cache, clock):
     one, other = new_cache(), new_cache()
 
-    assert one.claim_refresh([ORIGIN, ORIGIN]) == [ORIGIN]
-    assert other.claim_refresh([ORIGIN]) == []
+    assert one.refreshes.claim([ORIGIN, ORIGIN]) == [ORIGIN]
+    assert other.refreshes.claim([ORIGIN]) == []
     one.put(ORIGIN, 200, PRIVATE, clock.now_ms())
-    assert other.claim_refresh([ORIGIN]) == [ORIGIN]
+    assert other.refreshes.claim([ORIGIN]) == [ORIGIN]
 
 
 def test_a_claim_of_a_killed_worker_ends_by_itself(cache, redis_client):
-    cache.claim_refresh([ORIGIN])
+    cache.refreshes.claim([ORIGIN])
 
     assert 0 < redis_client.pttl(f"aragog:robots.claim:{ORIGIN}") <= MINUTE_MS
 
 
 def test_a_claim_can_be_given_back(cache):
-    cache.claim_refresh([ORIGIN])
+    cache.refreshes.claim([ORIGIN])
 
-    cache.release_refresh([ORIGIN])
+    cache.refreshes.release([ORIGIN])
 
-    assert cache.claim_refresh([ORIGIN]) == [ORIGIN]
+    assert cache.refreshes.claim([ORIGIN]) == [ORIGIN]
 
 
 def test_rules_in_use_are_refreshed_before_they_expire_and_others_are_left(cache, clock):
@@ -232,9 +232,9 @@ def test_rules_in_use_are_refreshed_before_they_expire_and_others_are_left(cache
         cache.put(one, 200, PRIVATE, clock.now_ms())
     cache.get(used)
 
-    assert cache.expiring(clock.now_ms() + DAY_MS - 1) == []
-    assert cache.expiring(clock.now_ms() + DAY_MS) == [used]
-    assert cache.expiring(clock.now_ms() + DAY_MS) == []
+    assert cache.refreshes.expiring(clock.now_ms() + DAY_MS - 1) == []
+    assert cache.refreshes.expiring(clock.now_ms() + DAY_MS) == [used]
+    assert cache.refreshes.expiring(clock.now_ms() + DAY_MS) == []
 
 
 def test_use_counts_from_the_last_fetch(cache, clock):
@@ -243,7 +243,7 @@ def test_use_counts_from_the_last_fetch(cache, clock):
     clock.advance_ms(DAY_MS)
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
 
-    assert cache.expiring(clock.now_ms() + DAY_MS) == []
+    assert cache.refreshes.expiring(clock.now_ms() + DAY_MS) == []
 
 
 def test_the_soonest_expire_first_and_no_more_than_asked_for(cache, clock):
@@ -252,8 +252,8 @@ def test_the_soonest_expire_first_and_no_more_than_asked_for(cache, clock):
         cache.put(one, 200, PRIVATE, clock.now_ms() + n)
     cache.get_many(origins)
 
-    assert cache.expiring(clock.now_ms() + 2 * DAY_MS, limit=3) == origins[:3]
-    assert cache.expiring(clock.now_ms() + 2 * DAY_MS, limit=30) == origins[3:]
+    assert cache.refreshes.expiring(clock.now_ms() + 2 * DAY_MS, limit=3) == origins[:3]
+    assert cache.refreshes.expiring(clock.now_ms() + 2 * DAY_MS, limit=30) == origins[3:]
 
 
 def test_memory_follows_the_origins_in_use(cache, clock, redis_client):
@@ -295,9 +295,9 @@ def test_an_unreachable_redis_is_an_error_of_ours(tmp_path, clock):
     for call in (
         lambda: cache.get(ORIGIN),
         lambda: cache.put(ORIGIN, 200, b"", 1),
-        lambda: cache.claim_refresh([ORIGIN]),
-        lambda: cache.release_refresh([ORIGIN]),
-        lambda: cache.expiring(1),
+        lambda: cache.refreshes.claim([ORIGIN]),
+        lambda: cache.refreshes.release([ORIGIN]),
+        lambda: cache.refreshes.expiring(1),
     ):
         with pytest.raises(RobotsUnavailable):
             call()

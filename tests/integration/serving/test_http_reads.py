@@ -18,6 +18,7 @@ from aragog.urlstore.records import FetchReport, HopReport, OutLink
 from aragog.urlstore.store import UrlStore
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import running
+from tests.support.cases import cases
 from tests.support.stores import NOW_MS, page, stand
 
 A, B = "http://a.example/", "http://b.example/"
@@ -93,45 +94,62 @@ def test_a_client_that_has_the_record_is_answered_304(api):
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "status"),
+    ("status", "method", "path"),
+    cases("""
+        400  GET       /v1/links?url=http://a.example/&limit=%C2%B2
+        400  GET       /v1/links?url=http://a.example/&limit=0
+        400  GET       /v1/links?url=http://a.example/&limit=99999999999999
+        400  GET       /v1/links?url=http://a.example/&cursor=WyJhIl0=
+        400  GET       /v1/links?url=http://a.example/&direction=in&cursor=WzFd
+        400  GET       /v1/links?url=http://a.example/&direction=up
+        400  GET       /v1/urls?url=%FF
+        400  GET       /v1/urls
+        400  GET       /v1/urls?url=nonsense
+        400  GET       /v1/urls?url=http://a.example/&include=all
+        404  GET       /v1/urls?url=http://no.example/
+        404  GET       /v1/content?url=http://a.example/
+        400  GET       /v1/history?url=http://a.example/
+        404  GET       /nowhere
+        404  GET       /v1/urls/
+        405  GET       /v1/urls:batchGet
+        405  PROPFIND  /v1/urls
+    """),
+)
+def test_a_request_that_cannot_be_served_is_answered_with_a_problem(api, status, method, path):
+    assert_problem(api.ask(method, path, None), int(status))
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
     [
-        ("GET", "/v1/links?url=http://a.example/&limit=%C2%B2", None, 400),
-        ("GET", "/v1/links?url=http://a.example/&limit=0", None, 400),
-        ("GET", "/v1/links?url=http://a.example/&limit=99999999999999", None, 400),
-        ("GET", "/v1/links?url=http://a.example/&cursor=WyJhIl0=", None, 400),
-        ("GET", "/v1/links?url=http://a.example/&direction=in&cursor=WzFd", None, 400),
-        ("GET", "/v1/links?url=http://a.example/&direction=up", None, 400),
-        ("GET", "/v1/urls?url=%FF", None, 400),
-        ("GET", "/v1/urls?" + "x=1&" * 100, None, 400),
-        ("GET", "/v1/urls", None, 400),
-        ("GET", "/v1/urls?url=nonsense", None, 400),
-        ("GET", "/v1/urls?url=http://a.example/&include=all", None, 400),
-        ("GET", "/v1/urls?url=http://no.example/", None, 404),
-        ("GET", "/v1/content?url=http://a.example/", None, 404),
-        ("GET", "/v1/history?url=http://a.example/", None, 400),
-        ("GET", "/nowhere", None, 404),
-        ("GET", "/v1/urls/", None, 404),
-        ("POST", "/v1/urls", {}, 405),
-        ("GET", "/v1/urls:batchGet", None, 405),
-        ("PROPFIND", "/v1/urls", None, 405),
-        ("POST", "/v1/urls:batchGet", {"fields": [1]}, 400),
-        ("POST", "/v1/urls:batchGet", {"fields": 5}, 400),
-        ("POST", "/v1/urls:batchGet", {"urls": [A], "fields": [1]}, 400),
-        ("POST", "/v1/urls:batchGet", {"urls": [A], "fields": 5}, 400),
-        ("POST", "/v1/urls:batchGet", {"urls": [1]}, 400),
-        ("POST", "/v1/urls:batchGet", {"urls": "x"}, 400),
-        ("POST", "/v1/urls:batchGet", {"urls": [A] * 1001}, 400),
-        ("POST", "/v1/urls:batchGet", [], 400),
-        ("POST", "/v1/urls:batchGet", b"\xff", 400),
-        ("POST", "/v1/urls:batchGet", b"[" * 100_000, 400),
-        ("POST", "/v1/enqueue", {"urls": [A]}, 501),
+        ("/v1/urls", {}, 405),
+        ("/v1/enqueue", {"urls": [A]}, 501),
+        *(
+            ("/v1/urls:batchGet", body, 400)
+            for body in (
+                {"fields": [1]},
+                {"fields": 5},
+                {"urls": [A], "fields": [1]},
+                {"urls": [A], "fields": 5},
+                {"urls": [1]},
+                {"urls": "x"},
+                {"urls": [A] * 1001},
+                [],
+                b"\xff",
+                b"[" * 100_000,
+            )
+        ),
     ],
 )
-def test_a_request_that_cannot_be_served_is_answered_with_a_problem(
-    api, method, path, body, status
-):
-    found = api.ask(method, path, body)
+def test_a_body_that_cannot_be_served_is_answered_with_a_problem(api, path, body, status):
+    assert_problem(api.ask("POST", path, body), status)
 
+
+def test_a_query_with_too_many_parts_is_answered_with_a_problem(api):
+    assert_problem(api.get("/v1/urls?" + "x=1&" * 100), 400)
+
+
+def assert_problem(found, status):
     assert found.status == status
     assert found.headers["content-type"] == "application/problem+json"
     assert found.json["status"] == status

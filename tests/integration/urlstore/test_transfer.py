@@ -27,13 +27,13 @@ from aragog.urlstore.transfer.json_lines import (
     JsonLinesSink,
     export_urls,
     import_urls,
-    nodes_of,
     open_to_read,
     open_to_write,
     read_json_lines,
 )
 from aragog.urlstore.transfer.parquet import ParquetSink, read_parquet
 from aragog.urlstore.transfer.records import BadRecord, from_json
+from aragog.urlstore.transfer.selection import EVERYTHING, NodeSelection, nodes_of
 from aragog.urlstore.transfer.warc import export_warc
 from aragog.zen.tables import TABLES
 from aragog.zen.tables.memory import MemoryTables
@@ -57,9 +57,9 @@ def import_lines(its: Stand, *lines: bytes, after=0, batch=500):
     return report, problems
 
 
-def exported(its: Stand, **options):
+def exported(its: Stand, selection: NodeSelection = EVERYTHING, **options):
     stream = io.BytesIO()
-    report = export_urls(its.store.zen, JsonLinesSink(stream), **options)
+    report = export_urls(its.store.zen, JsonLinesSink(stream), selection, **options)
     return report, [orjson.loads(line) for line in stream.getvalue().splitlines()]
 
 
@@ -213,7 +213,7 @@ def test_an_export_goes_on_at_its_cursor(a_stand):
     found, cursor = [], None
 
     while True:
-        report, lines = exported(a_stand, limit=4, cursor=cursor)
+        report, lines = exported(a_stand, NodeSelection(limit=4, cursor=cursor))
         found += [line["url"] for line in lines]
         cursor = report.cursor
         if cursor is None:
@@ -235,13 +235,13 @@ def test_an_export_in_progress_omits_what_is_taken_down_meanwhile(filled):
         yield from nodes_of(filled.store.zen, None)
         filled.store.takedowns.take_down(url=A)
 
-    _, lines = exported(filled, source=read_slowly())
+    _, lines = exported(filled, NodeSelection(nodes=read_slowly()))
 
     assert [line["url"] for line in lines] == [B]
 
 
 def test_an_export_may_be_of_some_urls_and_some_fields(filled):
-    _, lines = exported(filled, urls=[B, A], fields=["title"], aliases=False)
+    _, lines = exported(filled, NodeSelection(urls=[B, A]), fields=["title"], aliases=False)
 
     assert [(line["url"], line["fields"]) for line in lines] == [
         (B, {"title": "Grüße"}), (A, {"title": "A page"}),
@@ -434,9 +434,15 @@ def test_warc_files_are_of_bounded_size_and_go_on(tmp_path):
     for n in range(12):
         its.store.put_content(f"http://a.example/{n}", bytes([n]) * 100, {})
 
-    first = export_warc(its.store.zen, its.content, tmp_path / "x", limit=7, max_file_bytes=1500)
+    first = export_warc(
+        its.store.zen, its.content, tmp_path / "x", NodeSelection(limit=7), max_file_bytes=1500
+    )
     second = export_warc(
-        its.store.zen, its.content, tmp_path / "x", cursor=first.cursor, first_file=len(first.files)
+        its.store.zen,
+        its.content,
+        tmp_path / "x",
+        NodeSelection(cursor=first.cursor),
+        first_file=len(first.files),
     )
 
     assert len(first.files) > 1

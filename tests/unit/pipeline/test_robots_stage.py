@@ -28,7 +28,7 @@ def test_rules_are_fetched_and_the_jobs_go_back_to_fetch(stage, ports):
     assert ports.robots.statuses == {ORIGIN: 200}
     assert (message.destination, message.message.jobs) == (Destination.FETCH, (JOB,))
     assert message.priority == 2
-    assert ports.robots.claims == set()
+    assert ports.robots.refreshes.claims == set()
 
 
 def test_rules_that_are_fresh_are_not_fetched(stage, ports):
@@ -48,12 +48,12 @@ def test_a_later_slot_is_kept_with_the_claim(stage, ports):
     assert (message.destination, message.delay_ms) == (Destination.ROBOTS, 60_000)
     assert message.message.slots == {ORIGIN: NOW_MS + 60_000}
     assert message.message.claimed
-    assert ports.robots.held == {ORIGIN: 60_000}
+    assert ports.robots.refreshes.held == {ORIGIN: 60_000}
 
 
 def test_jobs_whose_robots_txt_another_task_fetches_wait_for_it(stage, ports):
-    ports.robots.claim_refresh([ORIGIN])
-    ports.robots.held[ORIGIN] = 200
+    ports.robots.refreshes.claim([ORIGIN])
+    ports.robots.refreshes.held[ORIGIN] = 200
 
     (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
 
@@ -68,7 +68,7 @@ def test_a_booked_out_domain_is_asked_later_without_a_claim(stage, ports):
     (message,) = stage.run(RobotsBatch((ORIGIN,), (JOB,)))
 
     assert message.delay_ms == 90_000
-    assert ports.robots.claims == set()
+    assert ports.robots.refreshes.claims == set()
 
 
 @pytest.mark.parametrize(
@@ -91,20 +91,20 @@ def test_an_outcome_is_kept_as_the_status_that_decides(outcome, status):
 
 def test_rules_of_a_host_that_was_blocked_meanwhile_are_not_refreshed(stage, ports):
     ports.robots.know(ORIGIN, state=RulesState.STALE)
-    ports.robots.claim_refresh([ORIGIN])
+    ports.robots.refreshes.claim([ORIGIN])
     ports.refused[ORIGIN + "/robots.txt"] = "politeness.blocked_hosts has a.example"
 
     assert stage.run(RobotsBatch((ORIGIN,), claimed=True)) == []
 
     assert ports.web.urls() == []
-    assert ports.robots.claims == set()
+    assert ports.robots.refreshes.claims == set()
 
 
 def test_rules_about_to_expire_are_refreshed_in_batches_and_not_twice(stage, ports):
     origins = [f"http://h{n}.example" for n in range(30)]
     sizes = []
     for _ in range(2):
-        ports.robots.due = list(origins)
+        ports.robots.refreshes.due = list(origins)
         for some in stage.expiring(step=60):
             sizes += [len(message.message.origins) for message in some]
             assert all(message.message.claimed for message in some)

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from aragog.cli import main
 from aragog.politeness.robots.engines import BuiltinEngine, ReppyEngine
 from aragog.politeness.robots.rules import RobotsRules, rules_for_status
+from tests.support.cases import cases
 
 URL = "https://site.test/a/b"
 
@@ -25,18 +26,20 @@ def opinions(body: str, url: str = URL) -> list[bool | None]:
 
 
 @pytest.mark.parametrize(
-    ("rules", "path", "allowed"),
-    [
-        ("Disallow: /a", "/a/b", False),
-        ("Disallow: /a\nAllow: /a/b", "/a/b", True),
-        ("Disallow: /*.pdf$", "/x.pdf", False),
-        ("Disallow: /*.pdf$", "/x.pdf/y", True),
-        ("Disallow: /%7Ejoe", "/~joe", False),
-        ("Disallow: /a<d", "/a%3Cd", False),
-    ],
+    ("verdict", "path", "rules"),
+    cases("""
+        refused  /a/b      Disallow: /a
+        allowed  /a/b      Disallow: /a; Allow: /a/b
+        refused  /x.pdf    Disallow: /*.pdf$
+        allowed  /x.pdf/y  Disallow: /*.pdf$
+        refused  /~joe     Disallow: /%7Ejoe
+        refused  /a%3Cd    Disallow: /a<d
+    """),
 )
-def test_both_engines_answer_alike(rules: str, path: str, allowed: bool):
-    assert opinions(f"User-agent: *\n{rules}\n", "https://site.test" + path) == [allowed, allowed]
+def test_both_engines_answer_alike(verdict: str, path: str, rules: str):
+    lines = "\n".join(("User-agent: *", *rules.split("; "), ""))
+
+    assert opinions(lines, "https://site.test" + path) == [verdict == "allowed"] * 2
 
 
 def test_reppy_never_gets_what_makes_it_backtrack():

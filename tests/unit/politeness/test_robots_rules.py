@@ -7,6 +7,7 @@ import pickle
 import pytest
 
 from aragog.politeness.robots.rules import RobotsRules, path_of, product_token, rules_for_status
+from tests.support.cases import cases
 
 
 def allows(robots: str | bytes, path: str, agent: str = "aragog") -> bool:
@@ -19,94 +20,97 @@ def group(*rules: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("rules", "path", "allowed"),
-    [
-        ((), "/", True),
-        (("Disallow:",), "/x", True),
-        (("Disallow: /",), "/x", False),
-        (("Disallow: /a",), "/about", False),
-        (("Disallow: /a",), "/A", True),
-        (("Disallow: /a/",), "/a", True),
-        (("Disallow: a",), "/a", True),
+    ("verdict", "path", "rules"),
+    cases(r"""
+        allowed  /x                        Disallow:
+        refused  /x                        Disallow: /
+        refused  /about                    Disallow: /a
+        allowed  /A                        Disallow: /a
+        allowed  /a                        Disallow: /a/
+        allowed  /a                        Disallow: a
         # the longest wins, wherever it stands
-        (("Disallow: /a/b", "Allow: /a/b/c", "Disallow: /a/b/c/d"), "/a/b/c", True),
-        (("Disallow: /a/b", "Allow: /a/b/c", "Disallow: /a/b/c/d"), "/a/b/c/d", False),
-        (("Allow: /p", "Disallow: /*.html"), "/p.html", False),
+        allowed  /a/b/c                    Disallow: /a/b; Allow: /a/b/c; Disallow: /a/b/c/d
+        refused  /a/b/c/d                  Disallow: /a/b; Allow: /a/b/c; Disallow: /a/b/c/d
+        refused  /p.html                   Allow: /p; Disallow: /*.html
         # of two equally long the one that allows
-        (("Disallow: /dir", "Allow: /dir"), "/dir/x", True),
-        (("Allow: /dir", "Disallow: /dir"), "/dir/x", True),
-        (("Disallow: /d*", "Allow: /di"), "/dir/x", True),
-        (("Allow: /d*", "Disallow: /di"), "/dir/x", True),
-        (("Disallow: /x$", "Allow: /*x"), "/x", True),
+        allowed  /dir/x                    Disallow: /dir; Allow: /dir
+        allowed  /dir/x                    Allow: /dir; Disallow: /dir
+        allowed  /dir/x                    Disallow: /d*; Allow: /di
+        allowed  /dir/x                    Allow: /d*; Disallow: /di
+        allowed  /x                        Disallow: /x$; Allow: /*x
         # wildcards
-        (("Disallow: *",), "/", False),
-        (("Disallow: /*?",), "/a?b", False),
-        (("Disallow: /*?",), "/a", True),
-        (("Disallow: /a*c*e",), "/abcde", False),
-        (("Disallow: /a*c*e",), "/aecd", True),
-        (("Disallow: /a**b",), "/axxb", False),
-        (("Disallow: /*.pdf$",), "/x.pdf", False),
-        (("Disallow: /*.pdf$",), "/x.pdf?y", True),
-        (("Disallow: /*.pdf$",), "/x.pdf/y.pdf", False),
-        (("Disallow: /a*$",), "/abc", False),
-        (("Disallow: /a$",), "/a", False),
-        (("Disallow: /a$",), "/ab", True),
-        (("Disallow: /a$b",), "/a$bc", False),
-        (("Disallow: /*aba$",), "/ab", True),
-        (("Disallow: /ab*ba$",), "/aba", True),
-        (("Disallow: /$", "Allow: /"), "/", False),
+        refused  /                         Disallow: *
+        refused  /a?b                      Disallow: /*?
+        allowed  /a                        Disallow: /*?
+        refused  /abcde                    Disallow: /a*c*e
+        allowed  /aecd                     Disallow: /a*c*e
+        refused  /axxb                     Disallow: /a**b
+        refused  /x.pdf                    Disallow: /*.pdf$
+        allowed  /x.pdf?y                  Disallow: /*.pdf$
+        refused  /x.pdf/y.pdf              Disallow: /*.pdf$
+        refused  /abc                      Disallow: /a*$
+        refused  /a                        Disallow: /a$
+        allowed  /ab                       Disallow: /a$
+        refused  /a$bc                     Disallow: /a$b
+        allowed  /ab                       Disallow: /*aba$
+        allowed  /aba                      Disallow: /ab*ba$
+        refused  /                         Disallow: /$; Allow: /
         # escaped specials are literal
-        (("Disallow: /a%2Ab",), "/axb", True),
-        (("Disallow: /a%2Ab",), "/a%2Ab", False),
-        (("Disallow: /a%24",), "/a", True),
-        (("Disallow: /a%24",), "/a%24b", False),
-        (("Disallow: /a%2Ab",), "/a*b", False),
-        (("Disallow: /a%2ab",), "/a*b", False),
-        (("Disallow: /a%24",), "/a$b", False),
-        (("Disallow: /a$b",), "/a%24bc", False),
-        (("Disallow: /*%2A$",), "/x*", False),
-        (("Disallow: /*%2A$",), "/x", True),
-        (("Disallow: /", "Allow: /a%2Ab"), "/a*b", True),
-        (("Disallow: /", "Allow: /a%2Ab"), "/axb", False),
+        allowed  /axb                      Disallow: /a%2Ab
+        refused  /a%2Ab                    Disallow: /a%2Ab
+        allowed  /a                        Disallow: /a%24
+        refused  /a%24b                    Disallow: /a%24
+        refused  /a*b                      Disallow: /a%2Ab
+        refused  /a*b                      Disallow: /a%2ab
+        refused  /a$b                      Disallow: /a%24
+        refused  /a%24bc                   Disallow: /a$b
+        refused  /x*                       Disallow: /*%2A$
+        allowed  /x                        Disallow: /*%2A$
+        allowed  /a*b                      Disallow: /; Allow: /a%2Ab
+        refused  /axb                      Disallow: /; Allow: /a%2Ab
         # what normalization escapes
-        (("Disallow: /a<d.html",), "/a%3Cd.html", False),
-        (("Disallow: /a<d.html",), "/a<d.html", False),
-        (("Disallow: /a%3cd.html",), "/a%3Cd.html", False),
-        (("Disallow: /a%3cd.html",), "/a<d.html", False),
-        (("Disallow: /a b",), "/a%20b", False),
-        (("Disallow: /{x}|^`[1]",), "/%7Bx%7D%7C%5E%60%5B1%5D", False),
-        (("Disallow: /*?q='a'",), "/x?q=%27a%27", False),
-        (("Disallow: /100%",), "/100%25", False),
-        (("Disallow: /100%x",), "/100%25x", False),
-        (("Disallow: /100%$",), "/100%25", False),
+        refused  /a%3Cd.html               Disallow: /a<d.html
+        refused  /a<d.html                 Disallow: /a<d.html
+        refused  /a%3Cd.html               Disallow: /a%3cd.html
+        refused  /a<d.html                 Disallow: /a%3cd.html
+        refused  /a%20b                    Disallow: /a b
+        refused  /%7Bx%7D%7C%5E%60%5B1%5D  Disallow: /{x}|^`[1]
+        refused  /x?q=%27a%27              Disallow: /*?q='a'
+        refused  /100%25                   Disallow: /100%
+        refused  /100%25x                  Disallow: /100%x
+        refused  /100%25                   Disallow: /100%$
         # an escape that the rule cuts short
-        (("Disallow: /*%",), "/a%20b", False),
-        (("Disallow: /a%E*b",), "/a%E9b", False),
-        (("Disallow: /", "Allow: /a%"), "/a%20", False),
-        (("Disallow: /", "Allow: /a%2"), "/a%20", False),
-        (("Disallow: /a\\b",), "/a/b", False),
-        (("Disallow: /", "Allow: /a<d.html"), "/a%3Cd.html", True),
+        refused  /a%20b                    Disallow: /*%
+        refused  /a%E9b                    Disallow: /a%E*b
+        refused  /a%20                     Disallow: /; Allow: /a%
+        refused  /a%20                     Disallow: /; Allow: /a%2
+        refused  /a/b                      Disallow: /a\b
+        allowed  /a%3Cd.html               Disallow: /; Allow: /a<d.html
         # escapes
-        (("Disallow: /caf\u00e9",), "/caf%C3%A9", False),
-        (("Disallow: /caf%c3%a9",), "/caf%C3%A9", False),
-        (("Disallow: /caf%C3%A9",), "/caf\u00e9", False),
-        (("Disallow: /%7Ejoe",), "/~joe", False),
-        (("Disallow: /~joe",), "/%7ejoe", False),
-        (("Disallow: /*%7Ejoe",), "/x/~joe", False),
-        (("Disallow: /a%2fb",), "/a/b", True),
-        (("Disallow: /a%2fb",), "/a%2Fb", False),
-        (("Disallow: /", "Allow: /%6Fk"), "/ok", True),
-        (("Disallow: /", "Allow: /~joe"), "/%7Ejoe", True),
-        (("Disallow: /%7Ejoe", "Allow: /~joe"), "/~joe/x", True),
-        (("Disallow: /", "Allow: /%6Fk"), "/%6Fk", True),
+        refused  /caf%C3%A9                Disallow: /café
+        refused  /caf%C3%A9                Disallow: /caf%c3%a9
+        refused  /café                     Disallow: /caf%C3%A9
+        refused  /~joe                     Disallow: /%7Ejoe
+        refused  /%7ejoe                   Disallow: /~joe
+        refused  /x/~joe                   Disallow: /*%7Ejoe
+        allowed  /a/b                      Disallow: /a%2fb
+        refused  /a%2Fb                    Disallow: /a%2fb
+        allowed  /ok                       Disallow: /; Allow: /%6Fk
+        allowed  /%7Ejoe                   Disallow: /; Allow: /~joe
+        allowed  /~joe/x                   Disallow: /%7Ejoe; Allow: /~joe
+        allowed  /%6Fk                     Disallow: /; Allow: /%6Fk
         # a directory and its index
-        (("Disallow: /", "Allow: /a/index.html"), "/a/", True),
-        (("Disallow: /", "Allow: /a/index.html"), "/a/b", False),
-        (("Disallow: /", "Allow: /a/index.php"), "/a/", False),
-    ],
-)  # fmt: skip
-def test_the_rule_that_decides(rules: tuple[str, ...], path: str, allowed: bool):
-    assert allows(group(*rules), path) is allowed
+        allowed  /a/                       Disallow: /; Allow: /a/index.html
+        refused  /a/b                      Disallow: /; Allow: /a/index.html
+        refused  /a/                       Disallow: /; Allow: /a/index.php
+    """),
+)
+def test_the_rule_that_decides(verdict: str, path: str, rules: str):
+    assert allows(group(*rules.split("; ")), path) is (verdict == "allowed")
+
+
+def test_a_group_without_rules_allows_everything():
+    assert allows(group(), "/")
 
 
 @pytest.mark.parametrize(
@@ -136,26 +140,27 @@ def test_every_line_end_and_byte_order_mark(end: str, start: bytes):
 
 
 @pytest.mark.parametrize(
-    ("value", "agent", "meant"),
-    [
-        ("aragog", "aragog", True),
-        ("ARAGOG", "aragog/1.0 (+https://example.test)", True),
-        ("aragog/2", "aragog", True),
-        ("aragog (all)", "Aragog", True),
-        ("aragog\tx", "aragog", True),
-        ("aragogbot", "aragog", False),
-        ("arago", "aragog", False),
-        ("aragog-images", "aragog", False),
-        ("aragog", "aragog images", False),
-        ("aragog", "Mozilla/5.0 (compatible; aragog/1.0; +https://example.test)", True),
-        ("aragog", "aragog (+mailto:bot@example.test)", True),
-        ("bot42", "bot42/1.0", True),
-        ("bot42", "bot43", False),
-        ("bot42", "bot", True),  # the token ends where RFC 9309 allows no more
-    ],
+    ("meant", "line", "agent"),
+    cases("""
+        yes  aragog         aragog
+        yes  ARAGOG         aragog/1.0 (+https://example.test)
+        yes  aragog/2       aragog
+        yes  aragog (all)   Aragog
+        yes  aragog\tx     aragog
+        no   aragogbot      aragog
+        no   arago          aragog
+        no   aragog-images  aragog
+        no   aragog         aragog images
+        yes  aragog         Mozilla/5.0 (compatible; aragog/1.0; +https://example.test)
+        yes  aragog         aragog (+mailto:bot@example.test)
+        yes  bot42          bot42/1.0
+        no   bot42          bot43
+        # the token ends where RFC 9309 allows no more
+        yes  bot42          bot
+    """),
 )
-def test_which_group_an_agent_belongs_to(value: str, agent: str, meant: bool):
-    assert allows(f"User-agent: {value}\nDisallow: /", "/", agent) is not meant
+def test_which_group_an_agent_belongs_to(meant: str, line: str, agent: str):
+    assert allows(f"User-agent: {line}\nDisallow: /", "/", agent) is (meant == "no")
 
 
 def test_groups_of_one_agent_are_one_group():

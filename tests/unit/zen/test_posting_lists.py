@@ -1,5 +1,7 @@
 """Posting lists in groups: divided, passed on, long, killed anywhere, against a naive model."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,6 +10,7 @@ from aragog.clock import ManualClock
 from aragog.zen import zstd
 from aragog.zen.adjacency.group_rows import MAX_DEPTH, group_key, is_group
 from aragog.zen.adjacency.posting_lists import PostingLists
+from aragog.zen.adjacency.postings import LinkChanges
 from aragog.zen.adjacency.segments import ListLimits
 from aragog.zen.node_ids import id_of, list_id
 from aragog.zen.tables.memory import MemoryTables
@@ -36,7 +39,7 @@ class Model:
         self.number = 0
 
     def batch(self, pairs):
-        """The arguments of `add` that toggle these links, one after the other."""
+        """Toggle these links, one after the other."""
         self.number += 1
         lines, removals = {}, {}
         for step, (source, target) in enumerate(pairs):
@@ -48,7 +51,7 @@ class Model:
             lines[target] = lines[target] + b"\n" + line if target in lines else line
             if there:
                 removals.setdefault(list_id(target), []).append(source)
-        return lines, removals, self.number, NOW_MS + self.number
+        return LinkChanges(self.number, NOW_MS + self.number, lines, removals)
 
     def forget(self):
         """Delete every removed link, as a takedown does."""
@@ -83,7 +86,7 @@ def test_after_each_step_of_any_history_lists_and_counts_are_those_of_a_naive_mo
         if step == "forget":
             model.forget()
         else:
-            model.lists.add(*model.batch(step))
+            model.lists.add(model.batch(step))
         model.check()
     assert list(model.lists.problems(lambda: None)) == []
 
@@ -95,80 +98,80 @@ def mortal_model(fuse, limits):
     """A model with some links, all written through the fuse."""
     model = Model(MortalTables(MemoryTables(ManualClock(NOW_MS)), fuse), limits)
     for start in range(0, len(EVERYTHING), 9):
-        model.lists.add(*model.batch(EVERYTHING[start : start + 9]))
+        model.lists.add(model.batch(EVERYTHING[start : start + 9]))
     return model
+
+
+def killed_anywhere(limits, begin, *, writes=1):
+    """
+    Yield each model whose change was killed, before its first write, its second, and so on.
+
+    `begin(model)` prepares a change and returns the call that makes it, which is yielded as well.
+    The change must make at least this many `writes`.
+    """
+    for point in range(1000):
+        fuse = Fuse()
+        model = mortal_model(fuse, limits)
+        change = begin(model)
+        fuse.left = point
+        try:
+            change()
+        except Killed:
+            fuse.left = None
+            yield model, change
+        else:
+            assert point >= writes
+            return
+
+
+def assert_later_changes_work(model):
+    model.check()
+    model.lists.add(model.batch(EVERYTHING[::2]))
+    model.check()
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 def test_a_change_killed_anywhere_and_repeated_is_made_once(limits):
-    killed = 0
-    for point in range(1000):
-        fuse = Fuse()
-        model = mortal_model(fuse, limits)
-        arguments = model.batch(EVERYTHING[::3])
-        fuse.left = point
-        try:
-            model.lists.add(*arguments)
-            break
-        except Killed:
-            killed += 1
-        fuse.left = None
-        model.lists.add(*arguments)
-        model.check()
-        model.lists.add(*model.batch(EVERYTHING[::2]))
-        model.check()
-    assert killed > 10
+    def begin(model):
+        return partial(model.lists.add, model.batch(EVERYTHING[::3]))
+
+    for model, change in killed_anywhere(limits, begin, writes=11):
+        change()
+        assert_later_changes_work(model)
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 def test_a_rewrite_killed_anywhere_and_repeated_loses_nothing(limits):
-    killed = 0
-    for point in range(1000):
-        fuse = Fuse()
-        model = mortal_model(fuse, limits)
-        model.lists.add(*model.batch(EVERYTHING[:6]))
-        fuse.left = point
-        try:
-            model.forget()
-            break
-        except Killed:
-            killed += 1
-        fuse.left = None
+    def begin(model):
+        model.lists.add(model.batch(EVERYTHING[:6]))
+        return model.forget
+
+    for model, change in killed_anywhere(limits, begin, writes=11):
         model.number -= 1
-        model.forget()
-        model.check()
-        model.lists.add(*model.batch(EVERYTHING[::2]))
-        model.check()
-    assert killed > 10
+        change()
+        assert_later_changes_work(model)
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 def test_a_list_is_shown_and_counted_right_while_lines_move(limits):
     """A process killed in the middle of a compaction leaves what readers see at that moment."""
-    moments = 0
-    for point in range(1000):
-        fuse = Fuse()
-        model = mortal_model(fuse, limits)
-        arguments = model.batch([(b"http://x.example/", TARGETS[0])])
-        fuse.left = point
-        try:
-            model.lists.add(*arguments)
-            break
-        except Killed:
-            moments += 1
+
+    def begin(model):
+        return partial(model.lists.add, model.batch([(b"http://x.example/", TARGETS[0])]))
+
+    for model, _ in killed_anywhere(limits, begin):
         for target in TARGETS:
             shown = list(model.lists.lines(list_id(target)))
             assert model.lists.count([list_id(target)]) == len(shown)
             assert len(shown) - len(SOURCES) in ((0, 1) if target == TARGETS[0] else (0,))
-    assert moments
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 def test_after_forgetting_no_row_contains_a_removed_link(limits):
     model = Model(MemoryTables(masking=True), limits)
     gone, *rest = SOURCES
-    model.lists.add(*model.batch(EVERYTHING))
-    model.lists.add(*model.batch([(gone, target) for target in TARGETS]))
+    model.lists.add(model.batch(EVERYTHING))
+    model.lists.add(model.batch([(gone, target) for target in TARGETS]))
 
     model.forget()
 
@@ -183,7 +186,7 @@ def test_a_host_with_many_links_has_many_small_groups():
     targets = [b"http://big.example/%d" % number for number in range(3000)]
     lines = dict.fromkeys(targets, b"http://s.example/\t%013d\t+\t\ttext" % NOW_MS)
 
-    model.lists.add(lines, {}, 1, NOW_MS)
+    model.lists.add(LinkChanges(1, NOW_MS, lines, {}))
 
     keys = [key for key, _ in model.tables["l"].scan(b"", None)]
     assert all(is_group(key) for key in keys)
@@ -195,7 +198,7 @@ def test_a_host_with_many_links_has_many_small_groups():
 def test_a_group_whose_row_was_lost_is_mended_so_that_the_groups_below_are_found():
     model = Model(MemoryTables(), LIMITS[0])
     pairs = [(SOURCES[0], target) for target in TARGETS]
-    model.lists.add(*model.batch(pairs))
+    model.lists.add(model.batch(pairs))
     root = list_id(TARGETS[0])[:4]
     model.tables["l"].delete(root, at_ms=NOW_MS + 100)
 

@@ -1,0 +1,188 @@
+"""
+Send permits: at most one sender a domain writes at a time, an interval after the previous one.
+
+A pre-granted permit came with its slot and needs no round trip. Others are requested from the
+domain's node, which waits until the holder has reported or its permit has expired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aragog.clock import Clock
+from aragog.instruments import SLOT_LATENESS_SECONDS, SLOTS
+from aragog.politeness.ratelimit import script_calls
+from aragog.politeness.ratelimit.feedback import FeedbackQueue
+from aragog.politeness.ratelimit.node import LimiterNode, stopwatch_us
+from aragog.politeness.ratelimit.node_ring import NodeRing
+from aragog.politeness.ratelimit.pauses import Pauses
+from aragog.politeness.ratelimit.rates import Rates
+from aragog.politeness.ratelimit.slots import PermitDecision, Slot
+from aragog.politeness.ratelimit.state import unpack_state
+
+# A sender that could not write within this long after the grant requests the permit again. It is
+# far below PERMIT_TTL_US: only a longer pause between the last clock check and the write breaks the
+# promise.
+ALLOWANCE_US = 250_000
+# A permit is requested this much early, so that the round trip is over at its instant.
+ASK_AHEAD_US = 3_000
+# Intervals this short are within the tolerance: they are planned but not enforced.
+NO_PERMIT_US = 2_000
+# Sends with pre-granted permits are reported this much later at most, in batches.
+TELL_AFTER_S = 0.01
+
+_USED, _MISSED = (SLOTS.of(event) for event in ("used", "missed"))
+_LATENESS = SLOT_LATENESS_SECONDS.of()
+
+
+class Permits:
+    """
+    The permits that this process holds and requests. Raises `LimiterUnavailable`.
+
+    Args:
+        nodes: the limiter's nodes by domain.
+        rates: which domains are stopped, or bounded in their concurrency.
+        clock: its `sleep_s` waits for slots and permits.
+        window_us: a permit is granted this long past its slot at most.
+    """
+
+    def __init__(
+        self,
+        nodes: NodeRing,
+        rates: Rates,
+        clock: Clock,
+        window_us: int,
+    ) -> None:
+        self._nodes = nodes
+        self._rates = rates
+        self._clock = clock
+        self._window_us = window_us
+        self._pauses = Pauses()
+        self._held: dict[int, None] = {}
+        """Tokens of the slots whose permit this process has, oldest first."""
+        self._feedback = FeedbackQueue(self.report, TELL_AFTER_S)
+
+    def hold(self, token: int) -> None:
+        """Note that this process has the permit of the slot with this token."""
+        if len(self._held) > 100_000:
+            self._held.pop(next(iter(self._held)), None)  # abandoned; its permit expires
+        self._held[token] = None
+
+    def note_pause(self, key: str, until_us: float) -> None:
+        """Note that a domain is paused until that instant, by its node's clock."""
+        self._pauses.remember(key, until_us)
+
+    def acquire(self, slot: Slot) -> bool:
+        """
+        Wait for the permit to send; call it with the connection open.
+
+        True: send now and call `release` right after. False: too late, or an operator stopped
+        the domain: reserve again; no permit is held. Sleeps until the slot, and then while
+        another sender has the permit, at most `slot_window_ms` past the slot. A pre-granted permit
+        needs no round trip, others one or a few. A slot serves one request: a repeated request
+        (after a closed connection) requests a new permit and waits an interval.
+        """
+        if self._rates.stopped(slot.key):
+            return False
+        node = self._nodes.of(slot.key)
+        planned_only = self._is_planned_only(slot)
+        if planned_only:
+            self._sleep_until(node, slot.at_us)
+        paused = self._paused(slot.key, node, look=planned_only)
+        if planned_only and not paused:
+            return True
+        if slot.pre_granted_until_us:
+            unused = slot.token in self._held and not paused
+            if unused and node.clock.latest_us(stopwatch_us()) < slot.pre_granted_until_us:
+                return True
+            self._feedback.flush()  # or the node would still treat it as the holder
+        self._sleep_until(node, slot.at_us - ASK_AHEAD_US)
+        while True:
+            decision = self.request(slot)
+            if decision.verdict == "late":
+                _MISSED.add()
+                return False
+            if decision.verdict == "wait":
+                self._sleep_until(node, decision.at_us - ASK_AHEAD_US)
+                continue
+            self._sleep_until(node, decision.at_us)
+            if node.clock.latest_us(stopwatch_us()) < decision.at_us + ALLOWANCE_US:
+                self.hold(slot.token)
+                return True
+
+    def request(self, slot: Slot) -> PermitDecision:
+        """Request a send permit in one round trip, without the sleep of `acquire`."""
+        places = self._rates.max_concurrent(slot.key) or 0
+        return script_calls.acquire_permit(
+            self._nodes.of(slot.key), slot, places=places, window_us=self._window_us
+        )
+
+    def release(self, slot: Slot, *, written: bool = True) -> None:
+        """
+        Report that the request was written, and release the permit.
+
+        A pre-granted permit is reported within 10 ms, in a batch; others immediately, because the
+        next sender waits for it. `written=False`: nothing was sent (the connection broke).
+        """
+        node = self._nodes.of(slot.key)
+        at_us = node.clock.latest_us(stopwatch_us()) if written else 0.0
+        if written:
+            _USED.add()
+            _LATENESS.observe(max(0.0, (at_us - slot.at_us) / 1e6))
+        held = slot.token in self._held
+        self._held.pop(slot.token, None)
+        if not held and self._is_planned_only(slot):
+            return
+        if slot.pre_granted_until_us:
+            self._feedback.add((slot, at_us))
+        else:
+            self.report([(slot, at_us)])
+
+    def report(self, departures: Sequence[tuple[Slot, float]]) -> None:
+        """Report when the requests of slots were written, 0.0: never; ends their permits."""
+        numbered = ((departure[0].key, departure) for departure in departures)
+        for node, group in self._nodes.group(numbered):
+            script_calls.release_permits(node, group)
+
+    def finished(self, slot: Slot) -> None:
+        """
+        End a request, sent or not: release its permit and concurrency slot.
+
+        No round trip if it holds neither. Safe to repeat.
+        """
+        if slot.token in self._held:
+            self.release(slot, written=False)
+        if self._rates.max_concurrent(slot.key):
+            node = self._nodes.of(slot.key)
+            node.remove_member(node.key("concurrent", slot.key), slot.token)
+
+    def _is_planned_only(self, slot: Slot) -> bool:
+        return slot.interval_us <= NO_PERMIT_US and not self._rates.max_concurrent(slot.key)
+
+    def _paused(self, key: str, node: LimiterNode, *, look: bool) -> bool:
+        """
+        Report whether the domain is paused, so that every sender must request a permit.
+
+        `look`: also read every 100 ms whether another process paused it, in one round trip.
+        """
+        now_us = node.now_us()
+        if look and self._pauses.look_due(key, now_us):
+            state = unpack_state(node.get_many([node.key("slot", key)])[0])
+            if state.last_us > now_us:
+                self._pauses.remember(key, state.last_us)
+        return self._pauses.active(key, now_us)
+
+    def close(self) -> None:
+        """Send the remaining reports."""
+        self._feedback.close()
+
+    def flush(self) -> None:
+        """Send the reports that wait for others to join them."""
+        self._feedback.flush()
+
+    def _sleep_until(self, node: LimiterNode, at_us: float) -> None:
+        """Sleep until the server's clock has certainly reached `at_us`."""
+        if not node.clock.known:
+            node.ask_time()
+        while (left_us := at_us - node.clock.earliest_us(stopwatch_us())) > 0:
+            self._clock.sleep_s(left_us / 1e6)

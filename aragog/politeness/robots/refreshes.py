@@ -1,0 +1,132 @@
+"""
+Who refreshes which robots.txt, and when: claims on refreshes, and the index of rules that expire.
+
+A claim keeps other workers from fetching the same robots.txt. The rules that a claim is about stay
+in use meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import cast
+
+import redis
+
+from aragog.errors import RobotsUnavailable
+from aragog.politeness.shared_clock import SharedClock
+from aragog.redis_kit.errors import redis_errors
+from aragog.redis_kit.locks import ExpiringLocks
+
+# A refresh that has not ended by then may be claimed again.
+CLAIM_S = 60.0
+# A claim that waits for its slot is kept no longer than this.
+MAX_HOLD_MS = 600_000
+
+
+class RobotsRefreshes:
+    """
+    The refreshes of all workers. Thread-safe. Every method raises `RobotsUnavailable`.
+
+    Args:
+        client: the Redis of the robots cache, which stores the rules and when they are due.
+        prefix: the start of every key.
+        shared: the offset of that server's clock.
+    """
+
+    def __init__(self, client: redis.Redis, prefix: str, shared: SharedClock) -> None:
+        self._redis = client
+        self._shared = shared
+        self._claims = ExpiringLocks(
+            client, prefix=f"{prefix}robots.claim:", ttl_ms=int(CLAIM_S * 1000)
+        )
+        self._record_prefix = f"{prefix}robots:"
+        self.due_key = f"{prefix}robots.due"
+        """The key of the sorted set of origins, by the time at which to refresh their rules."""
+
+    def claim_key(self, origin: str) -> str:
+        """The key of the claim on an origin's refresh."""
+        return self._claims.key(origin)
+
+    def claim(self, origins: Iterable[str]) -> list[str]:
+        """
+        Claim the refresh of `origins`; return those that the caller must now fetch.
+
+        The others are already claimed. One round trip. A claim ends with `RobotsCache.put`, or
+        after 60 s.
+        """
+        wanted = list(dict.fromkeys(origins))
+        with robots_errors():
+            claimed = self._claims.acquire(wanted)
+        return [origin for origin, mine in zip(wanted, claimed, strict=True) if mine]
+
+    def release(self, origins: Iterable[str]) -> None:
+        """Release claims without a result, because the next fetch slot is too far away to wait."""
+        with robots_errors():
+            self._claims.release(list(origins))
+
+    def hold(self, waits_ms: Mapping[str, int]) -> None:
+        """
+        Extend claims until their reserved fetch slots, so many ms from now, and 60 s more.
+
+        A process that meets such a claim waits as long (`remaining_ms`) instead of reserving
+        another slot. Claims end after 10 minutes in any case, in case their message is lost.
+        """
+        claim_ms = self._claims.ttl_ms
+        with robots_errors():
+            self._claims.set_ttl(
+                {of: min(wait_ms, MAX_HOLD_MS) + claim_ms for of, wait_ms in waits_ms.items()}
+            )
+
+    def remaining_ms(self, origins: Sequence[str]) -> dict[str, int]:
+        """How long until each claimed origin is fetched, in ms; 0: now, or there is no claim."""
+        with robots_errors():
+            left_ms = self._claims.remaining_ms(origins)
+        claim_ms = self._claims.ttl_ms
+        return {of: max(0, ms - claim_ms) for of, ms in zip(origins, left_ms, strict=True)}
+
+    def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
+        """
+        Up to `limit` origins in use whose rules need a refresh before `before_ms`, soonest first.
+
+        It does not return the same origins again for 60 s. Rules that were not used since they were
+        fetched are left to expire. Three round trips for each `limit` origins examined.
+        """
+        found = list[str]()
+        before_ms += self._shared.ahead_ms()
+        with robots_errors():
+            while len(found) < limit:
+                names = cast(
+                    "list[bytes]",
+                    self._redis.zrangebyscore(self.due_key, "-inf", before_ms, 0, limit),
+                )
+                origins = [name.decode() for name in names]
+                in_use = self._used(origins)
+                self._postpone(in_use, before_ms, idle=set(origins).difference(in_use))
+                found += in_use
+                if len(origins) < limit:
+                    break
+        return found
+
+    def _used(self, origins: Sequence[str]) -> list[str]:
+        """Those whose rules were used since they were fetched: the first byte of a record."""
+        with self._redis.pipeline(transaction=False) as pipe:
+            for origin in origins:
+                pipe.getrange(self._record_prefix + origin, 0, 0)
+            flags = pipe.execute()
+        return [origin for origin, flag in zip(origins, flags, strict=True) if flag == b"\x01"]
+
+    def _postpone(self, in_use: Sequence[str], before_ms: int, *, idle: Iterable[str]) -> None:
+        """List those in use again in 60 s, in case their refresh fails; the idle ones no more."""
+        again_ms = max(before_ms, self._shared.server_now_ms()) + int(CLAIM_S * 1000)
+        with self._redis.pipeline(transaction=False) as pipe:
+            if gone := sorted(idle):
+                pipe.zrem(self.due_key, *gone)
+            if in_use:
+                pipe.zadd(self.due_key, dict.fromkeys(in_use, again_ms), xx=True)
+            pipe.execute()
+
+
+def robots_errors() -> AbstractContextManager[None]:
+    """Raise `RobotsUnavailable` where Redis fails."""
+    return redis_errors("robots cache", RobotsUnavailable)
