@@ -70,7 +70,7 @@ class ConnectionPool:
             closing.close()
 
     def _keeps(self, connection: HttpConnection) -> bool:
-        """Store the connection, unless its peer has enough. Peers are in the order of their last."""
+        """Store the connection as the last of all, unless its peer has enough."""
         kept = self._idle.pop(connection.peer, [])
         keeps = not self._closed and len(kept) < self._max_per_peer
         if keeps:
