@@ -34,7 +34,9 @@ class ConnectionPool:
         max_idle_per_peer: limit per peer; further connections are closed.
     """
 
-    def __init__(self, clock: Clock, *, max_idle: int = MAX_IDLE, max_idle_per_peer: int = 4) -> None:
+    def __init__(
+        self, clock: Clock, *, max_idle: int = MAX_IDLE, max_idle_per_peer: int = 4
+    ) -> None:
         self._clock = clock
         self._max_idle = max_idle
         self._max_per_peer = max_idle_per_peer
