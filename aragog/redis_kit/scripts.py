@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, cast
+from typing import Any
 
 import redis
 from redis.client import Pipeline
@@ -39,7 +39,6 @@ class LuaScript:
     def __init__(self, name: str, source: str) -> None:
         self.name = name
         self.script = source
-        # redis-py's pipelines read `script` and set `sha`.
         self.sha = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
         self.keys = _declared("keys", source)
         self.args = _declared("args", source)
@@ -55,10 +54,14 @@ class LuaScript:
         return self.call(client, *self.bind(values))
 
     def queue(self, pipe: Pipeline, **values: Any) -> None:
-        """Add the call to a pipeline, which loads the script when it is executed."""
+        """
+        Add the call to a pipeline or transaction, with the source.
+
+        A server that does not know the digest would run the other commands without this one, and
+        to ask it first costs a round trip. Recognizing the source takes it 3 µs.
+        """
         keys, args = self.bind(values)
-        pipe.scripts.add(cast("Any", self))
-        pipe.evalsha(self.sha, len(keys), *keys, *args)
+        pipe.eval(self.script, len(keys), *keys, *args)
 
     def call(self, client: redis.Redis, keys: Sequence[Any], args: Sequence[Any]) -> Any:
         """Run the script with keys and arguments in order, as `bind` returns them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
@@ -67,8 +67,8 @@ class PageWrite:
     """Field to the syntax it was found in, and where."""
     whole: bool = False
     """True if the page was read to its end, so that fields that disappeared from it are deleted."""
-    links: Sequence[OutLink] | None = None
-    """None keeps the stored links: a 304, a failure."""
+    links: Iterable[OutLink] | None = None
+    """None keeps the stored links: a 304, a failure. Packed ones (`PackedLinks`) cost least."""
     content: ContentWrite | None = None
     """None keeps the stored content."""
     report: FetchReport | None = None

@@ -85,8 +85,7 @@ class UrlStore:
             zen, content, outlinks, merger, Hosts(zen), compactor, tombstones
         )  # fmt: skip
         writer = PageWriter(
-            zen, content, settings, outlinks, merger, refresh, write_clock.clock,
-            refuses=tombstones.refuses,
+            zen, content, settings, outlinks, merger, tombstones, refresh, write_clock.clock,
         )  # fmt: skip
         self._nodes = nodes
         self.takedowns = Takedowns(takedown, tombstones, nodes, write_clock, self.serves)

@@ -48,11 +48,11 @@ def test_with_fsync_it_works_the_same(tmp_path):
 
 def test_a_full_disk_is_content_unavailable_with_the_remedy_and_keeps_the_old(tmp_path):
     class Full(FolderContent):
-        def _write(self, path, parts):
+        def _write(self, path, data):
             # /dev/full answers every write with ENOSPC, as a full disk does.
             path.symlink_to("/dev/full")
             with path.open("wb", buffering=0) as file:
-                file.write(parts[1])
+                file.write(data)
 
     FolderContent(tmp_path).put(KEY, b"old", {})
 

@@ -8,11 +8,12 @@
 -- KEYS[3..]  spool:<token>  string  a body; its token ends in the bytes that it counts for
 -- ARGV[1]  limit (bytes), or 0: no limit   ARGV[2]  length of the prefix of a body's key
 -- ARGV[3]  token of a reservation that the bodies replace, or ''
--- ARGV[4..]  bodies, in the order of their keys; '' reserves what its token counts for
+-- ARGV[4..]  bodies, in the order of their keys. None: the transaction has set them, which spares
+--            Redis two copies of each, or they are a reservation for what their tokens count for
 --
--- Returns 1, or 0 when the bodies would exceed limit and reservation; then nothing changed. An empty spool takes
--- whatever it is given. With limit 0 also a server whose memory is full takes them: a script that
--- has written already is not refused.
+-- Returns 1, or 0 when the bodies would exceed limit and reservation; then none of them is there. An
+-- empty spool takes whatever it is given. With limit 0 also a server whose memory is full takes bodies
+-- in ARGV: a script that has written already is not refused.
 local limit, total = tonumber(ARGV[1]), 0
 for n = 3, #KEYS do total = total + tonumber(string.match(KEYS[n], '%.(%d+)$')) end
 if limit == 0 then redis.call('HDEL', KEYS[1], '') end
@@ -22,11 +23,14 @@ if ARGV[3] ~= '' and redis.call('ZSCORE', KEYS[2], ARGV[3]) then
 end
 local used = tonumber(redis.call('HGET', KEYS[1], 'bytes') or 0) - reserved
 -- What fits its reservation is taken, although later stages may have filled the spool meanwhile.
-if limit > 0 and used > 0 and total > reserved and used + total > limit then return 0 end
+if limit > 0 and used > 0 and total > reserved and used + total > limit then
+  for n = 3, #KEYS do redis.call('UNLINK', KEYS[n]) end
+  return 0
+end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for n = 3, #KEYS do
-  if ARGV[n + 1] ~= '' then redis.call('SET', KEYS[n], ARGV[n + 1]) end
+  if ARGV[n + 1] then redis.call('SET', KEYS[n], ARGV[n + 1]) end
   redis.call('ZADD', KEYS[2], now, string.sub(KEYS[n], ARGV[2] + 1))
 end
 if reserved > 0 then redis.call('ZREM', KEYS[2], ARGV[3]) end

@@ -112,17 +112,25 @@ class Spool:
         client = self._nodes.client(batch)
         marks = [RESERVED if not blob else f"{n:x}" for n, blob in enumerate(blobs)]
         tokens = [f"{batch}{mark}.{size}" for mark, size in zip(marks, sizes, strict=True)]
+        keys, limit_bytes = self._bodies(tokens), limit(self._bounds_of(client))
+        values = {
+            "spool": self._spool_key,
+            "index": self._index_key,
+            "bodies": keys,
+            "limit_bytes": limit_bytes,
+            "prefix_bytes": len(self._prefix.encode()),
+            "reservation": reservation,
+        }
         with _our_errors():
-            taken = _script("put").run(
-                client,
-                spool=self._spool_key,
-                index=self._index_key,
-                bodies=self._bodies(tokens),
-                limit_bytes=limit(self._bounds_of(client)),
-                prefix_bytes=len(self._prefix.encode()),
-                reservation=reservation,
-                blobs=blobs,
-            )
+            if not limit_bytes:
+                taken = _script("put").run(client, **values, blobs=blobs)
+            else:
+                # Saves Redis two copies of each body, but is refused while its memory is full.
+                with client.pipeline(transaction=True) as pipe:
+                    if any(blobs):
+                        pipe.mset(dict(zip(keys, blobs, strict=True)))
+                    _script("put").queue(pipe, **values, blobs=())
+                    taken = pipe.execute()[-1]
         return tokens if taken else []
 
     def get_many(self, tokens: Sequence[str]) -> list[bytes | None]:

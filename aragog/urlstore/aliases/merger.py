@@ -26,6 +26,7 @@ from aragog.urlstore.schedule.next_fetch import is_wanted
 from aragog.urlstore.schedule.watches import Watches
 from aragog.urlstore.writing.page_updates import is_kept_apart
 from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
+from aragog.zen.adjacency.outlinks import PackedLinks
 from aragog.zen.codec import IN
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_edge_end, put_properties
@@ -286,9 +287,10 @@ class AliasMerger:
     def _move_links(self, source: str, canonical: str, now_ms: int) -> None:
         """Move outlinks with their page, unless the target has newer ones."""
         both = self._outlinks.read([source, canonical])
-        lines = both[source].lines
-        if lines:
-            self._outlinks.write([LinksWrite(canonical, both[source].at_ms, lines)], now_ms)
+        moved = both[source]
+        if moved.squeezed:
+            links = PackedLinks.of_lines(moved.lines)
+            self._outlinks.write([LinksWrite(canonical, moved.at_ms, links)], now_ms)
             self._outlinks.write([LinksWrite(source, now_ms, lambda _: b"")], now_ms)
 
 

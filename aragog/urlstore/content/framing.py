@@ -18,6 +18,7 @@ from typing import NamedTuple
 from aragog.errors import BadInput, CorruptContent
 
 VERSION = 1
+_to_json = json.JSONEncoder(separators=(",", ":")).encode
 KEY = re.compile(r"[0-9a-f]{64}")
 PREFIX = re.compile(r"[0-9a-f]{0,64}")
 
@@ -51,7 +52,7 @@ def digest(body: bytes) -> str:
 def header(body: bytes, meta: Mapping[str, str]) -> bytes:
     """The line that goes before `body`, its newline included."""
     fields = {"v": VERSION, "sha256": digest(body), "bytes": len(body), "meta": dict(meta)}
-    return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+    return _to_json(fields).encode() + b"\n"
 
 
 def unframe(key: str, data: bytes) -> StoredContent:

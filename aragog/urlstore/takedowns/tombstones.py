@@ -80,9 +80,14 @@ class Tombstones:
                 self._seen = count
         return count
 
+    @property
+    def is_empty(self) -> bool:
+        """True if no site is taken down, as of the last `current`."""
+        return not self._hosts and not self._domains
+
     def refuses(self, url: str) -> bool:
         """Whether a normalized URL is of a taken down site, as of the last `current`."""
-        if not self._hosts and not self._domains:
+        if self.is_empty:
             return False
         name = host_of(url)
         return name in self._hosts or not self._domains.isdisjoint(parents(name))

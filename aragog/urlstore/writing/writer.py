@@ -12,7 +12,7 @@ as writing its pages one by one.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
@@ -31,11 +31,12 @@ from aragog.urlstore.schedule.due_index import due_cell, due_put
 from aragog.urlstore.schedule.next_fetch import HELD, Next, planned
 from aragog.urlstore.schedule.usual_intervals import IGNORED_FIELDS
 from aragog.urlstore.schedule.watches import Watches
+from aragog.urlstore.takedowns.tombstones import Tombstones
 from aragog.urlstore.writing import page_updates
 from aragog.urlstore.writing.page_updates import PageWritePlan, is_failed_fetch
 from aragog.urlstore.writing.write_planner import WritePlanner
 from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
-from aragog.zen.adjacency.outlinks import to_lines
+from aragog.zen.adjacency.outlinks import PackedLinks
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_properties
 from aragog.zen.node_ids import node_id
@@ -52,13 +53,12 @@ class PageWriter:
         settings: StoreSettings,
         linking: OutlinkWriter,
         aliases: AliasMerger,
+        tombstones: Tombstones,
         refresh: RefreshSettings | None = None,
         clock: Clock | None = None,
-        *,
-        refuses: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        self._refuses = refuses
-        self._planner = WritePlanner(zen, aliases, settings.history, refuses)
+        self._tombstones = tombstones
+        self._planner = WritePlanner(zen, aliases, settings.history, tombstones.refuses)
         self._zen = zen
         self._clock = clock or SystemClock()
         self._refresh = refresh or RefreshSettings()
@@ -201,16 +201,18 @@ class PageWriter:
         self, current: Mapping[str, PageWritePlan], now_ms: int
     ) -> dict[str, tuple[int, int]]:
         writes = [
-            LinksWrite(plan.canonical, plan.page.fetched_at_ms, to_lines(self._linkable(links)))
+            LinksWrite(plan.canonical, plan.page.fetched_at_ms, self._linkable(links))
             for plan in current.values()
             if (links := plan.page.links) is not None
         ]
         done = self._outlinks.write(writes, now_ms) if writes else {}
         return {source: (links.added, links.removed) for source, links in done.items()}
 
-    def _linkable(self, links: Sequence[OutLink]) -> list[OutLink]:
+    def _linkable(self, links: Iterable[OutLink]) -> PackedLinks:
         """Links without those to taken-down sites."""
-        return [link for link in links if not self._refuses(link.url)]
+        if isinstance(links, PackedLinks) and self._tombstones.is_empty:
+            return links
+        return PackedLinks.of(link for link in links if not self._tombstones.refuses(link.url))
 
     def _write_rows(
         self, plans: Sequence[PageWritePlan], current: Mapping[str, PageWritePlan], now_ms: int

@@ -26,9 +26,9 @@ from aragog.zen.adjacency.outlinks import (
     MAX_CHANGES,
     Difference,
     Outlinks,
+    PackedLinks,
     change_ms,
     change_name,
-    compress_links,
     difference,
     pack,
     target_of,
@@ -43,7 +43,7 @@ _ATTEMPTS = 30
 _PAUSE_S = 0.02
 """Maximum random wait before the next attempt, so that two writers do not collide again."""
 
-Lines = Callable[[bytes], bytes]
+Edit = Callable[[bytes], bytes]
 """A function from a page's present lines to its new lines."""
 
 
@@ -53,8 +53,8 @@ class LinksWrite:
 
     source: str
     at_ms: int
-    lines: bytes | Lines
-    """The lines, or a function of the old ones, which is called again after a concurrent write."""
+    links: PackedLinks | Edit
+    """The links, or a function of the old ones, which is called again after a concurrent write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +118,9 @@ class OutlinkWriter:
         for write in writes:
             its = node_id(write.source)
             old = stored.get(its) or Outlinks()
-            before = old.lines
-            edits = callable(write.lines)
-            after = write.lines(before) if callable(write.lines) else write.lines
-            if after == before:
+            edits = callable(write.links)
+            links = _edited(write.links, old) if callable(write.links) else write.links
+            if links.squeezed == old.squeezed:
                 done[write.source] = LinksWritten()
                 continue
             if write.at_ms <= old.at_ms and not edits:
@@ -129,15 +128,14 @@ class OutlinkWriter:
                 continue
             # An edit is later than what it edits, even if the clocks disagree.
             at_ms = max(write.at_ms, old.at_ms + 1)
-            change, body = change_name(row_ms, os.urandom(6)), compress_links(after)
-            differs = difference(before, after)
-            entry = self._entry(write.source, at_ms, change, differs, body if not before else None)
+            change = change_name(row_ms, os.urandom(6))
+            entry, counts = self._changed(write.source, at_ms, change, old, links)
             if entry:
                 entries.append(entry)
-            new = self._pruned(write.source, old).after(change, at_ms, body)
+            new = self._pruned(write.source, old).after(change, at_ms, links.squeezed)
             cell = rows[its][CELL].value if its in rows else None
             checks.append((its, CELL, cell, pack(new)))
-            pending.append((write, LinksWritten(len(differs.added), len(differs.removed))))
+            pending.append((write, counts))
         nonce = os.urandom(8)
         bucket = open_bucket(self._tables, nonce[0], BUCKETS)
         key = journal_key(bucket, row_ms, nonce)
@@ -172,22 +170,25 @@ class OutlinkWriter:
             )
         return kept
 
-    def _entry(
-        self, source: str, at_ms: int, change: bytes, differs: Difference, whole: bytes | None
-    ) -> Entry | None:
-        """The journal's entry; `whole` is the compressed list if all of it is new."""
+    def _changed(
+        self, source: str, at_ms: int, change: bytes, old: Outlinks, links: PackedLinks
+    ) -> tuple[Entry | None, LinksWritten]:
+        """The journal's entry, None if it needs none, and the numbers for the caller."""
+        if self._keep == "all" and not old.squeezed:
+            # A new page, as most are: the journal needs what the cell holds.
+            return Entry(source, at_ms, change, added=links.squeezed), LinksWritten(links.count)
+        differs = difference(old.lines, links.lines)
+        counts = LinksWritten(len(differs.added), len(differs.removed))
         if self._keep == "none" or not differs:
-            return None
+            return None, counts
         if self._keep == "external":
-            differs, whole = _external(source, differs), None
-        return Entry(
-            source,
-            at_ms,
-            change,
-            squeezed(differs.added) if whole is None else whole,
-            squeezed(differs.changed),
-            squeezed(differs.removed),
-        )
+            differs = _external(source, differs)
+        parts = map(squeezed, (differs.added, differs.changed, differs.removed))
+        return Entry(source, at_ms, change, *parts), counts
+
+
+def _edited(edit: Edit, old: Outlinks) -> PackedLinks:
+    return PackedLinks.of_lines(edit(old.lines))
 
 
 def _after_all_changes(links: Iterable[Outlinks], now_ms: int) -> int:
@@ -218,7 +219,7 @@ def _external(source: str, differs: Difference) -> Difference:
     return Difference(outside(differs.added), outside(differs.changed), outside(differs.removed))
 
 
-def without(targets: Mapping[str, object] | set[str]) -> Lines:
+def without(targets: Mapping[str, object] | set[str]) -> Edit:
     """An edit that removes the links to `targets`."""
     gone = {target.encode() for target in targets}
 
@@ -229,7 +230,7 @@ def without(targets: Mapping[str, object] | set[str]) -> Lines:
     return edit
 
 
-def with_links(more: bytes) -> Lines:
+def with_links(more: bytes) -> Edit:
     """An edit that adds the lines of `more`, which replace links to the same targets."""
     fresh = {target_of(line): line for line in more.split(b"\n") if line}
 

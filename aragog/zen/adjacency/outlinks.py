@@ -14,7 +14,7 @@ time of its journal row, and is removed when all rows of that time have been com
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from aragog.errors import CorruptRow
@@ -48,6 +48,37 @@ def decompress_links(data: bytes) -> bytes:
         return zstd.decompress(data)
     except zstd.ZstdError as error:
         raise CorruptRow("links", "", str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class PackedLinks:
+    """
+    The links of a page, compressed as its outlinks cell and the link journal hold them.
+
+    Whoever has them packed already, saves the store from packing them; iterating unpacks them.
+    """
+
+    count: int
+    squeezed: bytes
+    """The lines, compressed; empty for none."""
+
+    @classmethod
+    def of(cls, links: Iterable[tuple[str, str, str]]) -> PackedLinks:
+        """Pack (target, text, rel) each; the first of several links to one target is kept."""
+        return links if isinstance(links, cls) else cls.of_lines(to_lines(list(links)))
+
+    @classmethod
+    def of_lines(cls, lines: bytes) -> PackedLinks:
+        """Pack joined lines; empty for none."""
+        return cls(lines.count(b"\n") + 1, compress_links(lines)) if lines else cls(0, b"")
+
+    @property
+    def lines(self) -> bytes:
+        """The lines, joined; empty for none."""
+        return decompress_links(self.squeezed) if self.squeezed else b""
+
+    def __iter__(self) -> Iterator[OutLink]:
+        return from_lines(self.lines)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,12 +70,7 @@ class Packed(Layout):
         # Not WITHOUT ROWID: such tables store values over 1 KB out of line, one more page a read.
         self.schema = f"CREATE TABLE IF NOT EXISTS {name} (row BLOB PRIMARY KEY, data BLOB)"
         self._get = f"SELECT data FROM {name} WHERE row=?"  # noqa: S608
-        # Not `row IN (?, …)`, for which SQLite sorts the keys into a table of its own first.
-        self._get_some = [
-            f"SELECT row, data FROM (VALUES {', '.join(['(?)'] * count)}) "  # noqa: S608
-            f"CROSS JOIN {name} ON row=column1"
-            for count in range(1, _ROWS_A_STATEMENT + 1)
-        ]
+        self._get_some = _get_some(name, "row, data")
         self._put = (
             f"INSERT INTO {name} (row, data) VALUES (?, ?) "  # noqa: S608
             "ON CONFLICT (row) DO UPDATE SET data=excluded.data"
@@ -130,10 +125,7 @@ class Single(Layout):
             "PRIMARY KEY (row, col)) WITHOUT ROWID"
         )
         self._get = f"SELECT col, value, at FROM {name} WHERE row=?"  # noqa: S608
-        self._get_many = [
-            f"SELECT row, col, value, at FROM {name} WHERE row IN ({', '.join('?' * count)})"  # noqa: S608
-            for count in range(_ROWS_A_STATEMENT + 1)
-        ]
+        self._get_some = _get_some(name, "row, col, value, at")
         self._put = (
             f"INSERT INTO {name} VALUES (?, ?, ?, ?) "  # noqa: S608
             "ON CONFLICT (row, col) DO UPDATE SET at=excluded.at, value=excluded.value "
@@ -163,7 +155,7 @@ class Single(Layout):
         found: dict[bytes, Row] = {}
         for at in range(0, len(rows), _ROWS_A_STATEMENT):
             some = rows[at : at + _ROWS_A_STATEMENT]
-            for row, column, value, at_ms in db.execute(self._get_many[len(some)], some):
+            for row, column, value, at_ms in db.execute(self._get_some[len(some) - 1], some):
                 if columns is None or column in columns:
                     found.setdefault(row, {})[column] = Cell(value, at_ms)
         return found
@@ -194,6 +186,19 @@ class Single(Layout):
         for row, column, value, at_ms in db.execute(sql, arguments):
             rows.setdefault(row, {})[column] = Cell(value, at_ms)
         return list(rows.items())
+
+
+def _get_some(name: str, columns: str) -> list[str]:
+    """
+    The statements that read 1, 2, … rows by their keys.
+
+    Not `row IN (?, …)`, for which SQLite sorts the keys into a table of its own first.
+    """
+    return [
+        f"SELECT {columns} FROM (VALUES {', '.join(['(?)'] * count)}) "  # noqa: S608
+        f"CROSS JOIN {name} ON row=column1"
+        for count in range(1, _ROWS_A_STATEMENT + 1)
+    ]
 
 
 def _scans(select: str) -> dict[tuple[bool, bool], str]:

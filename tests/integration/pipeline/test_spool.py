@@ -52,6 +52,7 @@ def test_bodies_that_do_not_fit_together_are_refused_together(redis_client):
 
     assert spool.offer_many([BODY] * 7) is None
     assert spool.state().used_bytes == 10_000
+    assert len(redis_client.keys("t:spool:*")) == 1
 
 
 def test_a_reserved_body_is_taken_although_later_stages_filled_the_spool_meanwhile(redis_client):

@@ -84,3 +84,13 @@ def test_a_task_of_ones_own_is_told_of_the_stored_pages_and_of_no_other(ports):
     assert again.destination is Destination.FETCH
     assert (ready.destination, ready.even_when_full) == (own, True)
     assert [shown["url"] for shown in ready.message.wire()["pages"]] == [B]
+
+
+def test_links_to_a_taken_down_host_are_not_stored(stage, ports):
+    ports.store.takedowns.take_down(host="gone.example")
+    update = PageUpdate(page(A, NOW_MS, links=[B, "http://gone.example/x"]))
+    (token,) = ports.spool.put_many([to_blob([update])])
+
+    stage.run(PageBatch(token, (UrlJob(url=A),)))
+
+    assert [link.url for link in ports.store.links.outlinks(A).items] == [B]

@@ -8,7 +8,13 @@ from aragog.errors import CorruptContent, CorruptRow
 from aragog.urlstore.content.compression import compress, decompress
 from aragog.zen.adjacency import journal, outlinks, postings
 from aragog.zen.adjacency.journal import Entry
-from aragog.zen.adjacency.outlinks import Outlinks, difference, from_lines, to_lines
+from aragog.zen.adjacency.outlinks import (
+    Outlinks,
+    PackedLinks,
+    difference,
+    from_lines,
+    to_lines,
+)
 from aragog.zen.adjacency.postings import merged_lines, newest, spill
 
 URLS = st.integers(0, 9).map(lambda i: f"http://x.example/{i}")
@@ -139,3 +145,12 @@ def test_compressed_content_is_read_back(body):
 def test_damaged_content_is_corrupt(data):
     with pytest.raises(CorruptContent):
         decompress(data)
+
+
+@given(LINKS)
+def test_packed_links_hold_what_the_lines_of_the_links_hold(links):
+    packed = PackedLinks.of(links)
+
+    assert packed.lines == to_lines(links)
+    assert packed.count == len(list(packed)) == len({url for url, _, _ in links})
+    assert PackedLinks.of(packed) is packed
