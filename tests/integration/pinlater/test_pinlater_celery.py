@@ -27,10 +27,10 @@ def runs_tasks_now_later_and_again(app):
     later = app.send_task("add", (3, 4), countdown=0.5)
     again = app.send_task("stubborn")
 
-    assert now.get(timeout=60) == 3
-    assert later.get(timeout=60) == 7
+    assert now.get(timeout=120) == 3
+    assert later.get(timeout=120) == 7
     assert time.monotonic() - began_s >= 0.5
-    assert again.get(timeout=60) == 2
+    assert again.get(timeout=120) == 2
 
 
 def test_a_worker_with_threads_runs_tasks_now_later_and_again(place, tmp_path):
@@ -73,7 +73,7 @@ def test_a_worker_that_must_not_prefetch_takes_what_it_can_begin(place, tmp_path
             place.app.send_task("gated", (number,))
         wait_until(lambda: len(place.notes()) == 2)
         for _ in range(2):  # its loop went round, and might have claimed more
-            assert place.app.control.ping(timeout=60, limit=1)
+            assert place.app.control.ping(timeout=120, limit=1)
         held = place.running()
         place.client.set("gate is open", 1)
         wait_until(lambda: place.shard.sizes("celery").succeeded == 8)
@@ -104,7 +104,7 @@ def test_a_consumer_without_an_event_loop_gets_tasks_as_they_fall_due(place):
             place.app.send_task("second", countdown=0.3)
             place.app.send_task("first")
             for _ in range(3):
-                connection.drain_events(timeout=60)
+                connection.drain_events(timeout=120)
 
     assert got == ["first", "second", "third"]
     assert place.shard.sizes("celery").succeeded == 3
@@ -156,7 +156,7 @@ def test_control_inspect_revoke_events_and_purge_go_on_working(staffed):
         revoked = staffed.app.send_task("say", ("revoked",), countdown=3.0)
         staffed.app.control.revoke(revoked.id)
         wait_until(lambda: "long" in staffed.notes())
-        inspect = staffed.app.control.inspect(timeout=60, limit=1)
+        inspect = staffed.app.control.inspect(timeout=120, limit=1)
         [active] = inspect.active().values()
         wait_until(lambda: staffed.shard.sizes("celery").pending == 0)
         for _ in range(3):
@@ -181,7 +181,7 @@ def test_tasks_that_wait_on_the_server_are_shown_as_scheduled_in_celerys_form(st
     staffed.shard.enqueue("celery", [NewJob(b"no message", delay_ms=60_000)])
     staffed.app.send_task("boom")  # failed at once, it is not scheduled
     wait_until(lambda: staffed.shard.sizes("celery").failed == 1)
-    inspect = staffed.app.control.inspect(timeout=60, limit=1)
+    inspect = staffed.app.control.inspect(timeout=120, limit=1)
 
     [(worker, scheduled)] = inspect.scheduled().items()
     [found] = inspect.query_task(later.id, "unknown").values()

@@ -135,7 +135,7 @@ def test_a_worker_whose_broker_died_logs_no_attribute_error(own_place, tmp_path,
         wait_until(lambda: "Cannot connect" in worker.log.read_text())
         own_place.server.start()
         wait_until(lambda: worker.log.read_text().count("Connected to") == 2)
-        done = own_place.app.send_task("add", (1, 2)).get(timeout=60)
+        done = own_place.app.send_task("add", (1, 2)).get(timeout=120)
 
     assert done == 3
     assert "Traceback" not in worker.log.read_text()
@@ -145,14 +145,14 @@ def test_a_worker_goes_on_after_its_broker_hung(own_place, tmp_path):
     with Worker(
         APP, tmp_path / "log", env=with_conf(own_place), args=["-P", "threads", "-c2"]
     ) as worker:
-        own_place.app.send_task("add", (1, 1)).get(timeout=60)
+        own_place.app.send_task("add", (1, 1)).get(timeout=120)
         own_place.server.process.send_signal(signal.SIGSTOP)
         wait_until(lambda: "Connection to broker lost" in worker.log.read_text())
         own_place.server.process.send_signal(signal.SIGCONT)
 
         for _ in range(3):
-            assert own_place.app.send_task("add", (1, 2)).get(timeout=60) == 3
-        assert own_place.app.send_task("add", (1, 3), countdown=0.5).get(timeout=60) == 4
+            assert own_place.app.send_task("add", (1, 2)).get(timeout=120) == 3
+        assert own_place.app.send_task("add", (1, 3), countdown=0.5).get(timeout=120) == 4
 
 
 def test_an_event_for_a_broker_that_hangs_is_given_up(own_place):
