@@ -86,8 +86,8 @@ def test_a_broker_that_restarts_costs_no_job_and_doubles_what_ran_at_most(own_pl
         env["ARAGOG_TEST_NOTES"] = other.url
         with Worker(APP, tmp_path / "log", env=env, args=["-c2"]) as worker:
             for i in range(4):
-                own_place.app.send_task("say", (f"slow{i}", 4.0))
-            own_place.app.send_task("say", ("eta",), countdown=5)
+                own_place.app.send_task("say", (f"slow{i}", 2.0))
+            own_place.app.send_task("say", ("eta",), countdown=3)
             wait_until(lambda: own_place.running() == 4)
             with redis.Redis.from_url(other.url) as notes_of:
                 wait_until(lambda: notes_of.llen("notes") >= 2)  # two run, two wait in the worker
