@@ -11,7 +11,7 @@ from aragog.urlstore.schedule.refresh_policy import Seen
 from aragog.urlstore.transfer.bulk_writer import BulkWriter
 from aragog.urlstore.transfer.records import UrlRecord
 from aragog.zen import zstd
-from aragog.zen.adjacency.compaction import Compactor
+from aragog.zen.adjacency.compaction import LOCK_MS, Compactor
 from aragog.zen.adjacency.segments import ListLimits
 from aragog.zen.tables import TABLES
 from tests.support.faults import every_kill_point
@@ -163,8 +163,9 @@ def test_a_takedown_waits_for_another_process_that_compacts(a_stand):
     store = a_stand.store
     store.write_pages([replace(secret_page(GONE), links=linking(THIRD))])
     a_stand.compact()
-    # A compaction that was killed: its lock expires.
+    # A compaction that was killed: its lock expires, in a second, which is twenty looks at it.
     assert Compactor(a_stand.tables, a_stand.clock).acquire()
+    a_stand.clock.advance_ms(LOCK_MS - 1000)
 
     store.takedowns.take_down(url=GONE)
 

@@ -31,8 +31,8 @@ URL = "https://a.test/dir/page"
 HEADERS = (None, "text/html", "text/html; charset=utf-8", "text/html; charset=shift_jis")
 
 
-def one_input(data: bytes) -> None:
-    """The first byte chooses the header, the rest is the page."""
+def one_input(data: bytes) -> document.Document:
+    """The first byte chooses the header, the rest is the page, which is returned."""
     header = HEADERS[data[0] % len(HEADERS)] if data else None
     page = document.parse(data[1:], url=URL, content_type=header)
     links.extract(page)
@@ -42,6 +42,7 @@ def one_input(data: bytes) -> None:
     fields, provenance = richpins.to_fields(pin)
     if not provenance.keys() <= fields.keys():
         raise AssertionError(provenance.keys() - fields.keys())
+    return page
 
 
 def mutations(seed: int, count: int) -> list[bytes]:

@@ -112,10 +112,10 @@ def test_markup_of_a_page_is_shown_as_it_is(hostile):
 
 def test_content_is_raw_in_a_pipe_and_printable_on_a_terminal(hostile):
     command = [sys.executable, "-m", "aragog.cli", "content", URL]
-    piped = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
+    piped = subprocess.run(command, capture_output=True, check=True, timeout=120).stdout
     ours, theirs = pty.openpty()
     with os.fdopen(theirs, "wb") as out:
-        subprocess.run(command, stdout=out, check=True, timeout=60)
+        subprocess.run(command, stdout=out, check=True, timeout=120)
         shown = os.read(ours, 65_536)
     os.close(ours)
 

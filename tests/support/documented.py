@@ -37,7 +37,7 @@ def run(command: str, environ: Mapping[str, str]) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     ).stdout
 

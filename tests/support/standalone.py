@@ -50,7 +50,7 @@ class Standalone:
             env=self.environ,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
             **options,
         )

@@ -66,27 +66,20 @@ def without_compiler(folder: Path) -> dict[str, str]:
     return {**ours, "PATH": str(bin_)}
 
 
-def install(
-    venv: Path, *requirements: str | Path, env: dict[str, str], with_pip: bool = False
-) -> Path:
+def install(venv: Path, *requirements: str | Path, env: dict[str, str]) -> Path:
     """
     A clean environment with these requirements, from wheels alone, by the versions of the lock.
 
-    Returns its bin folder. `with_pip`: installed as README's readers do it, instead of by uv.
+    Returns its bin folder.
     """
     python = venv / "bin" / "python"
-    if with_pip:
-        run(sys.executable, "-m", "venv", venv, cwd=venv.parent, env=env)
-        installer = [python, "-m", "pip", "install", "--quiet"]
-    else:
-        run(uv(), "venv", "--quiet", "--python", sys.executable, venv, cwd=venv.parent, env=env)
-        installer = [uv(), "pip", "install", "--quiet", "--python", python]
+    run(uv(), "venv", "--quiet", "--python", sys.executable, venv, cwd=venv.parent, env=env)
     lock = (ROOT / "requirements.lock").read_text()
     versions = [line.split()[0] for line in lock.splitlines() if line[:1].isalnum()]
     constraints = venv / "constraints.txt"
     constraints.write_text("\n".join(line for line in versions if "==" in line))
     run(
-        *installer, "--only-binary", ":all:", "--constraint", constraints, *requirements,
-        cwd=venv.parent, env=env,
+        uv(), "pip", "install", "--quiet", "--python", python, "--only-binary", ":all:",
+        "--constraint", constraints, *requirements, cwd=venv.parent, env=env,
     )  # fmt: skip
     return venv / "bin"

@@ -111,7 +111,7 @@ def test_a_worker_by_hand_leaves_at_once_with_the_reason(tmp_path, problem):
     environ = {"ARAGOG_DATA_DIR": str(tmp_path), problem: "/nowhere.toml", "PATH": "/usr/bin:/bin"}
 
     told = subprocess.run(
-        command, env=environ, capture_output=True, text=True, timeout=60, check=False
+        command, env=environ, capture_output=True, text=True, timeout=120, check=False
     )
 
     assert told.returncode == 1

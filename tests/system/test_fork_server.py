@@ -74,7 +74,7 @@ def test_its_exit_code_is_known_and_it_is_restarted(supervisor):
     child = start(supervisor, "end")
     pid = child.process.pid
 
-    assert child.process.wait(60) == 7
+    assert child.process.wait(120) == 7
     assert restarted(supervisor, child, pid)
 
 
@@ -120,7 +120,7 @@ def test_children_start_without_a_fork_server_that_cannot_import(tmp_path):
     try:
         child = made.start(Child("job", JOB_ARGV))
 
-        assert child.process.wait(60) == 0
+        assert child.process.wait(120) == 0
         assert child.log.read_text() == "started\n"
         assert "No module named" in (made._log_dir / "fork_server.log").read_text()
     finally:
@@ -138,7 +138,7 @@ def test_a_preload_that_starts_a_thread_is_refused(tmp_path):
     )
     made.acquire()
     try:
-        assert made.start(Child("job", JOB_ARGV)).process.wait(60) == 0
+        assert made.start(Child("job", JOB_ARGV)).process.wait(120) == 0
         assert "starts a thread" in (made._log_dir / "fork_server.log").read_text()
     finally:
         made.stop()

@@ -67,7 +67,7 @@ def test_ctrl_c_in_the_middle_of_a_crawl_and_up_again_goes_on(plain_origin, envi
     process = start(environ, "run", str(tmp_path / "urls"))
     wait_until(lambda: len(plain_origin.seen) > 60 and 0 < in_flight(settings) < len(URLS))
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
 
     assert (process.returncode, err) == (130, "")
     left = int(re.search(r"(\d+) URLs still wait; .* up` continues with them", out)[1])
@@ -78,7 +78,7 @@ def test_ctrl_c_in_the_middle_of_a_crawl_and_up_again_goes_on(plain_origin, envi
     wait_until(lambda: running_pid(tmp_path / "var" / "run") and in_flight(settings))
     wait_until(lambda: not in_flight(settings))
     os.killpg(again.pid, signal.SIGINT)
-    _, err = again.communicate(timeout=60)
+    _, err = again.communicate(timeout=120)
 
     assert (again.returncode, err) == (0, "")
     store = url_store(settings)

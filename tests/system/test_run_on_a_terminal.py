@@ -47,7 +47,7 @@ def terminal(tmp_path):
         yield process, screen
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(60)
+        process.wait(120)
         os.close(master)
 
 
@@ -67,6 +67,6 @@ def test_the_demo_shows_a_bar_and_a_card_and_stays_until_ctrl_c(terminal):
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
 
-    wait_until(lambda: screen() and process.poll() is not None, 60)
+    wait_until(lambda: screen() and process.poll() is not None, otherwise=screen)
     assert process.returncode == 0
     assert "Traceback" not in screen()

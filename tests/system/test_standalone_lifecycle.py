@@ -43,8 +43,10 @@ class Machine:
         )
 
     def up(self):
+        """Start it; what the command printed."""
         told = self.aragog("up", "-d")
         assert told.returncode == 0, told.stderr + self.logs()
+        return told
 
     def pid(self):
         return running_pid(self.folder / "run")
@@ -120,18 +122,6 @@ def gone(pids):
     return wait_until(lambda: not any(leftovers._started(pid) for pid in pids))
 
 
-def test_what_up_shows_answers_when_it_says_so(machine):
-    machine.aragog("down")
-
-    told = machine.aragog("up", "-d")
-
-    addresses = re.findall(r"http://([\d.]+):(\d+)", told.stdout)
-    assert len(addresses) == 2
-    assert told.stderr == ""
-    for host, port in addresses:
-        socket.create_connection((host, int(port)), 1).close()
-
-
 def test_a_second_up_says_that_one_runs(machine):
     for arguments in (["up"], ["up", "-d"]):
         told = machine.aragog(*arguments)
@@ -156,7 +146,7 @@ def test_run_uses_what_runs_and_shows_plain_lines_without_a_terminal(machine, tm
     assert machine.pid()
 
 
-def test_down_in_the_middle_and_up_again_goes_on(machine):
+def test_down_in_the_middle_and_up_again_goes_on_and_what_up_shows_answers_at_once(machine):
     urls = machine.enqueue("stopped")
     machine.stored(30)
     children = machine.children()
@@ -166,8 +156,17 @@ def test_down_in_the_middle_and_up_again_goes_on(machine):
     assert told.stdout == "stopped\n", told.stderr
     assert gone(children)
     assert machine.aragog("down").returncode == 1
-    machine.up()
+    told = machine.up()
+    what_it_shows_answers(told)
     assert machine.finish(urls) == {"Gone": len(urls)}
+
+
+def what_it_shows_answers(told):
+    addresses = re.findall(r"http://([\d.]+):(\d+)", told.stdout)
+    assert len(addresses) == 2
+    assert told.stderr == ""
+    for host, port in addresses:
+        socket.create_connection((host, int(port))).close()
 
 
 @pytest.mark.parametrize("name", ["redis-server", "beat", "aragog.workers robots"])

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from email import message_from_string
 from pathlib import Path
 from zipfile import ZipFile
@@ -26,7 +27,7 @@ def installed(wheel, tmp_path_factory):
     """The bin folder of a clean environment with the wheel, and the environment to run it in."""
     folder = tmp_path_factory.mktemp("clean")
     env = wheels.without_compiler(folder)
-    return wheels.install(folder / "venv", wheel, env=env, with_pip=True), {
+    return wheels.install(folder / "venv", wheel, env=env), {
         **env,
         "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
         "ARAGOG_SERVING__THRIFT_PORT": "0",
@@ -35,6 +36,14 @@ def installed(wheel, tmp_path_factory):
 
 def test_aragog_is_the_only_name_that_it_installs(wheel):
     assert wheels.top_level(wheel) == {"aragog"}
+
+
+def test_pip_installs_it(wheel, tmp_path):
+    # By itself: pip spends twenty seconds of CPU time on the requirements, which uv has installed.
+    alone = ("--no-deps", "--no-index", "--no-compile", "--target", tmp_path / "site")
+    wheels.run(sys.executable, "-m", "pip", "install", "--quiet", *alone, wheel, cwd=tmp_path)
+
+    assert (tmp_path / "site" / "bin" / "aragog").exists()
 
 
 def test_it_has_an_extra_for_each_optional_part(wheel):
@@ -80,6 +89,7 @@ def test_modules_of_a_folder_do_not_hide_those_that_its_processes_import(install
 @pytest.mark.parametrize(
     ("setting", "value", "extra"),
     [("ARAGOG_STORE__ENGINE", "hbase", "hbase"), ("ARAGOG_CONTENT__ENGINE", "s3", "s3")],
+    ids=["store", "content"],  # the name of a server would move the test to another worker
 )
 def test_a_setting_that_needs_a_missing_extra_says_how_to_install_it(
     installed, tmp_path, setting, value, extra

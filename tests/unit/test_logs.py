@@ -117,7 +117,7 @@ def test_a_process_with_a_busy_thread_exits_without_a_list_of_leaked_objects():
         [sys.executable, "-c", WITH_A_THREAD_AT_EXIT],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 

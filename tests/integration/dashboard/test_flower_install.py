@@ -96,7 +96,7 @@ def test_the_api_of_flower_refuses_callers_without_a_login(tmp_path, own_redis):
     try:
 
         def status(method, path):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
             with closing(connection), suppress(ConnectionRefusedError):
                 connection.request(method, path)
                 return connection.getresponse().status

@@ -17,6 +17,7 @@ from aragog.pinlater.address import of_socket
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.pinlater.models import ClaimRequest, NewJob
 from aragog.pinlater.shards.redis_shard import RedisShard
+from aragog.pinlater.transport.worker import follow
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker
 from tests.support.pinlater_app import make
@@ -85,8 +86,8 @@ def test_a_broker_that_restarts_costs_no_job_and_doubles_what_ran_at_most(own_pl
         env["ARAGOG_TEST_NOTES"] = other.url
         with Worker(APP, tmp_path / "log", env=env, args=["-c2"]) as worker:
             for i in range(4):
-                own_place.app.send_task("say", (f"slow{i}", 4.0))
-            own_place.app.send_task("say", ("eta",), countdown=5)
+                own_place.app.send_task("say", (f"slow{i}", 2.0))
+            own_place.app.send_task("say", ("eta",), countdown=3)
             wait_until(lambda: own_place.running() == 4)
             with redis.Redis.from_url(other.url) as notes_of:
                 wait_until(lambda: notes_of.llen("notes") >= 2)  # two run, two wait in the worker
@@ -134,7 +135,7 @@ def test_a_worker_whose_broker_died_logs_no_attribute_error(own_place, tmp_path,
         wait_until(lambda: "Cannot connect" in worker.log.read_text())
         own_place.server.start()
         wait_until(lambda: worker.log.read_text().count("Connected to") == 2)
-        done = own_place.app.send_task("add", (1, 2)).get(timeout=60)
+        done = own_place.app.send_task("add", (1, 2)).get(timeout=120)
 
     assert done == 3
     assert "Traceback" not in worker.log.read_text()
@@ -144,26 +145,27 @@ def test_a_worker_goes_on_after_its_broker_hung(own_place, tmp_path):
     with Worker(
         APP, tmp_path / "log", env=with_conf(own_place), args=["-P", "threads", "-c2"]
     ) as worker:
-        own_place.app.send_task("add", (1, 1)).get(timeout=60)
+        own_place.app.send_task("add", (1, 1)).get(timeout=120)
         own_place.server.process.send_signal(signal.SIGSTOP)
         wait_until(lambda: "Connection to broker lost" in worker.log.read_text())
         own_place.server.process.send_signal(signal.SIGCONT)
 
         for _ in range(3):
-            assert own_place.app.send_task("add", (1, 2)).get(timeout=60) == 3
-        assert own_place.app.send_task("add", (1, 3), countdown=0.5).get(timeout=60) == 4
+            assert own_place.app.send_task("add", (1, 2)).get(timeout=120) == 3
+        assert own_place.app.send_task("add", (1, 3), countdown=0.5).get(timeout=120) == 4
 
 
 def test_an_event_for_a_broker_that_hangs_is_given_up(own_place):
-    # What was seen: a heartbeat that was sent while the server hung waited for its reply without
-    # end, so the worker neither noticed nor ended when it was asked to.
+    # What was seen: a heartbeat that was sent while the server hung waited for its reply, or was
+    # repeated, without end, so the worker neither noticed nor ended when it was asked to.
+    follow(own_place.app)
     with own_place.app.connection() as connection:
         dispatcher = own_place.app.events.Dispatcher(connection, buffer_while_offline=False)
         dispatcher.send("worker-heartbeat")
         own_place.server.process.send_signal(signal.SIGSTOP)
         try:
             with pytest.raises(connection.recoverable_connection_errors):
-                dispatcher.send("worker-heartbeat")
+                dispatcher.send("worker-heartbeat", retry=True)  # as Celery's workers do
         finally:
             own_place.server.process.send_signal(signal.SIGCONT)
 
@@ -280,11 +282,12 @@ def test_a_shard_that_hangs_is_left_out_and_keeps_its_jobs(two, tmp_path):
             app.send_task("say", (str(i),))
         wait_until(lambda: client.llen("notes") >= 80 - waiting)
         second.process.send_signal(signal.SIGCONT)
-        wait_until(lambda: shards[1].sizes("celery").succeeded >= waiting)
-        notes = {note.decode() for note in client.lrange("notes", 0, -1)}
+        # Not by the count of jobs that succeeded: the server may have taken one before it hung that
+        # the producer, who was not told, gave to the other.
+        everything = {f"{when}{i}".encode() for when in ("", "later ") for i in range(40)}
+        wait_until(lambda: everything <= set(client.lrange("notes", 0, -1)))
 
     assert 5 < waiting < 35
-    assert notes == {f"{when}{i}" for when in ("", "later ") for i in range(40)}
 
 
 def appended(server):

@@ -156,7 +156,7 @@ def test_a_writer_that_is_killed_loses_no_row_and_doubles_none(
         redis_url, settings.engine, settings.s3_bucket, content.s3_endpoint, tmp_path, SPAN_S
     ]  # fmt: skip
 
-    for _ in range(3):
+    for _ in range(2):
         with subprocess.Popen(
             [sys.executable, "-c", WRITER, *map(str, arguments)], stdout=subprocess.PIPE, text=True
         ) as process:

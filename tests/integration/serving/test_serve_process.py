@@ -57,36 +57,86 @@ def answers(port):
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_it_answers_and_ends_by_sigterm_with_code_0(redis_server, tmp_path, processes):
-    port = free_port()
-    more = {"ARAGOG_SERVING__PROCESSES": str(processes)}
+def test_it_answers_on_http_and_thrift_and_ends_by_sigterm_with_code_0(
+    redis_server, tmp_path, processes, apache
+):
+    port, thrift_port = free_port(), free_port()
+    more = {
+        "ARAGOG_SERVING__PROCESSES": str(processes),
+        "ARAGOG_SERVING__THRIFT_PORT": str(thrift_port),
+    }
     with serving(redis_server, tmp_path, port, **more) as process:
         assert all(answers(port) for _ in range(20))
-        with OPENER.open(f"http://127.0.0.1:{port}/metrics", timeout=30) as reply:
-            assert b"aragog_http_requests_total" in reply.read()
-        process.send_signal(signal.SIGTERM)
-        code = process.wait(120)
+        it_enqueues_and_says_what_became_of_each_url(port)
+        it_serves_thrift(port, thrift_port, apache, processes)
+        if processes == 2:  # which share the ports among themselves
+            others_on_its_ports_end_with_the_reason(redis_server, tmp_path, port, thrift_port)
+        with apache.client(thrift_port) as client:
+            client.get("http://h0.example/", ["n"], apache.types.ReadOptions())
+            process.send_signal(signal.SIGTERM)
+            code = process.wait(120)
 
     assert code == 0
     assert not answers(port)
 
 
-def test_it_enqueues_and_says_what_became_of_each_url(redis_server, tmp_path):
-    port = free_port()
+def it_enqueues_and_says_what_became_of_each_url(port):
     url = f"http://h{port}.example/"
-    with serving(redis_server, tmp_path, port):
-        asked = urllib.request.Request(
-            f"http://127.0.0.1:{port}/v1/enqueue",
-            json.dumps({"urls": [url, url.upper(), "nonsense"], "priority": 1}).encode(),
-            {"Content-Type": "application/json"},
-        )
-        with OPENER.open(asked, timeout=30) as reply:
-            code, told = reply.status, json.load(reply)
+    asked = urllib.request.Request(
+        f"http://127.0.0.1:{port}/v1/enqueue",
+        json.dumps({"urls": [url, url.upper(), "nonsense"], "priority": 1}).encode(),
+        {"Content-Type": "application/json"},
+    )
+    with OPENER.open(asked, timeout=120) as reply:
+        code, told = reply.status, json.load(reply)
 
     assert code == 202
     assert [one["status"] for one in told["results"]] == ["accepted", "already waiting", "invalid"]
     assert told["results"][1]["url"] == url
     assert told["results"][2]["reason"]
+
+
+def it_serves_thrift(port, thrift_port, apache, processes):
+    for n in range(10):
+        with apache.client(thrift_port) as client:
+            url = f"http://h{n}.example/"
+            client.put(url, {"n": b"1"}, apache.types.PutOptions())
+            assert client.get(url, ["n"], apache.types.ReadOptions()).fields == {"n": b"1"}
+    with OPENER.open(f"http://127.0.0.1:{port}/metrics", timeout=120) as reply:
+        told = reply.read().decode()
+    assert "aragog_http_requests_total" in told
+    if processes == 1:
+        assert 'aragog_thrift_calls_total{method="put",outcome="ok"} 10.0' in told
+    assert "aragog_thrift_connections" in told
+    with apache.client(thrift_port, "Fetcher") as client:
+        [result] = client.enqueue(["nonsense"], apache.types.EnqueueOptions())
+        assert result.status == "invalid"
+    with (
+        apache.client(thrift_port, "PinLater") as client,
+        # The broker of this test is Celery's own.
+        pytest.raises(apache.types.BadInput, match="not pinlater"),
+    ):
+        client.dequeue("mine", 1, apache.types.DequeueOptions())
+
+
+def others_on_its_ports_end_with_the_reason(redis_server, folder, port, thrift_port):
+    """Both at once: each imports for a second."""
+    with (
+        serving(redis_server, folder, port) as on_http,
+        serving(
+            redis_server,
+            folder / "other",
+            free_port(),
+            ARAGOG_SERVING__THRIFT_PORT=str(thrift_port),
+        ) as on_thrift,
+    ):
+        codes = [on_http.wait(120), on_thrift.wait(120)]
+        told, of_thrift = on_http.stderr.read(), on_thrift.stderr.read()
+
+    assert codes == [1, 1]
+    assert f"serving.http_port: cannot listen on 127.0.0.1:{port}" in told
+    assert f"serving.thrift_port: cannot listen on 127.0.0.1:{thrift_port}" in of_thrift
+    assert "Traceback" not in told
 
 
 def test_an_s3_that_hangs_delays_neither_other_reads_nor_the_end(redis_server, tmp_path):
@@ -122,66 +172,7 @@ def test_an_s3_that_hangs_delays_neither_other_reads_nor_the_end(redis_server, t
 
 def status(port, path):
     try:
-        with OPENER.open(f"http://127.0.0.1:{port}{path}", timeout=60) as reply:
+        with OPENER.open(f"http://127.0.0.1:{port}{path}", timeout=120) as reply:
             return reply.status
     except urllib.error.HTTPError as error:
         return error.code
-
-
-def test_a_second_server_on_the_port_ends_with_the_reason(redis_server, tmp_path):
-    port = free_port()
-    with (
-        serving(redis_server, tmp_path, port, ARAGOG_SERVING__PROCESSES="2"),
-        serving(redis_server, tmp_path, port) as second,
-    ):
-        code = second.wait(120)
-        told = second.stderr.read()
-
-    assert code == 1
-    assert f"serving.http_port: cannot listen on 127.0.0.1:{port}" in told
-    assert "Traceback" not in told
-
-
-@pytest.mark.parametrize("processes", [1, 2])
-def test_it_serves_thrift_beside_http(redis_server, tmp_path, processes, apache):
-    port, thrift_port = free_port(), free_port()
-    more = {
-        "ARAGOG_SERVING__PROCESSES": str(processes),
-        "ARAGOG_SERVING__THRIFT_PORT": str(thrift_port),
-    }
-    with serving(redis_server, tmp_path, port, **more) as process:
-        for n in range(10):
-            with apache.client(thrift_port) as client:
-                url = f"http://h{n}.example/"
-                client.put(url, {"n": b"1"}, apache.types.PutOptions())
-                assert client.get(url, ["n"], apache.types.ReadOptions()).fields == {"n": b"1"}
-        with OPENER.open(f"http://127.0.0.1:{port}/metrics", timeout=30) as reply:
-            told = reply.read().decode()
-        if processes == 1:
-            assert 'aragog_thrift_calls_total{method="put",outcome="ok"} 10.0' in told
-        assert "aragog_thrift_connections" in told
-        with apache.client(thrift_port, "Fetcher") as client:
-            [result] = client.enqueue(["nonsense"], apache.types.EnqueueOptions())
-            assert result.status == "invalid"
-        with apache.client(thrift_port, "PinLater") as client:
-            # The broker of this test is Celery's own.
-            with pytest.raises(apache.types.BadInput, match="not pinlater"):
-                client.dequeue("mine", 1, apache.types.DequeueOptions())
-            process.send_signal(signal.SIGTERM)
-            code = process.wait(30)
-
-    assert code == 0
-
-
-def test_a_second_server_on_the_thrift_port_is_an_error(redis_server, tmp_path):
-    port, thrift_port = free_port(), free_port()
-    more = {"ARAGOG_SERVING__THRIFT_PORT": str(thrift_port)}
-    with (
-        serving(redis_server, tmp_path, port, **more),
-        serving(redis_server, tmp_path / "other", free_port(), **more) as second,
-    ):
-        code = second.wait(30)
-        told = second.stderr.read()
-
-    assert code == 1
-    assert f"serving.thrift_port: cannot listen on 127.0.0.1:{thrift_port}" in told

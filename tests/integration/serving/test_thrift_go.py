@@ -60,7 +60,7 @@ def test_a_go_program_reads_writes_and_works_off_a_job(go_client, redis_url):
             check=False,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
         )
 
     assert done.returncode == 0, done.stdout + done.stderr

@@ -93,6 +93,8 @@ def server(pipeline_stand, redis_client, redis_url):
     fetching.close()
 
 
+# The server's threads draw from `random` while hypothesis draws, which thinks its strategy did.
+@pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 @pytest.mark.parametrize(("service", "name"), CALLS)
 @examples(40, database=None)
 @given(data=st.data())

@@ -21,6 +21,6 @@ def test_mutated_pages_are_read():
 
 
 def test_pages_that_repeat_a_few_tags_stay_within_a_bound_of_time_and_memory():
-    run = python(WITHIN_LIMITS, "7", "20")
+    run = python(WITHIN_LIMITS, "7", "12")
 
     assert run.returncode == 0, (run.stdout.splitlines()[-1:], run.stderr[-2000:])

@@ -88,7 +88,7 @@ def test_files_may_be_made_by_several_processes_at_once(tmp_path):
             os._exit(1)
         os._exit(0)
 
-    for round_ in range(8):
+    for round_ in range(4):
         told, sent = FORK.Pipe(duplex=False)
         made = [FORK.Process(target=child, args=(round_, sent)) for _ in range(4)]
         for process in made:
