@@ -15,7 +15,7 @@ from functools import partial
 from aragog.serving.thrift import wire
 from aragog.serving.thrift.call import Call, Done, made, made_together
 from aragog.serving.thrift.contract import Method, Pool
-from aragog.serving.thrift.workers import Workers
+from aragog.serving.workers import Workers
 from aragog.settings import ServingSettings
 
 _FETCH_THREADS = 8
