@@ -89,10 +89,9 @@ class Pages:
             own = url.encode()
             if (canonical is None or canonical == own) and sentinel and stored == own:
                 # Nearly all: not an alias, and not removed.
-                values = row[BEFORE_VALUES:end]
+                its = (url, url, version or b"", row[BEFORE_VALUES:end])
                 # tuple.__new__ takes two thirds of the time of FieldValues(…).
-                last = row[end:] if facts else _NO_FACTS
-                found.append(_new(FieldValues, (url, url, version or b"", values, *last)))
+                found.append(_new(FieldValues, its + (row[end:] if facts else _NO_FACTS)))
             else:
                 record = self.get(url, fields)
                 found.append(None if record is None else values_of(record, fields))

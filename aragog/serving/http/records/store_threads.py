@@ -11,13 +11,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from aragog.serving.http.problems import Overloaded
+from aragog.serving.workers import Workers
 
 T = TypeVar("T")
+_Item = tuple[Future[Any], Callable[[], Any]]
 
 
 class StoreThreads:
@@ -31,7 +33,7 @@ class StoreThreads:
     """
 
     def __init__(self, name: str, threads: int, most: int) -> None:
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._workers: Workers[_Item] = Workers(name, _run, threads, eager=True)
         self._most = most
         self._lock = threading.Lock()
         self.busy = 0
@@ -73,8 +75,9 @@ class StoreThreads:
             if self.busy >= self._most:
                 raise Overloaded
             self.busy += 1
-        future = self._pool.submit(call)
+        future: Future[T] = Future()
         future.add_done_callback(self._done)
+        self._workers.submit((future, call))
         return future
 
     def _done(self, _future: Future[Any]) -> None:
@@ -83,7 +86,20 @@ class StoreThreads:
 
     def close(self) -> None:
         """Release the threads without waiting for running calls."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for future, _ in self._workers.close():
+            future.cancel()
+
+
+def _run(item: _Item) -> None:
+    future, call = item
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = call()
+    except BaseException as error:  # noqa: BLE001 - its caller gets it
+        future.set_exception(error)
+    else:
+        future.set_result(result)
 
 
 class _Started(Generic[T]):

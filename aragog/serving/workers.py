@@ -4,6 +4,8 @@ Threads that run the calls of one kind.
 Waking a thread costs more than most calls: on an embedded store one thread therefore takes call
 after call while there are any, and another is woken only when it stands still. On a store behind a
 network every call wakes a thread, because threads spend their time waiting there.
+
+The thread that was idle for the shortest time is woken: its connections and caches are warm.
 """
 
 from __future__ import annotations
@@ -73,12 +75,14 @@ class Workers(Generic[T]):
             self._wake()
         self._finished_before = self._finished
 
-    def close(self) -> None:
-        """End the threads that wait; those in a call end after it."""
+    def close(self) -> list[T]:
+        """End the threads that wait; those in a call end after it. Returns what none has taken."""
         self._stopping = True
+        left = list(self._waiting)
         self._waiting.clear()
         while self._idle:
             self._idle.pop().release()
+        return left
 
     def _wake(self) -> None:
         try:

@@ -1,0 +1,143 @@
+"""Connections of the Thrift client, which are kept open and used again."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from struct import Struct
+
+from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
+
+IDLE_S = 45.0
+"""Connections that were idle for longer are not used again: the server closes them after 75 s."""
+MOST_BYTES = 64 << 20
+_CALL = 1
+_I32 = Struct(">i")
+
+
+class ThriftConnectionPool:
+    """
+    The idle connections to one server; threads may share it.
+
+    Args:
+        address: host and port.
+        tls: None: plain TCP.
+        size: idle connections that are kept.
+        opened: called with each new connection before its first use; what it raises closes it.
+    """
+
+    def __init__(
+        self, address: tuple[str, int], tls: ssl.SSLContext | None, size: int,
+        opened: Callable[[ThriftConnection, float], None],
+    ) -> None:  # fmt: skip
+        self._address = address
+        self._tls = tls
+        self._size = size
+        self._opened = opened
+        self._idle: list[ThriftConnection] = []
+        self._lock = threading.Lock()
+
+    def take(self, until_s: float) -> ThriftConnection:
+        """An idle connection, or a new one. Raises OSError, EOFError, and what `opened` raises."""
+        with self._lock:
+            while self._idle:
+                connection = self._idle.pop()
+                if time.monotonic() - connection.used_s < IDLE_S and connection.is_quiet():
+                    return connection
+                connection.close()
+        connection = ThriftConnection(self._address, self._tls, until_s)
+        try:
+            self._opened(connection, until_s)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def put_back(self, connection: ThriftConnection) -> None:
+        """Keep a connection whose last reply was read."""
+        with self._lock:
+            if len(self._idle) < self._size:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def close(self) -> None:
+        """Close the idle connections, and keep none from now on."""
+        with self._lock:
+            idle, self._idle, self._size = self._idle, [], 0
+        for connection in idle:
+            connection.close()
+
+
+class ThriftConnection:
+    """
+    One connection; one call at a time.
+
+    Args:
+        address: host and port.
+        tls: None: plain TCP.
+        until_s: when to give up, by `time.monotonic`.
+    """
+
+    def __init__(
+        self, address: tuple[str, int], tls: ssl.SSLContext | None, until_s: float
+    ) -> None:
+        plain = socket.create_connection(address, _left_s(until_s))
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._sock = tls.wrap_socket(plain, server_hostname=address[0]) if tls else plain
+        self._number = 0
+        self.used_s = time.monotonic()
+
+    def exchange(self, name: bytes, arguments: bytes, until_s: float) -> TCyMemoryBuffer:
+        """The reply to a call. Raises OSError, EOFError."""
+        self._number += 1
+        number = _I32.pack(self._number)
+        head = _I32.pack(-0x7FFF0000 | _CALL) + _I32.pack(len(name)) + name + number
+        self._sock.settimeout(_left_s(until_s))
+        self._sock.sendall(_I32.pack(len(head) + len(arguments)) + head + arguments)
+        (size,) = _I32.unpack(self._read(4, until_s))
+        if not 12 <= size <= MOST_BYTES:
+            raise EOFError("the answer is not Thrift")
+        reply = self._read(size, until_s)
+        at = 8 + int.from_bytes(reply[4:8])
+        if reply[at : at + 4] != number:
+            raise EOFError("an answer to another call")
+        self.used_s = time.monotonic()
+        return TCyMemoryBuffer(reply)
+
+    def is_quiet(self) -> bool:
+        """False if the server has closed the connection."""
+        self._sock.setblocking(False)
+        try:
+            self._sock.recv(1)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return True
+        except OSError:
+            return False
+        return False
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._sock.close()
+
+    def _read(self, size: int, until_s: float) -> bytes:
+        parts = []
+        while size:
+            self._sock.settimeout(_left_s(until_s))
+            part = self._sock.recv(min(size, 1 << 20))
+            if not part:
+                raise EOFError("the server closed the connection")
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+
+def _left_s(until_s: float) -> float:
+    left_s = until_s - time.monotonic()
+    if left_s <= 0:
+        raise TimeoutError("no answer in time")
+    return left_s

@@ -1,0 +1,122 @@
+"""Messages of the Thrift client: arguments as bytes, replies as values and errors. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+import thriftpy2
+from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defined]
+from thriftpy2.thrift import TApplicationException
+from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
+
+from aragog.errors import (
+    AccessDenied,
+    AragogError,
+    BadInput,
+    PermanentError,
+    ServiceUnavailable,
+    VersionConflict,
+)
+from aragog.urlstore.fetch_report import FetchReport, HopReport
+from aragog.urlstore.records import Record
+
+FILE = Path(__file__).parent.parent / "serving" / "urlstore.thrift"
+idl: Any = thriftpy2.load(str(FILE), module_name="aragog_urlstore_thrift")
+_REPLY = 2
+
+
+def written(value: Any) -> bytes:
+    """A struct as bytes."""
+    buffer = TCyMemoryBuffer()
+    TCyBinaryProtocol(buffer).write_struct(value)
+    data: bytes = buffer.getvalue()
+    return data
+
+
+def value_of(result: Any, reply: TCyMemoryBuffer, arguments: Mapping[str, Any], where: str) -> Any:
+    """
+    The value of a call; None for NotFound.
+
+    Args:
+        result: an empty result struct of the call.
+        reply: the message.
+        arguments: what was sent.
+        where: the server, for messages.
+
+    Raises:
+        AragogError: the server raised an exception of the contract, or could not read the call.
+    """
+    protocol = TCyBinaryProtocol(reply)
+    _, message_kind, _ = protocol.read_message_begin()
+    if message_kind != _REPLY:
+        error = TApplicationException()
+        error.read(protocol)
+        raise BadInput(f"{where}: {error.message}")
+    protocol.read_struct(result)
+    for name, found in vars(result).items():
+        if name != "success" and found is not None:
+            if isinstance(found, idl.NotFound):
+                return None
+            raise _ours(found, arguments, where)
+    return getattr(result, "success", None)
+
+
+def _ours(found: Any, arguments: Mapping[str, Any], where: str) -> AragogError:
+    """The error of this project for an exception of the contract."""
+    match type(found).__name__:
+        case "BadInput":
+            return BadInput(found.message)
+        case "Conflict":
+            expected = arguments["options"].if_version or ""
+            return VersionConflict(arguments["url"], expected, found.found_version)
+        case "Unauthorized":
+            return AccessDenied(found.message)
+        case "Unavailable":
+            return ServiceUnavailable(where, found.message, found.retry_after_ms / 1000)
+        case "DeadlineExceeded":
+            return ServiceUnavailable(where, found.message)
+        case _:
+            return PermanentError(f"{where}: {found.message}")
+
+
+def refuse(result: Any) -> None:
+    """Raise the error of one URL of a batch."""
+    if result.status == idl.ItemStatus.DAMAGED:
+        raise PermanentError(result.message)
+    raise BadInput(result.message)
+
+
+def record_of(found: Any) -> Record:
+    """A record of the contract as one of the store."""
+    facts = {name: orjson.loads(value) for name, value in (found.facts or {}).items()}
+    return Record(
+        found.url,
+        found.canonical_url,
+        found.fields,
+        facts,
+        found.version,
+        content_hash=found.content_hash,
+        content_bytes=found.content_bytes,
+        due_at_ms=found.due_at_ms,
+    )
+
+
+def without_fields(found: Record | None) -> Record | None:
+    """The record for a caller who asked for no fields: to the contract, none means all."""
+    if found is not None:
+        found.fields.clear()
+    return found
+
+
+def report_of(found: Any) -> FetchReport:
+    """A fetch report of the contract as one of the store."""
+    plain = {name: value for name, value in vars(found).items() if name not in ("headers", "hops")}
+    hops = [HopReport(**{**vars(hop), "headers": _headers(hop.headers)}) for hop in found.hops]
+    return FetchReport(**plain, headers=_headers(found.headers), hops=tuple(hops))
+
+
+def _headers(found: Sequence[Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((header.name, header.value) for header in found)

@@ -1,0 +1,148 @@
+"""One call of a Thrift service, and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
+from aragog.serving.steps import Steps, Wait
+from aragog.serving.thrift import wire
+from aragog.serving.thrift.connection import SMALL_BYTES, Connection
+from aragog.serving.thrift.contract import Method
+from aragog.serving.thrift.errors import Raised, raised_for
+
+
+class Call:
+    """One call, from its frame to its reply."""
+
+    __slots__ = (
+        "answered",
+        "arguments",
+        "arguments_at",
+        "began_s",
+        "connection",
+        "deadline_s",
+        "frame",
+        "limit_s",
+        "method",
+        "number",
+        "steps",
+        "timer",
+        "token",
+    )
+
+    def __init__(
+        self, connection: Connection, method: Method, frame: bytes, head: wire.MessageHead,
+        limit_s: float,
+    ) -> None:  # fmt: skip
+        self.connection = connection
+        self.method = method
+        self.frame = frame
+        self.number = head.number
+        self.arguments_at = head.arguments_at
+        self.began_s = now_s = time.monotonic()
+        self.limit_s = limit_s
+        """For the whole call, or for each of its steps."""
+        self.deadline_s = now_s + limit_s
+        self.arguments: Any = None
+        """Decoded; None: not yet."""
+        self.answered = False
+        self.token: str | None = None
+        """The name of its token."""
+        self.steps: Steps[Any] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        """Runs while the call waits."""
+
+    def decoded(self) -> Any:
+        """
+        The arguments of the call, which may have a deadline of its own.
+
+        Raises:
+            wire.BadArguments: they cannot be read.
+        """
+        if self.arguments is not None:
+            return self.arguments
+        arguments = wire.read_arguments(self.method, self.frame, self.arguments_at)
+        arguments.token = self.token
+        options = arguments.__dict__.get("options")
+        given_ms = getattr(options, "deadline_ms", None)
+        if given_ms is not None:
+            self.limit_s = min(self.limit_s, max(given_ms, 1) / 1000)
+            self.deadline_s = self.began_s + self.limit_s
+        self.arguments = arguments
+        return arguments
+
+    def read_ahead(self) -> None:
+        """Learn the deadline of a call that no thread has begun; a large one keeps the default."""
+        if self.arguments is None and len(self.frame) <= SMALL_BYTES:
+            with contextlib.suppress(wire.BadArguments):  # the thread will say so
+                self.decoded()
+
+    def raised(self, found: Raised) -> bytes:
+        """The reply with an exception of the contract, in its frame."""
+        return wire.raised(self.method.name.encode(), self.number, found.field, found.error)
+
+    def restart(self) -> None:
+        """Give the next step of the call its whole time."""
+        self.deadline_s = time.monotonic() + self.limit_s
+
+
+class Done(NamedTuple):
+    """What a thread has made of a call."""
+
+    call: Call
+    data: bytes | Wait
+    """The reply in its frame, or what the call waits for."""
+    outcome: str
+
+
+def made(call: Call) -> Done:
+    """Make a call, or its next step: the reply and the outcome, or what it waits for."""
+    if call.answered:
+        return Done(call, b"", "abandoned")
+    try:
+        value = call.steps or call.method.run(call.decoded())
+        if isinstance(value, Generator):
+            call.steps = value
+            try:
+                return Done(call, next(value), "waits")
+            except StopIteration as end:
+                value = end.value
+        return Done(call, wire.reply(call.method, call.number, value), "ok")
+    except Exception as error:  # noqa: BLE001 - any defect is this call's, and is logged
+        return failed(call, error)
+
+
+def made_together(calls: list[Call]) -> list[Done]:
+    """The same of several calls of one method, for little more than one of them costs."""
+    done: list[Done] = []
+    begun: list[tuple[Call, Any]] = []
+    for call in calls:
+        try:
+            if not call.answered:
+                begun.append((call, call.decoded()))
+            else:
+                done.append(Done(call, b"", "abandoned"))
+        except Exception as error:  # noqa: BLE001 - see `made`
+            done.append(failed(call, error))
+    method, together = calls[0].method, calls[0].method.together
+    values = together([arguments for _, arguments in begun]) if together else []
+    for (call, _), value in zip(begun, values, strict=True):
+        if isinstance(value, Exception):
+            done.append(failed(call, value))
+        else:
+            done.append(Done(call, wire.reply(method, call.number, value), "ok"))
+    return done
+
+
+def failed(call: Call, error: Exception) -> Done:
+    """The reply to a call that raised."""
+    if isinstance(error, wire.BadArguments):
+        name = call.method.name.encode()
+        data = wire.refused(name, call.number, wire.PROTOCOL_ERROR, str(error))
+        return Done(call, data, "malformed")
+    found = raised_for(error)
+    return Done(call, call.raised(found), type(found.error).__name__)
