@@ -76,6 +76,18 @@ def test_the_tree_in_the_architecture_is_that_of_the_package():
     assert sorted(documented) == sorted(folders)
 
 
+def test_a_package_that_lists_its_modules_lists_all_of_them():
+    """In its docstring, one a line: `name.py`, two spaces, what it is."""
+    lists = {}
+    for path in sorted((ROOT / "aragog").rglob("__init__.py")):
+        if listed := re.findall(r"^ {4}(\w+)\.py {2}", path.read_text(), re.MULTILINE):
+            modules = {module.stem for module in path.parent.glob("*.py")} - {"__init__"}
+            lists[page_id(path)] = modules ^ set(listed)
+
+    assert len(lists) >= 2
+    assert {name: wrong for name, wrong in lists.items() if wrong} == {}
+
+
 def test_every_redis_key_of_the_code_is_in_the_architecture():
     sources = [
         path.read_text()
