@@ -4,7 +4,7 @@ The outcomes of a fetch, as frozen dataclasses. Failures of the web are values, 
     Fetched       a body, complete or marked as truncated
     NotModified   304 to a conditional request
     Redirected    stopped at a redirect whose target must wait for robots.txt or for a later slot
-    Refused       robots.txt disallows the URL
+    Refused       the rules of politeness forbid the URL: robots.txt, a takedown, a blocked host
     Blocked       the SSRF filter denies the address, port or name
     Gone          404, 410 and the other 4xx that mean there is no page
     Busy          429 or 503: try again at `retry_at_ms`
@@ -134,7 +134,7 @@ class Redirected(BaseOutcome):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused(Failure):
-    """robots.txt disallows the URL."""
+    """The URL or a redirect target is disallowed by robots.txt, taken down, or blocked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,8 @@ class Unreachable(Failure):
     """
     There is no usable response.
 
-    `kind` is dns, connect, tls, timeout, reset, protocol, redirect or status.
+    `kind` is dns, connect, tls, timeout, reset, protocol, redirect or status; `internal` where the
+    pipeline's own code failed on the response.
     """
 
     kind: str
