@@ -1,5 +1,5 @@
 """
-From what was found out about a page to what is written, and its blob in the spool between the two.
+Page updates: built from the analysis of a page, and stored in the spool until they are written.
 
 The blob is JSON: a batch's pages with 185 links each take 0.5 ms to write and to read. Bodies stay
 in the spool under tokens of their own.
@@ -45,7 +45,7 @@ class PageUpdate:
 def page_write(
     result: FetchResult, reading: PageAnalysis, decision: Decision, settings: Settings
 ) -> PageUpdate:
-    """What is written of a page that was read."""
+    """The update of a page that was analyzed."""
     keep = not (reading.noindex and settings.politeness.obey_noindex)
     write = PageWrite(
         url=result.job.url,
@@ -79,7 +79,7 @@ def page_write(
 
 
 def failure_write(result: FetchResult, settings: Settings) -> PageUpdate:
-    """What is written of a fetch that brought no page, or none that could be read."""
+    """The update after a fetch without a page, or with a page that could not be analyzed."""
     return PageUpdate(
         PageWrite(
             url=result.job.url,
@@ -158,7 +158,7 @@ def _out_link(link: Link) -> OutLink:
 
 
 def _meta(result: FetchResult) -> dict[str, str]:
-    """What is kept beside the body: enough to serve it and to write a WARC record of it."""
+    """The metadata beside the body: enough to serve it and to write a WARC record of it."""
     return {
         "url": result.final_url,
         "status": str(result.status),

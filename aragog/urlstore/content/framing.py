@@ -49,7 +49,7 @@ def digest(body: bytes) -> str:
 
 
 def header(body: bytes, meta: Mapping[str, str]) -> bytes:
-    """The line that goes before `body`, its newline included."""
+    """The line before `body`, its newline included."""
     fields = {"v": VERSION, "sha256": digest(body), "bytes": len(body), "meta": dict(meta)}
     return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
 
