@@ -38,7 +38,7 @@ class Tick:
     """What one run did."""
 
     enqueued: int = 0
-    put_off: int = 0
+    postponed: int = 0
     lag_ms: int = 0
     """How late the oldest was."""
 
@@ -121,7 +121,7 @@ class RefreshStage:
     def _within_rates(
         self, due: Sequence[Due], *, now_ms: int, tick_s: float
     ) -> tuple[list[Due], list[tuple[Due, int]]]:
-        """The URLs to fetch now, and the postponed ones with their times, by each domain's share."""
+        """The URLs to fetch now, and postponed ones with their times, by each domain's share."""
         by_domain: dict[str, list[Due]] = defaultdict(list)
         for one in due:
             by_domain[self.limiter.key_for(one.url)].append(one)
