@@ -169,6 +169,41 @@ def test_the_page_about_the_store_lists_its_parts():
     assert {name.strip("`").removeprefix("UrlStore.") for name in documented} == parts
 
 
+def test_the_page_about_fetching_lists_the_facts():
+    from aragog.fetcher.outcome import OutcomeKind
+    from aragog.pipeline.messages import FetchResult, UrlJob
+    from aragog.pipeline.pages.analysis import PageAnalysis
+    from aragog.pipeline.pages.updates import failure_write, page_write
+    from aragog.settings import Settings
+    from aragog.urls.canonical.decision import Evidence, decide
+    from aragog.zen.tables.memory import MemoryTables
+    from tests.support.stores import stand
+
+    url = "http://a.example/"
+    fetched = FetchResult(
+        job=UrlJob(url=url), outcome=OutcomeKind.FETCHED, final_url=url, status=200, reason="cut",
+        fetched_at_ms=1000, address="192.0.2.1", content_type="text/html",
+        headers=(("ETag", '"1"'), ("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT")),
+    )  # fmt: skip
+    failed = FetchResult(
+        job=UrlJob(url=url), outcome=OutcomeKind.GONE, final_url=url, status=404, fetched_at_ms=2000
+    )
+    evidence = Evidence(url=url, final_url=url)
+    analysis = PageAnalysis(
+        evidence=evidence, links=(), fields={}, provenance={}, page_type="page", noindex=False,
+        nofollow=False, whole=True, problems=("links: ValueError",),
+    )  # fmt: skip
+    store = stand(MemoryTables()).store
+    settings = Settings()
+    store.write_pages([page_write(fetched, analysis, decide(evidence), settings).write])
+    stored = set(store.get(url).facts)
+    store.write_pages([failure_write(failed, settings).write])
+    stored |= set(store.get(url).facts)
+
+    table = rows((DOCS / "fetching.md").read_text(), "Facts of a page")
+    assert {name for row in table for name in re.findall(r"`(\w+)`", row[0])} == stored
+
+
 def test_the_page_about_fetching_lists_the_headers_that_are_always_kept():
     from aragog.pipeline.kept_headers import NEEDED
 
