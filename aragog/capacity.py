@@ -56,7 +56,7 @@ COSTS = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What is to be crawled."""
+    """The crawl whose needs are computed."""
 
     urls: float
     """Fetches in `days`."""

@@ -2,8 +2,8 @@
 Text that must not be shown: passwords, tokens, and URLs that may hold one.
 
 Both types are strings, so libraries take them; but what Python prints of them (`repr`, `str`,
-f-strings, `%s`) is masked, in logs, tracebacks and error messages alike. `reveal` gives the text
-itself, for whoever must send it.
+f-strings, `%s`) is masked, in logs, tracebacks and error messages alike. `reveal` returns the text
+itself, for the code that must send it.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _PIPE_COLUMNS = 100_000
 
 
 class Verbosity:
-    """What the command line was told to print; one for the process."""
+    """How much the command line prints; one value for the process."""
 
     quiet = False
     verbose = False

@@ -76,6 +76,18 @@ def test_the_tree_in_the_architecture_is_that_of_the_package():
     assert sorted(documented) == sorted(folders)
 
 
+def test_a_package_that_lists_its_modules_lists_all_of_them():
+    """In its docstring, one a line: `name.py`, two spaces, what it is."""
+    lists = {}
+    for path in sorted((ROOT / "aragog").rglob("__init__.py")):
+        if listed := re.findall(r"^ {4}(\w+)\.py {2}", path.read_text(), re.MULTILINE):
+            modules = {module.stem for module in path.parent.glob("*.py")} - {"__init__"}
+            lists[page_id(path)] = modules ^ set(listed)
+
+    assert len(lists) >= 2
+    assert {name: wrong for name, wrong in lists.items() if wrong} == {}
+
+
 def test_every_redis_key_of_the_code_is_in_the_architecture():
     sources = [
         path.read_text()
@@ -155,6 +167,41 @@ def test_the_page_about_the_store_lists_its_parts():
     documented = [row[0] for row in rows((DOCS / "store.md").read_text(), "Parts")]
 
     assert {name.strip("`").removeprefix("UrlStore.") for name in documented} == parts
+
+
+def test_the_page_about_fetching_lists_the_facts():
+    from aragog.fetcher.outcome import OutcomeKind
+    from aragog.pipeline.messages import FetchResult, UrlJob
+    from aragog.pipeline.pages.analysis import PageAnalysis
+    from aragog.pipeline.pages.updates import failure_write, page_write
+    from aragog.settings import Settings
+    from aragog.urls.canonical.decision import Evidence, decide
+    from aragog.zen.tables.memory import MemoryTables
+    from tests.support.stores import stand
+
+    url = "http://a.example/"
+    fetched = FetchResult(
+        job=UrlJob(url=url), outcome=OutcomeKind.FETCHED, final_url=url, status=200, reason="cut",
+        fetched_at_ms=1000, address="192.0.2.1", content_type="text/html",
+        headers=(("ETag", '"1"'), ("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT")),
+    )  # fmt: skip
+    failed = FetchResult(
+        job=UrlJob(url=url), outcome=OutcomeKind.GONE, final_url=url, status=404, fetched_at_ms=2000
+    )
+    evidence = Evidence(url=url, final_url=url)
+    analysis = PageAnalysis(
+        evidence=evidence, links=(), fields={}, provenance={}, page_type="page", noindex=False,
+        nofollow=False, whole=True, problems=("links: ValueError",),
+    )  # fmt: skip
+    store = stand(MemoryTables()).store
+    settings = Settings()
+    store.write_pages([page_write(fetched, analysis, decide(evidence), settings).write])
+    stored = set(store.get(url).facts)
+    store.write_pages([failure_write(failed, settings).write])
+    stored |= set(store.get(url).facts)
+
+    table = rows((DOCS / "fetching.md").read_text(), "Facts of a page")
+    assert {name for row in table for name in re.findall(r"`(\w+)`", row[0])} == stored
 
 
 def test_the_page_about_fetching_lists_the_headers_that_are_always_kept():

@@ -195,7 +195,7 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
             crawl_budget.HOPELESS_AGES,
             6,
             "refresh.md",
-            "after six times the domain's usual interval",
+            "whose age is six times the domain's usual interval",
         ),
         (lanes.AHEAD_S, 10, "architecture.md", "than it can be asked in ten seconds"),
         (reclaim.IDLE_S, 300, "architecture.md", "nobody has read for five minutes"),

@@ -16,7 +16,7 @@ from aragog.settings import Settings, load_settings
 @contextmanager
 def open_client(settings: Settings | None = None) -> Iterator[Client]:
     """
-    A client that needs no server: it reads and writes the store, and enqueues, by itself.
+    A client without a server: it opens the store and the broker itself, to read, write and enqueue.
 
     Its deadline ends retries, but not a call that has reached the store (`Client`).
 

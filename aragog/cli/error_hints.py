@@ -42,7 +42,7 @@ def remedy(error: AragogError) -> str | None:
 
 
 def _is_full(error: AragogError) -> bool:
-    """Whether it, or what it was raised from, is a Redis that reached its `maxmemory`."""
+    """True if the error or its cause is that a Redis server reached its `maxmemory`."""
     if "redis" not in sys.modules:  # importing it takes 0.1 s, and it raised nothing
         return isinstance(error, BrokerFull)
     from aragog.redis_kit.errors import caused_by_full_memory  # noqa: PLC0415 - imports redis

@@ -102,7 +102,7 @@ def _waiter() -> Callable[[SlowDown], None]:
 
 def with_contact(urls: Iterable[str], settings: Settings) -> Iterator[str]:
     """
-    The URLs as they come; what is none is passed on, for the answer that says so.
+    The lines unchanged, also those that are no URLs: their result reports them.
 
     Raises:
         ConfigError: at the first URL that a crawler without a contact must not fetch.
@@ -130,7 +130,7 @@ class Where(NamedTuple):
 
 
 def result_line(result: EnqueueResult, where: Where) -> str:
-    """What is wrong with an invalid line, in a line."""
+    """One line of output about an invalid line of input."""
     shown = repr(result.input.removeprefix(NO_URL)[:SHOWN_CHARS])[:SHOWN_CHARS]
     return f"{where}{where.reason or result.reason}: {shown}"
 
@@ -230,7 +230,7 @@ def _raw_lines(file: IO[bytes]) -> Iterator[bytes]:
 
 def _text(line: bytes) -> tuple[str, str | None]:
     """
-    The line as text, and why it can be no URL; then the text is no URL either, whatever follows.
+    The line as text, and the reason if it cannot be a URL; then the text cannot be one either.
 
     Other encodings than UTF-8 are not guessed at: a wrong guess would be another URL.
     """

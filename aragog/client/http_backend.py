@@ -255,7 +255,7 @@ def _report(raw: Any) -> FetchReport | None:
 
 
 def _plain(raw: Any) -> Any:
-    """JSON as Python has it: `parse` keeps the digits of decimal numbers apart."""
+    """JSON as plain Python values; decimal numbers, which `parse` keeps apart, become floats."""
     if isinstance(raw, dict):
         return {name: _plain(value) for name, value in raw.items()}
     if isinstance(raw, list):

@@ -1,1 +1,1 @@
-"""Pages and metrics for Flower that it lacks: queues, domains, Prometheus metrics."""
+"""What Flower lacks: the pages of domains and URLs, the explanation of a URL, metrics."""

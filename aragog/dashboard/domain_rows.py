@@ -16,7 +16,7 @@ from aragog.politeness.robots.cached_rules import CachedRules, RulesState
 from aragog.urls.domain import registered_domain
 
 # Shorter ones are permits that were granted a moment ahead.
-_LEAST_PAUSE_MS = 1000
+LEAST_PAUSE_MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
     if robots.unreachable:
         again = f", again {moment(robots.retry_at_ms, now_ms)}" if robots.retry_at_ms else ""
         return f"robots.txt is unreachable{again}"
-    if report.paused_ms > _LEAST_PAUSE_MS:
+    if report.paused_ms > LEAST_PAUSE_MS:
         return f"its server asked for a rest of {span(report.paused_ms)} more (429 or 503)"
     if report.backoff_factor > 1:
         errors = f"{report.errors_in_a_row} errors in a row" if report.errors_in_a_row else "errors"

@@ -87,7 +87,7 @@ def _overridden(components: Components) -> list[str]:
 
 def limiter_key(text: str, components: Components) -> str:
     """
-    The domain, by the limiter's key, of a host or URL that somebody typed.
+    The limiter key of a host or URL that a user typed.
 
     Raises:
         BadInput: it is neither.

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from aragog.dashboard.components import Components
-from aragog.dashboard.domain_rows import domain_rows
+from aragog.dashboard.domain_rows import LEAST_PAUSE_MS, domain_rows
 from aragog.durations import span
 from aragog.errors import AragogError
 from aragog.formatting import moment, plain
 from aragog.pipeline.routing import Queue
 from aragog.politeness.ratelimit.slots import DomainReport
 from aragog.urls import explain, normalize
-from aragog.urls.domain import origin
+from aragog.urls.domain import host, origin
 from aragog.urlstore.records import Record
 
 MOST_ALIASES = 20
@@ -113,6 +113,13 @@ def _ssrf_filter(url: str, components: Components) -> Iterator[Line]:
     yield Line("address", components.ssrf_filter.vet_url(url) or "nothing speaks against it")
 
 
+def _operator(url: str, components: Components) -> Iterator[Line]:
+    """What the operator decided about the URL, its host and its domain."""
+    taken_down = url in components.store().takedowns.refused([url])
+    yield Line("taken down", "yes: it is neither fetched nor stored" if taken_down else "no")
+    yield Line("blocked", components.overrides().blocked(host(url)) or "no")
+
+
 def _robots(url: str, components: Components) -> Iterator[Line]:
     found, now_ms = components.robots.get(origin(url)), components.clock.now_ms()
     if found.rules is None:
@@ -140,6 +147,8 @@ def _slot(url: str, components: Components) -> Iterator[Line]:
     yield _rate(url, components, key, report)
     if report.stopped:
         yield Line("stopped", "by an operator: its URLs wait until it is resumed")
+    if report.paused_ms > LEAST_PAUSE_MS:
+        yield Line("paused", f"for {span(report.paused_ms)} more: its server answered 429 or 503")
     if report.backoff_factor > 1:
         errors = f"{report.errors_in_a_row} errors in a row"
         yield Line("slowed down", f"{report.backoff_factor:g} times, after {errors}")
@@ -254,6 +263,7 @@ def _links(url: str, components: Components) -> Iterator[Line]:
 
 _SECTIONS: tuple[tuple[str, Callable[[str, Components], Iterator[Line]]], ...] = (
     ("SSRF filter", _ssrf_filter),
+    ("operator", _operator),
     ("robots.txt", _robots),
     ("slot", _slot),
     ("queue", _way),

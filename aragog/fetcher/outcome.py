@@ -4,8 +4,8 @@ The outcomes of a fetch, as frozen dataclasses. Failures of the web are values, 
     Fetched       a body, complete or marked as truncated
     NotModified   304 to a conditional request
     Redirected    stopped at a redirect whose target must wait for robots.txt or for a later slot
-    Refused       robots.txt disallows the URL
-    Blocked       the SSRF filter denies the address, port or name
+    Refused       robots.txt disallows the URL, or the gate denies a redirect target
+    Blocked       the SSRF filter or an operator's block denies the address, port or name
     Gone          404, 410 and the other 4xx that mean there is no page
     Busy          429 or 503: try again at `retry_at_ms`
     Unreachable   DNS, connect, TLS, timeout, reset, invalid HTTP, other 5xx
@@ -134,12 +134,12 @@ class Redirected(BaseOutcome):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused(Failure):
-    """robots.txt disallows the URL."""
+    """robots.txt disallows the URL; or a redirect target is disallowed, taken down or blocked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocked(Failure):
-    """The SSRF filter denies the URL or its address."""
+    """The SSRF filter denies the URL or its address, or an operator blocked its host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,8 @@ class Unreachable(Failure):
     """
     There is no usable response.
 
-    `kind` is dns, connect, tls, timeout, reset, protocol, redirect or status.
+    `kind` is dns, connect, tls, timeout, reset, protocol, redirect or status; `internal` where the
+    pipeline's own code failed on the response.
     """
 
     kind: str

@@ -1,8 +1,8 @@
 """
 Fetch messages from anybody: one URL, a list of URLs, or a batch (`aragog.pipeline.messages`).
 
-Producers outside the pipeline spell URLs as they like. Each entry is read by itself: one that is no
-URL, or no job, is reported and the others continue.
+Producers outside the pipeline send URLs in any spelling. An entry that is no URL or no job is
+reported; the others are read.
 """
 
 from __future__ import annotations

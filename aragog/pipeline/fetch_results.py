@@ -13,7 +13,7 @@ from aragog.urlstore.content.compression import compress
 
 @dataclass(frozen=True, slots=True)
 class PackedBody:
-    """A fetched body as it goes to the spool."""
+    """A fetched body in the form in which the spool stores it."""
 
     blob: bytes
     """Compressed."""

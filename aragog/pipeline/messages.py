@@ -164,7 +164,7 @@ class RobotsBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResult:
-    """What one fetch came to, without its body."""
+    """The result of one fetch, without its body."""
 
     job: UrlJob
     outcome: OutcomeKind
@@ -218,7 +218,7 @@ _RESULT_DEFAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class ResultBatch:
-    """What each fetch of a batch came to."""
+    """The results of a batch of fetches."""
 
     results: tuple[FetchResult, ...]
 
@@ -232,7 +232,7 @@ class ResultBatch:
 
 @dataclass(frozen=True, slots=True)
 class PageBatch:
-    """What is to be written, as a token of the spool; the jobs, should the token have expired."""
+    """Page updates in the spool, by token; the jobs are fetched again if it has expired."""
 
     token: str
     jobs: tuple[UrlJob, ...]

@@ -35,7 +35,7 @@ _AT = struct.Struct("<d")
 
 @dataclass(frozen=True, slots=True)
 class LastOutcomes:
-    """What the last fetches from a domain came to."""
+    """The outcomes of the last fetches from a domain."""
 
     at_ms: int
     """When the latest was recorded, by the server's clock."""

@@ -20,7 +20,7 @@ _ON_THEIR_WAY = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
 
 @dataclass(frozen=True, slots=True)
 class DomainProgress:
-    """What is left of one domain."""
+    """The URLs of one domain that are not done yet."""
 
     domain: str
     in_flight: int

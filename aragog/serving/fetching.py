@@ -43,7 +43,7 @@ class Enqueue(Protocol):
 
 
 class FetchState(StrEnum):
-    """How what is stored of a URL relates to the ages that the caller accepts."""
+    """Whether the stored data of a URL meets the ages that the caller accepts."""
 
     FRESH = "fresh"
     STALE = "stale"
@@ -162,7 +162,7 @@ class Fetching:
                 steps.close()
 
     def drain(self) -> None:
-        """Answer everybody who waits with what is stored now; nobody waits from now on."""
+        """Answer all waiting callers with the stored data, and let no further caller wait."""
         self._draining = True
         self.completions.wake_all()
 

@@ -44,13 +44,14 @@ exception Conflict {
 
 /**
  * The connection has no token, an unknown one, or one without the scope that this call requires
- * (read, write or admin; admin includes the others). Nothing was done.
+ * (read, write or admin; admin includes the others), or a field may be written by other tokens only.
+ * Nothing was done.
  */
 exception Unauthorized {
   1: string message
 }
 
-/** The server is full, is stopping, or a part behind it does not answer. */
+/** The server is full or stopping, the token exceeds its rate, or a part does not answer. */
 exception Unavailable {
   1: string message
   /** When to call again. */
@@ -90,7 +91,7 @@ struct Record {
   3: map<string, binary> fields
   /** Changes with every write; for `PutOptions.if_version`. */
   4: string version
-  /** Facts of the last fetch (docs/fields.md), each value as JSON. Only with `facts`. */
+  /** Facts of the last fetch (docs/fetching.md), each value as JSON. Only with `facts`. */
   5: optional map<string, string> facts
   /** Size of the page's content before compression. Absent: there is none. Only with `facts`. */
   6: optional i64 content_bytes

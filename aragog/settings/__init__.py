@@ -3,8 +3,8 @@ The settings: one frozen value, read from a TOML file and the environment and va
 
 `load_settings(path, environ)` reads a TOML file, applies `ARAGOG_<FIELD>` and
 `ARAGOG_<SECTION>__<FIELD>`, and raises one `ConfigError` that names every invalid key. No other
-module reads the environment. `sections` defines the settings, `loading` and `values` read them, and
-`checks` validates them.
+module reads `ARAGOG_` variables. `sections` defines the settings, `loading` and `values` read them,
+and `checks` validates them.
 """
 
 from aragog.settings.loading import load_settings

@@ -66,7 +66,7 @@ def test_what_is_remembered_of_a_domains_refreshes_is_kept(a_stand):
     }
 
 
-def test_what_was_put_off_comes_then_and_not_before(a_stand):
+def test_what_was_postponed_comes_then_and_not_before(a_stand):
     a_stand.store.write_pages([fetched(A), fetched(B)])
     now_ms = NOW_MS + 7 * HOUR_MS
     claimed = a_stand.store.schedule.claim_due(now_ms, 9, 60)

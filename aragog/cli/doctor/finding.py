@@ -11,7 +11,7 @@ from aragog.standalone.supervisor import running_pid
 
 
 class Finding(NamedTuple):
-    """What was found of one part."""
+    """The result of one check."""
 
     part: str
     ok: bool
@@ -20,7 +20,7 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CheckedSystem:
-    """The system that is looked at."""
+    """The system that `doctor` checks."""
 
     settings: Settings
     """As they were given."""
@@ -29,7 +29,7 @@ class CheckedSystem:
 
     @property
     def is_down(self) -> bool:
-        """True when the standalone system is meant and does not run: nobody can be asked."""
+        """True if the standalone system would run its own servers, and does not run."""
         run_dir = self.settings.data_dir.absolute() / "run"
         return self.settings.private_redis and running_pid(run_dir) is None
 

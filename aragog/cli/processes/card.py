@@ -1,4 +1,4 @@
-"""A page's Rich Pin as a card: title, what it is, a few values with source and age."""
+"""A page's Rich Pin as a card: title, type, and a few values with source and age."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _run(
     Crawl on the running system, or on one that is started for it.
 
     Raises:
-        SystemExit: stopped by a signal while URLs waited: 128 and its number, as shells have it.
+        SystemExit: stopped by a signal while URLs waited: 128 plus its number, as in shells.
     """
     settings = load_settings()
     stopped = Stopped()
@@ -206,7 +206,7 @@ def _demo_log() -> Iterator[IO[bytes]]:
 
 
 def _causes(settings: Settings) -> Callable[[], Counter[str]]:
-    """Tells what URLs wait for, where the broker can be asked."""
+    """A function that counts what URLs wait for; without pinlater it counts nothing."""
     broker = settings.resolved().broker
     if kind_of(broker.url) != "pinlater":
         return Counter

@@ -84,9 +84,9 @@ def lift_takedown(url: str | None, host: str | None, domain: str | None) -> None
 
 def _share_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = False) -> None:
     """
-    Tell producers by Redis; with `purge`, have Redis and the broker forget what they hold.
+    Copy takedowns to Redis for producers; with `purge`, delete what Redis and the broker hold.
 
-    Without Redis the sweep does the first, and messages are refused when they come up.
+    Without Redis the sweep makes the copy later, and messages are refused when they are processed.
     """
     resolved = settings.resolved()
     with redis_client(resolved) as client:

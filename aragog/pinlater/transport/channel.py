@@ -40,7 +40,7 @@ from aragog.redis_kit.errors import redis_errors
 
 logger = logging.getLogger(__name__)
 
-PUT_OFF_S = 0.02
+POSTPONE_S = 0.02
 """Maximum time that a claim waits for more room."""
 
 _clock = SystemClock()
@@ -70,7 +70,7 @@ class Channel(stock.Channel):
         # The tag being delivered: Celery immediately rejects messages of unknown tasks.
         self.refusing = ""
         self._consumer: JobConsumer | None = None
-        self._put_off_s: float | None = None
+        self._postponed_at_s: float | None = None
         """When the current claim was first postponed; None: it is not postponed."""
         super().__init__(*args, **kwargs)
         self.before_delete = symbol_by_name(self.before_delete)
@@ -231,22 +231,22 @@ class Channel(stock.Channel):
         if not self.consumer.queues:
             return 0
         room, taken = self.qos.room(at_most=MAX_BATCH), 0
-        if room and not self._puts_off(room):
+        if room and not self._postpones(room):
             taken = self.consumer.take(min(room, at_most))
         if self.qos.can_consume():
             self.consumer.wait()
         return taken
 
-    def _puts_off(self, room: int) -> bool:
+    def _postpones(self, room: int) -> bool:
         """Return whether to wait for more room; only briefly, as running jobs may take hours."""
         now_s = _clock.monotonic_s()
         if room >= self.qos.worth_claiming:
-            self._put_off_s = None
-        elif self._put_off_s is None:
-            self._put_off_s = now_s
-        elif now_s - self._put_off_s >= PUT_OFF_S:
-            self._put_off_s = None
-        return self._put_off_s is not None
+            self._postponed_at_s = None
+        elif self._postponed_at_s is None:
+            self._postponed_at_s = now_s
+        elif now_s - self._postponed_at_s >= POSTPONE_S:
+            self._postponed_at_s = None
+        return self._postponed_at_s is not None
 
     @property
     def wants_turn_at_s(self) -> float:
@@ -254,7 +254,9 @@ class Channel(stock.Channel):
         if not self._consumer or not self._consumer.queues or not self.qos.can_consume():
             return float("inf")
         soon = self._consumer.next_look_s
-        return soon if self._put_off_s is None else max(soon, self._put_off_s + PUT_OFF_S)
+        return (
+            soon if self._postponed_at_s is None else max(soon, self._postponed_at_s + POSTPONE_S)
+        )
 
     # Queues
 

@@ -99,10 +99,10 @@ class S3Files:
 
 def log_files(settings: CrawlLogSettings, content: ContentSettings, data_dir: Path) -> LogFiles:
     """
-    The place that the settings name.
+    Where the settings place the files of the crawl log.
 
     Raises:
-        ConfigError: what it needs is not installed.
+        ConfigError: a package that it needs is not installed.
     """
     require("parquet", f'crawl_log.engine = "{settings.engine}"')
     if settings.engine == "s3":

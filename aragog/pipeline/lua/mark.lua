@@ -9,7 +9,7 @@
 -- ARGV[3]  confirmed entries that expire within this many seconds are taken over
 -- ARGV[4]  url keys, 16 bytes each, concatenated
 --
--- Returns a string with one character an URL: "1" marked by this call, "0" already waiting,
+-- Returns a string with one character a URL: "1" marked by this call, "0" already waiting,
 -- "?" marked by somebody who may be sending it just now: ask again.
 -- An entry that expires later than ARGV[1] seconds from now is a confirmed one.
 

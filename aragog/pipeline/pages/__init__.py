@@ -1,1 +1,1 @@
-"""From a fetched body to what is stored of its page."""
+"""The analysis of fetched bodies, and the page updates that follow from it."""

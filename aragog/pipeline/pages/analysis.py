@@ -179,7 +179,7 @@ def _evidence_of_fetch(result: FetchResult) -> Evidence:
 
 
 def _is_html(content_type: str | None) -> bool:
-    """True for HTML, and for what does not say what it is."""
+    """True for HTML, and for a body without a declared type."""
     media = (content_type or "").partition(";")[0].strip().lower()
     return media in ("", "text/html", "application/xhtml+xml", "application/xml", "text/xml")
 
@@ -190,7 +190,7 @@ def redirects_of(result: FetchResult) -> tuple[Redirect, ...]:
 
 
 def candidates(found: Evidence) -> set[str]:
-    """URLs other than the page itself whose own story matters for the decision."""
+    """The other URLs whose stored results matter for the decision."""
     named = {*found.link_header, *found.link_canonical, found.final_url}
     named |= {found.og_url} if found.og_url else set()
     named |= {found.meta_refresh[1]} if found.meta_refresh else set()

@@ -87,7 +87,7 @@ def _disarm(soft: int, hard: int) -> None:
 
 
 def _data_bytes(more: int, hard: int) -> int | None:
-    """What the process has now and `more`; None where the system does not tell."""
+    """The process's data size now plus `more`; None where the system does not report it."""
     try:
         pages = int(_STATM.read_bytes().split()[_DATA_PAGES])
     except (OSError, ValueError, IndexError):

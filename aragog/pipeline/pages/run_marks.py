@@ -1,9 +1,9 @@
 """
-Which batches were begun by a process that never ended them: its page killed it, or somebody did.
+Marks of batches whose analysis began, to find those whose process was killed during it.
 
 A mark is a counter in Redis under the batch's body tokens, made before the first page is read and
 dropped when the run ends, however it ends; only the loss of the process leaves it. The next run
-then knows, on whichever machine it is. Marks expire with the spool's bodies.
+then knows, on whichever machine it is. Marks expire after `pipeline.spool_ttl_s`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-From what was found out about a page to what is written, and its blob in the spool between the two.
+Page updates: built from the analysis of a page, and stored in the spool until they are written.
 
 The blob is a line of JSON, then the compressed links of each page, as the store keeps them. Bodies
 stay in the spool under tokens of their own.
@@ -53,7 +53,7 @@ class PageUpdate:
 def page_write(
     result: FetchResult, reading: PageAnalysis, decision: Decision, settings: Settings
 ) -> PageUpdate:
-    """What is written of a page that was read."""
+    """The update of a page that was analyzed."""
     keep = not (reading.noindex and settings.politeness.obey_noindex)
     write = PageWrite(
         url=result.job.url,
@@ -87,7 +87,7 @@ def page_write(
 
 
 def failure_write(result: FetchResult, settings: Settings) -> PageUpdate:
-    """What is written of a fetch that brought no page, or none that could be read."""
+    """The update after a fetch without a page, or with a page that could not be analyzed."""
     return PageUpdate(
         PageWrite(
             url=result.job.url,
@@ -166,7 +166,7 @@ def _out_link(link: Link) -> OutLink:
 
 
 def _meta(result: FetchResult) -> dict[str, str]:
-    """What is kept beside the body: enough to serve it and to write a WARC record of it."""
+    """The metadata beside the body: enough to serve it and to write a WARC record of it."""
     return {
         "url": result.final_url,
         "status": str(result.status),

@@ -94,7 +94,7 @@ class Access:
         return vetted
 
     def _forbidden(self, job: UrlJob) -> str | None:
-        """Why the URL alone must not be fetched; None where nothing forbids it."""
+        """Why the URL must not be fetched, apart from robots.txt and slots; None: it may be."""
         return (
             self.rules.overrides.blocked(host(job.next_url))
             or self._anonymous(job)

@@ -1,7 +1,7 @@
 """
 Admission: new URLs are refused before Redis is full, so that what is under way has room to end.
 
-Producers meet it, and nobody else: what the stages send on makes room in the end.
+It applies to producers only, because the messages of later stages lead to memory being freed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Admission:
     Args:
         servers: by a name for people.
         clock: only its stopwatch is used.
-        retry_after_s: when a refused producer is told to come back.
+        retry_after_s: after how long a refused producer should try again.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """
 The taken down hosts and domains, as producers see them: a copy in Redis of what the store says.
 
-It spares messages and tells callers at once. What it misses, because Redis lost it or a takedown is
-a moment old, is refused by the fetch and the store stages, which ask the store itself.
+It saves messages and informs callers immediately. If Redis lost the copy, or does not have a new
+takedown yet, the fetch and store stages refuse the URLs: they ask the store itself.
 """
 
 from __future__ import annotations

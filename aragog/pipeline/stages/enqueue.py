@@ -87,7 +87,7 @@ class EnqueueOptions:
 
 def checked_request_id(given: str) -> str:
     """
-    What was given, if it can be a `request_id`; empty passes.
+    Return `given` if it is a valid `request_id`; the empty text is.
 
     Raises:
         BadInput: it would break a line of a log.

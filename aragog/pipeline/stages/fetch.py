@@ -133,9 +133,9 @@ class _Run:
 
     def without_room(self, jobs: Iterable[UrlJob]) -> None:
         """
-        The spool has no room for their bodies: they come back later, at a new slot.
+        Reschedule jobs for whose bodies the spool has no room, without their slots.
 
-        It counts as no attempt: it only goes on as long as nothing is stored at all.
+        It does not count as an attempt: it lasts only while nothing is stored at all.
         """
         self.wait_for((replace(job, slot_at_ms=None), ROOM_AGAIN_MS) for job in jobs)
 
@@ -156,7 +156,7 @@ class _Run:
         self._keep(fetched, reservation)
 
     def _sort(self, job: UrlJob, outcome: Outcome) -> None:
-        """Where a job goes whose fetch brought no body."""
+        """Route a job whose fetch returned no body."""
         if isinstance(outcome, Redirected):
             self._redirected(job, outcome)
         elif isinstance(outcome, Busy | Unreachable):

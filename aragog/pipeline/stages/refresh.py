@@ -38,7 +38,7 @@ class Tick:
     """What one run did."""
 
     enqueued: int = 0
-    put_off: int = 0
+    postponed: int = 0
     lag_ms: int = 0
     """How late the oldest was."""
 
@@ -61,10 +61,10 @@ _ENQUEUED, _POSTPONED = (REFRESH_URLS.of(name) for name in ("enqueued", "postpon
 
 def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -> int:
     """
-    Up to which instant of the schedule a tick goes: now, unless much is late.
+    The instant up to which a tick enqueues due URLs: now, unless many are late.
 
-    What is `smooth_s` late is gone through at twice the pace of time, and so on: of a backlog
-    about the same share is done in each tick, and what comes due meanwhile besides.
+    A tick covers the time since the last one; twice that if the oldest is `smooth_s` late, three
+    times if it is twice as late, and so on. So each tick takes about the same share of a backlog.
     """
     lag_ms = now_ms - oldest_ms
     tick_ms = tick_s * 1000
@@ -121,7 +121,7 @@ class RefreshStage:
     def _within_rates(
         self, due: Sequence[Due], *, now_ms: int, tick_s: float
     ) -> tuple[list[Due], list[tuple[Due, int]]]:
-        """What goes now, and what is postponed until when: no domain gets more than its share."""
+        """The URLs to fetch now, and postponed ones with their times, by each domain's share."""
         by_domain: dict[str, list[Due]] = defaultdict(list)
         for one in due:
             by_domain[self.limiter.key_for(one.url)].append(one)

@@ -2,7 +2,7 @@
 Fetch robots.txt of origins, then send on the URLs that waited for the rules.
 
 Safe to run twice: rules that are fresh by then are not asked for again, and one run at a time asks
-an origin (a claim in the cache that runs out by itself).
+an origin (a claim in the cache, which expires).
 """
 
 from __future__ import annotations

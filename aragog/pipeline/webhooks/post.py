@@ -1,8 +1,8 @@
 """
 Posting to a webhook's receiver: requests over the fetcher's engine, within one deadline.
 
-The address is the operator's word, yet it is connected to like any stranger's: the SSRF filter
-checks it, the connection goes to the checked address, redirects are not followed. Hosts named in
+Receivers are treated like any other host although operators name them: the SSRF filter checks the
+address, the connection goes to the checked address, and redirects are not followed. Hosts named in
 `webhooks.allowed_hosts` are not checked.
 """
 
@@ -71,7 +71,7 @@ class AllowedHosts:
         self._resolver = Resolver(system_lookup, SystemClock(), timeout_s=timeout_s)
 
     def vet_url(self, url: str) -> str | None:
-        """Why `url` must not be posted to; None when nothing speaks against it."""
+        """Why `url` must not be posted to; None: it may be."""
         try:
             host = urlsplit(url).hostname
         except ValueError:

@@ -1,8 +1,8 @@
 """
 Signatures of webhook deliveries: made by the sender, checked by receivers.
 
-A receiver uses `Verifier`: it refuses what is not signed or too old, and recognizes a delivery that
-it has taken already, whether the sender repeated it or a stranger replayed it.
+A receiver uses `Verifier`. It refuses deliveries that are not signed or too old, and recognizes
+those of the last ten minutes, whether the sender repeated them or a stranger replayed them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-What is recorded of each request: metrics, and a sampled access log with one JSON object a line.
+Metrics of requests, and a sampled access log with one JSON object a line.
 
 Metrics and log name the route, never what a client made up, so that they have few labels. The log
 has all responses with status 5xx, and a share of the others (`serving.access_log_share`).
@@ -94,6 +94,6 @@ class Observer:
             self._log.write(what, target, status, seconds * 1000, token)
 
     def failed(self, problem: Problem, method: str, route: str, error: Exception | None) -> None:
-        """Log the traceback of an error that nobody expected."""
+        """Log the traceback of an unexpected error."""
         if problem.status == 500:
             log.error("%s %s failed", method, route, exc_info=error)

@@ -43,6 +43,6 @@ class StandaloneSettings:
 
     redis_max_memory_bytes: int | None = None
     """
-    `maxmemory` of the private redis-server: above it enqueueing is refused, and nothing is lost.
+    `maxmemory` of the private redis-server: from 80 % of it on enqueueing is refused.
     Empty: half of the machine's memory.
     """

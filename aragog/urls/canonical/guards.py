@@ -17,7 +17,7 @@ from aragog.urls.domain import registered_domain
 MAX_STEPS = 10
 """Maximum length of a chain of canonical URLs and redirects, as for redirects of one fetch."""
 
-_TEMPORARY_STATUS = (408, 425, 429)
+_TEMPORARY_STATUS = (408, 421, 425, 429)
 _HOMEPAGE_PATH = re.compile(
     r"/(?:(?:index|default|home|main|start|welcome)(?:\.[A-Za-z0-9]{2,5})?/?"
     r"|[A-Za-z]{2}(?:[-_][A-Za-z]{2,4})?/?)?"
@@ -27,7 +27,7 @@ _SCHEME_AND_WWW = re.compile(r"https?://(?:www\.)?")
 
 
 def is_gone(page: KnownPage) -> bool:
-    """Report whether a fetch of the URL found no page; 408, 425, 429 and 5xx do not count."""
+    """Report whether a fetch of the URL found no page; 408, 421, 425, 429 and 5xx do not count."""
     status = page.status or 200
     return page.gone or (400 <= status < 500 and status not in _TEMPORARY_STATUS)
 

@@ -50,7 +50,7 @@ def digest(body: bytes) -> str:
 
 
 def header(body: bytes, meta: Mapping[str, str]) -> bytes:
-    """The line that goes before `body`, its newline included."""
+    """The line before `body`, its newline included."""
     fields = {"v": VERSION, "sha256": digest(body), "bytes": len(body), "meta": dict(meta)}
     return _to_json(fields).encode() + b"\n"
 

@@ -130,7 +130,7 @@ def ration(
 
 
 def _from_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
-    """Where postponing continues; it starts anew if it is so far ahead that nobody would wait."""
+    """When the next postponed URL is due; the next tick if that would be too far ahead."""
     first_ms = now_ms + tick_s * 1000
     if not budget.age_s:
         return max(first_ms, float(budget.booked_ms))

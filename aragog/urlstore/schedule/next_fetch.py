@@ -47,7 +47,7 @@ def state_cell(state: RefreshState) -> bytes:
 
 
 def is_wanted(row: Row, settings: RefreshSettings) -> bool:
-    """True if the page is to be refreshed for anybody."""
+    """True if the page has a watcher, or never had one and `refresh.unwatched` is set."""
     cell = row.get(nodes.HELD)
     return settings.unwatched if cell is None or not cell.value else cell.value == HELD
 

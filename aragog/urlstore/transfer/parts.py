@@ -83,7 +83,7 @@ def _key(number: int) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartOptions:
-    """What is exported, and how."""
+    """The format and the contents of an export."""
 
     format: str = "jsonl.zst"
     """One of FORMATS. `warc` writes page content, as a folder of files for each part."""

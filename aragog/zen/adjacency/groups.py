@@ -147,7 +147,7 @@ class Groups:
         return self._merge(group) if full or many or now else None
 
     def _pass_on(self, group: ListGroup) -> _Change:
-        """Everything goes to the groups below."""
+        """Pass all lines on to the groups below."""
         lists = list_block.joined(group.blocks)
         return _Change(group, GroupHeader(divided=True), by_digit(group.key, lists))
 
@@ -209,7 +209,7 @@ class Groups:
     def _note_traces(
         self, groups: Sequence[ListGroup], removals: Mapping[bytes, Sequence[bytes]], now_ms: int
     ) -> None:
-        """Note which lists keep a removed link because the groups below have it still."""
+        """Note which lists keep a removed link because the groups below still have it."""
         divided = {group.key for group in groups if group.header.divided}
         self._traces.note(
             [

@@ -98,7 +98,7 @@ def test_one_domain_gets_no_more_than_its_share_and_the_rest_is_spread(pipeline_
 
     at_once = 10 * 0.5 * report_tick_s(pipeline_stand)
     assert report.enqueued == at_once + 5
-    assert report.put_off == 400 - at_once
+    assert report.postponed == 400 - at_once
     planned = sorted(pipeline_stand.store.get(url).due_at_ms for url in urls)[int(at_once) :]
     steps = {b - a for a, b in itertools.pairwise(planned)}
     assert steps == {200}

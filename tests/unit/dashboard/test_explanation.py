@@ -49,6 +49,19 @@ def test_the_guard_says_why_not(here):
     assert "127.0.0.1" in texts(told(here, "http://127.0.0.1/", "SSRF filter"))["address"]
 
 
+def test_a_url_that_was_taken_down_and_a_blocked_host_are_explained(offline):
+    politeness = replace(offline.politeness, blocked_hosts=("blocked.test",))
+    here = components(replace(offline, politeness=politeness))
+    here.store().takedowns.take_down(url=PAGE)
+
+    gone = texts(told(here, PAGE, "operator"))
+    blocked = texts(told(here, "http://www.blocked.test/", "operator"))
+
+    assert gone["taken down"].startswith("yes")
+    assert gone["blocked"] == "no"
+    assert blocked == {"taken down": "no", "blocked": "politeness.blocked_hosts has blocked.test"}
+
+
 def test_a_field_is_told_with_its_age_and_its_source(here):
     now_ms = here.clock.now_ms()
     fields = {"title": b"\x1b[31mred\n\xff"}
@@ -91,6 +104,16 @@ def test_the_story_is_json(here):
 def test_nonsense_has_no_story(here):
     with pytest.raises(InvalidUrl):
         explain_url("nonsense", here)
+
+
+@pytest.mark.redis
+def test_a_pause_is_explained(offline, redis_url):
+    here = components(replace(offline, redis=RedisSettings(url=redis_url)))
+    here.limiter().pause("example.com", 600)
+
+    assert texts(told(here, PAGE, "slot"))["paused"].endswith(
+        "more: its server answered 429 or 503"
+    )
 
 
 @pytest.mark.redis

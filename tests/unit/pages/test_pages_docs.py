@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import doctest
+import re
 from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -34,6 +36,21 @@ def test_every_stored_field_is_in_the_table():
             assert each.name in names, f"{kind}.{each.name}"
     assert names >= set(_PAGE_FIELDS)
     assert f"Format version: {FIELDS_VERSION} " in text
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("page.type", model.PinType),
+        ("product.availability", model.Availability),
+        ("product.condition", model.Condition),
+    ],
+)
+def test_the_values_of_a_field_are_those_of_the_code(field, values):
+    text = (DOCS / "fields.md").read_text()
+    (row,) = [line for line in text.splitlines() if line.startswith(f"| {field} |")]
+
+    assert set(re.findall(r"\w+", row.split("|")[2])) - {"or"} == set(get_args(values))
 
 
 def _named(text: str) -> list[str]:

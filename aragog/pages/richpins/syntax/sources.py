@@ -99,7 +99,7 @@ class Sources:
 
 
 def _name_recipes(graph: Graph) -> None:
-    """Add the type Recipe to nodes that have ingredients and steps, whatever their type."""
+    """Add the type Recipe to all nodes that have ingredients and steps."""
     for node in graph.nodes:
         properties = node.properties
         if "recipeinstructions" not in properties or node.is_a(_RECIPES):

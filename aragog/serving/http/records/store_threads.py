@@ -103,7 +103,7 @@ def _run(item: _Item) -> None:
 
 
 class _Started(Generic[T]):
-    """A call whose result somebody waits for, until its deadline."""
+    """A call whose caller waits for the result until its deadline."""
 
     __slots__ = ("_done", "_future")
 

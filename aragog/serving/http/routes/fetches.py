@@ -95,7 +95,7 @@ class Fetches:
 
 
 def freshness(found: FetchAnswer) -> dict[str, Any]:
-    """How old what is stored is, and whether more may come."""
+    """The age of the stored data, and whether a fetch may still replace it."""
     return {
         "state": found.state,
         "age_s": found.age_s,

@@ -1,0 +1,63 @@
+"""Error messages that the documentation quotes are those that the code raises."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+
+# Messages of the libraries and servers behind aragog, as they appear within its own.
+FOREIGN = {
+    "Could not connect to",
+    "Could not connect to the endpoint URL",
+    "InternalError",
+    "No protocol version header",
+    "SlowDown",
+    "TSocket read 0 bytes",
+    "attempt to write a readonly database",
+    "invalid version",
+    "timed out",
+}
+# Names that are no messages: errors and metrics, whose existence other tests check.
+NAMES = re.compile(r"[A-Za-z_]+")
+
+
+def quoted():
+    """(page, message) for each code span in the first column of a table of messages."""
+    for page in sorted(DOCS.glob("*.md")):
+        for head, body in re.findall(r"^(\| (?:message|symptom) \|.*)\n\|[-| ]+\n((?:\|.*\n)+)",
+                                     page.read_text(), re.MULTILINE):  # fmt: skip
+            assert head
+            for row in body.splitlines():
+                for message in re.findall(r"`([^`]+)`", row.split("|")[1]):
+                    if message not in FOREIGN and not NAMES.fullmatch(message):
+                        yield page.name, message
+
+
+@cache
+def texts_of_the_code():
+    """All string literals of the package, f-strings with a gap for each value."""
+    found = []
+    for path in sorted((ROOT / "aragog").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+            elif isinstance(node, ast.JoinedStr):
+                parts = (n.value if isinstance(n, ast.Constant) else "\0" for n in node.values)
+                found.append("".join(map(str, parts)))
+    return "\n".join(found).replace("`", "")
+
+
+def test_there_are_messages_to_check():
+    assert len(list(quoted())) >= 10
+
+
+@pytest.mark.parametrize(("page", "message"), [*quoted()])
+def test_a_quoted_message_is_one_of_the_code(page, message):
+    parts = [part.strip(" :") for part in re.split(r"…|\b\d[\w.]*", message)]
+
+    assert [part for part in parts if len(part) > 3 and part not in texts_of_the_code()] == []
