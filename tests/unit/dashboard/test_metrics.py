@@ -13,10 +13,14 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 import aragog.pinlater
+import aragog.pipeline.stages.refresh
+import aragog.politeness.ratelimit.limiter
+import aragog.politeness.ratelimit.permits
 from aragog.bootstrap.dashboard import components
 from aragog.clock import ManualClock
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.errors import ConfigError, LimiterUnavailable
+from aragog.instruments import REFRESH_URLS, SLOTS
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import EVENTS, NewJob
@@ -81,6 +85,11 @@ def test_the_counters_of_all_processes_begin_at_zero(here):
     for event in ("reserved", "used", "missed"):
         assert f'aragog_slots_total{{event="{event}"}} 0.0' in text
     assert 'aragog_refresh_urls_total{decision="postponed"} 0.0' in text
+
+
+def test_the_values_of_a_counter_are_those_that_are_counted():
+    for counter in (SLOTS, REFRESH_URLS):
+        assert set(counter.children) == set(counter.values)
 
 
 class NothingMeasured:
