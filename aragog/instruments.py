@@ -99,10 +99,19 @@ class Histogram:
 
 
 class Counter:
-    """Counts of events, by one label. Arguments as of `Histogram`."""
+    """
+    Counts of events, by one label.
 
-    def __init__(self, name: str, description: str, label: str = "") -> None:
+    Args:
+        name, description, label: as of `Histogram`.
+        values: the label's values, which Prometheus sees as 0 until they are counted.
+    """
+
+    def __init__(
+        self, name: str, description: str, label: str = "", values: tuple[str, ...] = ()
+    ) -> None:
         self.name, self.description, self.label = name, description, label
+        self.values = values
         self.children: dict[str, Count] = {}
 
     def of(self, label: str = "") -> Count:
@@ -138,11 +147,13 @@ SLOTS = Counter(
     "Slots of domains by event: reserved (what the rates allowed), used (its request was sent), "
     "missed (its window had passed when the request was ready).",
     "event",
+    ("reserved", "used", "missed"),
 )
 REFRESH_URLS = Counter(
     "aragog_refresh_urls",
     "URLs whose refresh was due: enqueued, or postponed by their domain's crawl budget.",
     "decision",
+    ("enqueued", "postponed"),
 )
 INSTRUMENTS: tuple[Histogram | Counter, ...] = (
     STAGE_SECONDS,

@@ -24,8 +24,9 @@ def _family(instrument: Histogram | Counter, sums: Mapping[Measurement, float]) 
     values = sorted({cell.label for cell in sums if cell.instrument == name})
     if isinstance(instrument, Counter):
         counter = CounterMetricFamily(name, text, labels=labels)
-        for value in values:
-            counter.add_metric([value][: len(labels)], sums[Measurement(name, value, "")])
+        for value in sorted({*values, *instrument.values}):
+            count = sums.get(Measurement(name, value, ""), 0)
+            counter.add_metric([value][: len(labels)], count)
         return counter
     histogram = HistogramMetricFamily(name, text, labels=labels)
     for value in values:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 
@@ -30,7 +30,8 @@ from aragog.dashboard.components import Components
 from aragog.dashboard.histograms import lateness_buckets, totals
 from aragog.errors import AragogError
 from aragog.pinlater.admin import count_of
-from aragog.pinlater.models import JobState
+from aragog.pinlater.models import EVENTS, JobState
+from aragog.pipeline import counters
 from aragog.pipeline.crawl_log.stream import at_ms
 
 WAIT_S = 1.0
@@ -151,6 +152,11 @@ def _figures_of(
     return list(read(components))
 
 
+def _from_zero(names: Iterable[str], counted: Mapping[str, int]) -> dict[str, int]:
+    """The counts, and 0 for what was not counted yet: a series that begins at 1 never rises."""
+    return {**dict.fromkeys(names, 0), **counted}
+
+
 def _urls(components: Components) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "aragog_in_flight",
@@ -160,8 +166,10 @@ def _urls(components: Components) -> Iterator[Metric]:
     events = CounterMetricFamily(
         "aragog_urls", "What URLs came to; bytes are bytes of bodies.", labels=["event"]
     )
-    for name, count in sorted(components.counters.read().items()):
-        events.add_metric([name], count)
+    counted = components.counters.read()
+    if counted:  # else Redis may not have answered, and 0 would look like a restart
+        for name, count in sorted(_from_zero(counters.EVENTS, counted).items()):
+            events.add_metric([name], count)
     yield events
 
 
@@ -233,7 +241,7 @@ def _queues(components: Components) -> Iterator[Metric]:
         due.add_metric([queue], status.sizes.due)
         age.add_metric([queue], status.sizes.oldest_due_ms / 1000)
         paused.add_metric([queue], status.paused)
-        for event, count in status.events.items():
+        for event, count in _from_zero(EVENTS, status.events).items():
             events.add_metric([queue, event], count)
         lateness.add_metric(
             [queue], lateness_buckets(status), status.stats.get("late_ms", 0) / 1000

@@ -216,6 +216,13 @@ class Sizes:
         )
 
 
+EVENTS = (
+    "claimed", "deleted", "divided", "enqueued", "existing", "expired", "failed", "limited",
+    "released", "restarted", "retried", "stale", "succeeded", "swept",
+)  # fmt: skip
+"""What a queue counts of its jobs, besides how late they were claimed."""
+
+
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
     """The status of one queue, summed over all shards that answered."""

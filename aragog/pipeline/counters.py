@@ -30,6 +30,10 @@ UNREADABLE = "unreadable"
 """Pages whose analysis failed, exceeded its limits or killed its process."""
 RUNS_LOST = "runs_lost"
 """Runs of a page batch during which the process died."""
+EVENTS = (
+    ENQUEUED, FETCHED, NOT_MODIFIED, LATER, RETRIED, REFUSED, FAILED, STORED, KNOWN, ROBOTS, BYTES,
+    DEGRADED, UNREADABLE, RUNS_LOST,
+)  # fmt: skip
 
 # A periodic task runs every five seconds; after a minute without one, beat or its worker is down.
 TICK_KEPT_S = 60

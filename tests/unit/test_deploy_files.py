@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from aragog.settings import load_settings
+from aragog.settings.allowed_hosts import is_allowed_host
 from aragog.workers.roles import ROLES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -94,10 +95,60 @@ def test_every_process_of_the_compose_file_has_settings_that_are_accepted(servic
     assert settings.content.s3_bucket == "pages"
 
 
+def test_a_health_check_uses_only_variables_that_its_service_sets():
+    """Docker sets HOSTNAME in a container, Podman does not in a health check."""
+    for name, service in yaml.safe_load(COMPOSE.read_text())["services"].items():
+        check = " ".join(service.get("healthcheck", {}).get("test", []))
+
+        assert set(re.findall(r"\$\$(\w+)", check)) <= set(service.get("environment", ())), name
+
+
+def test_prometheus_may_scrape_its_targets_by_their_names():
+    config = yaml.safe_load((DEPLOY / "docker" / "prometheus.yml").read_text())
+    targets = [
+        target.partition(":")[0]
+        for job in config["scrape_configs"]
+        for group in job["static_configs"]
+        for target in group["targets"]
+    ]
+
+    assert targets
+    for target in targets:
+        serving = load_settings(environ=environment_of(target)).serving
+        assert is_allowed_host(target, serving.allowed_hosts)
+
+
+def test_a_service_that_ends_is_waited_for():
+    """`up --wait` takes the end of any other service for a failure."""
+    services = yaml.safe_load(COMPOSE.read_text())["services"]
+    ends = {name for name, one in services.items() if one.get("restart", "").startswith("on-fail")}
+    waited_for = {
+        other
+        for one in services.values()
+        for other, how in one.get("depends_on", {}).items()
+        if how["condition"] == "service_completed_successfully"
+    }
+
+    assert ends == waited_for == {"bucket", "tables"}
+
+
+def test_the_hbase_image_has_the_version_that_the_tests_run():
+    dockerfile = (DEPLOY / "docker" / "hbase.Dockerfile").read_text()
+    version = re.search(r"HBASE_VERSION=(\S+)", dockerfile)[1]
+
+    assert f"<version>{version}-hadoop3</version>" in (DEPLOY / "hbase" / "pom.xml").read_text()
+    assert "hbase-${HBASE_VERSION}-hadoop3-bin.tar.gz" in dockerfile
+
+
 def test_the_settings_of_kubernetes_are_accepted():
     (config,) = yaml.safe_load_all((DEPLOY / "kubernetes" / "settings.yaml").read_text())
+    settings = load_settings(environ=config["data"])
 
-    assert load_settings(environ=config["data"]).content.engine == "s3"
+    assert settings.content.engine == "s3"
+    for file in ("api", "flower"):
+        for one in yaml.safe_load_all((DEPLOY / "kubernetes" / f"{file}.yaml").read_text()):
+            if one["kind"] == "Service":
+                assert is_allowed_host(one["metadata"]["name"], settings.serving.allowed_hosts)
 
 
 def test_every_role_runs_everywhere():

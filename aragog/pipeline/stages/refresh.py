@@ -56,7 +56,7 @@ _LONGEST_TICK_S = 60.0
 _MOST_CLAIMED = 100_000
 # Of a domain whose slots are given away: refreshing is slow there, but it does not stop.
 _BUSY_SHARE = 0.1
-_ENQUEUED, _POSTPONED = (REFRESH_URLS.of(name) for name in ("enqueued", "postponed"))
+_ENQUEUED, _POSTPONED = (REFRESH_URLS.of(name) for name in REFRESH_URLS.values)
 
 
 def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -> int:

@@ -70,6 +70,13 @@ def test_every_alert_leads_to_the_section_of_the_operations_page_that_names_it()
         assert f"*{rule['alert']}" in sections[anchor], rule["alert"]
 
 
+def test_the_operations_page_names_no_other_alert():
+    rules = [rule for group in yaml.safe_load(ALERTS)["groups"] for rule in group["rules"]]
+    named = re.findall(r"\*([A-Z][a-z]+[A-Z]\w+)", OPERATIONS)
+
+    assert set(named) - {rule["alert"] for rule in rules} == set()
+
+
 def test_the_operations_page_names_commands_and_settings_that_exist():
     from aragog.cli import COMMANDS
     from aragog.settings import Settings

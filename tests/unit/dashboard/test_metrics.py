@@ -1,21 +1,29 @@
 """A scrape is bounded in time and never fails."""
 
+import re
 import threading
 from concurrent import futures
 from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import redis
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+import aragog.pinlater
+import aragog.pipeline.stages.refresh
+import aragog.politeness.ratelimit.limiter
+import aragog.politeness.ratelimit.permits
 from aragog.bootstrap.dashboard import components
 from aragog.clock import ManualClock
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.errors import ConfigError, LimiterUnavailable
+from aragog.instruments import REFRESH_URLS, SLOTS
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.cluster import Cluster
-from aragog.pinlater.models import NewJob
+from aragog.pinlater.models import EVENTS, NewJob
 from aragog.pinlater.shards.memory import MemoryShard
 from aragog.politeness.ratelimit.slots import DomainReport
 from scripts.reference_docs import metrics_of_the_code
@@ -59,6 +67,65 @@ def test_every_metric_of_a_scrape_is_in_the_reference(here):
 
     known = {one.name.removesuffix("_total") for one in metrics_of_the_code()}
     assert {family.name for family in found} <= known
+
+
+def test_a_counter_begins_at_zero(here):
+    """Prometheus sees no increase in a series that begins at 1: the first failure would be missed."""
+    here.admin.cluster.enqueue("fetch", [NewJob(b"a")])
+    text = scrape(here, wait_s=10)
+
+    for event in ("failed", "expired", "retried", "stale", "succeeded"):
+        assert f'aragog_queue_events_total{{event="{event}",queue="fetch"}} 0.0' in text
+
+
+def test_the_counters_of_all_processes_begin_at_zero(here):
+    here = replace(here, totals=NothingMeasured())
+    text = scrape(here, wait_s=10)
+
+    for event in ("reserved", "used", "missed"):
+        assert f'aragog_slots_total{{event="{event}"}} 0.0' in text
+    assert 'aragog_refresh_urls_total{decision="postponed"} 0.0' in text
+
+
+def test_the_values_of_a_counter_are_those_that_are_counted():
+    for counter in (SLOTS, REFRESH_URLS):
+        assert set(counter.children) == set(counter.values)
+
+
+class NothingMeasured:
+    def read(self):
+        return {}
+
+
+def test_what_urls_come_to_begins_at_zero_and_is_missing_while_redis_is_down(here):
+    class Counted:
+        counts: ClassVar = {}
+
+        def read(self):
+            return self.counts
+
+    here = replace(here, counters=Counted(), in_flight=InFlight())
+    assert "aragog_urls_total{" not in scrape(here, wait_s=10)
+
+    Counted.counts = {"enqueued": 7}
+    text = scrape(here, wait_s=10)
+    assert 'aragog_urls_total{event="enqueued"} 7.0' in text
+    for event in ("fetched", "failed", "refused"):
+        assert f'aragog_urls_total{{event="{event}"}} 0.0' in text
+
+
+class InFlight:
+    def count(self):
+        return 0
+
+
+def test_every_event_that_a_queue_counts_is_known():
+    lua = "".join(
+        each.read_text() for each in Path(aragog.pinlater.__file__).parent.glob("lua/*.lua")
+    )
+    counted = {name for name in re.findall(r"\bcount\('(\w+)'", lua) if not name.startswith("late")}
+
+    assert counted | {"claimed"} == set(EVENTS)
 
 
 @pytest.fixture
