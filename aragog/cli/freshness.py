@@ -78,7 +78,7 @@ def changes(
         while True:
             page = opened.feed.changes(at, 500, owner=owner, host=host)
             for change in page.items:
-                _tell(change, opened.formats.to_json, as_json=as_json)
+                _print_change(change, opened.formats.to_json, as_json=as_json)
             if page.cursor == at or (at is None and not page.items):
                 if not follow:
                     return
@@ -87,7 +87,7 @@ def changes(
             at = page.cursor
 
 
-def _tell(change: Change, read: Reader, *, as_json: bool) -> None:
+def _print_change(change: Change, read: Reader, *, as_json: bool) -> None:
     shown = plain(change, read)
     if as_json:
         echo_json(shown)
@@ -174,7 +174,7 @@ def due(url: tuple[str, ...], *, as_json: bool) -> None:
             if as_json:
                 echo_json(_due_json(opened, one))
             else:
-                _tell_due(opened, one)
+                _print_due(opened, one)
 
 
 def _due_json(opened: UrlStore, url: str) -> dict[str, object]:
@@ -187,7 +187,7 @@ def _due_json(opened: UrlStore, url: str) -> dict[str, object]:
     }
 
 
-def _tell_due(opened: UrlStore, url: str) -> None:
+def _print_due(opened: UrlStore, url: str) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")

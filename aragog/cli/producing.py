@@ -74,7 +74,7 @@ def enqueue(source: tuple[str, ...], **arguments: Unpack[EnqueueKeywords]) -> No
             for result, where in zip(results, lines.places(), strict=False):
                 counts[result.status] += 1
                 if result.status in (EnqueueStatus.INVALID, EnqueueStatus.TAKEN_DOWN):
-                    _tell(progress, result, where)
+                    _report(progress, result, where)
         finally:  # also after ctrl-C or a lost broker: shows how far it got
             progress.stop()
             shown = [
@@ -135,7 +135,7 @@ def result_line(result: EnqueueResult, where: Where) -> str:
     return f"{where}{where.reason or result.reason}: {shown}"
 
 
-def _tell(progress: Progress, result: EnqueueResult, where: Where) -> None:
+def _report(progress: Progress, result: EnqueueResult, where: Where) -> None:
     line = result_line(result, where)
     if progress.disable:
         echo(line, err=True)

@@ -83,11 +83,11 @@ def explain_url(url: str, components: Components) -> Explanation:
     """
     normalized = normalize(url)
     sections = [ExplanationSection("spelling", tuple(_spelling(url, normalized)))]
-    sections += [_told(title, how, normalized, components) for title, how in _SECTIONS]
+    sections += [_section(title, how, normalized, components) for title, how in _SECTIONS]
     return Explanation(url, normalized, tuple(sections))
 
 
-def _told(
+def _section(
     title: str, how: Callable[[str, Components], Iterator[Line]], url: str, components: Components
 ) -> ExplanationSection:
     lines: list[Line] = []

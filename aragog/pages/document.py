@@ -92,7 +92,7 @@ def parse(
     """
     name = encoding(body, content_type)
     problems: list[str] = []
-    text = markup_limits.tame(as_utf8(body, name, problems), problems)
+    text = markup_limits.limit_markup(as_utf8(body, name, problems), problems)
     return _read_head(
         _Head(parse_tree(text)), url=url, name=name, body=text, problems=problems, agent=agent
     )

@@ -21,7 +21,7 @@ import re
 from aragog.pages.depth import MAX_DEPTH, without_depth
 from aragog.pages.markup import FORMATTING, QUOTED, TOKEN
 
-__all__ = ["MAX_DEPTH", "tame"]
+__all__ = ["MAX_DEPTH", "limit_markup"]
 
 MAX_TAGS = 250_000
 MAX_TAG_BYTES = 65_536
@@ -70,7 +70,7 @@ _HIDDEN_END = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
 """A quoted value that contains `>`, which may hide the length of its tag."""
 
 
-def tame(body: bytes, problems: list[str]) -> bytes:
+def limit_markup(body: bytes, problems: list[str]) -> bytes:
     """
     Return `body` (UTF-8) in a form that is safe to parse; add the reason for each removal to
     `problems`.

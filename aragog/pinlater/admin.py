@@ -77,7 +77,7 @@ class Admin:
         cluster = Cluster(connect_shards((*redis_urls(broker_url), *shards), prefix=prefix))
         return cls(cluster, before_delete)
 
-    def _ask(self, what: Callable[[Shard], T]) -> tuple[dict[str, T], tuple[str, ...]]:
+    def _collect(self, what: Callable[[Shard], T]) -> tuple[dict[str, T], tuple[str, ...]]:
         """Return the results by shard name, and the names of the shards that did not answer."""
         answers: dict[str, T] = {}
         missing: list[str] = []
@@ -93,21 +93,21 @@ class Admin:
             raise problem
         return answers, tuple(missing)
 
-    def _tell(self, what: Callable[[Shard], T]) -> None:
-        _, missing = self._ask(what)
+    def _change(self, what: Callable[[Shard], T]) -> None:
+        _, missing = self._collect(what)
         if missing:
             raise BrokerUnavailable(
-                f"shards {', '.join(missing)}", "did not hear of the change; the others did"
+                f"shards {', '.join(missing)}", "did not take over the change; the others did"
             )
 
     def queues(self) -> list[str]:
         """Return the names of all queues, sorted."""
-        names, _ = self._ask(lambda shard: shard.queues())
+        names, _ = self._collect(lambda shard: shard.queues())
         return sorted(set().union(*names.values()))
 
     def status(self, queue: str) -> QueueStatus:
         """Return the status of a queue; sizes and counters are summed over the shards."""
-        answers, missing = self._ask(
+        answers, missing = self._collect(
             lambda s: (s.sizes(queue), s.settings(queue), s.stats(queue)),
         )
         sizes, settings, stats = Sizes(), dict[str, float](), dict[str, int]()
@@ -124,17 +124,17 @@ class Admin:
 
     def pause(self, queue: str) -> None:
         """Deliver no jobs until `resume`; new jobs wait, and running jobs continue."""
-        self._tell(lambda shard: shard.configure(queue, {"paused": 1}))
+        self._change(lambda shard: shard.configure(queue, {"paused": 1}))
 
     def resume(self, queue: str) -> None:
         """Deliver jobs again, immediately."""
-        self._tell(lambda shard: shard.configure(queue, {"paused": None}))
+        self._change(lambda shard: shard.configure(queue, {"paused": None}))
 
     def limit(self, queue: str, rate_per_s: float | None, burst: float | None = None) -> None:
         """Limit the jobs per second over all workers; None removes the limit."""
         if rate_per_s is not None and rate_per_s <= 0:
             raise BadInput("rate: must be above 0; pause the queue to stop it")
-        self._tell(lambda shard: shard.configure(queue, {"rate": rate_per_s, "burst": burst}))
+        self._change(lambda shard: shard.configure(queue, {"rate": rate_per_s, "burst": burst}))
 
     def configure(self, queue: str, **changes: float | None) -> None:
         """Change any of `SETTINGS`; None restores the default."""
@@ -144,11 +144,11 @@ class Admin:
             raise BadInput(
                 f"{', '.join(sorted(unknown))}: no setting of a queue; there are {known}"
             )
-        self._tell(lambda shard: shard.configure(queue, changes))
+        self._change(lambda shard: shard.configure(queue, changes))
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
         """Return up to `limit` jobs in a state: soonest first, ended jobs latest first."""
-        pages, _ = self._ask(lambda shard: shard.jobs(queue, state, limit=limit))
+        pages, _ = self._collect(lambda shard: shard.jobs(queue, state, limit=limit))
         found = [
             replace(job, job_id=f"{name}-{job.job_id}")
             for name, page in pages.items()
@@ -227,7 +227,7 @@ class Admin:
                 own = [job.job_id for job in held if job.worker.startswith(worker)]
                 total += shard.release(queue, worker, own) if own else 0
 
-        self._tell(work)
+        self._change(work)
         return total
 
     def _of_shards(self, ids: Sequence[str], act: Callable[[Shard, list[str]], int]) -> int:
@@ -260,7 +260,7 @@ class Admin:
                 total += done
                 progress(done)
 
-        self._tell(work)
+        self._change(work)
         return total
 
     def messages(self, queues: Sequence[str]) -> list[dict[str, str | int]]:

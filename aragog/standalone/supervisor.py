@@ -121,7 +121,7 @@ class Supervisor:
                 f"{running_pid(self._run_dir)}); `aragog down` stops it"
             ) from error
         self._lock = lock
-        self._say("starting")
+        self._record_state("starting")
         leftovers.end(self._run_dir / CHILDREN)
         with _writable(self._run_dir.parent):
             self._start_fork_server()
@@ -135,9 +135,9 @@ class Supervisor:
 
     def ready(self) -> None:
         """Record for other processes that everything was started and answers."""
-        self._say(READY)
+        self._record_state(READY)
 
-    def _say(self, state: str) -> None:
+    def _record_state(self, state: str) -> None:
         if self._lock is None:
             return
         text = f"{os.getpid()} {state}".encode().ljust(STATE_BYTES)

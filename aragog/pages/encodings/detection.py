@@ -79,7 +79,9 @@ def _declared_late(body: bytes) -> str | None:
     if not _CHARSET_WORD.search(start, prescan.PRESCAN_BYTES):
         return None
     text = start.decode("latin-1").encode()
-    for node in parse_tree(markup_limits.tame(text, [])).css("meta[charset],meta[http-equiv]"):
+    for node in parse_tree(markup_limits.limit_markup(text, [])).css(
+        "meta[charset],meta[http-equiv]"
+    ):
         found = _declared_by(node.attributes)
         if found:
             return prescan.as_declared_inside(found)

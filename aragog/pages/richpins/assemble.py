@@ -178,7 +178,7 @@ def _subject(sources: Sources) -> tuple[_Kind | None, list[Node]]:
         chosen = _chosen(sources, nodes) if nodes else None
         if chosen is None:
             continue
-        weight = kind.weight + _standing(chosen) + (og_type in kind.og_types) * kind.og_weight
+        weight = kind.weight + _position_rank(chosen) + (og_type in kind.og_types) * kind.og_weight
         if kind.name in {"place", "video"} and _follows_another(sources, chosen):
             weight -= 45
         if kind.name == "product" and _is_sold_elsewhere(sources, chosen):
@@ -228,7 +228,7 @@ def _follows_another(sources: Sources, node: Node) -> bool:
 def _is_of_the_site(sources: Sources, place: Node, og_type: str) -> bool:
     """Return True for the business that runs the site, on a page declared as an article."""
     is_article = og_type in {"article", "blog"} or "article:published_time" in sources.metas
-    return is_article and not _says_address(place, _addresses_of(sources))
+    return is_article and not _has_address(place, _addresses_of(sources))
 
 
 def _is_sold_elsewhere(sources: Sources, node: Node) -> bool:
@@ -236,7 +236,7 @@ def _is_sold_elsewhere(sources: Sources, node: Node) -> bool:
     url = node.first("url")
     here = _addresses_of(sources)
     articles = sources.graph.of_types(article.TYPES)
-    if not isinstance(url, str) or not any(_says_address(each, here) for each in articles):
+    if not isinstance(url, str) or not any(_has_address(each, here) for each in articles):
         return False
     try:
         return registered_domain(url) != registered_domain(sources.document.url)
@@ -247,7 +247,7 @@ def _is_sold_elsewhere(sources: Sources, node: Node) -> bool:
 _OF_A_KIND = frozenset(name for kind in _KINDS for name in kind.types)
 
 
-def _standing(node: Node) -> int:
+def _position_rank(node: Node) -> int:
     """Rank how strongly an item's position indicates that it is the page's subject."""
     if node.parent is None:
         return 10 if "mainentityofpage" in node.properties else 0
@@ -270,12 +270,12 @@ def _chosen(sources: Sources, nodes: list[Node]) -> Node | None:
     def score(node: Node) -> tuple[float, ...]:
         named = _words(text(node.first("name", "headline")) or "")
         overlap = 2 * len(named & title) / (len(named) + len(title)) if named else 0.0
-        says_here = _says_address(node, here)
+        says_here = _has_address(node, here)
         whole = min(len(node.properties), 12) / 12
         return (
             (3.0 if says_here else 0.0)
             + 2.0 * overlap
-            + _standing(node) / 10
+            + _position_rank(node) / 10
             + 1.5 * whole
             + (2.5 if _is_whole_recipe(node) else 0.0),
         )
@@ -296,7 +296,7 @@ def _bare(url: str) -> str:
     return url.partition("://")[2].removeprefix("www.").rstrip("/").lower() or url
 
 
-def _says_address(node: Node, here: set[str]) -> bool:
+def _has_address(node: Node, here: set[str]) -> bool:
     addresses = [node.id, node.first("url"), node.first("mainentityofpage")]
     return any(
         _bare(each.id or "" if isinstance(each, Node) else str(each)) in here

@@ -33,8 +33,8 @@ class RunMarks:
             key = self._key(tokens)
             pipe.incr(key)
             pipe.pexpire(key, self._ttl_ms)
-            begun: list[Any] = pipe.execute()
-            return int(begun[0]) - 1
+            counts: list[Any] = pipe.execute()
+            return int(counts[0]) - 1
         return 0
 
     def end(self, tokens: Sequence[str]) -> None:

@@ -165,11 +165,11 @@ def _nodes(
 ) -> NodeSource:
     found = zen.nodes.scan(part.start, part.stop, names=columns)
     with closing(found):
-        yield from _told(found, part, on_share)
+        yield from _with_progress(found, part, on_share)
     on_share(1.0)
 
 
-def _told(found: NodeSource, part: Part, on_share: OnShare) -> NodeSource:
+def _with_progress(found: NodeSource, part: Part, on_share: OnShare) -> NodeSource:
     key: bytes
     row: Row
     for key, row in found:

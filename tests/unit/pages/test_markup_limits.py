@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.pages.markup_limits import MAX_DEPTH, tame
+from aragog.pages.markup_limits import MAX_DEPTH, limit_markup
 from tests.support.forked import printed
 
 HOSTILE = {
@@ -70,7 +70,7 @@ def test_formatting_that_stays_open_is_left_out_and_what_closes_at_once_is_kept(
     problems: list[str] = []
     open_ones = b"".join(b"<b x%d><object></b></object><p>" % n for n in range(2_000))
 
-    kept = tame(b"<p><em itemprop=name>N</em>" + open_ones, problems)
+    kept = limit_markup(b"<p><em itemprop=name>N</em>" + open_ones, problems)
 
     assert kept.startswith(b"<p><em itemprop=name>N</em>")
     assert b"<b" not in kept
@@ -81,7 +81,7 @@ def test_documentation_full_of_formatting_passes_untouched():
     problems: list[str] = []
     body = b'<p>See <code class="x"><span class="pre">f(x)</span></code>, <em>always</em>.' * 3_000
 
-    assert tame(body, problems) is body
+    assert limit_markup(body, problems) is body
     assert problems == []
 
 
@@ -89,7 +89,7 @@ def test_open_formatting_of_few_spellings_passes_untouched():
     problems: list[str] = []
     body = b'<p><b>one<p class=x><font color="red">two' * 5_000
 
-    assert tame(body, problems) is body
+    assert limit_markup(body, problems) is body
     assert problems == []
 
 
@@ -97,14 +97,14 @@ def test_spellings_whose_end_is_in_doubt_count_one_by_one():
     problems: list[str] = []
     body = b"".join(b'<p><b title=">%d">x' % n for n in range(5_000))
 
-    assert b"<b" not in tame(body, problems)
+    assert b"<b" not in limit_markup(body, problems)
     assert problems == ["formatting tags left out: too many stay open"]
 
 
 def test_nesting_stops_where_browsers_stop():
     problems: list[str] = []
 
-    kept = tame(b"<div>" * 40_000 + b"<p>end", problems)
+    kept = limit_markup(b"<div>" * 40_000 + b"<p>end", problems)
 
     assert kept.count(b"<div>") == MAX_DEPTH
     assert kept.endswith(b"<p>end")
@@ -118,5 +118,5 @@ def test_ordinary_markup_is_not_touched(pieces):
     problems: list[str] = []
     body = b"".join(pieces)
 
-    assert tame(body, problems) is body
+    assert limit_markup(body, problems) is body
     assert problems == []

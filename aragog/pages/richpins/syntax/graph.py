@@ -113,23 +113,23 @@ class Graph:
         """
         node.id = identifier
         known = self._by_id.get(identifier)
-        if known is None or (_says_something(node) and not _says_something(known)):
+        if known is None or (_has_properties(node) and not _has_properties(known)):
             self._by_id[identifier] = node
-        elif _says_something(node) and known is not node:
+        elif _has_properties(node) and known is not node:
             for name, values in node.properties.items():
                 known.properties.setdefault(name, values)
             known.types = known.types or node.types
 
     def follow(self, node: Node) -> Node:
         """Return the node that a bare reference points to, else `node` itself."""
-        if node.id is None or _says_something(node):
+        if node.id is None or _has_properties(node):
             return node
         return self._by_id.get(node.id, node)
 
     def thing(self, value: Value) -> Value:
         """Return the node whose id is `value`; return any other value unchanged."""
         known = self._by_id.get(value) if isinstance(value, str) else None
-        return known if known is not None and _says_something(known) else value
+        return known if known is not None and _has_properties(known) else value
 
     def of_types(self, types: frozenset[str]) -> Iterator[Node]:
         """Yield all nodes of one of `types` (lower case), at any depth, in order."""
@@ -148,7 +148,7 @@ class Graph:
                 self._by_type.setdefault(name.lower(), []).append(place)
 
 
-def _says_something(node: Node) -> bool:
+def _has_properties(node: Node) -> bool:
     return bool(node.properties)
 
 
