@@ -38,7 +38,7 @@ COMMANDS = {
     "unwatch": LazyCommand(
         "aragog.cli.freshness",
         "unwatch",
-        "Stop watching each URL; a URL without watchers is not refreshed.",
+        "Stop watching each URL; a URL whose last watch ended is not refreshed.",
     ),
     "changes": LazyCommand(
         "aragog.cli.freshness", "changes", "List what changed on pages that were fetched again."

@@ -57,7 +57,7 @@ def watch(url: tuple[str, ...], owner: str) -> None:
 @click.argument("url", nargs=-1, required=True)
 @click.option("--owner", required=True, help="The owner whose watch ends.")
 def unwatch(url: tuple[str, ...], owner: str) -> None:
-    """Stop watching each URL; a URL without watchers is not refreshed."""
+    """Stop watching each URL; a URL whose last watch ended is not refreshed."""
     with Aragog() as client:
         client.unwatch(url, owner)
     note(f"{len(url)} no longer watched for {owner}")

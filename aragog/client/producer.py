@@ -185,7 +185,7 @@ class Aragog:
         self._send_watches(urls, owner, watch=True)
 
     def unwatch(self, urls: str | Iterable[str], owner: str) -> None:
-        """Stop watching. URLs without a watcher are no longer refreshed; stored data stays."""
+        """Stop watching. A URL whose last watch ended is no longer refreshed; stored data stays."""
         self._send_watches(urls, owner, watch=False)
 
     def send(self, what: OutgoingMessage) -> None:
