@@ -27,6 +27,7 @@ from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.content.compression import compress
 from aragog.urlstore.records import ContentWrite, OutLink, PageWrite
 from aragog.urlstore.store import UrlStore
+from aragog.zen.adjacency.outlinks import PackedLinks
 from aragog.zen.adjacency.posting_lists import PostingLists
 from aragog.zen.adjacency.postings import LinkChanges
 from aragog.zen.node_ids import list_id, node_id
@@ -98,7 +99,11 @@ ENGINES = {"sqlite": sqlite_engine, "hbase": lambda: hbase_engine(FIELDS)}
 
 
 def pages_of(count: int, seed: int = 1, first: int = 0) -> list[PageWrite]:
-    """Pages of some sites: 185 links each, two thirds of them the site's own, 15 fields."""
+    """
+    Pages of some sites: 185 links each, two thirds of them the site's own, 15 fields.
+
+    The links are packed, as canonicalize hands them to store.
+    """
     rng = random.Random(seed)
     pages = []
     for number in range(first, first + count):
@@ -127,7 +132,8 @@ def pages_of(count: int, seed: int = 1, first: int = 0) -> list[PageWrite]:
         pages.append(
             PageWrite(
                 url=url, final_url=url, canonical_url=url, fetched_at_ms=NOW_MS + number,
-                fields=fields, provenance=dict.fromkeys(fields, "og"), links=nav + near + far,
+                fields=fields, provenance=dict.fromkeys(fields, "og"),
+                links=PackedLinks.of(nav + near + far),
                 content=content, due_at_ms=NOW_MS + 86_400_000,
                 facts={"status": 200, "outcome": "Fetched", "etag": '"x"', "latency_ms": 81.5},
             )
