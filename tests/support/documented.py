@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def examples(page: str) -> Iterator[tuple[str, str]]:
     """Each command of the page's console blocks with what it prints, `…` for anything."""
     for block in re.findall(r"```console\n(.*?)```", (ROOT / page).read_text(), re.DOTALL):
-        for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        joined = re.sub(r"\\\n\s*", "", block)
+        for example in re.split(r"^\$ (?:\.venv/bin/)?", joined, flags=re.MULTILINE)[1:]:
             command, _, wanted = example.partition("\n")
             yield command, wanted
 

@@ -4,6 +4,7 @@ import json
 import urllib.error
 import urllib.request
 from dataclasses import replace
+from itertools import chain
 from urllib.parse import quote
 
 import pytest
@@ -206,7 +207,8 @@ def test_doctor_finds_nothing_wrong(crawled):
 
 def test_every_command_of_the_page_prints_what_the_page_says(crawled):
     wrong = []
-    for command, wanted in (*examples("docs/cli.md"), *examples("docs/tutorial.md")):
+    pages = ("docs/cli.md", "docs/tutorial.md", "docs/politeness.md", "README.md")
+    for command, wanted in chain.from_iterable(map(examples, pages)):
         got = run(command, crawled.environ)
         if not agrees(wanted, got):
             wrong.append(f"$ {command}\n{got}\ninstead of\n{wanted}")
