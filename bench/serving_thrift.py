@@ -1,39 +1,41 @@
 """
-Measure the Thrift server on reads of a real store, with open-loop load.
+Measure the servers on reads of a real store, with open-loop load.
 
-    python -m bench.serving_thrift [--rates 2000,12500] [--seconds 4] [--peers]
+    python -m bench.serving_thrift [--rates 0,12500,5000] [--http-rates 0,7500] [--seconds 4] [--peers]
 
-SQLite with 20,000 pages, four fields of random pages; one server process on one core if `taskset`
-is there, one client process on another. Requests are sent at the times of a Poisson process,
-whether or not earlier ones were answered, and latency counts from the intended time. A rate of 0
-means a closed loop: as many as the server can. CPU is that of the server process; its inverse is
-what one core can serve at most. `--peers` measures the HTTP servers of bench.serving as well, in
-their closed loop, for their CPU a request.
+SQLite with 20,000 pages, four fields of random pages; the server is pinned to one core, the load
+generator (`bench.open_loop`) to another. Calls are sent at the times of a Poisson process, whether
+or not earlier ones were answered, and latency counts from the intended time. A rate of 0 means a
+closed loop: as many as the server can. CPU is that of the server process; its inverse is what one
+core can serve at most.
+
+`own p99` is what the generator itself added to the latencies, `others` the share of the machine that
+other programs used. If they are not small, the latencies say little about the server. On a machine
+with other load, root can keep it away: `chrt -f 5 python -m bench.serving_thrift`.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import os
 import random
 import shutil
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
 
-import uvloop
 from thriftpy2.protocol import TCyBinaryProtocol
 from thriftpy2.transport import TCyMemoryBuffer
 
 from aragog.serving.thrift.contract import CALL, head, idl
 from aragog.serving.thrift.wire import frame
-from bench import serving
+from bench.open_loop import Whole, busy_s, divide_cores, http_reply, run, thrift_reply
 from bench.serving import FIELDS, PAGES, cpu_s, fill, url
 
 BATCH = 100
@@ -59,158 +61,113 @@ def batch() -> bytes:
     return message("getMany", idl.UrlStore.getMany_args(pages, list(FIELDS), idl.ReadOptions()))
 
 
-class Client(asyncio.Protocol):
-    """A connection that has one call in flight at most."""
-
-    def __init__(self, load: Load) -> None:
-        self.load = load
-        self.left = -1
-        self.intended_s = 0.0
-
-    def connection_made(self, transport) -> None:
-        self.transport = transport
-
-    def send(self, data: bytes, intended_s: float) -> None:
-        self.intended_s = intended_s
-        self.transport.write(data)
-
-    def data_received(self, data: bytes) -> None:
-        if self.left < 0:
-            assert data[7] == 2, data[:200]
-            self.left = 4 + int.from_bytes(data[:4])
-        self.left -= len(data)
-        if not self.left:
-            self.left = -1
-            self.load.done(self)
+def http() -> bytes:
+    """The same as `one` over HTTP."""
+    page = quote(url(random.randrange(PAGES)), safe="")
+    target = f"/v1/urls?url={page}&fields={','.join(FIELDS)}&include="
+    return f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 
 
-class Load:
-    """Sends calls for some seconds, and collects their latencies."""
+class Row(NamedTuple):
+    """What one run found; times in ms."""
 
-    def __init__(self, calls: list[bytes], rate: float, seconds: float) -> None:
-        self.latencies: list[float] = []
-        self._calls = calls
-        self._rate = rate
-        self._until_s = time.perf_counter() + seconds
-        self._idle: deque[Client] = deque()
-        self._late: deque[float] = deque()
-        self._over = asyncio.Event()
-        self._sent = 0
-
-    async def run(self, port: int, connections: int) -> None:
-        loop = asyncio.get_running_loop()
-        clients = []
-        for _ in range(connections):
-            _, client = await loop.create_connection(lambda: Client(self), "127.0.0.1", port)
-            clients.append(client)
-        if self._rate:
-            self._idle.extend(clients)
-            self._next_s = time.perf_counter()
-            loop.call_soon(self._send_due)
-        else:
-            for client in clients:
-                self._send(client, time.perf_counter())
-        await self._over.wait()
-        await asyncio.sleep(0.2)
-        for client in clients:
-            client.transport.abort()
-
-    def _send_due(self) -> None:
-        """Send what is due; runs in a busy loop, because timers are too coarse."""
-        now_s = time.perf_counter()
-        while self._next_s <= now_s:
-            if self._idle:
-                self._send(self._idle.popleft(), self._next_s)
-            else:
-                self._late.append(self._next_s)
-            self._next_s += random.expovariate(self._rate)
-        if now_s < self._until_s:
-            asyncio.get_running_loop().call_soon(self._send_due)
-        else:
-            self._over.set()
-
-    def _send(self, client: Client, intended_s: float) -> None:
-        client.send(self._calls[self._sent % len(self._calls)], intended_s)
-        self._sent += 1
-
-    def done(self, client: Client) -> None:
-        now_s = time.perf_counter()
-        self.latencies.append(now_s - client.intended_s)
-        if self._rate:
-            if self._late:
-                self._send(client, self._late.popleft())
-            else:
-                self._idle.append(client)
-        elif now_s < self._until_s:
-            self._send(client, now_s)
-        else:
-            self._over.set()
+    cpu_us: float
+    rate: float
+    p50: float
+    p99: float
+    p999: float
+    own_p99: float
+    """Of the latency, what is the generator's own."""
+    others: float
+    """Share of the machine that other programs used."""
 
 
-def measure(
-    name: str, folder: Path, calls: list[bytes], rate: float, seconds: float, connections: int
-) -> tuple[float, float, float, float]:
-    """CPU in us a call, calls/s, p50 and p99 in ms."""
+@contextmanager
+def serving(name: str, folder: Path, core: int) -> Iterator[tuple[int, int]]:
+    """A server in a process of its own, on that core if `taskset` is there: its port and its pid."""
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as sock:
         port = sock.getsockname()[1]
         command = [sys.executable, "-m", "bench.serving_peers.serve", name, str(folder)]
         if shutil.which("taskset"):
-            command = ["taskset", "-c", str(max(os.sched_getaffinity(0))), *command]
+            command = ["taskset", "-c", str(core), *command]
         server = subprocess.Popen([*command, str(sock.fileno())], pass_fds=[sock.fileno()])
     try:
-        wait_for(port, calls)
-        before_s, began_s = cpu_s(server.pid), time.perf_counter()
-        load = Load(calls, rate, seconds)
-        uvloop.run(load.run(port, connections))
-        took_s = time.perf_counter() - began_s
-        cpu_us = (cpu_s(server.pid) - before_s) / len(load.latencies) * 1e6
+        yield port, server.pid
     finally:
         server.kill()
         server.wait()
-    found = statistics.quantiles(load.latencies, n=100)
-    return cpu_us, len(load.latencies) / (took_s - 0.2), found[49] * 1000, found[98] * 1000
 
 
-def wait_for(port: int, calls: list[bytes]) -> None:
-    """Wait until the server answers, and warm it up."""
+def measure(port: int, pid: int, load: Load, rate: float, seconds: float) -> Row:
+    """Run the load against a server."""
+    before, began_s, own_s = busy_s(), cpu_s(pid), time.process_time()
+    found = run(port, *load[:2], rate=rate, seconds=seconds, connections=load.connections)
+    used_s, own_s = cpu_s(pid) - began_s, time.process_time() - own_s
+    busy, total = (now - then for now, then in zip(busy_s(), before, strict=True))
+    count = len(found.latencies_s)
+    return Row(
+        used_s / count * 1e6,
+        count / found.took_s,
+        found.p(0.5),
+        found.p(0.99),
+        found.p(0.999),
+        found.p(0.99, found.own_s),
+        max(0.0, busy - used_s - own_s) / total,
+    )
+
+
+class Load(NamedTuple):
+    """What is sent, on how many connections."""
+
+    calls: list[bytes]
+    whole: Whole
+    connections: int
+
+
+def warm_up(port: int, load: Load) -> None:
+    """Wait until the server answers, and let it read every page once or twice."""
     until_s = time.monotonic() + READY_S
     while time.monotonic() < until_s:
         try:
-            uvloop.run(asyncio.wait_for(Load(calls, 0, 0.3).run(port, 4), 10))
+            run(port, *load[:2], rate=0, seconds=1.5, connections=load.connections)
             return
-        except (OSError, TimeoutError):
+        except OSError:
             time.sleep(0.1)
     raise TimeoutError("the server does not answer")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rates", default="0,12500,2000")
+    parser.add_argument("--rates", default="0,12500,5000")
+    parser.add_argument("--http-rates", default="0,7500")
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--peers", action="store_true")
     given = parser.parse_args()
+    core = divide_cores()
+    gets = Load([one() for _ in range(20_000)], thrift_reply, given.connections)
+    batches = Load([batch() for _ in range(400)], thrift_reply, 4)
+    requests = Load([http() for _ in range(20_000)], http_reply, given.connections)
+    rates, http_rates = (list(map(float, r.split(","))) for r in (given.rates, given.http_rates))
+    plan = [("thrift", "get", gets, rates), ("thrift", f"getMany({BATCH})", batches, [0])]
+    plan += [("aragog", "HTTP", requests, http_rates)]
+    if given.peers:
+        plan += [("thriftpy2-threaded", "get", gets, rates)]
+        plan += [(peer, "HTTP", requests, [0]) for peer in ("uvicorn-httptools", "hand-written")]
+    heads = ("CPU us", "calls/s", "p50 ms", "p99 ms", "p99.9 ms", "own p99", "others")
+    print(f"{'server':32}", *(f"{head:>9}" for head in heads))
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        fill(folder)
-        gets, batches = [one() for _ in range(20_000)], [batch() for _ in range(400)]
-        rates = [float(rate) for rate in given.rates.split(",")]
-        row = "{:32} {:>12} {:>10} {:>8} {:>8}"
-        print(row.format("server", "CPU us", "calls/s", "p50 ms", "p99 ms"))
-        row = "{:32} {:12.1f} {:10.0f} {:8.2f} {:8.2f}"
-        for server in ("thrift", "thriftpy2-threaded"):
-            for rate in rates:
-                label = f"{server} get {f'{rate:.0f}/s' if rate else 'closed'}"
-                found = measure(server, folder, gets, rate, given.seconds, given.connections)
-                print(row.format(label, *found), flush=True)
-        cpu, *found = measure("thrift", folder, batches, 0, given.seconds, 4)
-        print(row.format(f"thrift getMany({BATCH})", cpu, *found))
-        print(f"thrift getMany({BATCH}): {cpu / BATCH:.2f} us of CPU and 1/{cpu / BATCH:.2f}us = "
-              f"{1e6 * BATCH / cpu:.0f} URLs/s a core")  # fmt: skip
-        if given.peers:
-            for peer in ("aragog", "uvicorn-httptools", "hand-written"):
-                cpu, rate, p99 = serving.measure(peer, folder, 5000, 16)
-                print(row.format(f"HTTP {peer} closed", cpu, rate, 0, p99))
+        fill(Path(name))
+        for server, what, load, its_rates in plan:
+            with serving(server, Path(name), core) as (port, pid):
+                warm_up(port, load)
+                for rate in its_rates:
+                    row = measure(port, pid, load, rate, given.seconds)
+                    label = f"{server} {what} {f'{rate:.0f}/s' if rate else 'closed'}"
+                    numbers = "{:9.1f} {:9.0f} {:9.2f} {:9.2f} {:9.2f} {:9.2f} {:9.0%}"
+                    print(f"{label:32}", numbers.format(*row), flush=True)
+                if load is batches:
+                    print(f"{'':32} {row.cpu_us / BATCH:9.2f} us of CPU a URL")
 
 
 if __name__ == "__main__":

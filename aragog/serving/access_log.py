@@ -27,10 +27,12 @@ class AccessLog:
 
     def __init__(self, share: float) -> None:
         self._share = share
+        self._random = random.Random()
+        """Its own: a program that seeds Python's gets the same numbers whatever is logged."""
 
     def takes(self, *, failed: bool) -> bool:
         """Whether to write a request; `failed`: the server could not answer it."""
-        return failed or (self._share > 0 and random.random() < self._share)
+        return failed or (self._share > 0 and self._random.random() < self._share)
 
     def write(
         self, what: dict[str, str], target: bytes, result: str | int, ms: float, token: str | None

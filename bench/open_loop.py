@@ -1,0 +1,187 @@
+"""
+Load for a server: calls at the times of a Poisson process, or one after the other.
+
+Calls are encoded before, and one thread sends and receives them without an event loop. Latency
+counts from the intended time of a call, whether or not it could be sent then. What the generator
+itself may have added is measured as well, because other programs can delay it as much as the
+server: see `Measured.own_s`.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import select
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+Whole = Callable[[bytes], bool]
+"""Whether the bytes are a whole reply; raises ValueError if it is an error."""
+_LONGEST_WAIT_S = 0.05
+
+
+@dataclass(slots=True)
+class Measured:
+    """What one run found."""
+
+    latencies_s: list[float] = field(default_factory=list)
+    """From the intended time of each call to its whole reply."""
+    own_s: list[float] = field(default_factory=list)
+    """
+    The part of each latency that is the generator's own: how late it sent although a connection was
+    idle, and how long other replies kept it from this one. It wakes as late for a reply as for a
+    send, so twice this much is a fair guess at what an idle machine would not have.
+    """
+    took_s: float = 0.0
+
+    def p(self, share: float, of: list[float] | None = None) -> float:
+        """A percentile of the latencies, or of other times, in ms."""
+        times = sorted(self.latencies_s if of is None else of)
+        return times[min(len(times) - 1, int(len(times) * share))] * 1000
+
+
+def thrift_reply(data: bytes) -> bool:
+    """True for a whole frame with a REPLY."""
+    if len(data) < 8 or len(data) < 4 + int.from_bytes(data[:4]):
+        return False
+    if data[7] != 2:
+        raise ValueError(f"no reply: {data[:200]!r}")
+    return True
+
+
+def http_reply(data: bytes) -> bool:
+    """True for a whole response with status 200 and Content-Length."""
+    head, end, body = data.partition(b"\r\n\r\n")
+    if not end:
+        return False
+    if not head.startswith(b"HTTP/1.1 200"):
+        raise ValueError(f"no success: {data[:200]!r}")
+    return len(body) >= int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
+
+
+def divide_cores() -> int:
+    """Keep this process on the first core that it may use; returns the last one, for the server."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    return max(cores)
+
+
+def busy_s() -> tuple[float, float]:
+    """CPU time that all programs of the machine have used, and the time of all its cores."""
+    with open("/proc/stat") as file:  # noqa: PTH123 - once a run
+        ticks = [int(word) for word in file.readline().split()[1:9]]
+    hertz = os.sysconf("SC_CLK_TCK")
+    return (sum(ticks) - ticks[3] - ticks[4]) / hertz, sum(ticks) / hertz
+
+
+def run(
+    port: int,
+    calls: Sequence[bytes],
+    whole: Whole,
+    *,
+    rate: float,
+    seconds: float,
+    connections: int,
+) -> Measured:
+    """
+    Call a server on loopback for some seconds.
+
+    Args:
+        port: where it listens.
+        calls: encoded calls, sent in turn.
+        whole: recognizes replies.
+        rate: calls a second; 0: each connection sends the next call when it has its reply.
+        seconds: how long calls are sent; replies are awaited after that.
+        connections: each has one call in flight at most; calls beyond that wait for one.
+    """
+    socks = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(connections)]
+    for sock in socks:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    gc.collect()
+    gc.disable()  # a collection would look like a slow server
+    try:
+        return _Run(socks, calls, whole, rate).until(time.perf_counter() + seconds)
+    finally:
+        gc.enable()
+        for sock in socks:
+            sock.close()
+
+
+class _Run:
+    """The state of one run."""
+
+    def __init__(
+        self, socks: Sequence[socket.socket], calls: Sequence[bytes], whole: Whole, rate: float
+    ) -> None:
+        self._socks = {sock.fileno(): sock for sock in socks}
+        self._calls, self._whole, self._rate = calls, whole, rate
+        self._idle = deque(self._socks)
+        self._late: deque[float] = deque()
+        """Intended times of calls that wait for a connection."""
+        self._flying: dict[int, tuple[float, float]] = {}
+        """By connection: the intended time of its call, and how late the generator sent it."""
+        self._parts = dict.fromkeys(self._socks, b"")
+        self._sent = 0
+        self._found = Measured()
+
+    def until(self, end_s: float) -> Measured:
+        """Send calls until then, and wait for the last replies."""
+        with select.epoll() as poll:
+            for number in self._socks:
+                poll.register(number, select.EPOLLIN)
+            began_s = woke_s = next_s = time.perf_counter()
+            while woke_s < end_s or self._flying or self._late:
+                next_s = self._send_due(next_s, end_s)
+                self._wait(poll, next_s, end_s)
+                woke_s = time.perf_counter()
+                for number, _ in poll.poll(0):
+                    self._receive(number, woke_s)
+        self._found.took_s = time.perf_counter() - began_s
+        return self._found
+
+    def _send_due(self, next_s: float, end_s: float) -> float:
+        """Send the calls that are due; the time of the next one."""
+        now_s = time.perf_counter()
+        if not self._rate and now_s < end_s:
+            while self._idle:
+                self._send(self._idle.popleft(), now_s, 0.0)
+        while self._rate and next_s <= min(now_s, end_s):
+            if self._idle:
+                self._send(self._idle.popleft(), next_s, now_s - next_s)
+            else:
+                self._late.append(next_s)
+            next_s += random.expovariate(self._rate)
+        return next_s
+
+    def _wait(self, poll: select.epoll, next_s: float, end_s: float) -> None:
+        """Sleep until a reply comes or a call is due; epoll alone has milliseconds."""
+        now_s = time.perf_counter()
+        due_s = next_s - now_s if self._rate and now_s < end_s else _LONGEST_WAIT_S
+        select.select([poll], [], [], max(0.0, min(due_s, _LONGEST_WAIT_S)))
+
+    def _send(self, number: int, intended_s: float, late_s: float) -> None:
+        self._flying[number] = intended_s, late_s
+        self._socks[number].sendall(self._calls[self._sent % len(self._calls)])
+        self._sent += 1
+
+    def _receive(self, number: int, woke_s: float) -> None:
+        part = self._socks[number].recv(1 << 20)
+        if not part:
+            raise ConnectionError("the server closed the connection")
+        data = self._parts[number] + part
+        if not self._whole(data):
+            self._parts[number] = data
+            return
+        self._parts[number] = b""
+        now_s = time.perf_counter()
+        intended_s, late_s = self._flying.pop(number)
+        self._found.latencies_s.append(now_s - intended_s)
+        self._found.own_s.append(late_s + now_s - woke_s)
+        if self._late:
+            self._send(number, self._late.popleft(), 0.0)
+        else:
+            self._idle.append(number)
