@@ -69,7 +69,8 @@ def show(url: str, fields: str | None, *, as_json: bool) -> None:
     for alias in found["aliases"]:
         table.add_row("  alias", str(alias))
     for name, value in sorted(found["facts"].items()):
-        table.add_row(name, _shown(name, value))
+        if (name, value) != ("url", found["canonical_url"]):
+            table.add_row(name, _shown(name, value))
     table.add_row("inlinks", str(found["inlinks"]))
     for name, value in _fetch_rows(found["fetch"]):
         table.add_row(name, value)

@@ -88,6 +88,14 @@ def test_a_product_is_served_by_any_spelling_of_its_url(crawled):
         assert found["fields"]["product.price"] == "649.00"
 
 
+def test_a_page_is_shown_with_its_url_once(crawled):
+    shown = aragog(crawled, "show", "http://kitchen.test/r/shakshuka").stdout.splitlines()
+
+    assert [line.split()[1] for line in shown if line.startswith("url ")] == [
+        "http://kitchen.test/r/shakshuka"
+    ]
+
+
 def test_a_moved_page_is_an_alias_of_where_it_went(crawled):
     found = show(crawled, "http://old.test/city-bees.html")
 
