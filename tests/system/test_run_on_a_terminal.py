@@ -69,4 +69,5 @@ def test_the_demo_shows_a_bar_and_a_card_and_stays_until_ctrl_c(terminal):
 
     wait_until(lambda: screen() and process.poll() is not None, otherwise=screen)
     assert process.returncode == 0
+    assert "stopping; `" in screen().partition(running)[2]
     assert "Traceback" not in screen()

@@ -141,8 +141,7 @@ def _run(
                 console.print("still running; ctrl-C stops it")
                 while tick():
                     time.sleep(0.5)
-            else:
-                console.print(f"stopping; `{_program()} up` starts it again", highlight=False)
+            console.print(f"stopping; `{_program()} up` starts it again", highlight=False)
     if not finished:
         raise SystemExit(128 + stopped.by)
 
