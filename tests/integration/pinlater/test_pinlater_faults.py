@@ -6,6 +6,7 @@ import socket
 import tempfile
 import threading
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -217,16 +218,22 @@ def two(own_redis):
         second.stop()
 
 
+def is_spread(cluster):
+    """Add jobs; whether no shard has less than a fifth. A slow one is left out for a while."""
+    cluster.enqueue("q", [NewJob(b"x")] * 100)
+    with suppress(BrokerUnavailable):
+        sizes = [shard.sizes("q").pending for shard in cluster.shards]
+        return min(sizes) > sum(sizes) / 5
+
+
 def test_jobs_spread_over_the_shards_and_go_round_one_that_is_lost(two):
     first, second = two
     cluster = Cluster(connect_shards([first.url, second.url]))
-    cluster.enqueue("q", [NewJob(b"x")] * 100)
-    spread = [shard.sizes("q").pending for shard in cluster.shards]
+    wait_until(lambda: is_spread(cluster))
     second.kill()
 
     taken = cluster.enqueue("q", [NewJob(b"x")] * 100)
 
-    assert all(20 < n < 80 for n in spread)
     assert {answer.job_id[0] for answer in taken} == {"0"}
     assert not cluster.breakers["1"].healthy
     with pytest.raises(BrokerUnavailable):
