@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from itertools import pairwise
-from statistics import median
+from statistics import quantiles
 
 import pytest
 
@@ -45,6 +45,8 @@ def test_many_workers_keep_the_interval_of_a_domain_and_use_its_rate(punctual_or
     gaps = [later - earlier for earlier, later in pairwise(arrived)]
     assert len(arrived) >= URLS
     assert min(gaps) >= 1000 / QPS - NOISE_MS
-    # While work was waiting: not the first, before all workers ran, nor the last, one by one. By the
-    # median, since a machine with other work to do lets some slots pass.
-    assert median(gaps[10:-10]) <= 1000 / QPS / 0.9
+    # While work was waiting: not the first, before all workers ran, nor the last, one by one. A busy
+    # machine sends late and lets slots pass, so a quarter is on time, and half use the next slot.
+    quarter_ms, half_ms, _ = quantiles(gaps[10:-10])
+    assert quarter_ms <= 1000 / QPS / 0.9
+    assert half_ms < 1000 / QPS * 1.5
