@@ -9,6 +9,7 @@ import redis
 from aragog.clock import Clock
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
+from aragog.pinlater.claims.gates import Opening
 from aragog.pipeline.faults.outages import OutageBoard
 from aragog.pipeline.metric_totals import MetricTotals
 from aragog.pipeline.permission.admission import Admission
@@ -91,7 +92,7 @@ def waiting_jobs(settings: Settings) -> WaitingJobs | None:
     return WaitingJobs(Admin.connect(broker.url, broker.shards))
 
 
-def fetch_gate(settings: Settings) -> Callable[[], int] | None:
+def fetch_gate(settings: Settings) -> Callable[[], Opening] | None:
     """The check that a worker makes before it claims fetches; None if the broker has no gates."""
     settings = settings.resolved()
     if kind_of(settings.broker.url) != "pinlater":

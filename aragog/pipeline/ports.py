@@ -16,6 +16,8 @@ class SpoolState(NamedTuple):
     """It reached its high mark and has not yet fallen to its low mark: ordinary fetches wait."""
     full: bool
     """Urgent fetches wait as well."""
+    share: float = 0.0
+    """Used bytes as a share of the high mark; of several servers the highest."""
 
 
 class BodyStore(Protocol):

@@ -20,6 +20,7 @@ from celery.bin.base import CLIContext
 from aragog.logs import configure
 from aragog.settings import load_settings
 from aragog.workers.app import app
+from aragog.workers.niceness import be_nice
 from aragog.workers.roles import ROLES, sized
 
 
@@ -52,9 +53,10 @@ def _work(role: str, options: list[str]) -> int:
 
     preload()
     settings = load_settings()
-    size = sized(role, settings.workers).options()
+    its = sized(role, settings.workers)
+    be_nice(its.niceness)
     level = ["--loglevel", settings.logs.level]
-    return _run(worker, ["--hostname", f"{role}@%h", *level, *size, *options])
+    return _run(worker, ["--hostname", f"{role}@%h", *level, *its.options(), *options])
 
 
 def _run(command: click.Command, options: list[str]) -> int:

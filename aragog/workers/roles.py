@@ -24,6 +24,8 @@ class Role:
     pool: Literal["threads", "prefork", "solo"]
     concurrency: int
     """How many batches one worker processes at once."""
+    niceness: int = 0
+    """Of its process: see `aragog.workers.niceness`."""
 
     def options(self) -> list[str]:
         """The command-line options for `celery -A aragog.workers.app worker`."""
@@ -38,10 +40,13 @@ class Role:
 
 CORES = os.cpu_count() or 1
 DEFAULT = WorkerSettings()
+# On a machine with all roles, canonicalize and store run before what brings them more work: a fifth
+# more pages a second on two cores than with the same niceness.
+YIELDING = 10
 
 ROLES = {
-    "fetch": Role(("fetch",), "threads", DEFAULT.fetch),
-    "robots": Role(("robots", "upkeep"), "threads", DEFAULT.robots),
+    "fetch": Role(("fetch",), "threads", DEFAULT.fetch, YIELDING),
+    "robots": Role(("robots", "upkeep"), "threads", DEFAULT.robots, YIELDING),
     "canonicalize": Role(("canonicalize",), "prefork", max(1, CORES // 2)),
     "store": Role(("store",), "threads", DEFAULT.store),
     "webhooks": Role(("webhooks",), "threads", DEFAULT.webhooks),

@@ -141,16 +141,18 @@ class JobConsumer:
         cluster = self.claims.cluster
         # Schedule the next check of this queue even if the claim fails.
         self._look_s[place] = now_s + LOOK_EVERY_S
-        lowest = gates.lowest(queue)
-        if lowest < gates.EVERYTHING:
+        opening = gates.opening(queue)
+        if not opening.is_wide:
             self._look_s[place] = now_s + GATED_LOOK_EVERY_S
-        if lowest == gates.NOTHING:
+        if opening.lowest == gates.NOTHING:
             return 0
+        if opening.jobs is not None:
+            limit = min(limit, opening.jobs)
         if shard is not cluster.shards[0] and not cluster.usable(shard):
             return 0
         request = ClaimRequest(
             limit=limit, timeout_ms=self.claims.claim_timeout_ms, worker=self.claims.worker,
-            share=cluster.share, lowest=lowest,
+            share=cluster.share, lowest=opening.lowest,
         )  # fmt: skip
         try:
             with cluster.watched(shard):
@@ -160,7 +162,9 @@ class JobConsumer:
                 raise
             logger.warning("shard %s is away; its jobs wait for it", shard.name)
             return 0
-        if answer.more:
+        if opening.jobs is not None:
+            pass  # the gate says when to look again
+        elif answer.more:
             self._look_s[place] = now_s
         elif answer.next_due_ms is not None:
             wait_s = max(0, answer.next_due_ms - answer.now_ms) / 1000

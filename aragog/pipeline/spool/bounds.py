@@ -23,13 +23,25 @@ class SpoolBounds:
 
     @property
     def high_bytes(self) -> int:
-        """Fetching stops at this fill level."""
-        return self.max_bytes // 2
+        """Workers stop claiming fetches at this fill level."""
+        return self.max_bytes * 3 // 8
 
     @property
     def low_bytes(self) -> int:
-        """Fetching resumes at this fill level."""
-        return self.max_bytes // 4
+        """
+        They resume at this fill level, a few batches below: with a large distance, fetching and the
+        stages after it would take turns instead of sharing the processors.
+        """
+        return self.high_bytes - self.max_bytes // 32
+
+    @property
+    def claimed_bytes(self) -> int:
+        """
+        Batches that were claimed before may fill it to here.
+
+        With less room, they would be divided, and their rest would wait for new slots.
+        """
+        return self.max_bytes // 2
 
     @property
     def fetch_bytes(self) -> int:

@@ -8,6 +8,7 @@ brokers a task waits instead (`SpoolRoom.reopened`), which delays the messages b
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from aragog.clock import Clock, SystemClock
 from aragog.errors import SpoolUnavailable, TransientError
+from aragog.pinlater.claims.gates import Opening
 from aragog.pipeline.permission.admission import Admission
 from aragog.pipeline.ports import BoundedBodyStore
 
@@ -31,13 +33,18 @@ PATIENCE_S = 20.0
 LOOK_EVERY_S = 0.5
 # How long a worker uses the last state it read; it may then claim one or two batches too many.
 FRESH_S = 0.1
+# On the way to the high mark, from this share of it on, a worker claims ever fewer batches at once:
+# `MOST_BATCHES` at first, finally one. Otherwise it would fill the spool in a burst, and then leave
+# its processor unused while the others store.
+NEARLY_CLOSED = 2 / 3
+MOST_BATCHES = 8
 
 
 def claim_limit(
     spool: BoundedBodyStore, memory: Admission | None = None, clock: Clock | None = None
-) -> Callable[[], int]:
+) -> Callable[[], Opening]:
     """
-    A gate for `aragog.pinlater.claims.gates`: the least urgent priority to claim now, -1 for none.
+    A gate for `aragog.pinlater.claims.gates`: which fetches to claim now, and how many batches.
 
     It asks Redis at most ten times per second. While Redis does not answer, no fetch is claimed.
 
@@ -48,9 +55,9 @@ def claim_limit(
         clock: only its monotonic time is used.
     """
     stopwatch = clock or SystemClock()
-    seen: tuple[float, int] | None = None
+    seen: tuple[float, Opening] | None = None
 
-    def limit() -> int:
+    def limit() -> Opening:
         nonlocal seen
         now_s = stopwatch.monotonic_s()
         if seen is None or now_s - seen[0] > FRESH_S:
@@ -60,17 +67,20 @@ def claim_limit(
     return limit
 
 
-def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> int:
+def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> Opening:
     try:
         state = spool.state()
         share = max(memory.shares().values()) if memory else 0.0
     except TransientError as error:
         log.debug("nothing is claimed while the spool does not answer: %s", error)
-        return NONE
+        return Opening(NONE)
     # If the spool is empty, waiting would not free any memory.
     if state.full or (share > NEARLY_FULL and state.used_bytes):
-        return NONE
-    return URGENT if state.closed else ALL
+        return Opening(NONE)
+    if state.closed:
+        return Opening(URGENT)
+    left = (1 - state.share) / (1 - NEARLY_CLOSED)
+    return Opening(ALL, None if left >= 1 else max(1, math.ceil(left * MOST_BATCHES)))
 
 
 class Reservation(NamedTuple):
@@ -100,7 +110,7 @@ class SpoolRoom:
         """Wait until a fetch of this priority may begin; False after `PATIENCE_S`."""
         if self.gated:
             return True
-        return bool(self._patiently(lambda: priority <= _limit(self.spool) or None))
+        return bool(self._patiently(lambda: priority <= _limit(self.spool).lowest or None))
 
     @contextmanager
     def reserved(self, count: int, *, urgent: bool) -> Iterator[Reservation | None]:

@@ -73,14 +73,14 @@ class Spool:
         """
         Reserve room for `count` bodies of a fetch, by their recent mean size; None: no room.
 
-        If the fetch is not urgent, the bodies may exceed the high mark by one. The reservation
+        If the fetch is not urgent, the bodies may exceed `claimed_bytes` by one. The reservation
         counts as used until it is passed to `offer_many` or `free`.
         """
         size = int(self._mean_bytes)
 
         def limit(bounds: SpoolBounds) -> int:
             most = bounds.fetch_bytes
-            return most if urgent else min(most, bounds.high_bytes + size)
+            return most if urgent else min(most, bounds.claimed_bytes + size)
 
         tokens = self._put_within([b""], limit, sizes=[count * size])
         return tokens[0] if tokens else None
@@ -165,6 +165,7 @@ class Spool:
             sum(state.used_bytes for state in states),
             any(state.closed for state in states),
             any(state.full for state in states),
+            max(state.share for state in states),
         )
 
     def _state(self, client: redis.Redis) -> SpoolState:
@@ -176,7 +177,8 @@ class Spool:
                 high_bytes=bounds.high_bytes,
                 low_bytes=bounds.low_bytes,
             )
-        return SpoolState(used, bool(closed), used >= bounds.fetch_bytes)
+        share = used / bounds.high_bytes
+        return SpoolState(used, bool(closed), used >= bounds.fetch_bytes, share)
 
     def idle(self, for_s: float, limit: int) -> list[str]:
         """Tokens that nobody has written or read for `for_s`; of a server the longest idle."""

@@ -128,9 +128,9 @@ class PipelineSettings:
     """URLs per message."""
     spool_max_bytes: int | None = None
     """
-    Redis memory for bodies between two stages: fetching stops at half of it and resumes at a
-    quarter. Empty: a quarter of `maxmemory`, else 1/64 of the memory of the Redis machine, at most
-    128 MiB.
+    Redis memory for bodies between two stages: from a quarter of it on workers fetch less at a
+    time, and at three eighths they stop. Empty: a quarter of `maxmemory`, else 1/64 of the memory
+    of the Redis machine, at most 128 MiB.
     """
     spool_ttl_s: float = 3600.0
     """

@@ -59,6 +59,17 @@ def test_while_nothing_may_be_claimed_the_gate_is_asked_four_times_a_second(cons
     assert consumer.next_look_s - began_s >= GATED_LOOK_EVERY_S
 
 
+def test_a_gate_that_is_nearly_closed_lets_a_few_jobs_pass_at_a_time(consumer):
+    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 2))
+    put(consumer, 5, 2, 9)
+
+    assert [consumer.take(10), consumer.take(10)] == [2, 0]
+    assert consumer.delivered == [b"2", b"5"]
+
+    again(consumer)
+    assert consumer.take(10) == 1
+
+
 def test_jobs_that_the_gate_holds_back_wake_nobody(consumer, redis_client):
     gates.put("q", lambda: 2)
     put(consumer, 5)

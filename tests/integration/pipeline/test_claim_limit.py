@@ -4,6 +4,7 @@ import pytest
 import redis
 
 from aragog.clock import ManualClock
+from aragog.pinlater.claims.gates import Opening
 from aragog.pipeline.permission.admission import Admission
 from aragog.pipeline.spool.room import ALL, NONE, URGENT, claim_limit
 from aragog.pipeline.spool.spool import Spool
@@ -25,11 +26,37 @@ def test_everything_then_the_urgent_then_nothing_and_back(redis_client, clock):
         tokens += spool.put_many([bytes(49_000)])
         clock.advance_ms(200)
     limits.append(limit())
-    assert limits == [ALL, URGENT, NONE, NONE]
+    assert [one.lowest for one in limits] == [ALL, URGENT, NONE, NONE]
 
     spool.free(tokens)
     clock.advance_ms(200)
-    assert limit() == ALL
+    assert limit() == Opening(ALL)
+
+
+def test_workers_claim_ever_fewer_batches_on_the_way_to_the_high_mark(redis_client, clock):
+    spool = Spool(redis_client, prefix="t:", max_bytes=8_000_000)  # the high mark: 3,000,000
+    limit = claim_limit(spool, clock=clock)
+    limits = []
+    for _ in range(10):
+        limits.append(limit())
+        spool.put_many([bytes(329_000)])
+        clock.advance_ms(200)
+
+    assert limits == [*[Opening(ALL)] * 7, Opening(ALL, 6), Opening(ALL, 3), Opening(ALL, 1)]
+
+
+def test_fetching_resumes_soon_below_the_high_mark_and_claimed_batches_find_room_above_it(
+    redis_client, clock
+):
+    spool = Spool(redis_client, prefix="t:", max_bytes=8_000_000)
+    limit = claim_limit(spool, clock=clock)
+    tokens = spool.put_many([bytes(100_000)] * 30)
+
+    assert limit() == Opening(URGENT)
+    assert spool.reserve(20, urgent=False)
+    spool.free(tokens[:10])
+    clock.advance_ms(200)
+    assert limit().lowest == ALL
 
 
 def test_a_nearly_full_server_stores_what_the_spool_holds_before_more_is_fetched(
@@ -40,17 +67,17 @@ def test_a_nearly_full_server_stores_what_the_spool_holds_before_more_is_fetched
     tokens = spool.put_many([b"x"])
     redis_client.config_set("maxmemory", redis_client.info("memory")["used_memory"] + 100)
     try:
-        assert limit() == NONE
+        assert limit() == Opening(NONE)
         spool.free(tokens)
         clock.advance_ms(2000)
-        assert limit() == ALL
+        assert limit() == Opening(ALL)
     finally:
         redis_client.config_set("maxmemory", 0)
 
 
 def test_nothing_is_claimed_while_the_spool_does_not_answer(tmp_path):
     with redis.Redis.from_url(f"unix://{tmp_path}/nobody.sock") as client:
-        assert claim_limit(Spool(client, prefix="t:", max_bytes=1))() == NONE
+        assert claim_limit(Spool(client, prefix="t:", max_bytes=1))() == Opening(NONE)
 
 
 def test_redis_is_asked_ten_times_a_second_at_most(redis_client, clock):
@@ -58,5 +85,5 @@ def test_redis_is_asked_ten_times_a_second_at_most(redis_client, clock):
     limit()
     before = redis_client.info("stats")["total_commands_processed"]
 
-    assert {limit() for _ in range(100)} == {ALL}
+    assert {limit() for _ in range(100)} == {Opening(ALL)}
     assert redis_client.info("stats")["total_commands_processed"] - before < 5

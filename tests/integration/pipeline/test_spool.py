@@ -93,7 +93,7 @@ def test_batches_too_large_for_the_rest_of_an_open_spool_are_fetched_in_part(red
     # What was seen: the spool was a little below its high mark, so it stayed open, but no batch
     # fitted below its limit. Nothing was fetched, and nothing stopped claiming, for minutes.
     spool = spool_of(redis_client)
-    spool.put_many([BODY] * 4)
+    spool.put_many([BODY] * 3)
     assert not spool.state().closed
     assert spool.reserve(3, urgent=False) is None
 
@@ -102,7 +102,7 @@ def test_batches_too_large_for_the_rest_of_an_open_spool_are_fetched_in_part(red
         assert spool.state().closed
     with SpoolRoom(spool, SystemClock()).reserved(1, urgent=False) as room:
         assert room.bodies == 1
-    assert spool.state().used_bytes == 40_000
+    assert spool.state().used_bytes == 30_000
 
 
 def test_ordinary_fetches_leave_room_for_urgent_ones(redis_client):
@@ -135,13 +135,13 @@ def test_it_closes_at_the_high_mark_and_opens_at_the_low_one_for_everybody(redis
     for _ in range(6):
         tokens += spool.offer_many([BODY])
         closed.append(other.state().closed)
-    assert closed == [False] * 4 + [True] * 2
+    assert closed == [False] * 3 + [True] * 3
 
     opened = []
     while tokens:
         spool.free([tokens.pop()])
         opened.append(not other.state().closed)
-    assert opened == [False] * 3 + [True] * 3
+    assert opened == [False] * 2 + [True] * 4
 
 
 def test_later_stages_put_and_free_on_a_server_whose_memory_is_full(own_redis):
@@ -187,7 +187,8 @@ def test_by_default_it_takes_a_share_of_the_servers_memory(setting, maxmemory, m
     bounds = bounds_of(setting, {"maxmemory": maxmemory, "total_system_memory": machine})
 
     assert bounds.max_bytes == expected
-    assert bounds.low_bytes < bounds.high_bytes < bounds.fetch_bytes < bounds.max_bytes
+    marks = bounds.low_bytes, bounds.high_bytes, bounds.claimed_bytes, bounds.fetch_bytes
+    assert sorted({*marks, bounds.max_bytes}) == [*marks, bounds.max_bytes]
 
 
 def test_the_servers_own_figures_bound_it(redis_client):
