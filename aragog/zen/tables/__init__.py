@@ -154,8 +154,11 @@ def refuse_empty(column: bytes, expected: bytes | None, value: bytes) -> None:
 
 def open_bucket(tables: Tables, wanted: int, buckets: int) -> int:
     """The first writable bucket from `wanted` on; `wanted` itself if none is writable."""
+    wanted %= buckets
+    if tables.serves(wanted):  # nearly always
+        return wanted
     ring = ((wanted + step) % buckets for step in range(buckets))
-    return next((bucket for bucket in ring if tables.serves(bucket)), wanted % buckets)
+    return next((bucket for bucket in ring if tables.serves(bucket)), wanted)
 
 
 Put = tuple[str, bytes, Mapping[bytes, bytes], int]

@@ -27,6 +27,9 @@ from aragog.zen.tables import Cell, Row
 _HEAD = Struct(">HI")
 _new = tuple.__new__
 
+CellPut = tuple[Mapping[bytes, bytes], int]
+"""Cells and their time."""
+
 
 def pack(row: Row) -> bytes:
     """The row as one value; at most 65,535 cells."""
@@ -55,6 +58,30 @@ def unpack(data: bytes, columns: Sequence[bytes] | None = None) -> Row:
         )
         for column, i in where
     }
+
+
+def updated(data: bytes, puts: Sequence[CellPut]) -> bytes:
+    """
+    A packed row with cells put, as `merged` does it.
+
+    If no column is new, nothing is unpacked into cells: a third of the time.
+    """
+    count, length = _HEAD.unpack_from(data)
+    start = _HEAD.size + length
+    where = _numbered(data[_HEAD.size : start])
+    packed = _numbers(count)
+    numbers = packed.unpack_from(data, start)
+    stored, times = data[start + packed.size :], list(numbers[:count])
+    values = [stored[begin:end] for begin, end in pairwise(numbers[count:])]
+    for cells, at_ms in puts:
+        for column, value in cells.items():
+            i = where.get(column)
+            if i is None:
+                return pack(merged(unpack(data), puts))
+            if times[i] <= at_ms:
+                times[i], values[i] = at_ms, value
+    ends = accumulate(map(len, values), initial=0)
+    return b"".join([data[:start], packed.pack(*times, *ends), *values])
 
 
 Values = tuple[bytes | None, ...]
@@ -132,19 +159,26 @@ def _where(shape: bytes) -> tuple[tuple[bytes, int], ...]:
 
 
 @lru_cache(maxsize=4096)
+def _numbered(shape: bytes) -> Mapping[bytes, int]:
+    """The number of each column of a shape."""
+    return dict(_where(shape))
+
+
+@lru_cache(maxsize=4096)
 def _some(shape: bytes, columns: tuple[bytes, ...]) -> tuple[tuple[bytes, int], ...]:
     """The same of `columns` alone; readers request the same few sets repeatedly."""
     there = dict(_where(shape))
     return tuple((column, there[column]) for column in columns if column in there)
 
 
-def merged(row: Row, cells: Mapping[bytes, bytes], at_ms: int) -> Row:
-    """`row` with `cells` put at `at_ms`: the larger timestamp wins, of equal ones the new cell."""
+def merged(row: Row, puts: Iterable[CellPut]) -> Row:
+    """`row` with cells put: the larger timestamp wins, of equal ones the later put."""
     result = dict(row)
-    for column, value in cells.items():
-        old = row.get(column)
-        if old is None or old[1] <= at_ms:
-            result[column] = Cell(value, at_ms)
+    for cells, at_ms in puts:
+        for column, value in cells.items():
+            old = result.get(column)
+            if old is None or old[1] <= at_ms:
+                result[column] = Cell(value, at_ms)
     return result
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from aragog.zen.tables import TABLES, Cell, Row
-from aragog.zen.tables.packed import merged, pack, unpack, values_of_rows, without
+from aragog.zen.tables.packed import CellPut, merged, pack, unpack, updated, values_of_rows, without
 
 _ROWS_A_STATEMENT = 32
 """Each number of rows up to this one is a statement of its own, which SQLite keeps prepared."""
@@ -94,11 +94,16 @@ class Packed(Layout):
         return values_of_rows(fetched, columns)
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:
-        rows: dict[bytes, Row] = {}
+        puts: dict[bytes, list[CellPut]] = {}
         for row, cells, at_ms in items:
-            old = rows[row] if row in rows else self.get(db, row, None)
-            rows[row] = merged(old, cells, at_ms)
-        db.executemany(self._put, [(row, pack(cells)) for row, cells in rows.items() if cells])
+            if cells:
+                puts.setdefault(row, []).append((cells, at_ms))
+        old = dict(self.fetch(db, list(puts)))
+        new = [
+            (row, updated(old[row], some) if row in old else pack(merged({}, some)))
+            for row, some in puts.items()
+        ]
+        db.executemany(self._put, new)
 
     def delete(self, db: sqlite3.Connection, items: Sequence[DeleteItem]) -> None:
         for row, columns, at_ms in items:
@@ -157,7 +162,11 @@ class Single(Layout):
             some = rows[at : at + _ROWS_A_STATEMENT]
             for row, column, value, at_ms in db.execute(self._get_some[len(some) - 1], some):
                 if columns is None or column in columns:
-                    found.setdefault(row, {})[column] = Cell(value, at_ms)
+                    cell = tuple.__new__(Cell, (value, at_ms))  # half the time of Cell(…)
+                    if row in found:
+                        found[row][column] = cell
+                    else:
+                        found[row] = {column: cell}
         return found
 
     def put(self, db: sqlite3.Connection, items: Sequence[RowItem]) -> None:

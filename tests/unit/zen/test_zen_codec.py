@@ -15,7 +15,7 @@ from aragog.zen.codec import (
     score_bytes,
 )
 from aragog.zen.tables import Cell
-from aragog.zen.tables.packed import merged, pack, unpack, without
+from aragog.zen.tables.packed import merged, pack, unpack, updated, without
 
 IDS = st.binary(min_size=16, max_size=16)
 SCORES = st.integers(-(2**63), 2**63 - 1)
@@ -83,7 +83,30 @@ def test_a_packed_row_is_read_back_whole_and_in_part(row, more):
 
 @given(ROWS, st.dictionaries(st.binary(max_size=2), st.binary(max_size=3)), st.integers(0, 9))
 def test_merging_twice_is_merging_once(row, cells, at_ms):
-    once = merged(row, cells, at_ms)
+    once = merged(row, [(cells, at_ms)])
 
-    assert merged(once, cells, at_ms) == once
+    assert merged(once, [(cells, at_ms)]) == once
     assert without(once, list(cells), at_ms).keys() <= once.keys()
+
+
+PUTS = st.lists(
+    st.tuples(st.dictionaries(st.binary(max_size=1), st.binary(max_size=3)), st.integers(0, 9)),
+    max_size=3,
+)
+
+
+@given(
+    st.dictionaries(st.binary(max_size=1), st.builds(Cell, st.binary(), st.integers(0, 9))), PUTS
+)
+def test_a_packed_row_is_updated_as_its_cells_are_merged(row, puts):
+    assert updated(pack(row), puts) == pack(merged(row, puts))
+
+
+def test_a_put_into_a_packed_row_keeps_newer_cells():
+    row = {b"a": Cell(b"old", 5), b"b": Cell(b"kept", 5)}
+
+    after_puts = unpack(
+        updated(pack(row), [({b"a": b"new", b"b": b"late"}, 4), ({b"a": b"new"}, 6)])
+    )
+
+    assert after_puts == {b"a": Cell(b"new", 6), b"b": Cell(b"kept", 5)}
