@@ -11,7 +11,7 @@ list ids that belong to the group. A header cell is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from aragog.zen.adjacency import list_block
@@ -29,7 +29,13 @@ _NUMBER_BYTES = 8
 
 def group_key(list_id: bytes, depth: int) -> bytes:
     """The key of the group of a list after so many divisions."""
-    return list_id[:HOST_BYTES] + list_id[HOST_BYTES:].hex()[:depth].encode()
+    return group_keys(list_id, [depth])[0]
+
+
+def group_keys(list_id: bytes, depths: Iterable[int]) -> list[bytes]:
+    """The keys of the groups of a list after so many divisions each."""
+    host, digits = list_id[:HOST_BYTES], list_id[HOST_BYTES:].hex().encode()
+    return [host + digits[:depth] for depth in depths]
 
 
 def is_group(key: bytes) -> bool:
@@ -82,8 +88,8 @@ class ListGroup:
         self.key = key
         self.row = row
         self.header = GroupHeader.of(row)
-        last = delta_column(self.header.upto)
         self.deltas = sorted([column for column in row if column.startswith(DELTA)])
+        last = delta_column(self.header.upto) if self.deltas else b""
         self.unmerged = [column for column in self.deltas if column > last]
 
     @property

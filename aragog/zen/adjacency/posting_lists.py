@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing
 from itertools import takewhile
 
-from aragog.zen.adjacency.group_rows import HOST_BYTES, MAX_DEPTH, ListGroup, group_key, is_group
+from aragog.zen.adjacency.group_rows import HOST_BYTES, MAX_DEPTH, ListGroup, group_keys, is_group
 from aragog.zen.adjacency.groups import Groups
 from aragog.zen.adjacency.postings import NOTHING, LinkChanges, settled
 from aragog.zen.adjacency.segments import ListLimits, Segments, links_in
@@ -109,7 +109,8 @@ class PostingLists:
         return {target: (groups, rows.get(target, {})) for target, groups in paths.items()}
 
     def _rows(self, targets: Sequence[bytes], depths: Iterable[int]) -> dict[bytes, Row]:
-        keys = [group_key(target, depth) for depth in depths for target in targets]
+        paths = [group_keys(target, depths) for target in targets]
+        keys = [key for same_depth in zip(*paths, strict=True) for key in same_depth]
         return self._table.get_many([*dict.fromkeys(keys), *targets])
 
 
@@ -124,5 +125,5 @@ def _text(groups: Sequence[ListGroup], target: bytes) -> bytes:
 
 def _path(target: bytes, rows: Mapping[bytes, Row]) -> list[ListGroup]:
     """The groups of a list, as far as they were read."""
-    keys = (group_key(target, depth) for depth in range(MAX_DEPTH + 1))
+    keys = group_keys(target, range(MAX_DEPTH + 1))
     return [ListGroup(key, rows[key]) for key in takewhile(rows.__contains__, keys)]

@@ -93,11 +93,8 @@ def newest(runs: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
 
 def merged_lines(deltas: Iterable[Sequence[bytes]]) -> list[bytes]:
     """The same for a few short lists, sorted or not, in memory."""
-    lines = sorted(line for delta in deltas for line in delta)
-    counting: dict[bytes, bytes] = {}
-    for line in lines:
-        counting[line.partition(b"\t")[0]] = line
-    return list(counting.values())
+    lines = sorted([line for delta in deltas for line in delta])
+    return list({line.partition(b"\t")[0]: line for line in lines}.values())
 
 
 class Settled(NamedTuple):
@@ -144,7 +141,7 @@ def _as_new(line: bytes) -> bytes:
 
 def is_there(line: bytes) -> bool:
     """False for a removed link."""
-    return line.split(b"\t", 3)[2] != WENT
+    return _WENT_FIELD not in line or line.split(b"\t", 3)[2] != WENT
 
 
 def record(line: bytes, target: str) -> LinkRecord:

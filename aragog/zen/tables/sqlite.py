@@ -65,9 +65,13 @@ class SqliteTable(CellTable):
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
     ) -> dict[bytes, Row]:
         found: dict[bytes, Row] = {}
-        for shard, some in self._grouped(rows, itemgetter(0)):
-            with self._shards.reading(shard) as db:
+        first_byte = 0
+        try:
+            for first_byte, some in self._grouped(rows, itemgetter(0)):
+                db = self._shards.connection(first_byte)
                 found |= self._layout.get_many(db, some, columns)
+        except sqlite3.Error as error:
+            raise self._shards.translated(error, first_byte) from error
         return found
 
     def values_many(
@@ -156,12 +160,13 @@ class SqliteTable(CellTable):
         self, items: Sequence[T], first_byte: Callable[[T], int]
     ) -> Iterator[tuple[int, list[T]]]:
         """(a first byte, items) for each file that `items` touch."""
-        if len(items) == 1:
-            yield first_byte(items[0]), list(items)
+        firsts = [first_byte(item) for item in items]
+        if firsts and firsts.count(firsts[0]) == len(firsts):  # one row, or the groups of a list
+            yield firsts[0], list(items)
             return
         files: dict[int, list[T]] = {}
-        for item in items:
-            files.setdefault(self._shards.number(first_byte(item)), []).append(item)
+        for first, item in zip(firsts, items, strict=True):
+            files.setdefault(self._shards.number(first), []).append(item)
         for some in files.values():
             yield first_byte(some[0]), some
 
