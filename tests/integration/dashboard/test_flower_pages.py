@@ -1,4 +1,4 @@
-"""Flower itself, on a running system: workers, queues, jobs that wait, domains, a URL's story."""
+"""Flower itself, on a running system: workers, queues, jobs that wait, domains, what is known of a URL."""
 
 import json
 import re
@@ -174,7 +174,7 @@ def test_what_is_no_url_is_answered_with_the_reason(browser):
     assert "<b>nonsense" not in page
 
 
-def test_explain_tells_the_same_story(browser, system, monkeypatch):
+def test_explain_shows_what_the_page_shows(browser, system, monkeypatch):
     for name, value in system.environ.items():
         monkeypatch.setenv(name, value)
     ran = CliRunner().invoke(explain, ["--json", PAGE], catch_exceptions=False)
@@ -183,9 +183,9 @@ def test_explain_tells_the_same_story(browser, system, monkeypatch):
     told = json.loads(ran.stdout)
     shown = browser.json("/aragog/url.json", url=PAGE)
 
-    for story in (told, shown):
-        assert [c["title"] for c in story["sections"]][-2:] == ["fields", "links"]
-        assert not [c for c in story["sections"] if c["problem"]]
+    for account in (told, shown):
+        assert [c["title"] for c in account["sections"]][-2:] == ["fields", "links"]
+        assert not [c for c in account["sections"] if c["problem"]]
     assert told["sections"][0] == shown["sections"][0]
     assert "from html title" in " ".join(plain.stdout.split())
 
