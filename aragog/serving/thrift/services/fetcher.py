@@ -11,15 +11,8 @@ from aragog.pipeline.stages.enqueue import EnqueueResult
 from aragog.serving.fetching import LONGEST_WAIT_MS, Fetching, FetchRequest
 from aragog.serving.steps import Steps
 from aragog.serving.thrift.contract import idl
-from aragog.serving.thrift.urlstore_service import (
-    MOST_REPLY_BYTES,
-    bounded,
-    facts_of,
-    items,
-    names,
-    part_of,
-    text,
-)
+from aragog.serving.thrift.services.arguments import bounded, items, names, text
+from aragog.serving.thrift.services.replies import MOST_REPLY_BYTES, facts_of, part_of
 from aragog.urlstore.fetch_report import FetchReport, Headers
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore

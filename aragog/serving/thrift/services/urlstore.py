@@ -8,26 +8,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
-
-import orjson
+from typing import Any
 
 from aragog.errors import BadInput, PermanentError
 from aragog.serving.batch_urls import normalized
 from aragog.serving.field_writers import FieldWriters
 from aragog.serving.hedging import ReadStore, unhedged
-from aragog.serving.thrift import records
 from aragog.serving.thrift.contract import MOST_ITEMS, Encoded, idl
 from aragog.serving.thrift.errors import Missing
+from aragog.serving.thrift.services import records
+from aragog.serving.thrift.services.arguments import bounded, items, names, text
+from aragog.serving.thrift.services.replies import MOST_REPLY_BYTES, facts_of, part_of
 from aragog.urls.normalize import normalize
-from aragog.urlstore.records import Content, FieldValues, LinkRecord, ListPage, OutLink, Record
+from aragog.urlstore.records import FieldValues, LinkRecord, ListPage, OutLink, Record
 from aragog.urlstore.store import UrlStore
 
-T = TypeVar("T")
-
-MOST_REPLY_BYTES = 15_000_000
-"""Of records in one reply, with room for LEFT_OUT in 1,000 others: clients accept 16,384,000."""
-MOST_NAME_BYTES = 200
 _PART = 100
 """URLs that are read together."""
 
@@ -213,59 +208,6 @@ class UrlStoreService:
 
     def unwatch(self, given: Any) -> None:
         self._store.schedule.unwatch(text(given.url, "url"), text(given.owner, "owner"))
-
-
-def names(given: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of fields; raises BadInput if there are too many, or one is too long."""
-    found = tuple(given or ())
-    if len(found) > MOST_ITEMS or any(len(name) > MOST_NAME_BYTES for name in found):
-        raise BadInput(f"fields: at most {MOST_ITEMS} names of at most {MOST_NAME_BYTES} bytes")
-    return found
-
-
-def items(given: Sequence[T] | None, name: str) -> Sequence[T]:
-    """A list of a request; raises BadInput if it was not sent, or is too long."""
-    if given is None:
-        raise BadInput(f"{name}: is missing")
-    if len(given) > MOST_ITEMS:
-        raise BadInput(f"{name}: at most {MOST_ITEMS}, got {len(given)}")
-    return given
-
-
-def text(given: str | None, name: str) -> str:
-    """A string of a request; raises BadInput if it was not sent."""
-    if given is None:
-        raise BadInput(f"{name}: is missing")
-    return given
-
-
-def bounded(given: int | None, name: str, least: int, most: int, default: int | None = None) -> int:
-    """A number of a request; raises BadInput if it is out of bounds, or missing without default."""
-    if given is None and default is not None:
-        return default
-    if given is None or not least <= given <= most:
-        raise BadInput(f"{name}: must be from {least} to {most}, got {given}")
-    return given
-
-
-def facts_of(found: Record) -> dict[str, Any]:
-    """The members of a Record that `facts` asks for."""
-    return {
-        "facts": {name: orjson.dumps(value).decode() for name, value in found.facts.items()},
-        "content_bytes": found.content_bytes,
-        "content_hash": found.content_hash,
-        "due_at_ms": found.due_at_ms,
-    }
-
-
-def part_of(found: Content, begin: int, limit: int) -> Any:
-    """A part of a page's content."""
-    return idl.Content(
-        url=found.url,
-        body=found.body[begin : begin + limit],
-        total_bytes=len(found.body),
-        meta=found.meta,
-    )
 
 
 _UNKNOWN = records.absent(idl.ItemStatus.NOT_FOUND, "nothing is known of this URL")

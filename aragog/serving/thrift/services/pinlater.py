@@ -25,8 +25,8 @@ from aragog.pipeline.messages import PRIORITY_DEFAULT
 from aragog.serving.fetching import LONGEST_WAIT_MS
 from aragog.serving.steps import Steps, Wait
 from aragog.serving.thrift.contract import idl
-from aragog.serving.thrift.job_waits import JobWaits
-from aragog.serving.thrift.urlstore_service import MOST_NAME_BYTES, bounded, items, text
+from aragog.serving.thrift.services.arguments import MOST_NAME_BYTES, bounded, items, text
+from aragog.serving.thrift.services.job_waits import JobWaits
 
 PREFIX = "jobs."
 MOST_CLAIMS = 200

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from aragog.serving.steps import Wait
-from aragog.serving.thrift.call import Call
+from aragog.serving.thrift.calls.call import Call
 from aragog.serving.thrift.connection import Connection
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 
 from aragog.serving.thrift import wire
-from aragog.serving.thrift.call import Call, Done, made, made_together
+from aragog.serving.thrift.calls.call import Call, Done, made, made_together
 from aragog.serving.thrift.contract import Method, Pool
 from aragog.serving.workers import Workers
 from aragog.settings import ServingSettings
