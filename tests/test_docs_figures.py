@@ -25,7 +25,8 @@ from aragog.pipeline.permission import admission, polite_gate
 from aragog.pipeline.progress import url_batches
 from aragog.pipeline.spool import bounds, reclaim, room
 from aragog.pipeline.stages import refresh, webhooks
-from aragog.politeness.ratelimit import backoff, limiter, permits, script_calls
+from aragog.politeness.ratelimit import backoff, limiter, permits
+from aragog.politeness.ratelimit.nodes import script_calls
 from aragog.politeness.robots import cache, match, memory, parse
 from aragog.serving import fetching
 from aragog.serving.http import parameters

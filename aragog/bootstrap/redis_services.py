@@ -17,8 +17,8 @@ from aragog.pipeline.spool.reclaim import WaitingJobs
 from aragog.pipeline.spool.room import claim_limit
 from aragog.pipeline.spool.spool import Spool
 from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.live_overrides import LiveOverrides
-from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
+from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.robots.cache import RobotsCache
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.nodes import RedisNodes

@@ -19,7 +19,7 @@ from aragog.pipeline.metric_totals import MetricTotals
 from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.pipeline.spool.spool import Spool
 from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.robots.cache import RobotsCache
 from aragog.urlstore.store import UrlStore
 

@@ -7,7 +7,7 @@ from schemathesis.checks import positive_data_acceptance
 
 from aragog.pipeline.progress.url_batches import UrlBatches
 from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.serving.batches import Batches
 from aragog.serving.http.openapi.document import DOCUMENT
 from aragog.serving.http.services import Services

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from aragog.politeness.ratelimit.node import LimiterNode
+from aragog.politeness.ratelimit.nodes.node import LimiterNode
 from aragog.politeness.ratelimit.slots import VERDICTS, PermitDecision, Slot
 
 # A permit expires after this if its holder does not report, because it is dead or stuck.

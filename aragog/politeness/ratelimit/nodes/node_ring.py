@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from aragog.politeness.ratelimit.node import LimiterNode
+from aragog.politeness.ratelimit.nodes.node import LimiterNode
 from aragog.redis_kit.ring import Ring
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from typing import Any, cast
 from redis.exceptions import NoScriptError
 
 from aragog.errors import LimiterUnavailable
-from aragog.politeness.ratelimit.server_clock import ServerClock
+from aragog.politeness.ratelimit.nodes.server_clock import ServerClock
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.errors import redis_errors
 from aragog.redis_kit.scripts import LuaScript, load_script
