@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from aragog.clock import Clock, SystemClock
-from aragog.zen.adjacency.posting_lists import PostingLists
+from aragog.zen.adjacency.inlinks.posting_lists import PostingLists
 from aragog.zen.codec import (
     IN,
     OUT,

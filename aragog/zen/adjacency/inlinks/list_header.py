@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from aragog.zen.adjacency.postings import net_of
+from aragog.zen.adjacency.inlinks.postings import net_of
 from aragog.zen.tables import Row
 
 HEADER = b"l:h"

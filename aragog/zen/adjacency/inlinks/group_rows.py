@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from aragog.zen.adjacency import list_block
-from aragog.zen.adjacency.list_header import HEADER
-from aragog.zen.adjacency.segments import DELTA, delta_column
+from aragog.zen.adjacency.inlinks import list_block
+from aragog.zen.adjacency.inlinks.list_header import HEADER
+from aragog.zen.adjacency.inlinks.segments import DELTA, delta_column
 from aragog.zen.tables import Row, newest_ms
 
 HOST_BYTES = 4

@@ -19,8 +19,8 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from aragog.zen.adjacency.list_header import HEADER, ListHeader, Segment
-from aragog.zen.adjacency.postings import (
+from aragog.zen.adjacency.inlinks.list_header import HEADER, ListHeader, Segment
+from aragog.zen.adjacency.inlinks.postings import (
     Delta,
     is_there,
     merged_lines,
@@ -31,7 +31,7 @@ from aragog.zen.adjacency.postings import (
     spill,
     unpack,
 )
-from aragog.zen.adjacency.traces import Traces
+from aragog.zen.adjacency.inlinks.traces import Traces
 from aragog.zen.codec import ID_BYTES, after
 from aragog.zen.tables import Row, Tables, newest_ms
 

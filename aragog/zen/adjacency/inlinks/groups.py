@@ -19,8 +19,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from aragog.zen.adjacency import list_block, postings
-from aragog.zen.adjacency.group_rows import (
+from aragog.zen.adjacency.inlinks import list_block, postings
+from aragog.zen.adjacency.inlinks.group_rows import (
     HOST_BYTES,
     MAX_DEPTH,
     GroupHeader,
@@ -28,9 +28,9 @@ from aragog.zen.adjacency.group_rows import (
     by_digit,
     group_key,
 )
-from aragog.zen.adjacency.list_header import HEADER
-from aragog.zen.adjacency.segments import ListLimits, delta_column
-from aragog.zen.adjacency.traces import Traces
+from aragog.zen.adjacency.inlinks.list_header import HEADER
+from aragog.zen.adjacency.inlinks.segments import ListLimits, delta_column
+from aragog.zen.adjacency.inlinks.traces import Traces
 from aragog.zen.codec import ID_BYTES
 from aragog.zen.node_ids import list_id
 from aragog.zen.tables import Tables, newest_ms
