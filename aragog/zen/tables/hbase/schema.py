@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aragog.zen.tables import TABLES
-from aragog.zen.tables.hbase_connection import thrift_api
+from aragog.zen.tables.hbase.connection import thrift_api
 
 # Tables whose keys begin with a hash, and with a bucket (0 to 15); keys of `u` begin with the
 # name of a property, so HBase splits it.

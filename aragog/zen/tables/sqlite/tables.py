@@ -32,10 +32,10 @@ from aragog.zen.tables import (
     Tables,
     refuse_empty,
 )
-from aragog.zen.tables.sqlite_files import CheckpointTimes, Shards
-from aragog.zen.tables.sqlite_health import REMEDY
-from aragog.zen.tables.sqlite_layout import LAYOUTS, Layout
-from aragog.zen.tables.sqlite_salvage import salvage_damaged
+from aragog.zen.tables.sqlite.files import CheckpointTimes, Shards
+from aragog.zen.tables.sqlite.health import REMEDY
+from aragog.zen.tables.sqlite.layout import LAYOUTS, Layout
+from aragog.zen.tables.sqlite.salvage import salvage_damaged
 
 _COUNTER_BYTES = 8
 _FIRST_ROWS = 8

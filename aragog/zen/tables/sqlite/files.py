@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aragog.errors import ConfigError, StoreDamaged, StoreUnavailable
-from aragog.zen.tables.sqlite_health import REMEDY, Health, first_files
-from aragog.zen.tables.sqlite_layout import LAYOUTS
+from aragog.zen.tables.sqlite.health import REMEDY, Health, first_files
+from aragog.zen.tables.sqlite.layout import LAYOUTS
 
 BUSY_TIMEOUT_S = 30.0
 _CACHE_KIB = 1024

@@ -23,8 +23,8 @@ from typing import Any
 
 from aragog.errors import BadInput, CorruptRow, StoreUnavailable
 from aragog.zen.tables import TABLES, Cell, CellTable, Row, RowRange, Scan, refuse_empty
-from aragog.zen.tables.hbase_connection import call_many, thrift_api
-from aragog.zen.tables.hbase_pool import HBasePool
+from aragog.zen.tables.hbase.connection import call_many, thrift_api
+from aragog.zen.tables.hbase.pool import HBasePool
 
 MAX_BATCH_ROWS = 500
 MAX_BATCH_BYTES = 4 << 20

@@ -1,7 +1,7 @@
 """
 All cell tables on one HBase cluster: creating, checking and closing them.
 
-`hbase_table` reads and writes one of them, `hbase_pool` holds the connections to the gateways.
+`table` reads and writes one of them, `pool` holds the connections to the gateways.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from aragog.errors import ConfigError, StoreUnavailable
 from aragog.settings import StoreSettings
 from aragog.zen.tables import TABLES, Tables
-from aragog.zen.tables.hbase_connection import thrift_api
-from aragog.zen.tables.hbase_pool import HBasePool
-from aragog.zen.tables.hbase_schema import families, problems, table_name
-from aragog.zen.tables.hbase_table import HBaseTable
+from aragog.zen.tables.hbase.connection import thrift_api
+from aragog.zen.tables.hbase.pool import HBasePool
+from aragog.zen.tables.hbase.schema import families, problems, table_name
+from aragog.zen.tables.hbase.table import HBaseTable
 
 # Creating a table takes HBase 0.6 s when idle, and much longer on a busy cluster.
 CREATE_TIMEOUT_S = 120.0
@@ -42,7 +42,7 @@ class HBaseTables(Tables):
 
     def create(self) -> None:
         """
-        Create missing tables, one region each (see `hbase_schema.shell_commands`); drops nothing.
+        Create missing tables, one region each (see `schema.shell_commands`); drops nothing.
 
         Raises:
             ConfigError: HBase does not support that compression.

@@ -31,7 +31,7 @@ from thriftpy2.protocol.cybin import ProtocolError  # type: ignore[attr-defined]
 from thriftpy2.thrift import TException
 
 from aragog.errors import BadInput, StoreUnavailable
-from aragog.zen.tables.hbase_connection import GatewayConnection, thrift_api
+from aragog.zen.tables.hbase.connection import GatewayConnection, thrift_api
 
 T = TypeVar("T")
 
