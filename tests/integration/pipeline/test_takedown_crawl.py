@@ -14,8 +14,8 @@ from aragog.cli import main
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import celery_settings
 from aragog.pinlater.models import ClaimRequest, JobState, Nack
-from aragog.pinlater.transport.dead_letters import QUEUE
 from aragog.pinlater.transport.envelope import arguments
+from aragog.pinlater.transport.worker.dead_letters import QUEUE
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage

@@ -14,7 +14,7 @@ from celery.events.dispatcher import EventDispatcher
 from celery.worker.consumer import Consumer
 
 from aragog.pinlater.claims.claim import Disposition
-from aragog.pinlater.transport import dead_letters
+from aragog.pinlater.transport.worker import dead_letters
 
 
 class KeepingConsumer(Consumer):  # type: ignore[misc]

@@ -7,7 +7,7 @@ according to their queue's retry policy. Use that option only for tasks whose re
 for: Celery stores a failure, and fires chords, at the first attempt.
 
 Other brokers have no FAILED jobs. There, a message that Celery rejects permanently goes to a
-dead-letter queue (`aragog.pinlater.transport.dead_letters`) instead of being lost.
+dead-letter queue (`aragog.pinlater.transport.worker.dead_letters`) instead of being lost.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from redis.exceptions import RedisError
 from aragog.errors import BrokerUnavailable, InvalidMessage
 from aragog.pinlater.claims.claim import Disposition
 from aragog.pinlater.models import Step
-from aragog.pinlater.transport import dead_letters, envelope
-from aragog.pinlater.transport.outages import OneLine, Outage
+from aragog.pinlater.transport import envelope
+from aragog.pinlater.transport.worker import dead_letters
+from aragog.pinlater.transport.worker.outages import OneLine, Outage
 
 UNSENT = (OperationalError, RedisError, BrokerUnavailable)
 """A `Reject` with one of these reasons means that Celery could not send a retry."""
@@ -127,8 +128,10 @@ def dispositions(
 def follow(app: Celery) -> None:
     """Make `app`'s workers record how tasks ended and keep messages that would be lost."""
     app.Task.Request = f"{__name__}:JobRequest"
-    app.conf.worker_consumer = "aragog.pinlater.transport.celery_consumer:KeepingConsumer"
-    app.events.dispatcher_cls = "aragog.pinlater.transport.celery_consumer:ImpatientDispatcher"
+    app.conf.worker_consumer = "aragog.pinlater.transport.worker.celery_consumer:KeepingConsumer"
+    app.events.dispatcher_cls = (
+        "aragog.pinlater.transport.worker.celery_consumer:ImpatientDispatcher"
+    )
     log = logging.getLogger("celery.app.trace")
     if not any(isinstance(one, OneLine) for one in log.filters):
         outage = Outage()
