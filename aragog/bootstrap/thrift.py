@@ -11,9 +11,9 @@ from aragog.extras import has
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.serving.auth import Tokens
+from aragog.serving.auth.field_writers import FieldWriters
+from aragog.serving.auth.tokens import Tokens
 from aragog.serving.fetching import Enqueue, Fetching
-from aragog.serving.field_writers import FieldWriters
 from aragog.serving.hedging import HedgedReads
 from aragog.settings import ServingSettings, Settings
 from aragog.urlstore.store import UrlStore

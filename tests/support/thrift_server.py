@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from aragog.serving.field_writers import FieldWriters
+from aragog.serving.auth.field_writers import FieldWriters
 from aragog.serving.thrift.contract import FILE
 from aragog.serving.thrift.listening import listen, tls_context
 from aragog.serving.thrift.server import ThriftServer

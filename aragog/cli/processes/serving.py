@@ -29,7 +29,7 @@ from aragog.dashboard.metrics import MetricsCollector
 from aragog.logs import configure
 from aragog.pipeline.metric_totals import MetricShipper
 from aragog.serving.access_log import access_log
-from aragog.serving.auth import READ, SCOPES, Tokens, make
+from aragog.serving.auth.tokens import READ, SCOPES, Tokens, make
 from aragog.serving.hedging import HedgedReads
 from aragog.serving.hedging_metrics import HedgingMetrics
 from aragog.serving.http.app import Api

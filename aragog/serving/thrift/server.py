@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from aragog.serving.access_log import AccessLog
-from aragog.serving.auth import Tokens
+from aragog.serving.auth.tokens import Tokens
 from aragog.serving.durations import Durations
 from aragog.serving.http.problems import Problem
 from aragog.serving.steps import Wait

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from aragog.serving.auth import READ, Tokens
+from aragog.serving.auth.tokens import READ, Tokens
 from aragog.serving.http.problems import Problem
 from aragog.serving.thrift import wire
 from aragog.serving.thrift.connection import Connection

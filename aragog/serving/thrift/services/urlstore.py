@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aragog.errors import BadInput, PermanentError
+from aragog.serving.auth.field_writers import FieldWriters
 from aragog.serving.batch_urls import normalized
-from aragog.serving.field_writers import FieldWriters
 from aragog.serving.hedging import ReadStore, unhedged
 from aragog.serving.thrift.contract import MOST_ITEMS, Encoded, idl
 from aragog.serving.thrift.errors import Missing
