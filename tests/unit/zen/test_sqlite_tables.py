@@ -217,4 +217,4 @@ def test_checkpoints_are_made_in_the_background(with_checkpoints, tmp_path):
     file = tmp_path / "t" / "00.db"
     tables["n"].put(b"\x00", {b"m:a": os.urandom(500_000)}, at_ms=1)
 
-    wait_until(lambda: file.stat().st_size > 400_000)
+    assert wait_until(lambda: file.stat().st_size > 400_000)
