@@ -2,8 +2,8 @@
 The measurements of this process: durations and counts that hot paths record.
 
 Observing costs 0.4 us. A label is a name from the code, never what a website or a client sent, so
-the number of series is bounded. `aragog.pipeline.metric_totals` adds up all processes, and
-`aragog.dashboard.metrics` shows the sums to Prometheus; workers import no library for it.
+the number of series is bounded. `aragog.pipeline.statistics.metric_totals` adds up all processes,
+and `aragog.dashboard.metrics` shows the sums to Prometheus; workers import no library for it.
 """
 
 from __future__ import annotations

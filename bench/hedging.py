@@ -29,8 +29,8 @@ from bench.serving import FIELDS, PAGES, fill, url
 STALL_S = 0.1
 
 
-class Slow(CellTable):
-    """A table whose reads take a while, and stall now and then."""
+class Slow:
+    """A table whose reads take a while, and stall now and then; the rest is the table's own."""
 
     def __init__(self, table: CellTable, wait) -> None:
         self._table = table

@@ -79,8 +79,9 @@ def test_a_page_prints_what_it_says(name):
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_json_is_json(path):
-    for block in blocks(path, "json"):
-        json.loads(block)
+    read = [json.loads(block) for block in blocks(path, "json")]
+
+    assert all(isinstance(each, dict | list) for each in read)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)

@@ -18,14 +18,16 @@ from aragog.pages.richpins.heuristics import captions
 from aragog.pages.richpins.syntax import graph, jsonld, lenient_json, microdata_rdfa
 from aragog.pinlater.flower import pages as flower_pages
 from aragog.pinlater.policy import RetryPolicy
-from aragog.pipeline import in_flight, messages, outcome_log
+from aragog.pipeline import in_flight, messages
 from aragog.pipeline.faults import damaged
 from aragog.pipeline.fetching import lanes
 from aragog.pipeline.permission import admission, polite_gate
 from aragog.pipeline.progress import url_batches
 from aragog.pipeline.spool import bounds, reclaim, room
 from aragog.pipeline.stages import refresh, webhooks
-from aragog.politeness.ratelimit import backoff, limiter, permits, script_calls
+from aragog.pipeline.statistics import outcome_log
+from aragog.politeness.ratelimit import backoff, limiter, permits
+from aragog.politeness.ratelimit.nodes import script_calls
 from aragog.politeness.robots import cache, match, memory, parse
 from aragog.serving import fetching
 from aragog.serving.http import parameters

@@ -11,14 +11,14 @@ from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.claims.gates import Opening
 from aragog.pipeline.faults.outages import OutageBoard
-from aragog.pipeline.metric_totals import MetricTotals
 from aragog.pipeline.permission.admission import Admission
 from aragog.pipeline.spool.reclaim import WaitingJobs
 from aragog.pipeline.spool.room import claim_limit
 from aragog.pipeline.spool.spool import Spool
+from aragog.pipeline.statistics.metric_totals import MetricTotals
 from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.live_overrides import LiveOverrides
-from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
+from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.robots.cache import RobotsCache
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.nodes import RedisNodes

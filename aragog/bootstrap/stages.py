@@ -23,14 +23,12 @@ from aragog.errors import StoreUnavailable
 from aragog.fetcher.fetcher import Fetcher
 from aragog.fetcher.ssrf.filter import SsrfFilter
 from aragog.pages import extractors, sitemaps
-from aragog.pipeline.counters import Counters
 from aragog.pipeline.crawl_log.files import log_files
 from aragog.pipeline.crawl_log.stream import CrawlLogStream
 from aragog.pipeline.crawl_log.writer import CrawlLogWriter
 from aragog.pipeline.fetching.requester import Requester
 from aragog.pipeline.fetching.selection import JobSelection
 from aragog.pipeline.in_flight import InFlightSet
-from aragog.pipeline.outcome_log import OutcomeLog
 from aragog.pipeline.pages.run_marks import RunMarks
 from aragog.pipeline.permission.access import Access
 from aragog.pipeline.permission.polite_gate import GateRules
@@ -51,6 +49,8 @@ from aragog.pipeline.stages.refresh import RefreshStage
 from aragog.pipeline.stages.robots import RobotsStage
 from aragog.pipeline.stages.store import StoreStage
 from aragog.pipeline.stages.webhooks import WebhookStage
+from aragog.pipeline.statistics.counters import Counters
+from aragog.pipeline.statistics.outcome_log import OutcomeLog
 from aragog.settings import FetchSettings, Settings
 from aragog.urlstore.store import UrlStore
 

@@ -11,9 +11,9 @@ from aragog.extras import has
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.cluster import Cluster, connect_shards
-from aragog.serving.auth import Tokens
+from aragog.serving.auth.field_writers import FieldWriters
+from aragog.serving.auth.tokens import Tokens
 from aragog.serving.fetching import Enqueue, Fetching
-from aragog.serving.field_writers import FieldWriters
 from aragog.serving.hedging import HedgedReads
 from aragog.settings import ServingSettings, Settings
 from aragog.urlstore.store import UrlStore
@@ -43,12 +43,12 @@ class ThriftServices:
         tokens: Tokens,
         hedged: HedgedReads | None = None,
     ) -> None:
-        from aragog.serving.thrift.fetcher_service import FetcherService  # noqa: PLC0415 - extra
         from aragog.serving.thrift.listening import tls_context  # noqa: PLC0415
         from aragog.serving.thrift.metrics import ThriftMetrics  # noqa: PLC0415
-        from aragog.serving.thrift.pinlater_service import PinLaterService  # noqa: PLC0415
         from aragog.serving.thrift.server import ThriftServer  # noqa: PLC0415
-        from aragog.serving.thrift.urlstore_service import UrlStoreService  # noqa: PLC0415
+        from aragog.serving.thrift.services.fetcher import FetcherService  # noqa: PLC0415 - extra
+        from aragog.serving.thrift.services.pinlater import PinLaterService  # noqa: PLC0415
+        from aragog.serving.thrift.services.urlstore import UrlStoreService  # noqa: PLC0415
 
         self._sock = sock
         self._tls: ssl.SSLContext | None = tls_context(settings.serving)

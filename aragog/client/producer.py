@@ -24,7 +24,6 @@ from aragog.clock import SystemClock
 from aragog.errors import BadInput, SlowDown
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.brokers import celery_settings, kind_of
-from aragog.pipeline.counters import Counters
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import PRIORITY_DEFAULT
 from aragog.pipeline.permission.admission import Admission
@@ -39,6 +38,7 @@ from aragog.pipeline.stages.enqueue import (
     checked_request_id,
 )
 from aragog.pipeline.stages.watches import WatchBatch
+from aragog.pipeline.statistics.counters import Counters
 from aragog.redis_kit.connect import connect
 from aragog.redis_kit.nodes import RedisNodes
 from aragog.settings import Settings, load_settings

@@ -31,8 +31,8 @@ from aragog.dashboard.histograms import lateness_buckets, totals
 from aragog.errors import AragogError
 from aragog.pinlater.admin import count_of
 from aragog.pinlater.models import EVENTS, JobState
-from aragog.pipeline import counters
 from aragog.pipeline.crawl_log.stream import at_ms
+from aragog.pipeline.statistics import counters
 
 WAIT_S = 1.0
 WINDOW_S = 60.0

@@ -22,7 +22,7 @@ from rich.text import Text
 
 from aragog.client import Aragog
 from aragog.errors import BrokerUnavailable
-from aragog.pipeline import counters
+from aragog.pipeline.statistics import counters
 
 LINE_EVERY_S = 3.0
 LOOK_EVERY_S = 0.25

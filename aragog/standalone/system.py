@@ -22,8 +22,8 @@ from aragog.errors import ConfigError
 from aragog.extras import has
 from aragog.pinlater.brokers import kind_of
 from aragog.pinlater.claims.worker_name import worker_name
-from aragog.politeness.ratelimit.overrides import Overrides
-from aragog.serving.auth import check_exposure
+from aragog.politeness.ratelimit.overrides.overrides import Overrides
+from aragog.serving.auth.tokens import check_exposure
 from aragog.settings import Settings
 from aragog.standalone.redis_server import RedisServer
 from aragog.standalone.supervisor import Child, Supervisor

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from aragog.clock import Clock, SystemClock
-from aragog.zen.adjacency.posting_lists import PostingLists
+from aragog.zen.adjacency.inlinks.posting_lists import PostingLists
 from aragog.zen.codec import (
     IN,
     OUT,
@@ -26,10 +26,9 @@ from aragog.zen.codec import (
     read_edge_key,
 )
 from aragog.zen.edges import EdgeEnds
-from aragog.zen.indexes import DueTimes, HostIndex
-from aragog.zen.log import TimeLog
-from aragog.zen.nodes import NodeStore
-from aragog.zen.property_indexes import (
+from aragog.zen.indexes.due_times import DueTimes
+from aragog.zen.indexes.host_index import HostIndex
+from aragog.zen.indexes.property_indexes import (
     CANONICAL_COLUMN,
     CANONICAL_URL,
     MAX_LIMIT,
@@ -37,6 +36,8 @@ from aragog.zen.property_indexes import (
     Schema,
     property_column,
 )
+from aragog.zen.log import TimeLog
+from aragog.zen.nodes import NodeStore
 from aragog.zen.registry import Registry
 from aragog.zen.tables import Row, Salvaged, Tables, newest_ms
 

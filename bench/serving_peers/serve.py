@@ -28,7 +28,7 @@ from aragog.serving.http.app import Api
 from aragog.serving.http.server import run
 from aragog.serving.thrift.contract import idl
 from aragog.serving.thrift.server import ThriftServer
-from aragog.serving.thrift.urlstore_service import UrlStoreService
+from aragog.serving.thrift.services.urlstore import UrlStoreService
 from aragog.settings import ServingSettings, StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore

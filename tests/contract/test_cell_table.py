@@ -4,14 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aragog.clock import SystemClock
 from aragog.errors import BadInput
-from aragog.zen.tables import TABLES, Cell
-from aragog.zen.tables.memory import MemoryTables
+from aragog.zen.tables import TABLES, Cell, CellTable
+from aragog.zen.tables.memory import MemoryTable, MemoryTables
 from tests.support.examples import examples
 
 # A table whose rows lie packed in SQLite, and one whose rows do not.
 BOTH = pytest.mark.parametrize("name", ["n", "e"])
 FAMILY = {"n": b"m:", "e": b"p:"}
+
+
+def test_an_engine_that_leaves_a_method_out_cannot_be_made():
+    class Incomplete(MemoryTable):
+        _scan = CellTable._scan
+
+    with pytest.raises(TypeError, match="abstract method"):
+        Incomplete(SystemClock(), masking=False)
 
 
 @BOTH

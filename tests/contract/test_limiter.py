@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from aragog.errors import ConfigError, LimiterUnavailable
 from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.overrides import Overrides
-from aragog.politeness.ratelimit.script_calls import PERMIT_TTL_US
+from aragog.politeness.ratelimit.nodes.script_calls import PERMIT_TTL_US
+from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import PolitenessSettings
 from tests.support.examples import examples

@@ -5,8 +5,8 @@ import pytest
 from aragog.clock import ManualClock
 from aragog.errors import BadInput
 from aragog.politeness.ratelimit.limiter import STOPPED_AGAIN_S, Limiter
-from aragog.politeness.ratelimit.live_overrides import LiveOverrides
-from aragog.politeness.ratelimit.overrides import CHECK_EVERY_S, Overrides
+from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
+from aragog.politeness.ratelimit.overrides.overrides import CHECK_EVERY_S, Overrides
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
 from aragog.settings import PolitenessSettings
 

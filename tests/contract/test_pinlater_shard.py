@@ -468,6 +468,7 @@ class Histories(RuleBasedStateMachine):
     """The same calls on Redis and on its twin; each must visibly do the same."""
 
     client = None
+    compared = 0
 
     @initialize()
     def begin(self):
@@ -488,6 +489,7 @@ class Histories(RuleBasedStateMachine):
         self.worlds[1].clock.advance_ms(1)
         redis, memory = (act(world.shard) for world in self.worlds)
         assert redis == memory
+        Histories.compared += 1
         return redis
 
     @rule(
@@ -619,9 +621,10 @@ class Histories(RuleBasedStateMachine):
 
 
 def test_random_histories_agree_on_redis_and_in_memory(redis_client):
-    Histories.client = redis_client
+    Histories.client, Histories.compared = redis_client, 0
+    histories = examples(40, stateful_step_count=30)
 
-    run_state_machine_as_test(
-        Histories,
-        settings=examples(40, stateful_step_count=30),
-    )
+    run_state_machine_as_test(Histories, settings=histories)
+
+    # Each call was made on both and compared, and a history ends with one.
+    assert Histories.compared >= histories.max_examples

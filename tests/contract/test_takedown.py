@@ -12,7 +12,7 @@ from aragog.urlstore.transfer.bulk_writer import BulkWriter
 from aragog.urlstore.transfer.records import UrlRecord
 from aragog.zen import zstd
 from aragog.zen.adjacency.compaction import LOCK_MS, Compactor
-from aragog.zen.adjacency.segments import ListLimits
+from aragog.zen.adjacency.inlinks.segments import ListLimits
 from aragog.zen.tables import TABLES
 from tests.support.faults import every_kill_point
 from tests.support.stores import NOW_MS, body, page

@@ -6,7 +6,7 @@ import pytest
 
 from aragog.zen.codec import IN
 from aragog.zen.graph import Zen
-from aragog.zen.indexes import id_of_position
+from aragog.zen.indexes.host_index import id_of_position
 from aragog.zen.mutations import append_log, put_due, put_edge_end, put_host, put_properties
 from aragog.zen.node_ids import node_id
 from tests.support.stores import NOW_MS

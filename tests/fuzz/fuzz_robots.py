@@ -21,8 +21,8 @@ SEEDS = (
 AGENT = "bot/1.0 (+https://a.test)"
 
 
-def one_input(data: bytes) -> None:
-    """The first line is the path, the rest the file."""
+def one_input(data: bytes) -> bool:
+    """The first line is the path, the rest the file; returns whether the path is allowed."""
     path, _, body = data.partition(b"\n")
     url = "https://a.test/" + path.decode("utf-8", "replace")
     rules = RobotsRules.parse(body)
@@ -33,6 +33,7 @@ def one_input(data: bytes) -> None:
     rules.crawl_delay_s(AGENT)
     tuple(rules.sitemaps)
     rules_for_status(len(body) % 700, body)
+    return allowed
 
 
 def mutations(seed: int, count: int) -> list[bytes]:

@@ -29,8 +29,12 @@ TOKENS = (b"%", b"%2e", b"/", b"\\", b"?", b"&", b"=", b";", b"#", b"@", b":", b
           b"\xed\xa0\x80", b"\xc3\x9f", b"\xe3\x80\x82", b"\xe2\x80\x8d", b"\t", b"\0", b"\n", b"0x", b"<", b">", b'"')  # fmt: skip
 
 
-def one_input(data: bytes) -> None:
-    """Each line is a reference to the line after it, a Link header and evidence."""
+def one_input(data: bytes) -> list[str]:
+    """
+    Each line is a reference to the line after it, a Link header and evidence.
+
+    Returns the normalized URLs.
+    """
     lines = _text(data).split("\n")
     normal = [url for url in map(_normalized, lines, [*lines[1:], None]) if url is not None]
     for line in lines:
@@ -38,6 +42,7 @@ def one_input(data: bytes) -> None:
             _check(link.url)
     if normal:
         _decide(normal)
+    return normal
 
 
 def _text(data: bytes) -> str:

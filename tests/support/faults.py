@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any
 
 from aragog.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore
-from aragog.zen.adjacency.segments import ListLimits
+from aragog.zen.adjacency.inlinks.segments import ListLimits
 from aragog.zen.tables import CellTable, Tables
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import NOW_MS, Stand
@@ -47,17 +46,14 @@ class MortalTable(CellTable):
         self._inner = inner
         self._fuse = fuse
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
     def get(self, row, columns=None):
         return self._inner.get(row, columns)
 
     def get_many(self, rows, columns=None):
         return self._inner.get_many(rows, columns)
 
-    def scan(self, start, stop, **options):
-        return self._inner.scan(start, stop, **options)
+    def _scan(self, rows):
+        return self._inner._scan(rows)
 
     def put(self, row, cells, *, at_ms):
         self._fuse.burn()

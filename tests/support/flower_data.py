@@ -10,8 +10,8 @@ from aragog.client import Aragog
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.models import ClaimRequest, Nack, NewJob
-from aragog.pipeline.outcome_log import OutcomeLog
-from aragog.politeness.ratelimit.live_overrides import LiveOverrides
+from aragog.pipeline.statistics.outcome_log import OutcomeLog
+from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
 from aragog.politeness.ratelimit.slots import SlotRequest
 from aragog.secret import reveal
 from aragog.settings import Settings

@@ -19,13 +19,13 @@ from typing import Any
 import pytest
 import uvloop
 
-from aragog.serving.field_writers import FieldWriters
+from aragog.serving.auth.field_writers import FieldWriters
 from aragog.serving.thrift.contract import FILE
-from aragog.serving.thrift.fetcher_service import FetcherService
 from aragog.serving.thrift.listening import listen, tls_context
-from aragog.serving.thrift.pinlater_service import PinLaterService
 from aragog.serving.thrift.server import ThriftServer
-from aragog.serving.thrift.urlstore_service import UrlStoreService
+from aragog.serving.thrift.services.fetcher import FetcherService
+from aragog.serving.thrift.services.pinlater import PinLaterService
+from aragog.serving.thrift.services.urlstore import UrlStoreService
 from aragog.settings import ServingSettings
 
 TIMEOUT_S = 60

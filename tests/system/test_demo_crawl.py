@@ -165,7 +165,7 @@ def test_inlinks_are_compacted_from_the_journal(crawled):
         told = aragog(crawled, "links", "http://news.test/paper-maps", "--in")
         return {line.split("\t")[0] for line in told.stdout.splitlines()}
 
-    wait_until(lambda: linking() >= {"http://news.test/", "http://news.test/city-bees"})
+    assert wait_until(lambda: linking() >= {"http://news.test/", "http://news.test/city-bees"})
 
 
 def test_outlinks_carry_their_text(crawled):
@@ -202,7 +202,7 @@ def test_flower_shows_the_workers(crawled):
             return False
         return all(f"{role}@" in page for role in ("fetch", "robots", "canonicalize", "store"))
 
-    wait_until(lists_all, every_s=0.5, otherwise=crawled.logs)
+    assert wait_until(lists_all, every_s=0.5, otherwise=crawled.logs)
 
 
 def test_doctor_finds_nothing_wrong(crawled):

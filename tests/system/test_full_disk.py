@@ -80,6 +80,7 @@ def test_a_program_that_cannot_be_started_now_is_tried_again(supervisor, tmp_pat
     program.symlink_to(sys.executable)
 
     wait_until(lambda: child.process is not None, meanwhile=supervisor.check)
+    assert child.process.poll() is None
 
 
 def test_a_store_on_a_full_disk_loses_nothing_and_goes_on_once_there_is_space(small_disk):

@@ -6,8 +6,8 @@ from itertools import count, pairwise
 import pytest
 
 from aragog.client import Aragog
-from aragog.pipeline.counters import LATER
-from aragog.politeness.ratelimit.live_overrides import LiveOverrides
+from aragog.pipeline.statistics.counters import LATER
+from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
 from aragog.secret import reveal
 from tests.support.origin import titled_pages
 from tests.support.standalone import standalone

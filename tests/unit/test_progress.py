@@ -4,7 +4,7 @@ from collections import Counter
 
 from rich.console import Console
 
-from aragog.pipeline import counters
+from aragog.pipeline.statistics import counters
 from aragog.standalone.progress import Bar, Snapshot
 from aragog.standalone.waiting import RETRY, SLOT, TURN, cause
 

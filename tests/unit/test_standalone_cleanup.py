@@ -34,13 +34,16 @@ def test_a_command_that_fails_runs_again_until_it_succeeds(commands, tmp_path):
 
 
 def test_a_command_that_cannot_be_started_is_given_up_after_some_attempts(commands, tmp_path):
-    commands.add([str(tmp_path / "absent")], tmp_path / "log")
+    commands.add([str(tmp_path / "absent")], tmp_path / "log")  # the first attempt
+    checks = []
 
     def given_up():
         commands.check()
+        checks.append(commands.pending)
         return not commands.pending
 
     wait_until(given_up)
+    assert len(checks) >= cleanup.ATTEMPTS - 1  # each makes one attempt at most
 
 
 def test_a_command_that_hangs_holds_up_nobody(commands, tmp_path):

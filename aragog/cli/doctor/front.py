@@ -12,7 +12,7 @@ from aragog.dashboard.exposure import check_flower_exposure
 from aragog.errors import ConfigError, StoreUnavailable
 from aragog.extras import has, require
 from aragog.pipeline.permission.site_rules import take_up_site_rules
-from aragog.serving.auth import check_exposure
+from aragog.serving.auth.tokens import check_exposure
 
 
 def check_serving(system: CheckedSystem) -> Iterator[Finding]:

@@ -27,9 +27,9 @@ from aragog.client import Aragog
 from aragog.dashboard.explanation import explain_url
 from aragog.dashboard.metrics import MetricsCollector
 from aragog.logs import configure
-from aragog.pipeline.metric_totals import MetricShipper
+from aragog.pipeline.statistics.metric_totals import MetricShipper
 from aragog.serving.access_log import access_log
-from aragog.serving.auth import READ, SCOPES, Tokens, make
+from aragog.serving.auth.tokens import READ, SCOPES, Tokens, make
 from aragog.serving.hedging import HedgedReads
 from aragog.serving.hedging_metrics import HedgingMetrics
 from aragog.serving.http.app import Api

@@ -15,7 +15,7 @@ from aragog.settings import Settings, load_settings
 from aragog.terminal import echo, echo_json, note
 from aragog.urls.normalize import normalize
 from aragog.urlstore.store import UrlStore
-from aragog.zen.tables.sqlite_health import old_files
+from aragog.zen.tables.sqlite.health import old_files
 
 
 def _url(_context: click.Context, _option: click.Parameter, given: str | None) -> str | None:

@@ -162,7 +162,7 @@ class Channel(stock.Channel):
             self._unacknowledged.add(queue)
         if "celery.worker.control" in sys.modules:
             # Publishers and users of kombu alone do not need this.
-            import_module("aragog.pinlater.transport.inspection")
+            import_module("aragog.pinlater.transport.worker.inspection")
         return super().basic_consume(queue, no_ack, *args, **kwargs)
 
     def basic_get(self, queue: str, no_ack: bool = False, **kwargs: Any) -> Any:

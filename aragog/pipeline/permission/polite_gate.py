@@ -15,7 +15,7 @@ from typing import Self
 from aragog.fetcher.admission import Admission, Deny, Go, Later
 from aragog.pipeline.ports import TakedownLookup
 from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
 from aragog.politeness.robots.cache import RobotsCache
 from aragog.settings import Settings

@@ -17,7 +17,6 @@ from typing import Protocol
 
 from aragog.fetcher.outcome import OutcomeKind
 from aragog.logs import log_url
-from aragog.pipeline import counters
 from aragog.pipeline.faults import damaged
 from aragog.pipeline.messages import FetchResult, PageBatch, ResultBatch
 from aragog.pipeline.pages.analysis import candidates, decided
@@ -28,6 +27,7 @@ from aragog.pipeline.ports import BodyStore, InFlight
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.stages.discovery import Discovery
+from aragog.pipeline.statistics import counters
 from aragog.settings import Settings
 from aragog.urls.canonical.decision import KnownPage
 from aragog.urlstore.store import UrlStore

@@ -23,7 +23,6 @@ from itertools import islice, zip_longest
 from aragog.clock import SystemClock
 from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl, SlowDown
 from aragog.logs import log_url
-from aragog.pipeline import counters
 from aragog.pipeline.fetching.lanes import Behind, Lanes, behind
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import PRIORITY_DEFAULT, UrlJob, into_batches
@@ -31,6 +30,7 @@ from aragog.pipeline.permission.admission import Admission
 from aragog.pipeline.permission.site_blocks import SiteBlocks
 from aragog.pipeline.permission.site_rules import other_spelling
 from aragog.pipeline.routing import Destination, OutgoingMessage, Sender
+from aragog.pipeline.statistics import counters
 from aragog.settings import PolitenessSettings
 from aragog.urls import normalize
 from aragog.urls.domain import host

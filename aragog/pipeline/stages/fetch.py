@@ -23,7 +23,6 @@ from aragog.fetcher.outcome import (
     kind_of,
 )
 from aragog.logs import log_url
-from aragog.pipeline import counters
 from aragog.pipeline.fetch_results import PackedBody, result_of, without_fetch
 from aragog.pipeline.fetching.requester import Requester
 from aragog.pipeline.fetching.selection import JobSelection, StoredValidators
@@ -35,6 +34,7 @@ from aragog.pipeline.ports import CounterSink, OutcomeSink
 from aragog.pipeline.rescheduling import Delayed, Rescheduling
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from aragog.pipeline.spool.room import URGENT, SpoolRoom
+from aragog.pipeline.statistics import counters
 from aragog.politeness.ratelimit.slots import Slot
 from aragog.urls.domain import origin
 

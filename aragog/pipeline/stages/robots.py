@@ -24,11 +24,11 @@ from aragog.fetcher.outcome import (
     Unreachable,
     Unreadable,
 )
-from aragog.pipeline import counters
 from aragog.pipeline.messages import FetchBatch, RobotsBatch
 from aragog.pipeline.permission.polite_gate import ROBOTS_PATH, Refusals, RobotsGate
 from aragog.pipeline.ports import CounterSink
 from aragog.pipeline.routing import Destination, OutgoingMessage, most_urgent
+from aragog.pipeline.statistics import counters
 from aragog.politeness.ratelimit.limiter import Limiter
 from aragog.politeness.ratelimit.slots import RateExceeded, Slot, SlotRequest
 from aragog.politeness.robots.cache import RobotsCache

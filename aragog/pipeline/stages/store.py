@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aragog.logs import log_url
-from aragog.pipeline import counters
 from aragog.pipeline.crawl_log.rows import rows_of
 from aragog.pipeline.crawl_log.stream import CrawlLogStream
 from aragog.pipeline.faults import damaged
@@ -23,6 +22,7 @@ from aragog.pipeline.pages.updates import from_blob, with_body
 from aragog.pipeline.ports import BodyStore, CounterSink, InFlight
 from aragog.pipeline.rescheduling import Rescheduling
 from aragog.pipeline.routing import OutgoingMessage, OwnTask
+from aragog.pipeline.statistics import counters
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.writing.page_updates import urls_of

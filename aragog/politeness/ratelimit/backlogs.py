@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from aragog.politeness.ratelimit.node_ring import NodeRing
+from aragog.politeness.ratelimit.nodes.node_ring import NodeRing
 from aragog.politeness.ratelimit.rates import Rates
 from aragog.politeness.ratelimit.slots import DomainReport, ceil_ms
 from aragog.politeness.ratelimit.state import unpack_state

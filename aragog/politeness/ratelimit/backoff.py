@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from aragog.politeness.ratelimit.node_ring import NodeRing
+from aragog.politeness.ratelimit.nodes.node_ring import NodeRing
 
 # Consecutive errors before the backoff starts, and the maximum backoff factor in percent.
 PATIENCE = 3

@@ -22,15 +22,15 @@ from collections.abc import Iterable, Sequence
 
 from aragog.clock import Clock, SystemClock
 from aragog.instruments import SLOTS
-from aragog.politeness.ratelimit import script_calls
 from aragog.politeness.ratelimit.backlogs import Backlogs
 from aragog.politeness.ratelimit.backoff import Backoff
-from aragog.politeness.ratelimit.node import LimiterNode, stopwatch_us
-from aragog.politeness.ratelimit.node_ring import NodeRing
-from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.politeness.ratelimit.nodes import script_calls
+from aragog.politeness.ratelimit.nodes.node import LimiterNode, stopwatch_us
+from aragog.politeness.ratelimit.nodes.node_ring import NodeRing
+from aragog.politeness.ratelimit.nodes.script_calls import Reserved
+from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.ratelimit.permits import ALLOWANCE_US, Permits
 from aragog.politeness.ratelimit.rates import Rates
-from aragog.politeness.ratelimit.script_calls import Reserved
 from aragog.politeness.ratelimit.slots import (
     DomainReport,
     RateExceeded,

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from aragog.clock import Clock
 from aragog.instruments import SLOT_LATENESS_SECONDS, SLOTS
-from aragog.politeness.ratelimit import script_calls
 from aragog.politeness.ratelimit.feedback import FeedbackQueue
-from aragog.politeness.ratelimit.node import LimiterNode, stopwatch_us
-from aragog.politeness.ratelimit.node_ring import NodeRing
+from aragog.politeness.ratelimit.nodes import script_calls
+from aragog.politeness.ratelimit.nodes.node import LimiterNode, stopwatch_us
+from aragog.politeness.ratelimit.nodes.node_ring import NodeRing
 from aragog.politeness.ratelimit.pauses import Pauses
 from aragog.politeness.ratelimit.rates import Rates
 from aragog.politeness.ratelimit.slots import PermitDecision, Slot

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from aragog.serving.auth import READ, WRITE, Tokens
+from aragog.serving.auth.tokens import READ, WRITE, Tokens
 from aragog.serving.http.calls import StoreCalls
 from aragog.serving.http.compression import Compressed
 from aragog.serving.http.observed import Observer

@@ -18,7 +18,7 @@ from typing import Protocol
 import uvicorn
 
 from aragog.errors import ConfigError
-from aragog.serving.auth import check_exposure
+from aragog.serving.auth.tokens import check_exposure
 from aragog.serving.http.app import Api
 from aragog.serving.http.transport.protocol import limited
 from aragog.serving.stopping import stop_listening

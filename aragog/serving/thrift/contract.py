@@ -12,7 +12,7 @@ from typing import Any
 import thriftpy2
 from thriftpy2.thrift import TType
 
-from aragog.serving.auth import READ, WRITE
+from aragog.serving.auth.tokens import READ, WRITE
 
 FILE = Path(__file__).parent.parent / "urlstore.thrift"
 idl: Any = thriftpy2.load(str(FILE), module_name="aragog_urlstore_thrift")

@@ -7,7 +7,7 @@ import math
 from typing import Any, NamedTuple
 
 from aragog.errors import AragogError, BadInput, SlowDown, TransientError, VersionConflict
-from aragog.serving.auth import TokenRateExceeded
+from aragog.serving.auth.tokens import TokenRateExceeded
 from aragog.serving.http.problems import Problem
 from aragog.serving.thrift.contract import idl
 

@@ -17,20 +17,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from aragog.serving.access_log import AccessLog
-from aragog.serving.auth import Tokens
+from aragog.serving.auth.tokens import Tokens
 from aragog.serving.durations import Durations
 from aragog.serving.http.problems import Problem
 from aragog.serving.steps import Wait
 from aragog.serving.stopping import QUIET_S, stop_listening
 from aragog.serving.thrift import wire
-from aragog.serving.thrift.call import Call
-from aragog.serving.thrift.call_threads import CallThreads
+from aragog.serving.thrift.calls.call import Call
+from aragog.serving.thrift.calls.call_threads import CallThreads
+from aragog.serving.thrift.calls.parked_calls import ParkedCalls
+from aragog.serving.thrift.calls.session import session_reply
 from aragog.serving.thrift.client_set import ClientSet
 from aragog.serving.thrift.connection import SMALL_BYTES, Connection
 from aragog.serving.thrift.contract import Pool, methods
 from aragog.serving.thrift.errors import raised_for, too_late, unavailable
-from aragog.serving.thrift.parked_calls import ParkedCalls
-from aragog.serving.thrift.session import session_reply
 from aragog.settings import ServingSettings
 
 DRAIN_S = 5.0

@@ -16,9 +16,9 @@ import orjson
 from aragog.errors import BadInput
 from aragog.urlstore.aliases.merger import AliasMerger
 from aragog.urlstore.records import LinkRecord, ListPage
+from aragog.zen.adjacency.inlinks.postings import record
 from aragog.zen.adjacency.outlink_writer import OutlinkWriter
 from aragog.zen.adjacency.outlinks import from_lines
-from aragog.zen.adjacency.postings import record
 from aragog.zen.graph import Zen
 from aragog.zen.node_ids import list_id
 

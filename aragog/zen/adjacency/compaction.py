@@ -28,14 +28,14 @@ from typing import NamedTuple
 from aragog.clock import Clock
 from aragog.zen.adjacency import journal
 from aragog.zen.adjacency.compaction_plan import CompactionPlan, PlannedRow
+from aragog.zen.adjacency.inlinks.posting_lists import PostingLists
+from aragog.zen.adjacency.inlinks.postings import CAME, STAYED, WENT, LinkChanges
+from aragog.zen.adjacency.inlinks.segments import ListLimits
+from aragog.zen.adjacency.inlinks.traces import Traces
 from aragog.zen.adjacency.journal import Entry, lines_of
 from aragog.zen.adjacency.outlink_writer import CELL, oldest_row_ms
 from aragog.zen.adjacency.outlinks import change_ms, unpack
-from aragog.zen.adjacency.posting_lists import PostingLists
-from aragog.zen.adjacency.postings import CAME, STAYED, WENT, LinkChanges
 from aragog.zen.adjacency.records import CompactionReport
-from aragog.zen.adjacency.segments import ListLimits
-from aragog.zen.adjacency.traces import Traces
 from aragog.zen.cell_lock import CellLock
 from aragog.zen.codec import BUCKETS
 from aragog.zen.node_ids import list_id, node_id

@@ -14,6 +14,7 @@ never written by `put`.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -68,11 +69,17 @@ class RowRange(NamedTuple):
 
 
 class CellTable(Protocol):
-    """One table. Every method raises `StoreUnavailable` if the engine does not answer."""
+    """
+    One table. Engines inherit the methods that have a body and define the abstract ones.
 
+    Every method raises `StoreUnavailable` if the engine does not answer.
+    """
+
+    @abstractmethod
     def get(self, row: bytes, columns: Sequence[bytes] | None = None) -> Row:
         """The row's cells, or those of `columns`; empty if there are none."""
 
+    @abstractmethod
     def get_many(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
     ) -> dict[bytes, Row]:
@@ -91,15 +98,19 @@ class CellTable(Protocol):
             for row, cells in self.get_many(rows, columns).items()
         }
 
+    @abstractmethod
     def put(self, row: bytes, cells: Mapping[bytes, bytes], *, at_ms: int) -> None:
         """Write cells of one row, atomically."""
 
+    @abstractmethod
     def put_many(self, items: Sequence[tuple[bytes, Mapping[bytes, bytes], int]]) -> None:
         """Write (row, cells, at_ms) each; a row is atomic, the batch is not; safe to repeat."""
 
+    @abstractmethod
     def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
         """Remove cells not newer than `at_ms`; all of the row's cells if `columns` is None."""
 
+    @abstractmethod
     def delete_many(self, items: Sequence[tuple[bytes, Sequence[bytes] | None, int]]) -> None:
         """Remove (row, columns, at_ms) each; the batch is not atomic; safe to repeat."""
 
@@ -120,10 +131,11 @@ class CellTable(Protocol):
         """
         return self._scan(RowRange(start, stop, columns, limit, reverse))
 
+    @abstractmethod
     def _scan(self, rows: RowRange) -> Scan:
         """`scan`, as each engine does it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def check_and_put(
         self, row: bytes, column: bytes, expected: bytes | None, value: bytes
     ) -> bool:
@@ -142,6 +154,7 @@ class CellTable(Protocol):
         """`check_and_put` of (row, column, expected, value) each; the batch is not atomic."""
         return [self.check_and_put(*item) for item in items]
 
+    @abstractmethod
     def incr(self, row: bytes, column: bytes, delta: int) -> int:
         """Add to a counter (64-bit, big-endian) and return it. Not safe to repeat."""
 
@@ -184,6 +197,7 @@ class Salvaged(NamedTuple):
 class Tables(Protocol):
     """All tables of one engine. Adapters inherit the methods that have a body."""
 
+    @abstractmethod
     def __getitem__(self, name: str) -> CellTable:
         """The table of that name, one of `TABLES`."""
 

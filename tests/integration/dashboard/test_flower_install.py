@@ -51,16 +51,19 @@ assert not heavy, heavy
 
 
 def run(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
 
 def test_a_second_call_and_an_unknown_version_change_nothing():
-    run(IN_FLOWER)
+    done = run(IN_FLOWER)
+
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_worker_imports_nothing_of_it():
-    run(IN_A_WORKER)
+    done = run(IN_A_WORKER)
+
+    assert done.returncode == 0, done.stderr
 
 
 def test_flower_by_hand_does_not_listen_off_loopback_without_a_login(tmp_path):

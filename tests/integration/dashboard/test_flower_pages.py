@@ -17,7 +17,7 @@ from aragog.cli.doctor import doctor
 from aragog.cli.inspecting import explain
 from aragog.client import Aragog
 from aragog.pinlater.admin import Admin
-from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.ratelimit.slots import SlotRequest
 from aragog.urlstore.records import OutLink
 from tests.support.cases import missing

@@ -7,7 +7,7 @@ import pytest
 from aragog.bootstrap.standby import hedged_reads
 from aragog.errors import ConfigError
 from aragog.serving.http.services import Services
-from aragog.serving.thrift.urlstore_service import UrlStoreService
+from aragog.serving.thrift.services.urlstore import UrlStoreService
 from aragog.settings import ServingSettings, Settings
 from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.store import UrlStore

@@ -17,9 +17,9 @@ import thriftpy2
 from thriftpy2.thrift import TApplicationException
 
 from aragog.errors import AragogError, BadInput, StoreUnavailable
-from aragog.zen.tables.hbase_connection import GatewayConnection, thrift_api
-from aragog.zen.tables.hbase_pool import FOREIGN, MAX_IDLE_S, HBasePool, our_errors
-from aragog.zen.tables.hbase_table import HBaseTable
+from aragog.zen.tables.hbase.connection import GatewayConnection, thrift_api
+from aragog.zen.tables.hbase.pool import FOREIGN, MAX_IDLE_S, HBasePool, our_errors
+from aragog.zen.tables.hbase.table import HBaseTable
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import wait_until
 

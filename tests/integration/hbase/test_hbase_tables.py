@@ -10,8 +10,8 @@ import pytest
 from aragog.errors import BadInput, ConfigError, CorruptRow, StoreUnavailable
 from aragog.zen.tables import TABLES, Cell
 from aragog.zen.tables.hbase import HBaseTables
-from aragog.zen.tables.hbase_connection import GatewayConnection, thrift_api
-from aragog.zen.tables.hbase_schema import shell_commands
+from aragog.zen.tables.hbase.connection import GatewayConnection, thrift_api
+from aragog.zen.tables.hbase.schema import shell_commands
 
 pytestmark = pytest.mark.hbase
 

@@ -65,9 +65,12 @@ def test_tasks_run_on_the_master_that_sentinel_names_also_after_a_failover(place
 def test_a_worker_warns_of_a_server_that_evicts_jobs(place, tmp_path):
     place.client.config_set("maxmemory-policy", "allkeys-lru")
     place.client.config_set("maxmemory", 500_000_000)
+    log = tmp_path / "log"
     try:
-        with Worker(APP, tmp_path / "log", env=place.env, args=["-P", "solo"]):
-            wait_until(lambda: b"evicts jobs" in (tmp_path / "log").read_bytes())
+        with Worker(APP, log, env=place.env, args=["-P", "solo"]):
+            wait_until(lambda: "evicts jobs" in log.read_text())
     finally:
         place.client.config_set("maxmemory-policy", "noeviction")
         place.client.config_set("maxmemory", 0)
+
+    assert "maxmemory-policy allkeys-lru" in log.read_text()

@@ -14,8 +14,8 @@ from aragog.cli import main
 from aragog.pinlater.admin import Admin
 from aragog.pinlater.brokers import celery_settings
 from aragog.pinlater.models import ClaimRequest, JobState, Nack
-from aragog.pinlater.transport.dead_letters import QUEUE
 from aragog.pinlater.transport.envelope import arguments
+from aragog.pinlater.transport.worker.dead_letters import QUEUE
 from aragog.pipeline.in_flight import InFlightSet
 from aragog.pipeline.messages import FetchBatch, PageBatch, ResultBatch, RobotsBatch, UrlJob
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
@@ -23,7 +23,7 @@ from aragog.pipeline.stages.enqueue import EnqueueOptions, EnqueueStatus
 from aragog.pipeline.stages.reextract import ReextractBatch
 from aragog.pipeline.stages.watches import WatchBatch
 from aragog.pipeline.stages.webhooks import Delivery
-from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.settings import FetchSettings, RedisSettings, Settings
 from tests.support.origin import Origin, page, redirect
 from tests.support.pipeline_stand import Sent

@@ -12,7 +12,7 @@ from celery import Celery
 from aragog.pinlater.brokers import celery_settings
 from aragog.pinlater.models import JobState
 from aragog.pinlater.shards.redis_shard import RedisShard
-from aragog.pinlater.transport.dead_letters import QUEUE, REASON
+from aragog.pinlater.transport.worker.dead_letters import QUEUE, REASON
 from aragog.pipeline.routing import Destination, Queue
 from tests.support.celery_worker import Worker
 from tests.support.producer import producer_home

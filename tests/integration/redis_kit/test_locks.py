@@ -24,9 +24,10 @@ def test_a_lock_is_acquired_once_until_it_is_released(locks):
 
 def test_a_lock_that_nobody_releases_expires(locks):
     locks.acquire(["a"])
+    assert locks.acquire(["a"]) == [False]
     locks.set_ttl({"a": 1})
 
-    wait_until(lambda: locks.acquire(["a"]) == [True])
+    assert wait_until(lambda: locks.acquire(["a"]) == [True])
 
 
 def test_the_time_that_a_lock_has_left_is_known(locks):

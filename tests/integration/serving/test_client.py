@@ -25,7 +25,7 @@ from aragog.errors import (
     VersionConflict,
 )
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
-from aragog.serving.auth import make
+from aragog.serving.auth.tokens import make
 from aragog.serving.fetching import FetchAnswer, FetchState
 from aragog.serving.http.services import Services
 from aragog.settings import BrokerSettings, RedisSettings, Settings

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from aragog.errors import StoreUnavailable
-from aragog.serving.auth import make
+from aragog.serving.auth.tokens import make
 from aragog.serving.http.services import Services
 from aragog.urlstore.records import ContentWrite
 from aragog.zen.tables.memory import MemoryTables

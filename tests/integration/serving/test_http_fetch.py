@@ -9,9 +9,9 @@ from aragog.pipeline.progress.completions import Completions
 from aragog.pipeline.progress.url_batches import UrlBatches
 from aragog.pipeline.stages.enqueue import EnqueueOptions
 from aragog.politeness.ratelimit.limiter import Limiter
-from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.ratelimit.slots import SlotRequest
-from aragog.serving.auth import make
+from aragog.serving.auth.tokens import make
 from aragog.serving.batches import Batches
 from aragog.serving.fetching import Fetching
 from aragog.serving.http.services import Services

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from aragog.serving.auth import make
+from aragog.serving.auth.tokens import make
 from aragog.serving.http.services import Services
 from aragog.urlstore.records import OutLink
 from aragog.zen.tables.memory import MemoryTables

@@ -4,7 +4,7 @@ import pytest
 
 from aragog.errors import ConfigError
 from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
-from aragog.serving.auth import make
+from aragog.serving.auth.tokens import make
 from aragog.serving.http.server import listen
 from aragog.serving.http.services import Services
 from aragog.settings import ServingSettings, StoreSettings

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
-from aragog.serving.auth import make
+from aragog.serving.auth.tokens import make
 from aragog.serving.thrift import wire
 from aragog.serving.thrift.contract import idl
 from aragog.serving.thrift.listening import listen

@@ -12,7 +12,7 @@ from aragog.pipeline.stages.enqueue import EnqueueResult, EnqueueStatus
 from aragog.serving.fetching import FetchAnswer, FetchState
 from aragog.serving.steps import Wait
 from aragog.serving.thrift.contract import idl
-from aragog.serving.thrift.urlstore_service import UrlStoreService
+from aragog.serving.thrift.services.urlstore import UrlStoreService
 from aragog.settings import StoreSettings
 from aragog.urlstore.fetch_report import FetchReport, HopReport
 from tests.support.stores import NOW_MS, page, stand

@@ -7,7 +7,7 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.errors import StoreUnavailable
-from aragog.serving.auth import READ, WRITE, Tokens, make
+from aragog.serving.auth.tokens import READ, WRITE, Tokens, make
 from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server
 from tests.support.stores import stand

@@ -11,7 +11,7 @@ from aragog.clock import ManualClock
 from aragog.pinlater.cluster import Cluster, connect_shards
 from aragog.serving.fetching import FetchAnswer, FetchState
 from aragog.serving.steps import Wait
-from aragog.serving.thrift.job_waits import JobWaits
+from aragog.serving.thrift.services.job_waits import JobWaits
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.stores import stand
 from tests.support.thrift_server import running

@@ -6,8 +6,8 @@ import pytest
 
 from aragog.dashboard.domain_rows import DomainFacts, cause, domain_row
 from aragog.fetcher.outcome import OutcomeKind
-from aragog.pipeline.outcome_log import LastOutcomes
-from aragog.politeness.ratelimit.overrides import Override
+from aragog.pipeline.statistics.outcome_log import LastOutcomes
+from aragog.politeness.ratelimit.overrides.overrides_file import Override
 from aragog.politeness.ratelimit.slots import DomainReport
 from aragog.politeness.robots.cache import CachedRules, RulesState
 from aragog.politeness.robots.rules import RobotsRules

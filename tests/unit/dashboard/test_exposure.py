@@ -8,12 +8,21 @@ from aragog.errors import ConfigError
 LOGIN = {"FLOWER_BASIC_AUTH": "user:password"}
 
 
+def refusal(host, environ):
+    """Why Flower does not start; None: it does."""
+    try:
+        check_flower_exposure(host, environ)
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
 @pytest.mark.parametrize(
     ("host", "environ"),
     [("127.0.0.1", {}), ("::1", {}), ("localhost", {}), ("0.0.0.0", LOGIN)],
 )
 def test_on_loopback_or_with_a_login_it_starts(host, environ):
-    check_flower_exposure(host, environ)
+    assert refusal(host, environ) is None
 
 
 @pytest.mark.parametrize(
@@ -25,5 +34,4 @@ def test_on_loopback_or_with_a_login_it_starts(host, environ):
     ],
 )
 def test_off_loopback_it_does_not_start_without_one(host, environ, remedy):
-    with pytest.raises(ConfigError, match=remedy):
-        check_flower_exposure(host, environ)
+    assert remedy in refusal(host, environ)

@@ -122,6 +122,15 @@ def test_a_contact_is_a_web_page_or_a_mail_address(agent, expected):
     assert has_contact(FetchSettings(user_agent=agent)) == expected
 
 
+def refusal(settings, url):
+    """Why no request may be sent to a URL without a contact; None: it may be."""
+    try:
+        check_user_agent(settings, url)
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -136,15 +145,14 @@ def test_a_contact_is_a_web_page_or_a_mail_address(agent, expected):
 def test_loopback_needs_no_contact(url):
     host_map = {"*.demo": "127.0.0.1:8000", "a.test": "127.0.0.1:8000"}
 
-    check_user_agent(FetchSettings(host_map=host_map), url)
+    assert refusal(FetchSettings(host_map=host_map), url) is None
 
 
 @pytest.mark.parametrize(
     "url", ["http://example.com/", "http://localhost.example/", "http://8.8.8.8"]
 )
 def test_the_web_needs_a_contact(url):
-    with pytest.raises(ConfigError, match=r"fetch.user_agent: must contain a contact"):
-        check_user_agent(FetchSettings(), url)
+    assert "fetch.user_agent: must contain a contact" in refusal(FetchSettings(), url)
 
 
 def _deadline(clock: ManualClock) -> Deadline:

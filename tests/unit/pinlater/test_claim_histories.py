@@ -26,6 +26,8 @@ QUEUES = ("fetch", "robots", "robots-0", "0")
 class Histories(RuleBasedStateMachine):
     """Ids and tokens count per queue and shard, so they are equal in most steps."""
 
+    checked = 0
+
     def __init__(self):
         super().__init__()
         self.clock = ManualClock()
@@ -119,7 +121,12 @@ class Histories(RuleBasedStateMachine):
                 self.move(job.key, JobState.PENDING, JobState.FAILED)
         found = {state: {job.key for job in self.all(state)} for state in JobState}
         assert found == self.expected
+        Histories.checked += 1
 
 
 def test_no_claim_ends_the_job_of_another_queue_or_shard():
-    run_state_machine_as_test(Histories, settings=examples(40))
+    Histories.checked, histories = 0, examples(40)
+
+    run_state_machine_as_test(Histories, settings=histories)
+
+    assert Histories.checked >= histories.max_examples  # after each step of each history

@@ -11,7 +11,7 @@ from aragog.errors import InvalidMessage
 from aragog.pinlater.models import NewJob
 from aragog.pinlater.shards import job_codec
 from aragog.pinlater.transport import envelope
-from aragog.pinlater.transport.worker import RunLater, dispositions
+from aragog.pinlater.transport.worker.requests import RunLater, dispositions
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 

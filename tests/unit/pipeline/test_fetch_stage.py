@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from aragog.fetcher.outcome import Busy, Gone, OutcomeKind, Redirected, Unreachable
-from aragog.pipeline import counters
 from aragog.pipeline.fetching.requester import Requester
 from aragog.pipeline.fetching.selection import JobSelection
 from aragog.pipeline.messages import FetchBatch, UrlJob
@@ -15,7 +14,8 @@ from aragog.pipeline.permission.polite_gate import GateRules
 from aragog.pipeline.routing import Destination
 from aragog.pipeline.spool.room import PATIENCE_S, SpoolRoom
 from aragog.pipeline.stages.fetch import ROOM_AGAIN_MS, FetchStage
-from aragog.politeness.ratelimit.overrides import Overrides
+from aragog.pipeline.statistics import counters
+from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.robots.cached_rules import RulesState
 from aragog.urlstore.content.compression import decompress
 from tests.support.memory_ports import Web, fetched

@@ -104,10 +104,12 @@ def test_an_outage_that_nobody_meets_any_more_is_over(outages, clock, redis_clie
     assert outages.board.read(clock.now_ms())["store"] == (False, 1)
 
 
-def test_a_board_without_redis_fails_no_task(outages, tmp_path):
+def test_a_board_without_redis_fails_no_task(outages, tmp_path, lines):
     nobody = redis.Redis(
         unix_socket_path=str(tmp_path / "nobody.sock"), retry=Retry(NoBackoff(), 0)
     )
     outages.board = OutageBoard(nobody, prefix="t:")
 
     outages.failed("tasks.store", STORE)
+
+    assert len(lines()) == 1

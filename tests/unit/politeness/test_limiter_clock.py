@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.politeness.ratelimit.server_clock import ServerClock
+from aragog.politeness.ratelimit.nodes.server_clock import ServerClock
 from aragog.politeness.ratelimit.slots import ceil_ms
 from aragog.politeness.ratelimit.state import STATE, DomainState, unpack_state
 

@@ -6,7 +6,8 @@ import pytest
 
 from aragog.clock import ManualClock
 from aragog.errors import ConfigError
-from aragog.politeness.ratelimit.overrides import Override, Overrides, read_overrides
+from aragog.politeness.ratelimit.overrides.overrides import Overrides
+from aragog.politeness.ratelimit.overrides.overrides_file import Override, read_overrides
 
 GOOD = """
 ["example.com"]

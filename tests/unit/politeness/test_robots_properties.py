@@ -65,7 +65,14 @@ def test_no_input_raises(body: bytes, agent: str, url: str):
 
 @given(st.none() | st.integers(0, 999), FILES)
 def test_any_status_gives_rules(status: int | None, body: bytes):
-    rules_for_status(status, body).allows("a", "https://site.test/")
+    allowed = rules_for_status(status, body).allows("a", "https://site.test/")
+
+    if status is None or status < 200 or status == 429 or status >= 500:
+        assert not allowed
+    elif status >= 300:
+        assert allowed
+    else:
+        assert allowed == RobotsRules.parse(body).allows("a", "https://site.test/")
 
 
 @given(FILES)

@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from aragog.errors import CorruptContent, CorruptRow
 from aragog.urlstore.content.compression import compress, decompress
-from aragog.zen.adjacency import journal, outlinks, postings
+from aragog.zen.adjacency import journal, outlinks
+from aragog.zen.adjacency.inlinks import postings
+from aragog.zen.adjacency.inlinks.postings import merged_lines, newest, spill
 from aragog.zen.adjacency.journal import Entry
 from aragog.zen.adjacency.outlinks import (
     Outlinks,
@@ -15,7 +17,6 @@ from aragog.zen.adjacency.outlinks import (
     from_lines,
     to_lines,
 )
-from aragog.zen.adjacency.postings import merged_lines, newest, spill
 
 URLS = st.integers(0, 9).map(lambda i: f"http://x.example/{i}")
 LINKS = st.lists(

@@ -13,7 +13,7 @@ import pytest
 from aragog.errors import ConfigError, StoreDamaged, StoreUnavailable
 from aragog.zen.tables import Cell
 from aragog.zen.tables.sqlite import SqliteTables
-from aragog.zen.tables.sqlite_files import CheckpointTimes
+from aragog.zen.tables.sqlite.files import CheckpointTimes
 from tests.support.waiting import wait_until
 
 # Python 3.12 and on warn of a fork beside threads; what is forked here does not use them.
@@ -217,4 +217,4 @@ def test_checkpoints_are_made_in_the_background(with_checkpoints, tmp_path):
     file = tmp_path / "t" / "00.db"
     tables["n"].put(b"\x00", {b"m:a": os.urandom(500_000)}, at_ms=1)
 
-    wait_until(lambda: file.stat().st_size > 400_000)
+    assert wait_until(lambda: file.stat().st_size > 400_000)

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, Response
 
 from aragog.clock import SystemClock
 from aragog.errors import AragogError
-from aragog.serving.auth import READ, WRITE, Tokens
+from aragog.serving.auth.tokens import READ, WRITE, Tokens
 from aragog.serving.fetching import FetchRequest
 from aragog.serving.http import views
 from aragog.serving.http.calls import StoreCalls

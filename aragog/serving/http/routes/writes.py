@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from aragog.errors import BadInput, VersionConflict
 from aragog.pipeline.progress.url_batches import checked_id
-from aragog.serving.field_writers import FieldWriters
+from aragog.serving.auth.field_writers import FieldWriters
 from aragog.serving.http.calls import StoreCalls, json_response
 from aragog.serving.http.parameters import MOST_URLS, Query, json_object, request_id, strings
 from aragog.serving.http.problems import Problem

@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes
 
 import orjson
 
-from aragog.serving.auth import READ, Tokens
+from aragog.serving.auth.tokens import READ, Tokens
 from aragog.serving.http.compression import coding_for
 from aragog.serving.http.observed import Observer
 from aragog.serving.http.problems import MEDIA_TYPE, Problem, problem_of, unknown_url

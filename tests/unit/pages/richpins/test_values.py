@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 
 import pytest
@@ -13,7 +14,8 @@ from aragog.pages.richpins.types.book import isbn
 from aragog.pages.richpins.types.place import coordinates
 from aragog.pages.richpins.types.product import availability, condition, gtin
 from aragog.pages.richpins.values import dates, durations, money, numbers, ratings, scalars
-from aragog.pages.richpins.values.yields import read_yield
+from aragog.pages.richpins.values.ratings import Rating
+from aragog.pages.richpins.values.yields import Yield, read_yield
 
 
 @pytest.mark.parametrize(
@@ -222,13 +224,13 @@ def test_text_loses_markup_escapes_and_odd_blanks():
 
 @given(st.text(max_size=60) | st.floats() | st.integers())
 def test_readers_take_anything(value):
-    numbers.decimal(value, "EUR")
-    money.currency_of(value)
-    durations.minutes(value)
-    dates.moment(value)
-    read_yield(value)
-    ratings.rating(value)
-    scalars.language(value)
+    assert isinstance(numbers.decimal(value, "EUR"), Decimal | None)
+    assert isinstance(money.currency_of(value), str | None)
+    assert isinstance(durations.minutes(value), int | None)
+    assert isinstance(dates.moment(value), date | None)
+    assert isinstance(read_yield(value), Yield | None)
+    assert isinstance(ratings.rating(value), Rating | None)
+    assert isinstance(scalars.language(value), str | None)
 
 
 @given(st.decimals(0, 9_999_999, places=2))

@@ -1,0 +1,9 @@
+"""
+What `follow(app)` makes of Celery's workers: they record in each job how its task ended.
+
+Its other modules keep messages that no task can be made of, and show tasks that wait on the server.
+"""
+
+from aragog.pinlater.transport.worker.requests import RunLater, follow
+
+__all__ = ["RunLater", "follow"]

@@ -1,0 +1,57 @@
+"""
+The parts of a Celery worker that are replaced: its consumer and its event dispatcher.
+
+The consumer keeps messages that it cannot turn into tasks. Plain Celery acknowledges or rejects
+such a message and logs it, so the message is lost. Here its job is FAILED with the reason. On other
+brokers it becomes a dead letter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery.events.dispatcher import EventDispatcher
+from celery.worker.consumer import Consumer
+
+from aragog.pinlater.claims.claim import Disposition
+from aragog.pinlater.transport.worker import dead_letters
+
+
+class KeepingConsumer(Consumer):  # type: ignore[misc]
+    """Installed by `aragog.pinlater.transport.worker.follow`."""
+
+    def on_decode_error(self, message: Any, exc: BaseException) -> None:
+        self._keep(message, f"cannot be decoded: {type(exc).__name__}: {exc}")
+        super().on_decode_error(message, exc)
+
+    def on_invalid_task(self, body: Any, message: Any, exc: BaseException) -> None:
+        self._keep(message, f"{type(exc).__name__}: {exc}")
+        super().on_invalid_task(body, message, exc)
+
+    def on_unknown_task(self, body: Any, message: Any, exc: BaseException) -> None:
+        self._keep(message, "refused by a worker that knows no such task")
+        super().on_unknown_task(body, message, exc)
+
+    def on_unknown_message(self, body: Any, message: Any) -> None:
+        self._keep(message, "is not a message of a task")
+        super().on_unknown_message(body, message)
+
+    def _keep(self, message: Any, problem: str) -> None:
+        claims = getattr(message.channel, "claims", None)
+        if claims is not None and message.delivery_tag in claims:
+            refused = Disposition("fail", 0, problem)
+            claims.set_dispositions(message.delivery_tag, on_ack=refused, on_reject=refused)
+        else:
+            dead_letters.keep(self.app, message, problem)
+
+
+class ImpatientDispatcher(EventDispatcher):  # type: ignore[misc]
+    """
+    Sends an event once. Installed by `aragog.pinlater.transport.worker.follow`.
+
+    Celery's heartbeat repeats its event without end, in the thread that would notice that the
+    broker hangs, reconnect, and obey a request to stop.
+    """
+
+    def send(self, *args: Any, **kwargs: Any) -> Any:
+        return super().send(*args, **(kwargs | {"retry": False}))

@@ -1,0 +1,1 @@
+"""What all processes count and measure together, kept in Redis for operators."""

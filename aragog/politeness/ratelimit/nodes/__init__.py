@@ -1,0 +1,1 @@
+"""The Redis servers of the limiter: their ring, clocks and scripts."""

@@ -1,0 +1,140 @@
+"""
+One Redis server of the limiter: its scripts, its clock, and its errors as aragog's errors.
+
+If the server does not know a script, it was restarted or is new. Before the scripts are loaded
+again, `restart.lua` makes sure that the state that the server may have lost cannot bring two
+requests too close together.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, cast
+
+from redis.exceptions import NoScriptError
+
+from aragog.errors import LimiterUnavailable
+from aragog.politeness.ratelimit.nodes.server_clock import ServerClock
+from aragog.redis_kit.connect import connect
+from aragog.redis_kit.errors import redis_errors
+from aragog.redis_kit.scripts import LuaScript, load_script
+from aragog.secret import without_password
+
+TIMEOUT_S = 2.0
+SCRIPTS = ("reserve", "acquire_permit", "release_permit", "pause_until", "report")
+# Every response starts with the server's time.
+_NOW = struct.Struct("<d")
+
+
+def _script(name: str) -> LuaScript:
+    return load_script("aragog.politeness", name, prelude="prelude")
+
+
+class LimiterNode:
+    """
+    A server of the ring. Safe to share between threads and to use after a fork.
+
+    Args:
+        url: `redis://…` or `unix://…`.
+        prefix: the start of every key.
+        hold_us: longest hold of a concurrency slot; it bounds the state that a restart can lose.
+    """
+
+    def __init__(self, url: str, prefix: str, hold_us: int) -> None:
+        self.url = url
+        self.shown = without_password(url)
+        self.prefix = prefix
+        self.hold_us = hold_us
+        self.clock = ServerClock()
+        self.client = connect(
+            url,
+            setting="politeness.limiter_urls",
+            timeout_s=TIMEOUT_S,
+            connect_timeout_s=TIMEOUT_S,
+            attempts=2,
+        )
+
+    def key(self, kind: str, name: str) -> str:
+        """The Redis key of a kind: `slot` and `concurrent` by domain, `slots` for the server."""
+        return f"{self.prefix}{kind}:{name}"
+
+    def call(self, name: str, **values: Any) -> bytes:
+        """
+        Run lua/<name>.lua with its declared keys and arguments.
+
+        Returns the script's result, which starts with the server's time.
+
+        Raises:
+            LimiterUnavailable: the server did not answer; the script may still have run.
+        """
+        keys, args = _script(name).bind(values)
+        with self._errors():
+            asked_us = stopwatch_us()
+            try:
+                answer = self._run(name, keys, args)
+            except NoScriptError:
+                self._load()
+                asked_us = stopwatch_us()
+                answer = self._run(name, keys, args)
+        self.clock.observe(asked_us, _NOW.unpack_from(answer)[0], stopwatch_us())
+        return answer
+
+    def _run(self, name: str, keys: Sequence[str], args: Sequence[Any]) -> bytes:
+        """Call by digest only: a server that does not know the script was restarted."""
+        return cast("bytes", self.client.evalsha(_script(name).sha, len(keys), *keys, *args))
+
+    def _load(self) -> None:
+        """After a restart: run `restart` first, then load the scripts that ask for slots."""
+        _script("restart").run(
+            self.client,
+            run=self.key("slots", "run"),
+            restart=self.key("slots", "restart"),
+            run_id=str(self.client.info("server")["run_id"]),
+            hold_us=str(self.hold_us),
+        )
+        for name in SCRIPTS:
+            self.client.script_load(_script(name).script)
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return redis_errors(self.shown, LimiterUnavailable)
+
+    def now_us(self) -> float:
+        """The server's clock, from its last response; asks the server if there was none."""
+        if not self.clock.known:
+            self.ask_time()
+        now = stopwatch_us()
+        return (self.clock.earliest_us(now) + self.clock.latest_us(now)) / 2
+
+    def ask_time(self) -> None:
+        """Read the server's clock, in one round trip."""
+        with self._errors():
+            asked_us = stopwatch_us()
+            seconds, us = self.client.time()
+        self.clock.observe(asked_us, seconds * 1_000_000 + us, stopwatch_us())
+
+    def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        """The values of keys; one round trip."""
+        with self._errors():
+            return cast("list[bytes | None]", self.client.mget(keys))
+
+    def last_members(self, key: str, count: int) -> list[bytes]:
+        """The members of a sorted set with the highest scores, highest first."""
+        with self._errors():
+            return cast("list[bytes]", self.client.zrevrange(key, 0, count - 1))
+
+    def remove_member(self, key: str, member: int) -> None:
+        """Remove one member from a sorted set; harmless if it is absent."""
+        with self._errors():
+            self.client.zrem(key, member)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.client.close()
+
+
+def stopwatch_us() -> float:
+    """Microseconds on this process's monotonic clock."""
+    return time.monotonic_ns() / 1000

@@ -1,0 +1,118 @@
+"""The limiter's scripts on one server: their packed arguments and results."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from aragog.politeness.ratelimit.nodes.node import LimiterNode
+from aragog.politeness.ratelimit.slots import VERDICTS, PermitDecision, Slot
+
+# A permit expires after this if its holder does not report, because it is dead or stuck.
+PERMIT_TTL_US = 500_000
+# A permit is granted for an instant up to this far ahead.
+BOOK_AHEAD_US = 8_000
+# A concurrency slot (`max_concurrent`) of a killed sender expires after this.
+CONCURRENCY_TTL_S = 120
+
+_PRE_GRANTED, _REFUSED, _FAILING = 1, 2, 4
+_ASK = struct.Struct("<dI")
+_ANSWER = struct.Struct("<dB")
+_PERMIT_REQUEST = struct.Struct("<ddIddddd")
+_PERMIT_ANSWER = struct.Struct("<dBd")
+_PERMIT_RELEASE = struct.Struct("<dId")
+_PAUSE = struct.Struct("<dd")
+
+
+class Reserved(NamedTuple):
+    """What `reserve` returned for one request."""
+
+    at_us: float
+    """The slot; if it was refused, the instant at which to ask again."""
+    pre_granted: bool
+    """The slot includes the permit, because the domain was idle."""
+    refused: bool
+    """The next free slot is past the horizon."""
+    failing: bool
+    """The domain has had errors lately."""
+
+
+def reserve(
+    node: LimiterNode,
+    keys: Sequence[str],
+    asks: Iterable[tuple[float, int]],
+    *,
+    horizon_us: float,
+) -> tuple[float, Iterator[Reserved]]:
+    """
+    Reserve a slot for each of `keys`, in their order.
+
+    Args:
+        node: the server.
+        keys: the limiter keys of the domains.
+        asks: for each its interval in microseconds and its token; token 0: without a permit.
+        horizon_us: how far ahead a slot may be.
+
+    Returns:
+        The server's time in microseconds, and what was reserved for each.
+    """
+    prefix = node.key("slot", "")
+    answer = node.call(
+        "reserve",
+        restart=node.key("slots", "restart"),
+        backlog=node.key("slots", "backlog"),
+        slots=[prefix + key for key in keys],
+        horizon_us=horizon_us,
+        hold_us=node.hold_us,
+        prefix_bytes=len(prefix.encode()),
+        requests=b"".join(_ASK.pack(interval_us, token) for interval_us, token in asks),
+    )
+    (now_us,) = struct.unpack_from("<d", answer)
+    return now_us, (
+        Reserved(at_us, bool(flags & _PRE_GRANTED), bool(flags & _REFUSED), bool(flags & _FAILING))
+        for at_us, flags in _ANSWER.iter_unpack(answer[8:])
+    )
+
+
+def acquire_permit(
+    node: LimiterNode, slot: Slot, *, places: int, window_us: float
+) -> PermitDecision:
+    """
+    Request the permit of a slot.
+
+    Args:
+        node: the server.
+        slot: as it was reserved.
+        places: `max_concurrent` of its domain; 0: unlimited.
+        window_us: how late after its slot a request may be.
+    """
+    answer = node.call(
+        "acquire_permit",
+        restart=node.key("slots", "restart"),
+        slot=node.key("slot", slot.key),
+        running=node.key("concurrent", slot.key),
+        request=_PERMIT_REQUEST.pack(
+            slot.at_us, slot.interval_us, slot.token, PERMIT_TTL_US, BOOK_AHEAD_US,
+            window_us, places, CONCURRENCY_TTL_S * 1e6,
+        ),
+    )  # fmt: skip
+    _, verdict, at_us = _PERMIT_ANSWER.unpack(answer)
+    return PermitDecision(VERDICTS[verdict], at_us)
+
+
+def release_permits(node: LimiterNode, departures: Sequence[tuple[Slot, float]]) -> None:
+    """Release the permits of slots; with each the instant of its request, 0 if none was sent."""
+    node.call(
+        "release_permit",
+        slots=[node.key("slot", slot.key) for slot, _ in departures],
+        departures=b"".join(
+            _PERMIT_RELEASE.pack(at_us, slot.token, slot.interval_us) for slot, at_us in departures
+        ),
+    )
+
+
+def pause_until(node: LimiterNode, key: str, until_us: float, interval_us: float) -> None:
+    """Grant no permit for `key` before `until_us`, by the server's clock."""
+    pause = _PAUSE.pack(until_us, interval_us)
+    node.call("pause_until", slot=node.key("slot", key), pause=pause)

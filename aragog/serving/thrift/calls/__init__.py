@@ -1,0 +1,1 @@
+"""Calls of the Thrift services while they run, wait or are answered."""

@@ -1,0 +1,51 @@
+"""Calls that every service has, and messages that are no call: answered on the event loop."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from aragog.serving.auth.tokens import READ, Tokens
+from aragog.serving.http.problems import Problem
+from aragog.serving.thrift import wire
+from aragog.serving.thrift.connection import Connection
+from aragog.serving.thrift.contract import REPLY, head, session_call
+from aragog.serving.thrift.errors import raised_for
+
+
+def session_reply(
+    connection: Connection, frame: bytes, message: wire.MessageHead, tokens: Tokens
+) -> bytes:
+    """
+    The reply to `ping`, to `authenticate`, and to what is no call.
+
+    `authenticate` sets `connection.authorization`.
+    """
+    call = session_call(message.name)
+    if not wire.is_call(message.kind):
+        return wire.refused(
+            message.name, message.number, wire.INVALID_MESSAGE_TYPE, "only calls are accepted"
+        )
+    if call is None:
+        return wire.refused(
+            message.name, message.number, wire.UNKNOWN_METHOD, "there is no such method"
+        )
+    if call == b"authenticate":
+        return _authenticate(connection, frame, message, tokens)
+    return wire.frame(head(REPLY, call), message.number, b"\x00")
+
+
+def _authenticate(
+    connection: Connection, frame: bytes, message: wire.MessageHead, tokens: Tokens
+) -> bytes:
+    at = message.arguments_at
+    token = frame[at + 7 : -1] if frame[at : at + 3] == b"\x0b\x00\x01" else b""
+    connection.authorization = f"Bearer {token.decode('utf-8', 'replace')}"
+    try:
+        tokens.check(connection.authorization, READ, counts=False)
+    except Problem as problem:
+        if problem.status != HTTPStatus.UNAUTHORIZED:  # known, with other scopes
+            return wire.frame(head(REPLY, b"authenticate"), message.number, b"\x00")
+        connection.authorization = None
+        error = raised_for(problem)
+        return wire.raised(b"authenticate", message.number, error.field, error.error)
+    return wire.frame(head(REPLY, b"authenticate"), message.number, b"\x00")

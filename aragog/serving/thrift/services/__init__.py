@@ -1,0 +1,1 @@
+"""The calls of each Thrift service."""

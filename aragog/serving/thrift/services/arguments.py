@@ -1,0 +1,46 @@
+"""Check the arguments of a call. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from aragog.errors import BadInput
+from aragog.serving.thrift.contract import MOST_ITEMS
+
+T = TypeVar("T")
+
+MOST_NAME_BYTES = 200
+
+
+def names(given: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of fields; raises BadInput if there are too many, or one is too long."""
+    found = tuple(given or ())
+    if len(found) > MOST_ITEMS or any(len(name) > MOST_NAME_BYTES for name in found):
+        raise BadInput(f"fields: at most {MOST_ITEMS} names of at most {MOST_NAME_BYTES} bytes")
+    return found
+
+
+def items(given: Sequence[T] | None, name: str) -> Sequence[T]:
+    """A list of a request; raises BadInput if it was not sent, or is too long."""
+    if given is None:
+        raise BadInput(f"{name}: is missing")
+    if len(given) > MOST_ITEMS:
+        raise BadInput(f"{name}: at most {MOST_ITEMS}, got {len(given)}")
+    return given
+
+
+def text(given: str | None, name: str) -> str:
+    """A string of a request; raises BadInput if it was not sent."""
+    if given is None:
+        raise BadInput(f"{name}: is missing")
+    return given
+
+
+def bounded(given: int | None, name: str, least: int, most: int, default: int | None = None) -> int:
+    """A number of a request; raises BadInput if it is out of bounds, or missing without default."""
+    if given is None and default is not None:
+        return default
+    if given is None or not least <= given <= most:
+        raise BadInput(f"{name}: must be from {least} to {most}, got {given}")
+    return given

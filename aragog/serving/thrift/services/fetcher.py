@@ -1,0 +1,127 @@
+"""The calls of service Fetcher."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from aragog.errors import BadInput
+from aragog.pipeline.messages import PRIORITY_DEFAULT
+from aragog.pipeline.stages.enqueue import EnqueueResult
+from aragog.serving.fetching import LONGEST_WAIT_MS, Fetching, FetchRequest
+from aragog.serving.steps import Steps
+from aragog.serving.thrift.contract import idl
+from aragog.serving.thrift.services.arguments import bounded, items, names, text
+from aragog.serving.thrift.services.replies import MOST_REPLY_BYTES, facts_of, part_of
+from aragog.urlstore.fetch_report import FetchReport, Headers
+from aragog.urlstore.records import Record
+from aragog.urlstore.store import UrlStore
+
+MOST_DEPTH = 100
+WAIT_MS = 10_000
+Enqueue = Callable[..., Iterable[EnqueueResult]]
+"""`aragog.client.Aragog.enqueue`."""
+
+
+class FetcherService:
+    """
+    Handles calls, each in a thread.
+
+    Args:
+        enqueue: `Aragog.enqueue`; None: this server does not enqueue.
+        fetching: fetches for callers who wait; None: this server does not fetch.
+        store: where contents and fetch reports are read.
+    """
+
+    def __init__(
+        self,
+        enqueue: Enqueue | None,
+        fetching: Fetching | None = None,
+        store: UrlStore | None = None,
+    ) -> None:
+        self._enqueue = enqueue
+        self._fetching = fetching
+        self._store = store
+
+    def fetch(self, given: Any) -> Steps[Any]:
+        if self._fetching is None or self._store is None:
+            raise BadInput("this server does not fetch")
+        options = given.options or idl.FetchOptions()
+        longest = LONGEST_WAIT_MS
+        steps = self._fetching.steps(
+            FetchRequest(
+                url=text(given.url, "url"),
+                max_wait_ms=bounded(options.max_wait_ms, "max_wait_ms", 0, longest, WAIT_MS),
+                max_age_s=bounded(options.max_age_ms, "max_age_ms", 0, 2**53, 0) / 1000,
+                fields=None if options.fields is None else names(options.fields),
+                request_id=options.request_id or "",
+            )
+        )
+        found = yield from steps
+        report = self._store.pages.fetch_report(found.url)
+        content = self._store.content(found.url) if options.content else None
+        return idl.FetchAnswer(
+            url=found.url,
+            state=getattr(idl.FetchState, found.state.name),
+            record=_record(found.record) if found.record else None,
+            age_ms=None if found.age_s is None else round(found.age_s * 1000),
+            fetching=found.fetching,
+            reason=found.reason,
+            report=_report(report) if report else None,
+            content=part_of(content, 0, MOST_REPLY_BYTES) if content else None,
+        )
+
+    def enqueue(self, given: Any) -> list[Any]:
+        if self._enqueue is None:
+            raise BadInput("this server does not enqueue")
+        options = given.options or idl.EnqueueOptions()
+        results = self._enqueue(
+            items(given.urls, "urls"),
+            priority=bounded(options.priority, "priority", 0, 9, PRIORITY_DEFAULT),
+            run_after=_instant(options.run_after_ms),
+            depth=bounded(options.depth, "depth", 0, MOST_DEPTH, 0),
+            refresh=bool(options.refresh),
+            sitemap=bool(options.sitemap),
+            request_id=options.request_id or "",
+        )
+        return [
+            idl.EnqueueResult(input=r.input, status=str(r.status), url=r.url, reason=r.reason)
+            for r in results
+        ]
+
+
+def _instant(given_ms: int | None) -> int | None:
+    return None if given_ms is None else bounded(given_ms, "run_after_ms", 0, 2**53)
+
+
+def _record(found: Record) -> Any:
+    return idl.Record(
+        url=found.url,
+        canonical_url=found.canonical_url,
+        fields=found.fields,
+        version=found.version,
+        **facts_of(found),
+    )
+
+
+def _report(found: FetchReport) -> Any:
+    hops = [
+        idl.Hop(
+            url=hop.url,
+            status=hop.status,
+            target=hop.target,
+            latency_ms=hop.latency_ms,
+            headers=_headers(hop.headers),
+        )
+        for hop in found.hops
+    ]
+    plain = {
+        name: getattr(found, name)
+        for _, name, *_ in idl.FetchReport.thrift_spec.values()
+        if name not in ("headers", "hops")
+    }
+    return idl.FetchReport(**plain, headers=_headers(found.headers), hops=hops)
+
+
+def _headers(found: Headers) -> list[Any]:
+    return [idl.Header(name=name, value=value) for name, value in found]

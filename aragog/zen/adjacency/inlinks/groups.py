@@ -1,0 +1,248 @@
+"""
+Groups of posting lists: the short lists of a host, many to a row.
+
+Most lists are short, and most links stay on their site. With a row for each list, nearly every link
+would write a row of its own. A group is one row with all lists whose ids begin with its key: at
+first all lists of a host. It has a delta for each compaction and a header with the merged lists.
+
+When a group exceeds `group_lines`, it is divided into sixteen groups, by the next hexadecimal
+digit of the list ids. From then on it is a buffer: when it has that many lines again, it passes
+them on to the sixteen (a buffer tree, Arge 1995). So a link is written once for each level, always
+in large values, and all groups stay small. A list longer than `inline_lines` leaves its group and
+gets rows of its own (`Segments`). The lines of one list are therefore oldest in its own rows, then
+in the deepest group, and newest in the group of the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from aragog.zen.adjacency.inlinks import list_block, postings
+from aragog.zen.adjacency.inlinks.group_rows import (
+    HOST_BYTES,
+    MAX_DEPTH,
+    GroupHeader,
+    ListGroup,
+    by_digit,
+    group_key,
+)
+from aragog.zen.adjacency.inlinks.list_header import HEADER
+from aragog.zen.adjacency.inlinks.segments import ListLimits, delta_column
+from aragog.zen.adjacency.inlinks.traces import Traces
+from aragog.zen.codec import ID_BYTES
+from aragog.zen.node_ids import list_id
+from aragog.zen.tables import Tables, newest_ms
+
+_PUT_ROWS = 4096
+_AFTER_SCHEME = len("https://")
+
+
+@dataclass
+class _Change:
+    """A group as it will be, and the lines that leave it."""
+
+    group: ListGroup
+    header: GroupHeader
+    passed_on: Mapping[bytes, list_block.Lists] = field(default_factory=dict)
+    """By the key of the group that gets them."""
+    long: dict[bytes, postings.Delta] = field(default_factory=dict)
+    """Lists that are too long for the group, by list id."""
+    removed: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """(page, list id) of each link that is in none of its lists any more."""
+
+
+class Groups:
+    """The groups in table `l`. One process at a time may write them."""
+
+    def __init__(self, tables: Tables, limits: ListLimits) -> None:
+        self._table = tables["l"]
+        self._limits = limits
+        self._traces = Traces(tables)
+
+    def add(self, links: postings.LinkChanges) -> set[bytes]:
+        """
+        Add the links of one compaction; returns the ids of the lists that got a delta of their own.
+
+        After it, an undivided group has nothing of the pages that removed a link, and `Traces` has
+        a record of those in a divided one. After a crash, a repeated call with the same links
+        completes it.
+        """
+        number, now_ms, lines, removals = links
+        of_hosts = by_host(lines)
+        touched = {list_id[:HOST_BYTES] for list_id in removals}
+        look = {*self._put_deltas(of_hosts, number, now_ms), *touched}
+        all_long: set[bytes] = set()
+        while look:
+            groups = self._groups(look)
+            self._note_traces(groups, removals, now_ms)
+            changes = [change for g in groups if (change := self._change(g, now=g.key in touched))]
+            look, long = self._apply(changes, number, now_ms)
+            look |= _interrupted(groups, number)
+            all_long |= long
+        return all_long
+
+    def rewrite(self, list_ids: Collection[bytes], number: int, now_ms: int) -> set[bytes]:
+        """
+        Merge these lists in their deepest groups, so that no removed link is left in any group.
+
+        Returns as `add` does. `number` must be one that no compaction has used; repeated after a
+        crash, it must be the same one.
+        """
+        long: set[bytes] = set()
+        for depth in range(MAX_DEPTH + 1):
+            groups = self._groups({group_key(list_id, depth) for list_id in list_ids})
+            changes = [change for g in groups if (change := self._change(g, now=True, down=True))]
+            long |= self._apply(changes, number, now_ms)[1]
+        return long
+
+    def repair(self, key: bytes, now_ms: int) -> bool:
+        """Mark a group as divided because deeper groups exist; False: it is marked."""
+        row = self._table.get(key)
+        group = ListGroup(key, row)
+        if group.header.divided:
+            return False
+        header = group.header._replace(divided=True)
+        self._table.put(key, {HEADER: header.pack()}, at_ms=group.at_ms(now_ms))
+        return True
+
+    def _groups(self, keys: Iterable[bytes]) -> list[ListGroup]:
+        return [ListGroup(key, row) for key, row in self._table.get_many(sorted(keys)).items()]
+
+    def _put_deltas(
+        self, groups: Mapping[bytes, list_block.Lists], number: int, now_ms: int
+    ) -> set[bytes]:
+        """
+        Write a delta to each group; returns the keys of those to look at.
+
+        To look at a group costs as much as to write it, so only large deltas cause it, and every
+        eighth of the small ones.
+        """
+        column, every = delta_column(number), self._limits.many_pieces
+        look, puts = set[bytes](), []
+        for key in sorted(groups):
+            block = list_block.pack(groups[key])
+            puts.append((key, {column: block}, now_ms))
+            large = list_block.size(block).lines > self._limits.large_lines
+            if large or (key[-1] + number) % every == 0:
+                look.add(key)
+        for at in range(0, len(puts), _PUT_ROWS):
+            self._table.put_many(puts[at : at + _PUT_ROWS])
+        return look
+
+    def _change(self, group: ListGroup, *, now: bool = False, down: bool = False) -> _Change | None:
+        """
+        What must change in a group; None: nothing.
+
+        `now`: merge it, `down`: let it pass its lines on, however few there are.
+        """
+        limits = self._limits
+        if not group.unmerged:
+            return _Change(group, group.header) if group.deltas else None
+        full = group.lines > limits.group_lines
+        if group.header.divided:
+            return self._pass_on(group) if full or down else None
+        many = len(group.unmerged) >= limits.many_pieces
+        return self._merge(group) if full or many or now else None
+
+    def _pass_on(self, group: ListGroup) -> _Change:
+        """Pass all lines on to the groups below."""
+        lists = list_block.joined(group.blocks)
+        return _Change(group, GroupHeader(divided=True), by_digit(group.key, lists))
+
+    def _merge(self, group: ListGroup) -> _Change:
+        """Merge the deltas; long lists leave the group, and it is divided if it is still full."""
+        change, lines = _Change(group, GroupHeader()), 0
+        kept: dict[bytes, bytes] = {}
+        for its, text in list_block.joined(group.blocks).items():
+            list_id = group.key[:HOST_BYTES] + its
+            settled = postings.settled(text)
+            if settled.net != settled.present or settled.present > self._limits.inline_lines:
+                change.long[list_id] = postings.Delta(settled.net, settled.text.split(b"\n"))
+            else:
+                change.removed += [(source, list_id) for source in settled.removed]
+                lines += settled.present
+                if settled.present:
+                    kept[its] = settled.text
+        if lines > self._limits.group_lines and group.depth < MAX_DEPTH:
+            change.header, change.passed_on = GroupHeader(divided=True), by_digit(group.key, kept)
+        else:
+            change.header = GroupHeader(block=list_block.pack(kept))
+        return change
+
+    def _apply(
+        self, changes: Sequence[_Change], number: int, now_ms: int
+    ) -> tuple[set[bytes], set[bytes]]:
+        """
+        Write changes: first what leaves a group, then its header, so that a crash loses nothing.
+
+        Returns the keys of the groups below to look at, and the ids of the long lists.
+        """
+        passed_on = {key: lists for each in changes for key, lists in each.passed_on.items()}
+        look = self._put_deltas(passed_on, number, now_ms)
+        long = {list_id: delta for each in changes for list_id, delta in each.long.items()}
+        column = delta_column(number)
+        self._table.put_many(
+            [(list_id, {column: postings.pack(*delta)}, now_ms) for list_id, delta in long.items()]
+        )
+        self._table.put_many(
+            [
+                (
+                    each.group.key,
+                    {HEADER: each.header._replace(upto=number).pack()},
+                    each.group.at_ms(now_ms),
+                )
+                for each in changes
+            ]
+        )
+        self._table.delete_many(
+            [
+                (each.group.key, each.group.deltas, newest_ms(each.group.row))
+                for each in changes
+                if each.group.deltas
+            ]
+        )
+        self._forget_traces([pair for each in changes for pair in each.removed], now_ms)
+        return look, set(long)
+
+    def _note_traces(
+        self, groups: Sequence[ListGroup], removals: Mapping[bytes, Sequence[bytes]], now_ms: int
+    ) -> None:
+        """Note which lists keep a removed link because the groups below still have it."""
+        divided = {group.key for group in groups if group.header.divided}
+        self._traces.note(
+            [
+                (source, list_id)
+                for list_id, sources in removals.items()
+                if list_id[:HOST_BYTES] in divided
+                for source in sources
+            ],
+            now_ms,
+        )
+
+    def _forget_traces(self, removed: Sequence[tuple[bytes, bytes]], now_ms: int) -> None:
+        """Delete traces of links that no group has, unless the list's own rows may have them."""
+        long = self._table.get_many([list_id for _, list_id in removed]) if removed else {}
+        self._traces.forget([pair for pair in removed if pair[1] not in long], now_ms)
+
+
+def _interrupted(groups: Sequence[ListGroup], number: int) -> set[bytes]:
+    """The groups below those that have passed their lines on already: in a run that was killed."""
+    done = [group.key for group in groups if group.header.divided and group.header.upto == number]
+    return {key + b"%x" % digit for key in done for digit in range(16)}
+
+
+def by_host(lines: Mapping[bytes, bytes]) -> Mapping[bytes, list_block.Lists]:
+    """Joined lines by target URL as lists by the keys of the hosts' groups; 0.8 µs a target."""
+    of_origins: dict[bytes, dict[bytes, bytes]] = {}
+    groups: dict[bytes, dict[bytes, bytes]] = {}
+    origin, group = b" ", dict[bytes, bytes]()
+    for target, text in lines.items():
+        if not target.startswith(origin):  # most links have the origin of the link before them
+            origin = target[: target.find(b"/", _AFTER_SCHEME) + 1]
+            if origin not in of_origins:
+                of_origins[origin] = groups.setdefault(list_id(target)[:HOST_BYTES], {})
+            group = of_origins[origin]
+        group[sha256(target).digest()[HOST_BYTES:ID_BYTES]] = text
+    return groups

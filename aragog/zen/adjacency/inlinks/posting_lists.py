@@ -1,0 +1,135 @@
+"""Posting lists: the inlinks of URLs, short ones in groups, long ones in rows of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import takewhile
+
+from aragog.zen.adjacency.inlinks.group_rows import (
+    HOST_BYTES,
+    MAX_DEPTH,
+    ListGroup,
+    group_keys,
+    is_group,
+)
+from aragog.zen.adjacency.inlinks.groups import Groups
+from aragog.zen.adjacency.inlinks.postings import NOTHING, LinkChanges, settled
+from aragog.zen.adjacency.inlinks.segments import ListLimits, Segments, links_in
+from aragog.zen.codec import ID_BYTES
+from aragog.zen.tables import Row, Tables
+
+_FIRST_DEPTHS = 3
+"""Groups that are read with a list's own row; deeper ones, of very large hosts, after them."""
+
+
+class PostingLists:
+    """All posting lists, by list id. One process at a time may write them."""
+
+    def __init__(self, tables: Tables, limits: ListLimits | None = None) -> None:
+        limits = limits or ListLimits()
+        self._table = tables["l"]
+        self._groups = Groups(tables, limits)
+        self._long = Segments(tables, limits)
+
+    def count(self, targets: Sequence[bytes]) -> int:
+        """Exact number of links to all of `targets`; at most two round trips."""
+        total = 0
+        for target, (groups, row) in self._read(targets).items():
+            text = _text(groups, target)
+            newer = settled(text) if text else NOTHING
+            if not row:
+                total += newer.present
+            else:
+                # Later deltas are of lines that the deepest group still has: they are being moved.
+                since = groups[-1].since(target) if text else None
+                total += links_in(row, since) + newer.net
+        return total
+
+    def lines(self, target: bytes, beyond: bytes = b"") -> Iterator[bytes]:
+        """The valid postings of sources after `beyond`, sorted by source; constant memory."""
+        ((groups, row),) = self._read([target]).values()
+        text = _text(groups, target)
+        yield from self._long.lines(target, row, text.split(b"\n") if text else (), beyond)
+
+    def add(self, changes: LinkChanges) -> int:
+        """
+        Add the links of one compaction; returns the number of merged long lists.
+
+        After a crash, a repeated call with the same changes completes it, and adds nothing twice.
+        """
+        long = self._groups.add(changes)
+        return self._long.tidy(long, changes.number, changes.at_ms, changes.removals)
+
+    def forget_removed(self, targets: Collection[bytes], number: int, now_ms: int) -> None:
+        """
+        Rewrite lists so that they contain no removed links.
+
+        `number` is one that no compaction has used; after a crash, repeat it with the same one.
+        """
+        long = self._groups.rewrite(targets, number, now_ms)
+        for target in self._table.get_many(sorted({*targets, *long})):
+            self._long.rebuild(target, number, now_ms)
+
+    def problems(self, step: Callable[[], None]) -> Iterator[tuple[bytes, str]]:
+        """(key, problem) of lists and groups; `step` is called for each row. Reads all of them."""
+        last = b""
+        with closing(self._table.scan(b"", None)) as rows:
+            for key, _ in rows:
+                step()
+                if is_group(key):
+                    if len(key) > HOST_BYTES and not self._divided(key[:-1]):
+                        yield key[:-1], "group that was divided without a mark"
+                elif key[:ID_BYTES] != last:
+                    last = key[:ID_BYTES]
+                    if problem := self._long.problem(last):
+                        yield last, problem
+
+    def repair(self, key: bytes, number: int, now_ms: int) -> None:
+        """Correct what `problems` found."""
+        if is_group(key):
+            self._groups.repair(key, now_ms)
+        else:
+            self._long.rebuild(key, number, now_ms)
+
+    def _divided(self, key: bytes) -> bool:
+        return ListGroup(key, self._table.get(key)).header.divided
+
+    def _read(self, targets: Sequence[bytes]) -> dict[bytes, tuple[list[ListGroup], Row]]:
+        """
+        The groups of each list, that of the host first, and its own row.
+
+        Lines move towards the end of this order, and are read in this order where the engine keeps
+        it, so that none is missed.
+        """
+        rows = self._rows(targets, range(_FIRST_DEPTHS))
+        paths = {target: _path(target, rows) for target in targets}
+        deep = [
+            target
+            for target, groups in paths.items()
+            if len(groups) == _FIRST_DEPTHS and groups[-1].header.divided
+        ]
+        if deep:
+            rows |= self._rows(deep, range(_FIRST_DEPTHS, MAX_DEPTH + 1))
+            paths |= {target: _path(target, rows) for target in deep}
+        return {target: (groups, rows.get(target, {})) for target, groups in paths.items()}
+
+    def _rows(self, targets: Sequence[bytes], depths: Iterable[int]) -> dict[bytes, Row]:
+        paths = [group_keys(target, depths) for target in targets]
+        keys = [key for same_depth in zip(*paths, strict=True) for key in same_depth]
+        return self._table.get_many([*dict.fromkeys(keys), *targets])
+
+
+def _text(groups: Sequence[ListGroup], target: bytes) -> bytes:
+    """The lines of a list in groups, joined."""
+    texts = [text for group in groups if (text := group.of_list(target))]
+    if len(texts) < 2:
+        return b"".join(texts)
+    # A set: lines that are passed on may have been read in both groups.
+    return b"\n".join({line for text in texts for line in text.split(b"\n")})
+
+
+def _path(target: bytes, rows: Mapping[bytes, Row]) -> list[ListGroup]:
+    """The groups of a list, as far as they were read."""
+    keys = group_keys(target, range(MAX_DEPTH + 1))
+    return [ListGroup(key, rows[key]) for key in takewhile(rows.__contains__, keys)]

@@ -1,0 +1,102 @@
+"""The index of hosts: the nodes of each host's URLs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import closing
+
+from aragog.urls.domain import host
+from aragog.zen.codec import BUCKETS, ID_BYTES, host_key
+from aragog.zen.node_ids import node_id
+from aragog.zen.properties import Row
+from aragog.zen.tables import CellTable, Tables
+
+
+class HostIndex:
+    """The nodes of a host's URLs; hosts of one domain are adjacent."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._table = tables["h"]
+
+    def has(self, url: str) -> bool:
+        """True if the node of a normalized URL has an entry."""
+        return bool(self._table.get(host_key(node_id(url), host(url))))
+
+    def delete(self, url: str, *, at_ms: int) -> None:
+        """Delete the entry of a normalized URL."""
+        self._table.delete(host_key(node_id(url), host(url)), at_ms=at_ms)
+
+    def delete_at(self, position: bytes, *, at_ms: int) -> None:
+        """Delete the entry at a position."""
+        self._table.delete(position, at_ms=at_ms)
+
+    def walk(self) -> Generator[tuple[bytes, Row], None, None]:
+        """(position, stored values) of every entry."""
+        return self._table.scan(b"", None)
+
+    def rows(
+        self, prefixes: Sequence[bytes], beyond: bytes
+    ) -> Generator[tuple[bytes, Row], None, None]:
+        """
+        (position, stored values) of entries whose reversed host has a prefix, after a position.
+
+        A position is opaque and continues the list; it ends with the node's id.
+        """
+        for bucket in range(BUCKETS):
+            for prefix in prefixes:
+                start = bytes([bucket]) + prefix
+                stop = start[:-1] + bytes([start[-1] + 1])
+                if beyond >= stop:
+                    continue
+                first = max(start, beyond + b"\0") if beyond else start
+                with closing(self._table.scan(first, stop)) as rows:
+                    yield from rows
+
+    def hosts(self, beyond: str = "") -> HostWalk:
+        """Walk over the hosts whose reversed labels come after a text."""
+        return HostWalk(self._table, beyond)
+
+
+class HostWalk:
+    """
+    The distinct hosts of the index, in the order of their reversed labels, in all buckets at once.
+
+    A host costs one small read in each bucket that holds many of its URLs, however many those are.
+    """
+
+    _AHEAD = 20
+
+    def __init__(self, table: CellTable, beyond: str) -> None:
+        self._table = table
+        self._ahead: dict[int, list[bytes]] = {bucket: [] for bucket in range(BUCKETS)}
+        self._ended: set[int] = set()
+        self.skip_to(beyond)
+
+    def skip_to(self, beyond: str) -> None:
+        """Continue with the first host whose reversed labels come after a text."""
+        label = beyond.encode()
+        for bucket, ahead in self._ahead.items():
+            start = bytes([bucket]) + label
+            while ahead and ahead[-1] < start:
+                ahead.pop()
+            if not ahead and bucket not in self._ended:
+                self._read(bucket, start)
+
+    def _read(self, bucket: int, start: bytes) -> None:
+        with closing(self._table.scan(start, bytes([bucket + 1]), limit=self._AHEAD)) as rows:
+            keys = [key for key, _ in rows]
+        self._ahead[bucket][:] = reversed(keys)
+        if len(keys) < self._AHEAD:
+            self._ended.add(bucket)
+
+    def first(self) -> str | None:
+        """The next host, with its labels reversed; None at the end."""
+        heads = [ahead[-1] for ahead in self._ahead.values() if ahead]
+        if not heads:
+            return None
+        return min(head[1:].partition(b"\0")[0] for head in heads).decode()
+
+
+def id_of_position(position: bytes) -> bytes:
+    """The node id at the end of a position of `HostIndex.rows`."""
+    return position[-ID_BYTES:]
