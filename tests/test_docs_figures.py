@@ -14,8 +14,18 @@ from aragog.fetcher import cookies
 from aragog.fetcher.http1 import body, framing, reader
 from aragog.fetcher.ssrf import dns
 from aragog.pages import document, extractors, links, markup_limits, sitemaps
-from aragog.pages.richpins.heuristics import captions
+from aragog.pages.encodings import detection, prescan
+from aragog.pages.richpins import assemble, provenance
+from aragog.pages.richpins.heuristics import (
+    caption_times,
+    captions,
+    price,
+    sections,
+    visible_recipe,
+)
 from aragog.pages.richpins.syntax import graph, jsonld, lenient_json, microdata_rdfa
+from aragog.pages.richpins.types import recipe, titles
+from aragog.pages.richpins.values import images
 from aragog.pinlater.flower import pages as flower_pages
 from aragog.pinlater.policy import RetryPolicy
 from aragog.pipeline import in_flight, messages, outcome_log
@@ -80,25 +90,50 @@ FIGURES = {
     ],
     "extraction.md": [
         f"| {DEFAULTS.pipeline.page_max_cpu_s:g} s, {DEFAULTS.pipeline.page_max_memory_bytes >> 30} GiB (",
-        f"| body | {markup_limits.MAX_BODY_BYTES / MIB:g} MB; the rest is not read |",
+        f"| body | {markup_limits.MAX_BODY_BYTES // MIB} MiB; the rest is not read |",
         f"elements | {document.MAX_HEAD_ELEMENTS:,}; {document.MAX_HEADINGS} headings compared |",
-        f"| items of a page | {graph.MAX_NODES:,}, nested 32 deep; {graph.MAX_VALUES:,} values of a",
         (
-            f"| JSON-LD | {jsonld.MAX_BLOCKS} blocks, {jsonld.MAX_TOTAL_CHARS >> 20} million characters; a"
-            f" malformed block {lenient_json.MAX_MALFORMED_CHARS // 10**6} million |"
+            f"| items of a page | {graph.MAX_NODES:,}, nested {graph.MAX_DEPTH} deep;"
+            f" {graph.MAX_VALUES:,} values of a"
+        ),
+        (
+            f"| JSON-LD | {jsonld.MAX_BLOCKS} blocks, {jsonld.MAX_TOTAL_CHARS:,} characters; a"
+            f" malformed block {lenient_json.MAX_MALFORMED_CHARS:,} |"
         ),
         (
             f"| microdata, RDFa | {microdata_rdfa.MAX_MARKS:,} marked elements; itemrefs lead to"
             f" {microdata_rdfa.MAX_REFERENCED:,} |"
         ),
-        f"| text searched for captions | {captions.MAX_CHARS:,} characters",
-        f"stops at {markup_limits.MAX_TAGS:,} tags",
+        f"| ingredients, steps | {recipe.MAX_INGREDIENTS} each |",
+        f"| headings; lists without one | {sections._MAX_HEADINGS:,}; {sections._MAX_LISTS} |",
         (
-            f"a tag over {markup_limits.MAX_TAG_BYTES // KIB} KB with more than"
+            f"| text searched for captions | {captions.MAX_CHARS:,} characters;"
+            f" {caption_times._MAX_TOKENS} durations and captions |"
+        ),
+        f"| images | {images.MAX_IMAGES}; in the page itself the first {images.MAX_SHOWN} are",
+        f"| bytes searched for the host's name | {titles._MAX_SEARCHED_BYTES:,} at the start",
+        f"| elements whose class contains `price` | {price._MAX_SEEN} after the h1 |",
+        (
+            f"| conflicts, dropped, problems | {provenance.MAX_CONFLICTS} a field,"
+            f" {provenance.MAX_DROPPED}, {assemble.MAX_PROBLEMS} |"
+        ),
+        f"in the first {prescan.PRESCAN_BYTES:,} bytes",
+        f"a meta element in the first {detection._LATE_DECLARATION_BYTES // KIB} KiB",
+        f"chardet's result from a confidence of {detection._DETECTION_CONFIDENCE} on",
+        f"**More than {markup_limits._MANY_TAGS:,} tags.**",
+        f"nested deeper than {markup_limits.MAX_DEPTH} elements, and stops at {markup_limits.MAX_TAGS:,} tags",
+        f"the number of tags is over {markup_limits._MAX_REOPENED:,}",
+        (
+            f"**A tag over {markup_limits.MAX_TAG_BYTES // KIB} KiB** with more than"
             f" {markup_limits.MAX_ATTRIBUTES:,} attributes"
         ),
         f"cut at {links.MAX_TEXT_CHARS} characters",
-        f"at most {DEFAULTS.pipeline.max_links_per_page:,}. The text",
+        (
+            f"at most {DEFAULTS.pipeline.max_links_per_page:,} with {links.MAX_TOTAL_CHARS:,} characters"
+            " together"
+        ),
+        f"declared under {images.PRESENTABLE_PIXELS} pixels",
+        f"steps of fewer than {visible_recipe._HOLLOW_CHARS} characters together",
     ],
     "fetching.md": [
         f"more than {body.BOMB_RATIO} times its size",
