@@ -1,21 +1,22 @@
 """The figures of the documentation are those of the code."""
 
 import re
+from inspect import signature
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from aragog.beat_schedule import beat_schedule
 from aragog.capacity import COSTS
 from aragog.cli import main, producing, reading
 from aragog.cli.store import transfer
 from aragog.client import store_client
+from aragog.client.connect import POOL_SIZE
 from aragog.fetcher import cookies
-from aragog.fetcher.http1 import body, framing, reader
+from aragog.fetcher.http1 import body, framing, pool, reader
 from aragog.fetcher.ssrf import dns
-from aragog.pages import document, extractors, links, markup_limits, sitemaps
-from aragog.pages.richpins.heuristics import captions
-from aragog.pages.richpins.syntax import graph, jsonld, lenient_json, microdata_rdfa
+from aragog.pages import extractors, markup_limits, sitemaps
 from aragog.pinlater.flower import pages as flower_pages
 from aragog.pinlater.policy import RetryPolicy
 from aragog.pipeline import in_flight, messages
@@ -25,14 +26,18 @@ from aragog.pipeline.permission import admission, polite_gate
 from aragog.pipeline.progress import url_batches
 from aragog.pipeline.spool import bounds, reclaim, room
 from aragog.pipeline.stages import refresh, webhooks
+from aragog.pipeline.stages.robots import RobotsStage
 from aragog.pipeline.statistics import outcome_log
 from aragog.politeness.ratelimit import backoff, limiter, permits
 from aragog.politeness.ratelimit.nodes import script_calls
 from aragog.politeness.robots import cache, match, memory, parse
-from aragog.serving import fetching
-from aragog.serving.http import parameters
+from aragog.serving import fetching, hedging
+from aragog.serving.http import compression, parameters, server
 from aragog.serving.http.records import batch_get
-from aragog.serving.http.routes import changes
+from aragog.serving.http.routes import changes, fetches
+from aragog.serving.stopping import QUIET_S
+from aragog.serving.thrift import pinlater_service
+from aragog.serving.thrift import server as thrift_server
 from aragog.settings import Settings
 from aragog.standalone.demo.sites import seeds
 from aragog.urls.canonical import guards
@@ -42,7 +47,9 @@ from aragog.urlstore import repair
 from aragog.urlstore.feed import changes as feed
 from aragog.urlstore.schedule import crawl_budget, freshness
 from aragog.urlstore.schedule.usual_intervals import DAY_S, HOUR_S, USUAL_S
+from aragog.workers import preload
 from aragog.zen.adjacency import outlinks
+from bench.crawl import page_sets
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 DEFAULTS = Settings()
@@ -76,31 +83,14 @@ FIGURES = {
         f"| {transfer.BAD_LINES} | `enqueue`: some lines were not URLs",
         f"| {reading.NOTHING} | `show`, `content`: nothing is known",
     ],
-    "client.md": [f"send {store_client.MOST_URLS:,} URLs in a request"],
+    "client.md": [
+        f"send {store_client.MOST_URLS:,} URLs in a request",
+        f"`deadline_s` ({store_client.DEADLINE_S:g} s unless `connect` says otherwise)",
+        f"the limit is `max_wait_ms` plus {store_client._FETCH_MARGIN_S:g} s",
+        f"`pool_size` connections ({POOL_SIZE} unless `connect` says otherwise)",
+    ],
     "extending.md": [
         f"up to {extractors.MAX_VALUE_BYTES // KIB} KiB each, {extractors.MAX_FIELDS} a page",
-    ],
-    "extraction.md": [
-        f"| {DEFAULTS.pipeline.page_max_cpu_s:g} s, {DEFAULTS.pipeline.page_max_memory_bytes >> 30} GiB (",
-        f"| body | {markup_limits.MAX_BODY_BYTES / MIB:g} MB; the rest is not read |",
-        f"elements | {document.MAX_HEAD_ELEMENTS:,}; {document.MAX_HEADINGS} headings compared |",
-        f"| items of a page | {graph.MAX_NODES:,}, nested 32 deep; {graph.MAX_VALUES:,} values of a",
-        (
-            f"| JSON-LD | {jsonld.MAX_BLOCKS} blocks, {jsonld.MAX_TOTAL_CHARS >> 20} million characters; a"
-            f" malformed block {lenient_json.MAX_MALFORMED_CHARS // 10**6} million |"
-        ),
-        (
-            f"| microdata, RDFa | {microdata_rdfa.MAX_MARKS:,} marked elements; itemrefs lead to"
-            f" {microdata_rdfa.MAX_REFERENCED:,} |"
-        ),
-        f"| text searched for captions | {captions.MAX_CHARS:,} characters",
-        f"stops at {markup_limits.MAX_TAGS:,} tags",
-        (
-            f"a tag over {markup_limits.MAX_TAG_BYTES // KIB} KB with more than"
-            f" {markup_limits.MAX_ATTRIBUTES:,} attributes"
-        ),
-        f"cut at {links.MAX_TEXT_CHARS} characters",
-        f"at most {DEFAULTS.pipeline.max_links_per_page:,}. The text",
     ],
     "fetching.md": [
         f"more than {body.BOMB_RATIO} times its size",
@@ -112,6 +102,29 @@ FIGURES = {
         f"Once a response holds {batch_get.MOST_BYTES // MIB} MiB",
         f"how long to wait, at most {fetching.LONGEST_WAIT_MS:,}",
         f"up to {url_batches.MOST_CALLS} calls",
+        f"`127.0.0.1:{DEFAULTS.serving.http_port}`",
+        f'"max_wait_ms": {fetches.DEFAULT_WAIT_MS}, "max_age": 0, "field_max_age"',
+        f"text and JSON from {compression.LEAST_BYTES // KIB} KiB on",
+        f"ends, after {server.DRAIN_S} s at most",
+    ],
+    "thrift.md": [
+        f"`127.0.0.1:{DEFAULTS.serving.thrift_port}`",
+        (
+            f"At most {100 * hedging.EXTRA_SHARE:g} % of reads are sent twice, and at least"
+            f" {100 * hedging.WARM_SHARE:g} %"
+        ),
+        f"quiet for {QUIET_S} s, and ends within {thrift_server.DRAIN_S:g} s",
+        f"(after {pinlater_service.CLAIM_MS // 1000} s unless it asks for more)",
+    ],
+    "performance.md": [
+        f"crawls real pages on {page_sets.HOSTS} loopback hosts",
+        f"A garbage collection every {preload.YOUNG_OBJECTS:,} objects",
+        f"after {1000 * preload.SWITCH_AFTER_S:g} ms instead of 5",
+        f"Connections kept to {pool.MAX_IDLE} hosts",
+        f"switching between {DEFAULTS.workers.fetch + DEFAULTS.fetch.concurrency} threads",
+        f"which makes a spool of {(40 * MIB // bounds.SHARE_OF_MAXMEMORY) // MIB} MiB",
+        f"a tag of more than {markup_limits.MAX_TAG_BYTES // KIB} KiB",
+        f"full batches of {DEFAULTS.pipeline.batch_size} URLs",
     ],
     "operations.md": [
         f"one process sends at most {DEFAULTS.fetch.concurrency} requests at a time",
@@ -167,7 +180,12 @@ FIGURES = {
         f"again every {'ten' if damaged.WAIT_MS == 600_000 else '?'} minutes",
     ],
     "canonical.md": [f"over more than {guards.MAX_STEPS} URLs"],
-    "scale.md": [f"claims up to {refresh._MOST_CLAIMED:,} URLs in five seconds"],
+    "scale.md": [
+        f"claims up to {refresh._MOST_CLAIMED:,} URLs in five seconds",
+        f"refreshes up to {signature(RobotsStage.expiring).parameters['most'].default:,} files a minute",
+        f"took {COSTS['hbase_rows_per_s'].value:,.0f} rows/s on two cores",
+        f"writes {COSTS['hbase_rows'].value:g} rows of 1 KB",
+    ],
 }
 
 
@@ -203,6 +221,16 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
         (reclaim.IDLE_S, 300, "architecture.md", "nobody has read for five minutes"),
         (framing.MAX_CODINGS, 5, "fetching.md", "decoded, five at most"),
         (feed.SETTLE_MS, 2000, "changes.md", "two seconds later"),
+        (fetching.LONGEST_WAIT_MS, 60_000, "thrift.md", "it waits up to a minute for a job"),
+        (hedging.DOWN_AFTER_S, 1.0, "thrift.md", "has not answered for a second"),
+        (url_batches.KEPT_S, 3 * 86_400, "http.md", "is kept for three days"),
+        (beat_schedule["refresh URLs that are due"]["schedule"], 5, "scale.md", "in five seconds"),
+        (
+            beat_schedule["refresh robots.txt about to expire"]["schedule"],
+            60,
+            "scale.md",
+            "files a minute",
+        ),
         (RetryPolicy().max_attempts, 10, "brokers.md", "FAILED after 10 attempts"),
     ],
 )
@@ -259,6 +287,29 @@ def test_a_cost_of_the_plan_is_the_one_measured(row, cost):
     (measured,) = re.findall(rf"^\| {row} \| ([\d.]+) \|", table, re.MULTILINE)[:1]
 
     assert COSTS[cost].value == pytest.approx(float(measured), rel=0.15)
+
+
+def test_the_page_about_scale_has_the_cost_of_a_page_that_was_measured():
+    (measured,) = re.findall(
+        r"^\| docs \| CPU a page \(ms\) \| ([\d.]+) \|",
+        (DOCS / "performance.md").read_text(), re.MULTILINE,
+    )  # fmt: skip
+
+    assert f"A whole page takes {measured} ms on SQLite" in text_of("scale.md")
+
+
+@pytest.mark.parametrize(
+    ("cost", "statement"),
+    [
+        ("compaction", "enough for {:,} pages/s"),
+        ("redis_shared", "one core sustains {:,} pages/s"),
+        ("redis_limiter", "one core sustains {:,} URLs/s"),
+    ],
+)
+def test_the_page_about_scale_states_what_a_core_sustains(cost, statement):
+    stated = re.search(statement.replace("{:,}", "([\\d,]+)"), text_of("scale.md"))
+
+    assert int(stated[1].replace(",", "")) == pytest.approx(1000 / COSTS[cost].value, rel=0.04)
 
 
 @pytest.mark.parametrize("cost", ["compaction", "redis_shared", "redis_limiter"])

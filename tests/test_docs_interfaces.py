@@ -1,11 +1,17 @@
 """The documentation lists the interfaces that there are."""
 
+import ast
+import json
+import logging
 import re
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
+from aragog.serving.access_log import AccessLog, access_log
 from aragog.serving.http.openapi.document import DOCUMENT
+from aragog.serving.http.openapi.schemas import SCHEMAS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -22,6 +28,36 @@ def test_the_http_page_has_every_path_and_no_other():
         path for path in DOCUMENT["paths"] if path.startswith(("/v1", "/health", "/ready"))
     }
     assert listed - {"/metrics"} == documented
+
+
+def examples(page):
+    """The JSON objects in the fences of a page."""
+    text = (DOCS / page).read_text()
+    return [
+        json.loads(each)
+        for each in re.findall(r"^```json\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    ]
+
+
+def test_the_examples_of_the_http_page_have_the_members_of_their_schemas():
+    batch, freshness, progress, _ = examples("http.md")
+    shown = [("Freshness", freshness), ("BatchProgress", progress)]
+    shown += [("DomainProgress", each) for each in progress["slowest"]]
+
+    assert {*batch} == {*SCHEMAS["BatchResults"]["properties"]}
+    assert all({*SCHEMAS[name]["properties"]} == {*example} for name, example in shown)
+
+
+@pytest.mark.parametrize("page", ["http.md", "thrift.md"])
+def test_a_line_of_the_access_log_is_as_the_page_shows_it(page, caplog):
+    line = examples(page)[-1]
+    what = {name: line[name] for name in ("service", "method", "route") if name in line}
+
+    with caplog.at_level(logging.INFO, access_log.name):
+        target, token = line["target"].encode(), line["token"]
+        AccessLog(1.0).write(what, target, line["status"], line["ms"], token)
+
+    assert json.loads(caplog.messages[0]) == line | {"at": ANY}
 
 
 def test_the_thrift_page_has_every_call_of_every_service():
@@ -44,12 +80,29 @@ def test_the_thrift_page_has_every_exception():
     assert [name for name in names if f"| {name} |" not in page] == []
 
 
+def metrics():
+    """The names of the package's metrics, as Prometheus shows them."""
+    for path in (ROOT / "aragog").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(func=made, args=[ast.Constant(value=str(name)), *_]) if re.fullmatch(
+                    r"aragog_[a-z_]+", name
+                ):
+                    yield f"{name}_total" if "Counter" in ast.unparse(made) else name
+
+
+METRICS = {*metrics()}
+
+
+def test_there_are_metrics_to_check():
+    assert {"aragog_urls_total", "aragog_in_flight", "aragog_stage_seconds"} <= METRICS
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_metric_of_a_page_exists(page):
-    named = re.findall(r"`(aragog_[a-z_]+)[`{]", page.read_text())
-    source = "".join(path.read_text() for path in (ROOT / "aragog").rglob("*.py"))
+    named = set(re.findall(r"`(aragog_[a-z_]+)[`{]", page.read_text()))
 
-    assert [name for name in named if f"{name.removesuffix('_total')}" not in source] == []
+    assert sorted(named - METRICS) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -17,7 +17,10 @@ def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
     """Fetches for callers who wait; `enqueue` is `Aragog.enqueue`. Close it."""
     settings = settings.resolved()
     completions = Completions(redis_client(settings), prefix=settings.redis.prefix)
-    return Fetching(store, enqueue, completions, most_waiting=settings.serving.max_waiting)
+    return Fetching(
+        store, enqueue, completions, most_waiting=settings.serving.max_waiting,
+        extractors=settings.pipeline.extractors,
+    )  # fmt: skip
 
 
 def batches(settings: Settings) -> Batches:

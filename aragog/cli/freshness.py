@@ -242,18 +242,22 @@ def _moment(at_ms: int | None) -> str:
 @click.option(
     "--afresh", is_flag=True, help="Start at the beginning, not where the last run stopped."
 )
-def reextract(host: str | None, *, tasks: bool, afresh: bool) -> None:
+@click.option(
+    "--all", "everything", is_flag=True, help="Also pages that this version of aragog has read."
+)
+def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) -> None:
     """
     Extract the fields of stored pages again; nothing is fetched.
 
-    An interrupted run continues. Pages that the current extractor has read are skipped.
+    An interrupted run continues. Pages that this version of aragog has read are skipped; use --all
+    after a change of `pipeline.extractors`.
     """
     counts: Counter[str] = Counter()
     with _writing() as opened, _bar() as progress, _doing(tasks=tasks) as do:
-        name = f"{WALK} {host or ''}".strip()
+        name = " ".join(filter(None, [WALK, "all" if everything else "", host]))
         begin = None if afresh else opened.maintenance.bookmark(name)
         task = progress.add_task("extracting again", total=None if host else 1.0)
-        for stretch in walk(opened, begin, host=host):
+        for stretch in walk(opened, begin, host=host, everything=everything):
             urls = stretch.urls
             batches = [urls[at : at + BATCH] for at in range(0, len(urls), BATCH)]
             for found in do(batches):

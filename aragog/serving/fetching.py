@@ -10,7 +10,7 @@ retries apply, and it continues when its callers have given up.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -105,6 +105,7 @@ class Fetching:
         enqueue: `Aragog.enqueue`.
         completions: reports URLs that are done.
         most_waiting: how many callers may wait at once; further ones are answered at once.
+        extractors: prefixes of fields that come from a fetch, besides those of the Rich Pin.
         clock: for ages and deadlines.
     """
 
@@ -113,6 +114,7 @@ class Fetching:
     completions: Completions
     _: KW_ONLY
     most_waiting: int = 1000
+    extractors: Collection[str] = ()
     clock: Clock = field(default_factory=SystemClock)
     _draining: bool = field(init=False, default=False)
 
@@ -202,7 +204,7 @@ class Fetching:
                     found = self._look(url, request)
                     # What ended may be a job that was in flight before, and fetched nothing.
                     if (begun > 1 and done) or found.tried_at_ms != before.tried_at_ms:
-                        return _after(found, before)
+                        return self._after(found, before)
         except TransientError as error:
             return _unfetched(found, error)
 
@@ -232,7 +234,7 @@ class Fetching:
         stale = tuple(
             name
             for name, limit_s in request.field_max_age_s.items()
-            if _is_older(_field_age_s(name, record.info.get(name), age_s, now_ms), limit_s)
+            if _is_older(self._field_age_s(name, record.info.get(name), age_s, now_ms), limit_s)
         )
         old = request.max_age_s is not None and _is_older(age_s, request.max_age_s)
         if request.fields is not None:
@@ -249,6 +251,28 @@ class Fetching:
             tried_at_ms=tried_at_ms,
             confirmed_at_ms=confirmed_at_ms,
         )
+
+    def _field_age_s(
+        self, name: str, info: FieldInfo | None, page_age_s: float | None, now_ms: int
+    ) -> float | None:
+        """The age of one field: extracted ones are confirmed by each fetch of the page."""
+        own_s = None if info is None else max(0, now_ms - info.at_ms) / 1000
+        if not self._is_extracted(name):
+            return own_s
+        ages = [age for age in (own_s, page_age_s) if age is not None]
+        return min(ages, default=None)
+
+    def _after(self, found: FetchAnswer, before: FetchAnswer) -> FetchAnswer:
+        """The answer after a fetch: a page that it confirmed is fresh, whatever its age."""
+        # Not by ages: they are of two instants.
+        if found.confirmed_at_ms <= before.confirmed_at_ms:
+            return found
+        stale = tuple(name for name in found.stale_fields if not self._is_extracted(name))
+        state = FetchState.STALE if stale else FetchState.FRESH
+        return replace(found, state=state, stale_fields=stale)
+
+    def _is_extracted(self, name: str) -> bool:
+        return is_extracted(name) or name.partition(".")[0] in self.extractors
 
     def _times(self, record: Record) -> tuple[int, int]:
         """When the page was last confirmed, and when it was last tried (ms; 0: never)."""
@@ -287,26 +311,6 @@ def _advanced(steps: Steps[FetchAnswer]) -> Wait | FetchAnswer:
 
 def _is_older(age_s: float | None, limit_s: float) -> bool:
     return age_s is None or age_s > limit_s or limit_s == 0
-
-
-def _field_age_s(
-    name: str, info: FieldInfo | None, page_age_s: float | None, now_ms: int
-) -> float | None:
-    """The age of one field: extracted ones are confirmed by each fetch of the page."""
-    own_s = None if info is None else max(0, now_ms - info.at_ms) / 1000
-    if not is_extracted(name):
-        return own_s
-    ages = [age for age in (own_s, page_age_s) if age is not None]
-    return min(ages, default=None)
-
-
-def _after(found: FetchAnswer, before: FetchAnswer) -> FetchAnswer:
-    """The answer after a fetch: a page that it confirmed is fresh, even if nothing may be old."""
-    # Not by ages: they are of two instants.
-    if found.confirmed_at_ms <= before.confirmed_at_ms:
-        return found
-    stale = tuple(name for name in found.stale_fields if not is_extracted(name))
-    return replace(found, state=FetchState.STALE if stale else FetchState.FRESH, stale_fields=stale)
 
 
 def _unfetched(found: FetchAnswer, error: TransientError) -> FetchAnswer:

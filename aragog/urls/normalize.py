@@ -20,7 +20,7 @@ from aragog.urls.parser import parse
 from aragog.urls.query import QueryRules, SiteRule, packaged_rules
 
 NORMALIZATION_VERSION = 1
-"""Stored with data keyed by normalized URLs; incremented when the result for any URL changes."""
+"""Incremented when the result for any URL changes, because stored URLs then have other keys."""
 
 MAX_URL_CHARS = 8_192
 """

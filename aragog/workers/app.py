@@ -49,6 +49,10 @@ def _check_files(**_: Any) -> None:
 
     settings = load_settings()
     try:
+        if settings.pipeline.extractors:
+            from aragog.pages.extractors import load  # noqa: PLC0415 - it imports the parsers
+
+            load(settings.pipeline.extractors)
         overrides_of(settings)
         take_up_site_rules(settings)
         if problem := store_conflict(settings):

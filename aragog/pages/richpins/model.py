@@ -15,8 +15,8 @@ from aragog.pages.richpins.values.instructions import Group
 from aragog.pages.richpins.values.ratings import Rating
 from aragog.pages.richpins.values.yields import Yield
 
-EXTRACTOR_VERSION = 3
-"""Incremented when the same page may yield other fields; stored pages are then extracted again."""
+EXTRACTOR_VERSION = 4
+"""Incremented when a page may yield other fields; `aragog reextract` then renews stored ones."""
 
 PinType = Literal[
     "recipe", "product", "movie", "app", "book", "article", "place", "video", "page"

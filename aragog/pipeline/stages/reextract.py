@@ -60,33 +60,44 @@ class Stretch:
     """A part of a walk."""
 
     urls: tuple[str, ...]
-    """Pages with content whose fields come from another version of the extractor."""
+    """Pages with content to extract again."""
     cursor: str
     """Where the walk continues after this part."""
     done: float
     """The share of the walk that is done, 0 to 1; always 0 for the walk of one host."""
 
 
-def walk(store: UrlStore, cursor: str | None, *, host: str | None = None) -> Iterator[Stretch]:
-    """Every page whose fields are outdated, in parts of about 200 rows."""
+def walk(
+    store: UrlStore, cursor: str | None, *, host: str | None = None, everything: bool = False
+) -> Iterator[Stretch]:
+    """
+    Every page whose fields come from another version of the extractor, in parts of about 200 rows.
+
+    Args:
+        store: the pages.
+        cursor: where an earlier walk stopped; None: from the start.
+        host: only pages of this host.
+        everything: also pages that this version has read.
+    """
     while True:
         if host is None:
             page = store.pages.urls(cursor, 200)
             done = int(page.cursor[:8], 16) / 2**32 if page.cursor else 1.0
         else:
             page, done = store.pages.urls_of_host(host, cursor, 200), 0.0
-        yield Stretch(tuple(_outdated(store, page.items)), page.cursor or "", done)
+        urls = tuple(_extractable(store, page.items, everything=everything))
+        yield Stretch(urls, page.cursor or "", done)
         cursor = page.cursor
         if cursor is None:
             return
 
 
-def _outdated(store: UrlStore, urls: Sequence[str]) -> Iterator[str]:
+def _extractable(store: UrlStore, urls: Sequence[str], *, everything: bool) -> Iterator[str]:
     today = orjson.dumps(richpins.EXTRACTOR_VERSION)
     for url, record in zip(urls, store.get_many(urls, [_MARK]), strict=True):
         if record is None or not record.content_key or record.canonical_url != url:
             continue
-        if record.fields.get(_MARK) != today:
+        if everything or record.fields.get(_MARK) != today:
             yield url
 
 

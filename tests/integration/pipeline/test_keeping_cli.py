@@ -90,3 +90,4 @@ def test_pages_are_read_again_once(here):
     assert here.get(A, ["page.title"]).fields["page.title"] == b'"New"'
     assert "nothing to extract again" in run("reextract")
     assert "nothing to extract again" in run("reextract", "--host", "a.example", "--afresh")
+    assert "1 unchanged" in run("reextract", "--all")

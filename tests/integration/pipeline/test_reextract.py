@@ -67,6 +67,7 @@ def test_one_host_alone_and_pages_of_today_are_passed_over(pipeline_stand):
 
     assert sum(again(pipeline_stand, host="a.example").values()) == 1
     assert pipeline_stand.store.get(B).fields["page.title"] == b'"Old"'
+    assert sum(again(pipeline_stand, host="a.example", everything=True).values()) == 2
 
 
 def test_a_walk_goes_on_where_it_was(pipeline_stand):

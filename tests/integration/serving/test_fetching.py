@@ -42,7 +42,9 @@ def fetching(pipeline_stand, completions, enqueued):
         enqueued.extend(results)
         return results
 
-    return Fetching(pipeline_stand.store, enqueue, completions, most_waiting=100)
+    return Fetching(
+        pipeline_stand.store, enqueue, completions, most_waiting=100, extractors=("jobs",)
+    )
 
 
 def store_page(stand, url=URL, at_ms=NOW_MS, **given):
@@ -161,6 +163,22 @@ def test_fields_have_ages_of_their_own(pipeline_stand, fetching):
     assert found.stale_fields == ("team.score",)
     assert found.record.fields == {"page.title": b'"Title"'}
     assert not found.fetching, "the page was tried within every limit: a fetch cannot help"
+
+
+def test_a_field_of_an_extractor_is_as_old_as_the_last_confirmation_of_its_page(
+    pipeline_stand, fetching
+):
+    now_ms = SystemClock().now_ms()
+    fetched = page(
+        URL, now_ms - 100_000, fields={"jobs.salary": b"1"}, facts={"outcome": "Fetched"}
+    )
+    not_modified = page(URL, now_ms, facts={"outcome": "NotModified"})
+    pipeline_stand.store.write_pages([fetched])
+    pipeline_stand.store.write_pages([not_modified])
+
+    found = fetching.fetch_now(FetchRequest(url=URL, field_max_age_s={"jobs.salary": 50.0}))
+
+    assert (found.record.fields, found.state) == ({"jobs.salary": b"1"}, FetchState.FRESH)
 
 
 def test_a_dead_page_is_not_asked_again_by_each_reader(pipeline_stand, fetching):

@@ -10,10 +10,23 @@ from typing import get_args
 
 import pytest
 
-from aragog.pages.richpins import FIELDS_VERSION, model
+from aragog.pages import document, links, markup_limits
+from aragog.pages.encodings import detection, prescan
+from aragog.pages.richpins import FIELDS_VERSION, assemble, model, provenance
 from aragog.pages.richpins.assemble import _KINDS
 from aragog.pages.richpins.fields import _PAGE_FIELDS
+from aragog.pages.richpins.heuristics import (
+    caption_times,
+    captions,
+    price,
+    sections,
+    visible_recipe,
+)
 from aragog.pages.richpins.model import RichPin
+from aragog.pages.richpins.syntax import graph, jsonld, lenient_json, microdata_rdfa
+from aragog.pages.richpins.types import recipe, titles
+from aragog.pages.richpins.values import images
+from aragog.settings import Settings
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -51,6 +64,58 @@ def test_the_values_of_a_field_are_those_of_the_code(field, values):
     (row,) = [line for line in text.splitlines() if line.startswith(f"| {field} |")]
 
     assert set(re.findall(r"\w+", row.split("|")[2])) - {"or"} == set(get_args(values))
+
+
+PIPELINE = Settings().pipeline
+BOUNDS = [
+    f"| {PIPELINE.page_max_cpu_s:g} s, {PIPELINE.page_max_memory_bytes >> 30} GiB (",
+    f"| body | {markup_limits.MAX_BODY_BYTES >> 20} MiB; the rest is not read |",
+    f"elements | {document.MAX_HEAD_ELEMENTS:,}; {document.MAX_HEADINGS} headings compared |",
+    (
+        f"| items of a page | {graph.MAX_NODES:,}, nested {graph.MAX_DEPTH} deep;"
+        f" {graph.MAX_VALUES:,} values of a"
+    ),
+    (
+        f"| JSON-LD | {jsonld.MAX_BLOCKS} blocks, {jsonld.MAX_TOTAL_CHARS:,} characters; a"
+        f" malformed block {lenient_json.MAX_MALFORMED_CHARS:,} |"
+    ),
+    (
+        f"| microdata, RDFa | {microdata_rdfa.MAX_MARKS:,} marked elements; itemrefs lead to"
+        f" {microdata_rdfa.MAX_REFERENCED:,} |"
+    ),
+    f"| ingredients, steps | {recipe.MAX_INGREDIENTS} each |",
+    f"| headings; lists without one | {sections._MAX_HEADINGS:,}; {sections._MAX_LISTS} |",
+    (
+        f"| text searched for captions | {captions.MAX_CHARS:,} characters;"
+        f" {caption_times._MAX_TOKENS} durations and captions |"
+    ),
+    f"| images | {images.MAX_IMAGES}; in the page itself the first {images.MAX_SHOWN} are",
+    f"| bytes searched for the host's name | {titles._MAX_SEARCHED_BYTES:,} at the start",
+    f"| elements whose class contains `price` | {price._MAX_SEEN} after the h1 |",
+    (
+        f"| conflicts, dropped, problems | {provenance.MAX_CONFLICTS} a field,"
+        f" {provenance.MAX_DROPPED}, {assemble.MAX_PROBLEMS} |"
+    ),
+    f"in the first {prescan.PRESCAN_BYTES:,} bytes",
+    f"a meta element in the first {detection._LATE_DECLARATION_BYTES >> 10} KiB",
+    f"chardet's result from a confidence of {detection._DETECTION_CONFIDENCE} on",
+    f"**More than {markup_limits._MANY_TAGS:,} tags.**",
+    f"nested deeper than {markup_limits.MAX_DEPTH} elements, and stops at {markup_limits.MAX_TAGS:,} tags",
+    f"the number of tags is over {markup_limits._MAX_REOPENED:,}",
+    (
+        f"**A tag over {markup_limits.MAX_TAG_BYTES >> 10} KiB** with more than"
+        f" {markup_limits.MAX_ATTRIBUTES:,} attributes"
+    ),
+    f"cut at {links.MAX_TEXT_CHARS} characters",
+    (f"at most {PIPELINE.max_links_per_page:,} with {links.MAX_TOTAL_CHARS:,} characters together"),
+    f"declared under {images.PRESENTABLE_PIXELS} pixels",
+    f"steps of fewer than {visible_recipe._HOLLOW_CHARS} characters together",
+]
+
+
+@pytest.mark.parametrize("statement", BOUNDS)
+def test_a_bound_of_the_analysis_is_that_of_the_code(statement):
+    assert statement in " ".join((DOCS / "extraction.md").read_text().split())
 
 
 def _named(text: str) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 
 from aragog.errors import InvalidUrl
 from aragog.urls import normalize
+from aragog.urls.normalize import MAX_URL_CHARS
 from aragog.urls.query import site_rules
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -41,6 +42,77 @@ def test_each_step_does_what_its_row_says(step, before, after):
             normalize(code(before))
     else:
         assert normalize(code(before)) == code(after), step
+
+
+def test_a_url_may_be_as_long_as_the_page_says():
+    (row,) = [row for row in rows("## The steps") if row[1] == "a longer result"]
+
+    assert row[0] == f"more than {MAX_URL_CHARS:,} characters rejected"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("http://a.test//x", "http://a.test/x"),
+        ("http://a.test/x/", "http://a.test/x"),
+        ("http://a.test/index.html", "http://a.test/"),
+        ("http://a.test/X?Y", "http://a.test/x?y"),
+        ("http://www.a.test/", "http://a.test/"),
+        ("https://a.test/", "http://a.test/"),
+        ("http://a.test/?a=b+c", "http://a.test/?a=b%20c"),
+        ("http://a.test/?b", "http://a.test/?b="),
+        ("http://a.test/%27", "http://a.test/'"),
+        ("http://a.test/%E9", "http://a.test/%C3%A9"),
+    ],
+)
+def test_a_difference_that_the_page_lists_is_kept(one, other):
+    assert (normalize(one), normalize(other)) == (one, other)
+
+
+DISPUTED = {
+    "`//` in a path": ("http://a.test//x", "http://a.test//x"),
+    "`www.` and https": ("https://www.a.test/", "https://www.a.test/"),
+    "user name and password": ("http://me:pw@a.test/", "http://a.test/"),
+    "`http://a.test..`": ("http://a.test../", "http://a.test../"),
+    "`faß.de`": ("http://faß.de/", "http://xn--fa-hia.de/"),
+    "`index.html`, `default.asp`": ("http://a.test/default.asp", "http://a.test/default.asp"),
+    "no scheme: `a.test/x`": ("a.test/x", InvalidUrl),
+    "escaped reserved characters, `%3A`": ("http://a.test/%3a%2541", "http://a.test/%3A%2541"),
+    "bare `|`, `[`, `%zz`": ("http://a.test/|[%zz", "http://a.test/%7C%5B%25zz"),
+    "backslashes": ("http://a.test\\x", "http://a.test/x"),
+    "`%C7`, not UTF-8": ("http://a.test/%C7", "http://a.test/%C7"),
+    "`C%CC%A7`": ("http://a.test/C%CC%A7", "http://a.test/C%CC%A7"),
+    "`b=`": ("http://a.test/?a&b=", "http://a.test/?a&b="),
+    "`=1`, a parameter without a name": ("http://a.test/?=1", "http://a.test/?=1"),
+    "space in a query": ("http://a.test/?a+b%20c d", "http://a.test/?a+b%20c%20d"),
+    "sorting": ("http://a.test/?b&a", "http://a.test/?a&b"),
+    "`source=`, `ref=`, `campaign=`": (
+        "http://a.test/?campaign=1&ref=2&source=3", "http://a.test/?campaign=1&ref=2&source=3",
+    ),
+    "`sid=xyz`, `sessionid=123`": (
+        "http://a.test/?sessionid=123&sid=587fba8f825b05844526519fdb7d75c8",
+        "http://a.test/?sessionid=123",
+    ),
+    "`#!/x`": ("http://a.test/#!/x", "http://a.test/"),
+    "`%u011f`": ("http://a.test/%u011f", "http://a.test/%25u011f"),
+    "`a.test&b=1`": ("http://a.test&b=1", "http://a.test&b=1/"),
+}  # fmt: skip
+"""What other crawlers disagree on: the question, as the page has it, to a URL and what it becomes."""
+
+
+def test_every_disputed_question_has_an_example():
+    questions = {row[0].replace("\0", "|") for row in rows("## Where other crawlers disagree")}
+
+    assert questions == {*DISPUTED}
+
+
+@pytest.mark.parametrize(("url", "result"), DISPUTED.values(), ids=[*DISPUTED])
+def test_a_disputed_url_is_normalized_as_the_page_says(url, result):
+    if result is InvalidUrl:
+        with pytest.raises(InvalidUrl):
+            normalize(url)
+    else:
+        assert normalize(url) == result
 
 
 def test_the_example_of_a_site_file_is_one():

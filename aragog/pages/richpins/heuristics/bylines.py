@@ -133,7 +133,7 @@ def shown_times(sources: Sources) -> Iterator[Candidate]:
     if not sources.words.in_class(*DATES) and TIME not in sources.words:
         return
     for node in tree.css("time[datetime]")[:3]:
-        if not _is_declared(node):
+        if not _is_declared(node) and not is_in_comments(node):
             yield Candidate(node.attributes.get("datetime") or "", "html", "time[datetime]")
     for node in tree.css(_DATES)[:_MAX_DATES]:
         text = squeeze(node.text(separator=" "))

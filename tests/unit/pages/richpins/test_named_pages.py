@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support import rich_pins
 
 
@@ -74,8 +76,12 @@ def test_a_date_is_read_where_its_class_says_so():
     assert found.published_at.isoformat() == "2016-05-26"
 
 
-def test_the_date_of_a_comment_is_not_that_of_the_page():
-    found = pin("<ol class=comments><li><span class=date>May 26, 2016</span></li></ol>")
+@pytest.mark.parametrize(
+    "shown",
+    ["<span class=date>May 26, 2016</span>", "<time datetime=2016-05-26>May 26, 2016</time>"],
+)
+def test_the_date_of_a_comment_is_not_that_of_the_page(shown):
+    found = pin(f"<ol class=comments><li>{shown}</li></ol>")
 
     assert found.published_at is None
 
