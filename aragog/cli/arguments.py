@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import click
 
 from aragog.errors import BadInput, InvalidUrl
-from aragog.settings import duration_s
+from aragog.settings import duration_s, load_settings
 from aragog.urls import normalize
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -107,6 +107,42 @@ class WebAddress(click.ParamType):  # type: ignore[type-arg] # generic since cli
         return value
 
 
+class FieldNames(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
+    """
+    Names of fields, separated by commas.
+
+    Args:
+        known: refuse a name with the prefix of an extracted field that extraction never gives and
+            `store.field_formats` does not declare; for commands that read more than one page.
+    """
+
+    name = "names"
+
+    def __init__(self, *, known: bool = False) -> None:
+        self._known = known
+
+    def convert(
+        self,
+        value: str | tuple[str, ...],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> tuple[str, ...]:
+        if not isinstance(value, str):
+            return value
+        names = tuple(name.strip() for name in value.split(",") if name.strip())
+        if not names:
+            self.fail("names no field", param, ctx)
+        if self._known:
+            from aragog.urlstore.pages.field_formats import is_extracted  # noqa: PLC0415 - few commands
+
+            check_fields([one for one in names if is_extracted(one)], _declared())
+        return names
+
+
+def _declared() -> set[str]:
+    return set(load_settings().store.field_formats)
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 as_json_lines = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 
@@ -146,7 +182,7 @@ def pin_fields() -> frozenset[str]:
 
 def check_fields(wanted: Iterable[str], stored: Collection[str]) -> None:
     """
-    Refuse a field that extraction never gives and the page does not have.
+    Refuse a field that extraction never gives and that is not among those of `stored` either.
 
     Raises:
         click.BadParameter: names the first such field, and what was probably meant.

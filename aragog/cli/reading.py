@@ -13,7 +13,7 @@ import orjson
 from rich.table import Table
 
 from aragog.bootstrap.stores import url_store
-from aragog.cli.arguments import COUNT, check_fields
+from aragog.cli.arguments import COUNT, FieldNames, check_fields
 from aragog.errors import ConfigError
 from aragog.serving.http import views
 from aragog.settings import load_settings
@@ -45,17 +45,16 @@ def _unknown(url: str) -> None:
 
 @click.command()
 @click.argument("url")
-@click.option("--fields", help="Field names, separated by commas; default: all.")
+@click.option("--fields", type=FieldNames(), help="Field names, separated by commas; default: all.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def show(url: str, fields: str | None, *, as_json: bool) -> None:
+def show(url: str, fields: tuple[str, ...] | None, *, as_json: bool) -> None:
     """Show the fields and facts of URL."""
     with store() as opened:
-        names = [name.strip() for name in fields.split(",")] if fields else None
-        found = views.read_url(opened, url, names)
+        found = views.read_url(opened, url, fields)
         if found is None:
             _unknown(url)
             return
-        if missing := set(names or ()) - found["fields"].keys():
+        if missing := set(fields or ()) - found["fields"].keys():
             everything = opened.get(url)
             check_fields(sorted(missing), everything.fields if everything else ())
     del found["version"]  # only useful to writers over HTTP

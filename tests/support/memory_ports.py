@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aragog.clock import ManualClock
+from aragog.fetcher.admission import Gate
 from aragog.fetcher.outcome import Fetched, Outcome, OutcomeKind
 from aragog.pipeline.ports import SpoolState
 from aragog.pipeline.rescheduling import Rescheduling
@@ -160,8 +161,8 @@ class MemoryLimiter:
 
     def finished(self, slot: Slot) -> None: ...
 
-    def report(self, key: str, ok: bool) -> None:
-        self.reports.append((key, ok))
+    def report_many(self, reports: Iterable[tuple[str, bool]]) -> None:
+        self.reports += reports
 
     def interval_us(self, key: str, crawl_delay_s: float | None = None) -> float:
         return max(1e5, (crawl_delay_s or 0) * 1e6)
@@ -244,9 +245,15 @@ class SameThread(Executor):
 
 @dataclass
 class Web:
-    """A fetcher: what is at each URL; all else is a page of its own name."""
+    """
+    A fetcher: what is at each URL; all else is a page of its own name.
 
-    outcomes: dict[str, Outcome | Exception] = field(default_factory=dict)
+    A function gets the gate and returns the outcome.
+    """
+
+    outcomes: dict[str, Outcome | Exception | Callable[[Gate], Outcome]] = field(
+        default_factory=dict
+    )
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     def fetch(self, url: str, **options: Any) -> Outcome:
@@ -254,6 +261,8 @@ class Web:
         outcome = self.outcomes.get(url)
         if isinstance(outcome, Exception):
             raise outcome
+        if callable(outcome):
+            return outcome(options["gate"])
         return outcome or fetched(url, f"<title>{url}</title>")
 
     def urls(self) -> list[str]:

@@ -1,5 +1,6 @@
 """Typos are refused with exit code 2 and a hint; nothing is done and nothing is made."""
 
+import orjson
 import pytest
 from click.testing import CliRunner
 
@@ -48,6 +49,15 @@ def run(cli_environ):
             "'page.titel' is not a known field; did you mean page.title?",
         ),
         (["show", URL, "--fields", "team.scor"], "did you mean team.score?"),
+        (["show", URL, "--fields", " , "], "names no field"),
+        (
+            ["store", "export", "x.jsonl", "--fields", "page.title, page.titel"],
+            "'page.titel' is not a known field; did you mean page.title?",
+        ),
+        (
+            ["store", "export-parts", "x", "--fields", "product.prize"],
+            "did you mean product.price?",
+        ),
         (["links", URL, "--limit", "-5"], "-5"),
         (["links", URL, "--limit", "0"], "0"),
         (["store", "list", "a.example", "--limit", "-1"], "-1"),
@@ -86,6 +96,16 @@ def test_fields_that_the_page_or_extraction_knows_are_no_typos(run):
     assert run("show", URL, "--fields", "page.title,team.score").exit_code == 0
     assert run("show", URL, "--fields", "product.price").exit_code == 0
     assert {"page.title", "page.type", "recipe.ingredients", "product.price"} <= pin_fields()
+
+
+def test_an_export_takes_names_with_spaces_and_fields_of_ones_own(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("ARAGOG_STORE__FIELD_FORMATS", "page.note=text")
+    file = tmp_path / "out.jsonl"
+
+    ran = run("store", "export", str(file), "--fields", "page.title, team.score,page.note")
+
+    assert ran.exit_code == 0, ran.output
+    assert orjson.loads(file.read_bytes())["fields"].keys() == {"page.title", "team.score"}
 
 
 def test_a_queue_with_jobs_of_another_program_is_known(run):

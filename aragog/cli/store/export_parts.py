@@ -9,12 +9,19 @@ import click
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from aragog.bootstrap.stores import url_store
-from aragog.cli.arguments import COUNT, NOT_NEGATIVE
+from aragog.cli.arguments import COUNT, NOT_NEGATIVE, FieldNames
 from aragog.cli.store.opening import report_url
 from aragog.settings import load_settings
 from aragog.terminal import SafeConsole, note
 from aragog.urlstore.content import open_content
-from aragog.urlstore.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions, export_part
+from aragog.urlstore.transfer.parts import (
+    FORMATS,
+    MAX_PARTS,
+    Part,
+    PartOptions,
+    export_part,
+    prepare_folder,
+)
 
 
 @click.command("export-parts")
@@ -30,14 +37,16 @@ from aragog.urlstore.transfer.parts import FORMATS, MAX_PARTS, Part, PartOptions
 @click.option(
     "--format", "kind", type=click.Choice(FORMATS), default="jsonl.zst", show_default=True
 )
-@click.option("--fields", help="Field names, separated by commas; default: all.")
+@click.option(
+    "--fields", type=FieldNames(known=True), help="Field names, separated by commas; default: all."
+)
 @click.option("--links", is_flag=True, help="Include outlinks (jsonl, parquet).")
 def export_parts(
     folder: Path,
     parts: int,
     numbers: tuple[int, ...],
     kind: str,
-    fields: str | None,
+    fields: tuple[str, ...] | None,
     *,
     links: bool,
 ) -> None:
@@ -52,7 +61,8 @@ def export_parts(
     if wrong := [number for number in numbers if number >= parts]:
         raise click.BadParameter(f"{wrong[0]} is not below --parts {parts}", param_hint="--part")
     settings = load_settings()
-    options = PartOptions(format=kind, fields=fields.split(",") if fields else None, links=links)
+    options = PartOptions(format=kind, fields=fields, links=links)
+    prepare_folder(folder, parts, kind)
     chosen = [Part(number, parts) for number in numbers or range(parts)]
     written = records = 0
     columns = (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from aragog.cli.arguments import COUNT, NOT_NEGATIVE, Host, as_json_lines
+from aragog.cli.arguments import COUNT, NOT_NEGATIVE, FieldNames, Host, as_json_lines
 from aragog.cli.store.opening import counting, open_store, report_url, urls_of
 from aragog.errors import BadInput
 from aragog.settings import load_settings
@@ -32,7 +32,9 @@ BAD_LINES = 3
     type=click.Choice(["jsonl", "parquet", "warc"]),
     help="Default: by the name of FILE.",
 )
-@click.option("--fields", help="Field names, separated by commas; default: all.")
+@click.option(
+    "--fields", type=FieldNames(known=True), help="Field names, separated by commas; default: all."
+)
 @click.option("--host", type=Host(), help="Only the URLs of this host.")
 @click.option("--links", is_flag=True, help="Include outlinks (jsonl, parquet).")
 @click.option("--cursor", help="Continue where an earlier export stopped.")
@@ -40,7 +42,7 @@ BAD_LINES = 3
 def export(
     file: Path,
     kind: str | None,
-    fields: str | None,
+    fields: tuple[str, ...] | None,
     host: str | None,
     cursor: str | None,
     limit: int | None,
@@ -74,7 +76,7 @@ def export(
                     opened.zen,
                     sink,
                     selection,
-                    fields=fields.split(",") if fields else None,
+                    fields=fields,
                     links_of=opened if links else None,
                     on_progress=counted,
                 )

@@ -105,11 +105,11 @@ class Requester:
             outcome = self._outcome(job, gate, known)
             if gate.taken_down:
                 outcome = _without_target(job, outcome)
-            ours = isinstance(outcome, Refused | Blocked | Redirected)
-            if not ours:
-                # From this thread: the others of the batch may take a whole deadline.
-                ok = not isinstance(outcome, Busy | Unreachable)
-                self.access.limiter.report(gate.key, ok=ok)
+            answers = dict.fromkeys(gate.redirected_by, True)
+            if (ok := _answered_well(outcome)) is not None:
+                answers[gate.key] = ok
+            # From this thread: the others of the batch may take a whole deadline.
+            self.access.limiter.report_many(answers.items())
             return outcome
 
     def _outcome(self, job: UrlJob, gate: PoliteGate, known: StoredValidators) -> Outcome:
@@ -135,6 +135,21 @@ class Requester:
                 kind="internal",
                 reason=f"{type(error).__name__}: {error}",
             )
+
+
+def _answered_well(outcome: Outcome) -> bool | None:
+    """
+    Whether the domain that was asked last answered as it should; None where that is not known.
+
+    A domain whose redirects lead nowhere has answered: asking it less often would change nothing.
+    """
+    match outcome:
+        case Refused() | Blocked() | Redirected() | Unreachable(kind="internal"):
+            return None
+        case Unreachable(kind="redirect"):
+            return True
+        case _:
+            return not isinstance(outcome, Busy | Unreachable)
 
 
 def _without_target(job: UrlJob, outcome: Outcome) -> Outcome:

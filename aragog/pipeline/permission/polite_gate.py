@@ -63,9 +63,12 @@ class RobotsGate:
         self._rest_s = rest_s
         self._refusals = refusals
         self.inline_ms = inline_ms
+        self.redirected_by: set[str] = set()
+        """The limiter's names of the domains whose responses were redirects."""
 
     def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
         """Whether the redirect target may be requested; `acquire_permit` waits for its slot."""
+        self.redirected_by.add(self._slot.key)
         if reason := self._refusals([url]).get(url):
             return Deny(reason)
         admission = self._with_slot(url, None)
@@ -160,6 +163,7 @@ class PoliteGate(RobotsGate):
 
     def admit(self, url: str, given: str) -> Admission:
         """Whether the redirect target may be requested; `acquire_permit` waits for its slot."""
+        self.redirected_by.add(self._slot.key)
         if reason := self._refusals([url]).get(url):
             self.taken_down = reason == TAKEN_DOWN
             return Deny(reason)

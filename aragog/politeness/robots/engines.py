@@ -59,7 +59,7 @@ class ReppyEngine:
     def opinion(self, rules: RobotsRules, user_agent: str, url: str) -> Opinion:
         all_rules = rules.rules_for(user_agent)
         if not has("reppy"):
-            return Opinion(None, "not installed: pip install 'aragog[reppy]'")
+            return Opinion(None, "not installed; docs/deployment.md states how to build it")
         lines = [line for rule in all_rules if (line := _line(rule))]
         left_out = len(all_rules) - len(lines)
         path = comparable_path(path_of(url))

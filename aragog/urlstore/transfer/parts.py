@@ -9,7 +9,9 @@ was interrupted anywhere is repeated, and writes the missing parts alone.
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import socket
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -34,6 +36,7 @@ MAX_PARTS = 100_000
 FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet", "warc")
 _PREFIX_BYTES = 8
 _KEYS = 1 << (8 * _PREFIX_BYTES)
+_PART = re.compile(r"(\.?)part-\d{5,6}-of-(\d{5,6})(?:-(.+?)-(\d+))?(?:\.([a-z.]+))?", re.ASCII)
 
 OnShare = Callable[[float], None]
 """Called with the share of a part's key range that is done, 0.0 to 1.0."""
@@ -91,6 +94,45 @@ class PartOptions:
     links: bool = False
 
 
+def prepare_folder(folder: Path, count: int, kind: str) -> None:
+    """
+    Make the folder of an export in `count` parts ready, once in each process that writes parts.
+
+    Removes what killed processes of this machine left of unfinished parts.
+
+    Raises:
+        BadInput: the folder has parts of another number or format, so that its readers would get
+            URLs twice.
+        ConfigError: the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in folder.iterdir():
+            if (match := _PART.fullmatch(path.name)) is None:
+                continue
+            hidden, its_count, host, pid, suffix = match.groups()
+            its_kind = suffix or "warc"
+            if hidden and host == socket.gethostname() and not _lives(int(pid)):
+                _remove(path)
+            elif not hidden and its_kind in FORMATS and (int(its_count), its_kind) != (count, kind):
+                raise BadInput(
+                    f"{folder}: has parts of another export, such as {path.name}; use another "
+                    f"folder, or repeat that one with --parts {int(its_count)} --format {its_kind}"
+                )
+    except OSError as error:
+        raise ConfigError(f"{folder}: cannot be written: {error.strerror}") from error
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # a process of another user
+        return True
+    return True
+
+
 def export_part(
     store: UrlStore,
     content: ContentStore,
@@ -119,7 +161,7 @@ def export_part(
     if final.exists():
         return None
     # The suffix stays last, since it decides how a file is compressed.
-    started = folder / f".{part.name}-{os.getpid()}{suffix}"
+    started = folder / f".{part.name}-{socket.gethostname()}-{os.getpid()}{suffix}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         count = _write(store, content, started, part, options, on_share, on_problem)

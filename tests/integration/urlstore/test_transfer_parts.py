@@ -1,5 +1,11 @@
 """Exports in parts: together they are the store, and an interrupted one is finished by the next."""
 
+import os
+import signal
+import socket
+import subprocess
+import sys
+
 import orjson
 import pytest
 from click.testing import CliRunner
@@ -13,7 +19,7 @@ from aragog.urlstore.content.compression import compress
 from aragog.urlstore.records import ContentWrite
 from aragog.urlstore.transfer.json_lines import open_to_read
 from aragog.urlstore.transfer.parquet import read_parquet
-from aragog.urlstore.transfer.parts import Part, PartOptions, export_part
+from aragog.urlstore.transfer.parts import Part, PartOptions, export_part, prepare_folder
 from tests.support.stores import NOW_MS, page
 
 URLS = [f"http://parts.example/{n}" for n in range(60)]
@@ -104,6 +110,67 @@ def test_the_share_of_a_part_grows_from_zero_to_one(filled, out):
 
     assert seen == sorted(seen)
     assert 0 <= seen[0] < seen[-1] == 1.0
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from aragog.bootstrap.stores import url_store
+from aragog.settings import load_settings
+from aragog.urlstore.content import open_content
+from aragog.urlstore.transfer.parts import Part, PartOptions, export_part
+
+settings = load_settings()
+content = open_content(settings.content, settings.data_dir)
+kill = lambda share: share > 0.1 and os.kill(os.getpid(), signal.SIGKILL)
+options = PartOptions(format=sys.argv[2])
+export_part(url_store(settings), content, Path(sys.argv[1]), Part(0, 2), options, on_share=kill)
+"""
+
+
+@pytest.mark.parametrize("kind", ["jsonl.zst", "warc"])
+def test_what_a_killed_export_left_is_removed_by_the_next_run(tmp_path, monkeypatch, kind):
+    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path / "data"))
+    store = url_store(load_settings())
+    store.write_pages([page(url, NOW_MS, fields={"title": b"x"}) for url in URLS])
+    store.close()
+    out = tmp_path / "out"
+
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(out), kind], check=False)
+    left = [path.name for path in out.iterdir()]
+    command = ["store", "export-parts", str(out), "--parts", "2", "--format", kind]
+    told = CliRunner().invoke(main, command, catch_exceptions=False)
+
+    assert killed.returncode == -signal.SIGKILL
+    assert len(left) == 1
+    assert told.exit_code == 0
+    suffix = "" if kind == "warc" else f".{kind}"
+    names = sorted(path.name for path in out.iterdir())
+    assert names == [f"part-0000{n}-of-00002{suffix}" for n in range(2)]
+
+
+def test_the_unfinished_part_of_a_living_process_stays(tmp_path):
+    host = socket.gethostname()
+    living = tmp_path / f".part-00001-of-00002-{host}-{os.getpid()}.jsonl"
+    elsewhere = tmp_path / ".part-00000-of-00002-another.host-1.jsonl"
+    for path in (living, elsewhere):
+        path.touch()
+
+    prepare_folder(tmp_path, 2, "jsonl")
+
+    assert sorted(tmp_path.iterdir()) == sorted([living, elsewhere])
+
+
+@pytest.mark.parametrize(("parts", "kind"), [(3, "jsonl"), (2, "parquet"), (2, "warc")])
+def test_a_folder_with_parts_of_another_export_is_refused(tmp_path, parts, kind):
+    (tmp_path / "part-00001-of-00002.jsonl").touch()
+    (tmp_path / "_SUCCESS").touch()
+    command = ["store", "export-parts", str(tmp_path), "--parts", str(parts), "--format", kind]
+
+    told = CliRunner().invoke(main, command)
+
+    assert told.exit_code == 2
+    assert "--parts 2 --format jsonl" in told.output
 
 
 @pytest.mark.parametrize(("number", "count"), [(0, 0), (4, 4), (-1, 4)])

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from aragog.fetcher.admission import Go
 from aragog.fetcher.outcome import Busy, Gone, OutcomeKind, Redirected, Unreachable
 from aragog.pipeline.fetching.requester import Requester
 from aragog.pipeline.fetching.selection import JobSelection
@@ -183,6 +184,50 @@ def test_a_busy_origin_is_asked_again_when_it_said(stage, ports):
 
     assert 30_000 <= message.delay_ms <= 30_500
     assert ports.limiter.reports == [("a.example", False)]
+
+
+def test_a_domain_that_redirects_has_answered_whatever_its_target_does(stage, ports):
+    def redirects(gate):
+        assert isinstance(gate.admit(B, B), Go)
+        return Unreachable(url=A, final_url=B, kind="connect", reason="refused")
+
+    ports.web.outcomes[A] = redirects
+
+    run(stage, A)
+
+    assert sorted(ports.limiter.reports) == [("a.example", True), ("b.example", False)]
+
+
+def test_a_redirect_to_a_later_slot_is_an_answer_of_its_domain(stage, ports):
+    def redirects(gate):
+        ports.limiter.waits_ms["b.example"] = 60_000
+        later = gate.admit(B, B)
+        return Redirected(url=A, target=B, retry_at_ms=later.retry_at_ms)
+
+    ports.web.outcomes[A] = redirects
+
+    run(stage, A)
+
+    assert ports.limiter.reports == [("a.example", True)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reports"), [("redirect", [("a.example", True)]), ("dns", [("a.example", False)])]
+)
+def test_a_redirect_loop_slows_no_domain_down(stage, ports, kind, reports):
+    ports.web.outcomes[A] = Unreachable(url=A, kind=kind, reason="…")
+
+    run(stage, A)
+
+    assert ports.limiter.reports == reports
+
+
+def test_a_defect_of_our_own_slows_no_domain_down(stage, ports):
+    ports.web.outcomes[A] = ValueError("odd")
+
+    run(stage, A)
+
+    assert ports.limiter.reports == []
 
 
 def test_the_last_attempt_is_the_result(stage, ports):
