@@ -94,7 +94,7 @@ class UrlJob:
             value: Any = getattr(self, name)
             bounded = kinds is str or (isinstance(value, int) and least <= value <= most)
             fits = bounded and isinstance(value, kinds)
-            if not (fits or (value is None and name in ("slot_at_ms", "target"))):
+            if not (fits or (value is None and name in _MAY_BE_NONE)):
                 raise InvalidMessage("url job", f"{name} is {value!r}, of {str(self.url)[:200]!r}")
 
 
@@ -107,10 +107,13 @@ _JOB_TYPES: dict[str, tuple[type, int, int]] = {
     "attempt": (int, 0, 1 << 31),
     "slot_at_ms": (int, 0, 1 << 53),
     "target": (str, 0, 0),
+    "given": (str, 0, 0),
+    "target_given": (str, 0, 0),
     "url_filter": (str, 0, 0),
     "request_id": (str, 0, 0),
 }
 """Type and bounds of each field; a bool is an int."""
+_MAY_BE_NONE = ("slot_at_ms", "target", "given", "target_given")
 _JOB_DEFAULTS = {
     f.name: f.default for f in dataclasses.fields(UrlJob) if f.name not in ("url", "hops")
 }

@@ -245,6 +245,19 @@ def test_a_job_fails_when_its_attempts_are_used_up_and_can_be_retried_by_hand(sh
     assert [c.attempt for c in claim(shard).claims] == [1]
 
 
+def test_an_error_that_is_no_utf8_fails_its_job_and_the_others_with_it_are_acknowledged(shard):
+    put(shard, b"a", b"b")
+    first, second = holds(claim(shard))
+
+    states = shard.nack(
+        "q", [Nack(*first, step="fail", problem="name \udcff"), Nack(*second, step="release")]
+    )
+
+    assert states == [JobState.FAILED, JobState.PENDING]
+    [failed] = shard.jobs("q", JobState.FAILED, limit=9)
+    assert failed.problem == "name \\udcff"
+
+
 def test_a_unique_key_is_taken_while_its_job_waits_or_runs(shard):
     [first] = put(shard, b"a", unique_key="k")
 

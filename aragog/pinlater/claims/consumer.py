@@ -30,8 +30,6 @@ logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 1.0
 """Maximum interval between two checks of a queue; bounds the delay after a lost wake token."""
-GATED_LOOK_EVERY_S = 0.25
-"""Interval between two checks of a closed gate; no event reports that it opened."""
 WAIT_S = 1
 """Timeout of one blocking pop."""
 OVERDUE_S = 5.0
@@ -93,6 +91,7 @@ class JobConsumer:
         self.waiters = [
             BlockingPoller(s) for s in claims.cluster.shards if isinstance(s, RedisShard)
         ]
+        self._openings = gates.Openings()
         self._turn: deque[tuple[BlockingPoller, str]] = deque()
         self._look_s: dict[tuple[str, str], float] = {}
 
@@ -126,24 +125,28 @@ class JobConsumer:
             BrokerUnavailable: the first shard is unavailable; others are skipped until they answer.
         """
         taken = 0
-        for _ in range(len(self._turn)):
+        for turn in list(self._turn):
             if taken >= room:
                 break
-            waiter, queue = self._turn[0]
-            self._turn.rotate(-1)
-            if self._look_s[waiter.shard.name, queue] <= self._clock.monotonic_s():
-                taken += self._claim(waiter.shard, queue, min(room - taken, MAX_BATCH))
+            (waiter, queue), now_s = turn, self._clock.monotonic_s()
+            if self._look_s[waiter.shard.name, queue] > now_s:
+                continue
+            opening, asked_at_s = self._openings.left(queue, now_s)
+            if opening.jobs == 0:
+                # It keeps its turn: of the next jobs that the gate lets pass it gets the first.
+                self._look_s[waiter.shard.name, queue] = asked_at_s
+                continue
+            self._turn.remove(turn)
+            self._turn.append(turn)
+            taken += self._claim(waiter.shard, queue, min(room - taken, MAX_BATCH), opening)
         return taken
 
-    def _claim(self, shard: RedisShard, queue: str, limit: int) -> int:
+    def _claim(self, shard: RedisShard, queue: str, limit: int, opening: gates.Opening) -> int:
         now_s = self._clock.monotonic_s()
         place = shard.name, queue
         cluster = self.claims.cluster
         # Schedule the next check of this queue even if the claim fails.
-        self._look_s[place] = now_s + LOOK_EVERY_S
-        opening = gates.opening(queue)
-        if not opening.is_wide:
-            self._look_s[place] = now_s + GATED_LOOK_EVERY_S
+        self._look_s[place] = now_s + (LOOK_EVERY_S if opening.is_wide else gates.ASK_EVERY_S)
         if opening.lowest == gates.NOTHING:
             return 0
         if opening.jobs is not None:
@@ -162,9 +165,8 @@ class JobConsumer:
                 raise
             logger.warning("shard %s is away; its jobs wait for it", shard.name)
             return 0
-        if opening.jobs is not None:
-            pass  # the gate says when to look again
-        elif answer.more:
+        self._openings.took(queue, len(answer.claims))
+        if answer.more:
             self._look_s[place] = now_s
         elif answer.next_due_ms is not None:
             wait_s = max(0, answer.next_due_ms - answer.now_ms) / 1000

@@ -4,7 +4,8 @@ Gates: an application's control over which jobs its process claims from a queue.
     gates.put("fetch", lambda: 9 if there_is_room() else gates.NOTHING)
 
 A process always claims from a queue without a gate. It calls a gate that is not wide open four
-times a second, and the jobs meanwhile wait on the server, where other processes may claim them. A
+times a second, and the jobs meanwhile wait on the server, where other processes may claim them. The
+jobs that an `Opening` allows are for all shards together, and until the gate is called again. A
 gate affects only its own process: to stop a queue everywhere, pause it.
 """
 
@@ -17,6 +18,8 @@ from aragog.pinlater.models import PRIORITIES
 
 EVERYTHING = PRIORITIES[-1]
 NOTHING = -1
+ASK_EVERY_S = 0.25
+"""Interval between two calls of a gate that is not wide open; no event reports that it opened."""
 
 
 class Opening(NamedTuple):
@@ -25,7 +28,7 @@ class Opening(NamedTuple):
     lowest: int
     """The least urgent priority that may be claimed (0 to 9), or `NOTHING`."""
     jobs: int | None = None
-    """How many jobs the next claim may take, the most urgent ones; None: any number."""
+    """How many jobs may be claimed until the gate is called again; None: any number."""
 
     @property
     def is_wide(self) -> bool:
@@ -40,7 +43,7 @@ _gates: dict[str, Gate] = {}
 
 def put(queue: str, gate: Gate | None) -> None:
     """
-    Call `gate` before every claim from the queue; None removes the gate.
+    Call `gate` before claims from the queue; None removes the gate.
 
     It returns an `Opening`, or only its `lowest`. It runs in the worker's event loop: it must
     return within milliseconds and never raise.
@@ -56,3 +59,27 @@ def opening(queue: str) -> Opening:
     gate = _gates.get(queue)
     found = EVERYTHING if gate is None else gate()
     return found if isinstance(found, Opening) else Opening(found)
+
+
+class Openings:
+    """What the gates let one consumer claim, from all shards together."""
+
+    def __init__(self) -> None:
+        self._bounded: dict[str, tuple[float, Opening]] = {}
+        """By queue, while the number of jobs is bounded: until when, and what is left."""
+
+    def left(self, queue: str, now_s: float) -> tuple[Opening, float]:
+        """Return what may be claimed now, and when the gate is called again if it is not wide."""
+        until_s, left = self._bounded.get(queue, (0.0, None))
+        if left is None or now_s >= until_s:
+            until_s, left = now_s + ASK_EVERY_S, opening(queue)
+            self._bounded.pop(queue, None)
+            if left.jobs is not None:
+                self._bounded[queue] = until_s, left
+        return left, until_s
+
+    def took(self, queue: str, jobs: int) -> None:
+        """Count jobs that were claimed."""
+        if queue in self._bounded:
+            until_s, left = self._bounded[queue]
+            self._bounded[queue] = until_s, left._replace(jobs=max(0, (left.jobs or 0) - jobs))

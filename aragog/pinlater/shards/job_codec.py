@@ -88,7 +88,9 @@ def _whole(parts: bytes) -> bytes:
 
 def cut(problem: str) -> str:
     """Return an error on one line, cut to `MAX_PROBLEM` characters."""
-    return " ".join(problem.split())[:MAX_PROBLEM]
+    line = " ".join(problem.split())[:MAX_PROBLEM]
+    # One text with half a surrogate pair would fail all acks that are sent with it.
+    return line.encode("utf-8", "backslashreplace").decode()[:MAX_PROBLEM]
 
 
 def encode_collected(

@@ -43,7 +43,19 @@ logger = logging.getLogger(__name__)
 POSTPONE_S = 0.02
 """Maximum time that a claim waits for more room."""
 
+HEARTBEATS = "worker."
+"""What the routing keys of a worker's heartbeats start with."""
+
 _clock = SystemClock()
+
+
+class HeartbeatNotSent(Exception):
+    """
+    A worker's heartbeat could not be sent. Not a connection error, so kombu does not repeat it.
+
+    Celery asks for a heartbeat to be repeated without end, in the thread that would notice that the
+    broker hangs, reconnect, and obey a request to stop. Its dispatcher sends it again later.
+    """
 
 
 class Channel(stock.Channel):
@@ -126,6 +138,14 @@ class Channel(stock.Channel):
             batch.put(queue, job)
         else:
             publish_receipts.note(self.cluster.enqueue(queue, [job])[0])
+
+    def _put_fanout(self, exchange: str, message: Any, routing_key: str, **kwargs: Any) -> None:
+        try:
+            super()._put_fanout(exchange, message, routing_key, **kwargs)
+        except self.connection_errors as error:
+            if not routing_key.startswith(HEARTBEATS):
+                raise
+            raise HeartbeatNotSent(str(error) or type(error).__name__) from error
 
     def create_publish_batch(self, max_size: int) -> JobBatch:
         return JobBatch(self, max_size)

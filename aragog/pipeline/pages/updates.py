@@ -211,7 +211,7 @@ def from_blob(blob: bytes) -> list[PageUpdate]:
     stream = BytesIO(blob)
     try:
         return [_planned(wire, stream) for wire in orjson.loads(stream.readline())]
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise InvalidMessage("page blob", str(error)) from error
 
 
@@ -260,6 +260,13 @@ def _planned(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
         fields=fields,
         report=None if report is None else fetch_report.from_json(report),
         seen=None if seen is None else Seen(**seen),
-        links=None if links is None else PackedLinks(links[0], stream.read(links[1])),
+        links=None if links is None else _links(links[0], links[1], stream),
     )
     return PageUpdate(write, token, length, meta)
+
+
+def _links(count: int, size: int, stream: BytesIO) -> PackedLinks:
+    squeezed = stream.read(size)
+    if len(squeezed) != size:
+        raise ValueError(f"{len(squeezed)} of {size} bytes of links")
+    return PackedLinks(count, squeezed)

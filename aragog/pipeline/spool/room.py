@@ -31,7 +31,7 @@ NEARLY_FULL = 0.95
 # How long a task waits for room, and how often it checks.
 PATIENCE_S = 20.0
 LOOK_EVERY_S = 0.5
-# How long a worker uses the last state it read; it may then claim one or two batches too many.
+# How long a worker uses the last state it read.
 FRESH_S = 0.1
 # On the way to the high mark, from this share of it on, a worker claims ever fewer batches at once:
 # `MOST_BATCHES` at first, finally one. Otherwise it would fill the spool in a burst, and then leave

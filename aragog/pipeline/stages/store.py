@@ -12,6 +12,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from aragog.errors import InvalidMessage
 from aragog.logs import log_url
 from aragog.pipeline.crawl_log.rows import rows_of
 from aragog.pipeline.crawl_log.stream import CrawlLogStream
@@ -44,8 +45,8 @@ class StoreStage:
 
     def run(self, batch: PageBatch) -> list[OutgoingMessage]:
         """
-        Fetches of URLs whose blobs had expired, later ones of those whose rows lie in a damaged
-        file, and the pages that were stored for `page_ready_task`.
+        Fetches of URLs whose blobs had expired or cannot be read, later ones of those whose rows
+        lie in a damaged file, and the pages that were stored for `page_ready_task`.
 
         Raises:
             TransientError: the store, the content store or Redis did not answer; runs again.
@@ -55,8 +56,14 @@ class StoreStage:
             # Either this message ran to its end before (its URLs are fetched once more, for
             # nothing), or it waited longer than the spool keeps things.
             return self.rescheduling.refetch(batch.jobs)
+        try:
+            updates = from_blob(blob)
+        except InvalidMessage as error:
+            # Another version wrote it, before an upgrade or during one.
+            log.warning("%d URLs are fetched again: %s", len(batch.jobs), error)
+            self.spool.free([batch.token, *batch.bodies])
+            return self.rescheduling.refetch(batch.jobs)
         body_of = dict(zip(batch.bodies, bodies, strict=True))
-        updates = from_blob(blob)
         lost = {u.write.url for u in updates if u.token and body_of.get(u.token) is None}
         writes = [
             with_body(update, body_of[update.token] if update.token else None)

@@ -1,9 +1,12 @@
 """A gate holds back a worker's claims without polling; what is urgent enough passes."""
 
+from collections import Counter
+
 import pytest
 
+from aragog.clock import ManualClock
 from aragog.pinlater.claims import gates
-from aragog.pinlater.claims.consumer import GATED_LOOK_EVERY_S, JobConsumer
+from aragog.pinlater.claims.consumer import JobConsumer
 from aragog.pinlater.claims.registry import ClaimRegistry
 from aragog.pinlater.cluster import Cluster
 from aragog.pinlater.models import NewJob
@@ -13,64 +16,129 @@ pytestmark = pytest.mark.redis
 
 
 @pytest.fixture
-def consumer(redis_client):
-    delivered = []
-    claims = ClaimRegistry(Cluster([RedisShard(redis_client)]))
-    made = JobConsumer(claims, lambda _shard, _queue, job: delivered.append(job.record[-1:]))
-    made.delivered = delivered
-    made.consume(["q"])
-    yield made
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def consuming(redis_client, clock):
+    """A function that makes a consumer of some shards."""
+    made = []
+
+    def make(shards):
+        names = [RedisShard(redis_client, name=str(n), prefix=f"{n}:") for n in range(shards)]
+        claims = ClaimRegistry(Cluster(names))
+        one = JobConsumer(claims, lambda *job: one.delivered.append(job), clock)
+        one.delivered = []
+        one.consume(["q"])
+        made.append(one)
+        return one
+
+    yield make
     gates.put("q", None)
-    made.close()
-    claims.stop()
+    for one in made:
+        one.close()
+        one.claims.stop()
+
+
+@pytest.fixture
+def consumer(consuming):
+    return consuming(1)
+
+
+def delivered(consumer):
+    return [job.record[-1:] for _, _, job in consumer.delivered]
 
 
 def put(consumer, *priorities):
     jobs = [NewJob(b"%d" % priority, priority=priority) for priority in priorities]
-    consumer.claims.cluster.shards[0].enqueue("q", jobs)
+    for shard in consumer.claims.cluster.shards:
+        shard.enqueue("q", jobs)
 
 
-def again(consumer):
-    """Let a second pass."""
-    consumer._look_s = dict.fromkeys(consumer._look_s, 0.0)
-
-
-def test_a_closed_gate_lets_urgent_jobs_pass_and_leaves_the_others_on_the_server(consumer):
+def test_a_closed_gate_lets_urgent_jobs_pass_and_leaves_the_others_on_the_server(consumer, clock):
     gates.put("q", lambda: 2)
     put(consumer, 5, 2, 9)
 
     assert consumer.take(10) == 1
-    assert consumer.delivered == [b"2"]
+    assert delivered(consumer) == [b"2"]
     assert consumer.claims.cluster.shards[0].sizes("q").due == 2
 
     gates.put("q", lambda: 9)
-    again(consumer)
+    clock.advance_ms(1000)
     assert consumer.take(10) == 2
 
 
-def test_while_nothing_may_be_claimed_the_gate_is_asked_four_times_a_second(consumer):
+def test_while_nothing_may_be_claimed_the_gate_is_asked_four_times_a_second(consumer, clock):
     asked = []
     gates.put("q", lambda: asked.append(1) or gates.NOTHING)
     put(consumer, 5)
-    began_s = consumer._clock.monotonic_s()
 
     assert [consumer.take(10) for _ in range(100)] == [0] * 100
     assert len(asked) == 1
-    assert consumer.next_look_s - began_s >= GATED_LOOK_EVERY_S
+    assert consumer.next_look_s - clock.monotonic_s() >= gates.ASK_EVERY_S
 
 
-def test_a_gate_that_is_nearly_closed_lets_a_few_jobs_pass_at_a_time(consumer):
+def test_a_gate_that_is_nearly_closed_lets_a_few_jobs_pass_at_a_time(consumer, clock):
     gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 2))
     put(consumer, 5, 2, 9)
 
     assert [consumer.take(10), consumer.take(10)] == [2, 0]
-    assert consumer.delivered == [b"2", b"5"]
+    assert delivered(consumer) == [b"2", b"5"]
 
-    again(consumer)
+    clock.advance_ms(1000)
     assert consumer.take(10) == 1
 
 
-def test_jobs_that_the_gate_holds_back_wake_nobody(consumer, redis_client):
+def test_a_worker_that_is_woken_takes_no_more_than_the_gate_lets_pass(consumer):
+    """What is left of a queue wakes the worker that has just claimed from it."""
+    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 2))
+    put(consumer, *range(10))
+    [waiter] = consumer.waiters
+    for _ in range(3):
+        consumer.take(10)
+        consumer.wait()
+        consumer.woken(waiter, room=10)
+
+    assert delivered(consumer) == [b"0", b"1"]
+
+
+def test_with_little_room_a_worker_goes_on_to_take_what_the_gate_lets_pass(consumer):
+    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 3))
+    put(consumer, *range(10))
+
+    assert [consumer.take(1) for _ in range(5)] == [1, 1, 1, 0, 0]
+
+
+def test_all_shards_together_give_what_the_gate_lets_pass(consuming):
+    consumer = consuming(3)
+    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 4))
+    put(consumer, *range(10))
+
+    assert [consumer.take(100), consumer.take(100)] == [4, 0]
+
+
+def test_a_gate_that_lets_one_job_pass_at_a_time_starves_no_shard(consuming, clock):
+    consumer = consuming(3)
+    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 1))
+    put(consumer, *range(10))
+    for _ in range(9):
+        assert consumer.take(100) == 1
+        clock.advance_ms(300)
+
+    assert Counter(shard.name for shard, _, _ in consumer.delivered) == {"0": 3, "1": 3, "2": 3}
+
+
+def test_a_shard_without_jobs_leaves_what_the_gate_lets_pass_to_the_others(consuming, clock):
+    consumer = consuming(2)
+    gates.put("q", lambda: gates.Opening(gates.EVERYTHING, 1))
+    consumer.claims.cluster.shards[1].enqueue("q", [NewJob(b"x")] * 4)
+    for _ in range(4):
+        assert consumer.take(100) == 1
+        clock.advance_ms(300)
+
+
+def test_jobs_that_the_gate_holds_back_wake_nobody(consumer, redis_client, clock):
     gates.put("q", lambda: 2)
     put(consumer, 5)
     wake = consumer.claims.cluster.shards[0].wake_key("q")
@@ -79,4 +147,4 @@ def test_jobs_that_the_gate_holds_back_wake_nobody(consumer, redis_client):
     consumer.take(10)
 
     assert redis_client.llen(wake) == 0
-    assert consumer.next_look_s > consumer._clock.monotonic_s()
+    assert consumer.next_look_s > clock.monotonic_s()

@@ -1,5 +1,7 @@
 """Fetch messages as anybody may send them."""
 
+from dataclasses import fields
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,6 +45,15 @@ def test_no_entry_harms_a_good_one(entries):
 
     assert batch.jobs[-1] == UrlJob(url=GOOD)
     assert len(batch.jobs) + len(problems) == len(entries) + 1
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(UrlJob)])
+def test_a_value_of_another_type_is_a_problem_of_its_entry_alone(name):
+    entries = [{"url": GOOD}, {"url": GOOD, name: 1.5}]
+
+    batch, problems = read_fetch({"v": 1, "urls": entries})
+
+    assert (len(batch.jobs), len(problems)) == (1, 1)
 
 
 @pytest.mark.parametrize("message", [7, None, {}, {"v": 9, "urls": []}, "::", ["::"], [[]]])

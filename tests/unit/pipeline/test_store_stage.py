@@ -1,5 +1,6 @@
 """The store stage over ports in memory: what is written, freed, cleared and fetched again."""
 
+import orjson
 import pytest
 
 from aragog.fetcher.outcome import OutcomeKind
@@ -50,6 +51,19 @@ def test_a_page_whose_body_expired_is_fetched_again_and_stays_in_flight(stage, p
     (job,) = message.message.jobs
     assert (job.url, job.attempt, job.refresh) == (A, 1, True)
     assert ports.in_flight.urls == {A}
+
+
+@pytest.mark.parametrize("links", [[], [[B, "", ""]], [[B, "", ""]] * 2, [1, 99]])
+def test_page_updates_of_another_version_are_fetched_again(stage, ports, links):
+    one = batch(ports, A)
+    (update,) = orjson.loads(ports.spool.blobs[one.token].partition(b"\n")[0])
+    ports.spool.blobs[one.token] = orjson.dumps([update | {"links": links}])
+
+    (message,) = stage.run(one)
+
+    assert [job.url for job in message.message.jobs] == [A]
+    assert ports.in_flight.urls == {A}
+    assert ports.spool.blobs == {}
 
 
 def test_a_batch_that_runs_after_its_end_fetches_its_urls_again(stage, ports):

@@ -1,16 +1,14 @@
 """
-The parts of a Celery worker that are replaced: its consumer and its event dispatcher.
+A Celery consumer that keeps messages that it cannot turn into tasks.
 
-The consumer keeps messages that it cannot turn into tasks. Plain Celery acknowledges or rejects
-such a message and logs it, so the message is lost. Here its job is FAILED with the reason. On other
-brokers it becomes a dead letter.
+Plain Celery acknowledges or rejects such a message and logs it, so the message is lost. Here its
+job is FAILED with the reason. On other brokers it becomes a dead letter.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from celery.events.dispatcher import EventDispatcher
 from celery.worker.consumer import Consumer
 
 from aragog.pinlater.claims.claim import Disposition
@@ -43,15 +41,3 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
             claims.set_dispositions(message.delivery_tag, on_ack=refused, on_reject=refused)
         else:
             dead_letters.keep(self.app, message, problem)
-
-
-class ImpatientDispatcher(EventDispatcher):  # type: ignore[misc]
-    """
-    Sends an event once. Installed by `aragog.pinlater.transport.worker.follow`.
-
-    Celery's heartbeat repeats its event without end, in the thread that would notice that the
-    broker hangs, reconnect, and obey a request to stop.
-    """
-
-    def send(self, *args: Any, **kwargs: Any) -> Any:
-        return super().send(*args, **(kwargs | {"retry": False}))

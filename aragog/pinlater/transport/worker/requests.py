@@ -129,9 +129,6 @@ def follow(app: Celery) -> None:
     """Make `app`'s workers record how tasks ended and keep messages that would be lost."""
     app.Task.Request = f"{__name__}:JobRequest"
     app.conf.worker_consumer = "aragog.pinlater.transport.worker.celery_consumer:KeepingConsumer"
-    app.events.dispatcher_cls = (
-        "aragog.pinlater.transport.worker.celery_consumer:ImpatientDispatcher"
-    )
     log = logging.getLogger("celery.app.trace")
     if not any(isinstance(one, OneLine) for one in log.filters):
         outage = Outage()
