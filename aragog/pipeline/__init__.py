@@ -1,1 +1,1 @@
-"""The stages of a URL's life, one module each; tasks call them."""
+"""The pipeline: messages, routing, rescheduling and what its stages share; tasks call it."""

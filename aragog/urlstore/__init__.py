@@ -1,1 +1,1 @@
-"""The UrlStore: every read and write goes to the canonical URL."""
+"""The UrlStore: pages by any spelling or alias of their URL, which lead to the canonical one."""

@@ -1,4 +1,4 @@
-"""`aragog store …`: tables, repair, import, export and takedown."""
+"""`aragog store …`: tables, repair, import, export and takedowns."""
 
 from __future__ import annotations
 

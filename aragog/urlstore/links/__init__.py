@@ -1,1 +1,1 @@
-"""Outlinks and inlinks of pages, packed and compacted."""
+"""Links of pages, read from both ends and through aliases."""

@@ -1,1 +1,1 @@
-"""The store stage: how a batch of fetched pages is planned and written."""
+"""Plan and write a batch of fetched pages."""

@@ -1,1 +1,1 @@
-"""Parse typed values: dates, durations, numbers, titles and images. No I/O."""
+"""Parse typed values: dates, durations, numbers, prices, ratings, yields, images. No I/O."""

@@ -1,1 +1,1 @@
-"""Reading records for responses, many at once and in threads."""
+"""Read records for responses, many at once and in threads."""

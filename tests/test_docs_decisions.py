@@ -1,0 +1,100 @@
+"""Decisions in docs/adr/ state figures of the code as it is."""
+
+from pathlib import Path
+
+import pytest
+
+from aragog.dashboard import domain_list, domains
+from aragog.pages.markup_limits import _MAX_EQUAL, _MAX_REOPENED
+from aragog.pages.richpins.syntax import words
+from aragog.pinlater.claims import consumer, gates
+from aragog.pipeline.crawl_log import writer
+from aragog.pipeline.fetching import lanes
+from aragog.pipeline.spool import room
+from aragog.pipeline.spool.bounds import SpoolBounds
+from aragog.pipeline.statistics import metric_totals
+from aragog.politeness.ratelimit import limiter, permits
+from aragog.politeness.ratelimit.overrides import overrides
+from aragog.politeness.ratelimit.state import STATE
+from aragog.politeness.robots import cache
+from aragog.serving import hedging
+from aragog.serving.http.routes import changes
+from aragog.serving.thrift.calls import call_threads
+from aragog.settings import Settings
+from aragog.urlstore.feed import changes as feed
+from aragog.urlstore.schedule import crawl_budget
+from aragog.workers import roles
+from aragog.zen.adjacency import compaction
+from aragog.zen.adjacency.inlinks import group_rows
+from aragog.zen.adjacency.inlinks.segments import ListLimits
+from aragog.zen.codec import BUCKETS
+
+ADR = Path(__file__).resolve().parent.parent / "docs" / "adr"
+LISTS = ListLimits()
+SPOOL = SpoolBounds(32)
+
+FIGURES = {
+    1: [f"keeps {STATE.size} bytes for each domain"],
+    11: [f"The default stays {Settings().store.sqlite_shards},"],
+    54: [f"a DFA of {len(words._WORDS)} words", f"more than {words.MAX_PLACES} places"],
+    64: [
+        f"together at {100 * hedging.EXTRA_SHARE:g} %",
+        f"past which {90 * hedging.EXTRA_SHARE:g} %",
+    ],
+    63: [f"up to {call_threads._REPLIES_AT_ONCE} replies together"],
+    72: [f"in {BUCKETS} buckets", f"({domains.MOST_RANKED:,} a node)"],
+    73: [f"written {writer.SETTLED_MS // 1000} s after its end"],
+    78: [f"{'four' if group_rows.HOST_BYTES == 4 else '?'} bytes of a hash of the host"],
+    79: [
+        f"exceeds {LISTS.group_lines} lines",
+        f"A list longer than {LISTS.inline_lines} lines leaves its group",
+    ],
+    87: [f"{room.MOST_BATCHES} at first, finally 1", f"are nice ({roles.YIELDING})"],
+    94: [
+        f"the claims of the next {gates.ASK_EVERY_S} s",
+        f"at most {room.MOST_BATCHES / gates.ASK_EVERY_S:g} batches a second",
+    ],
+}
+IN_WORDS = [
+    (1, permits.ALLOWANCE_US, 250_000, "more than a quarter of a second"),
+    (10, compaction.GRACE_MS, 600_000, "after ten minutes"),
+    (31, feed.SETTLE_MS, 2_000, "two seconds behind the clock"),
+    (31, (BUCKETS, changes.LOOK_S), (16, 0.5), "sixteen short scans each half second"),
+    (32, crawl_budget.HOPELESS_AGES, 6, "once in six of the domain's usual intervals"),
+    (34, lanes.AHEAD_S, 10, "within ten seconds"),
+    (61, (lanes.DELAYED_BY, lanes.LONGEST_DELAY_S), (0.25, 3600), "by a quarter of the time"),
+    (62, cache.LOOK_AGAIN_S, 5, "own memory for five seconds"),
+    (64, hedging.DOWN_AFTER_S, 1, "of the primary for a second"),
+    (71, limiter.STOPPED_AGAIN_S, 300, "every five minutes"),
+    (71, overrides.CHECK_EVERY_S, 1, "once a second"),
+    (72, domain_list.MOST_READ_S, 1, "reads for a second at most"),
+    (74, metric_totals.SHIP_EVERY_S, 5, "every five seconds"),
+    (76, consumer.LOOK_EVERY_S, 1, "looks once a second"),
+    (86, (_MAX_EQUAL, _MAX_REOPENED), (3, 10**6), "at most three of each spelling"),
+    (87, (SPOOL.high_bytes, SPOOL.low_bytes), (12, 11), "at 3/8 of the spool and resume 1/32"),
+    (87, SPOOL.claimed_bytes, 16, "may fill it to 1/2"),
+]
+
+
+def text_of(number):
+    """A decision with every run of white space as one space."""
+    (path,) = ADR.glob(f"{number:04}-*.md")
+    return " ".join(path.read_text().split())
+
+
+@pytest.mark.parametrize(
+    ("number", "statement"), [(number, each) for number, some in FIGURES.items() for each in some]
+)
+def test_a_figure_of_a_decision_is_that_of_the_code(number, statement):
+    assert statement in text_of(number)
+
+
+@pytest.mark.parametrize(("number", "constant", "value", "statement"), IN_WORDS)
+def test_a_number_in_words_is_that_of_the_code(number, constant, value, statement):
+    assert constant == value
+    assert statement in text_of(number)
+
+
+@pytest.mark.parametrize("path", sorted(ADR.glob("*.md")), ids=lambda path: path.name[:4])
+def test_a_decision_begins_with_its_number(path):
+    assert path.read_text().startswith(f"# {int(path.name[:4])}. ")
