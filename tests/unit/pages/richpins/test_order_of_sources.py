@@ -1,0 +1,68 @@
+"""Which source of a field comes first, as docs/extraction.md lists them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.rich_pins import pin
+
+ITEM = '<script type="application/ld+json">{"@type":"Article","headline":"A",%s}</script>'
+WEB_PAGE = '<script type="application/ld+json">{"@type":"WebPage",%s}</script>'
+ORDERS = {
+    "canonical_url": [
+        "<head><link rel=canonical href=https://a.test/0></head>",
+        "<p>x</p><link rel=canonical href=https://a.test/1>",
+        '<meta property="og:url" content="https://a.test/2">',
+        ITEM % '"url":"https://a.test/3"',
+        '<meta name="twitter:url" content="https://a.test/4">',
+    ],
+    "description": [
+        ITEM % '"description":"0"',
+        '<meta property="og:description" content="1">',
+        '<meta name="description" content="2">',
+        '<meta name="twitter:description" content="3">',
+        '<meta name="dc.description" content="4">',
+        WEB_PAGE % '"description":"5"',
+    ],
+    "language": [
+        "<html lang=aa>",
+        '<meta http-equiv="content-language" content="ab">',
+        ITEM % '"inLanguage":"ac"',
+        '<meta property="og:locale" content="ad">',
+        '<meta name="dc.language" content="ae">',
+    ],
+    "site_name": [
+        '<script type="application/ld+json">{"@type":"WebSite","name":"S0"}</script>',
+        '<meta property="og:site_name" content="S1">',
+        '<meta name="application-name" content="S2">',
+        ITEM % '"publisher":{"@type":"Organization","name":"S3"}',
+        '<meta property="al:ios:app_name" content="S4">',
+    ],
+    "image": [
+        ITEM % '"image":"https://a.test/0.jpg"',
+        '<meta name="twitter:image" content="https://a.test/1.jpg">',
+        WEB_PAGE % '"primaryImageOfPage":{"@type":"ImageObject","url":"https://a.test/2.jpg"}',
+        "<link rel=image_src href=https://a.test/3.jpg>",
+        '<meta name="thumbnail" content="https://a.test/4.jpg">',
+        "<title>Leek soup</title><img alt='Leek soup' src=https://a.test/5.jpg>",
+        "<link rel=apple-touch-icon href=https://a.test/6.png>",
+    ],
+}
+
+
+def value_of(field, *sources):
+    """The field of an article whose page has these sources, a head before the others."""
+    head = [each for each in sources if each.startswith("<head>")]
+    rest = [each for each in sources if not each.startswith("<head>")]
+    value = getattr(pin("".join([*head, ITEM % '"wordCount":5', *rest])), field)
+    return value.url if field == "image" else value
+
+
+@pytest.mark.parametrize("field", ORDERS)
+def test_a_source_is_used_where_no_earlier_one_has_the_field(field):
+    sources = ORDERS[field]
+    alone = [value_of(field, source) for source in sources]
+
+    assert len(set(alone)) == len(sources)
+    # In the page they stand in the reverse order, so that their places do not decide.
+    assert [value_of(field, *reversed(sources[n:])) for n in range(len(sources))] == alone
