@@ -16,6 +16,7 @@ from aragog.pages.richpins.types.product import availability, condition, gtin
 from aragog.pages.richpins.values import dates, durations, money, numbers, ratings, scalars
 from aragog.pages.richpins.values.ratings import Rating
 from aragog.pages.richpins.values.yields import Yield, read_yield
+from tests.support.rich_pins import pin, recipe_ld
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,7 @@ from aragog.pages.richpins.values.yields import Yield, read_yield
         ("1,299", "USD", "1299"),
         ("1.299", "EUR", "1299"),
         ("1.299", "KWD", "1.299"),
+        ("1.299", None, "1.299"),
         ("0.299", "EUR", "0.299"),
         ("1.299.000", "IDR", "1299000"),
         ("12 500 kr", "SEK", "12500"),
@@ -204,7 +206,25 @@ def test_coordinates_stay_within_the_globe():
     assert coordinates(("0", "0")) is None
 
 
-def test_ratings_need_a_value_within_their_scale():
+@pytest.mark.parametrize(
+    ("rating", "value"),
+    [
+        ({"ratingValue": "4.5", "bestRating": "5"}, "4.5"),
+        ({"ratingValue": "9", "bestRating": "10"}, "9"),
+        ({"ratingValue": "11", "bestRating": "10"}, None),
+        ({"ratingValue": "4", "bestRating": "3"}, "4"),
+        ({"ratingValue": "-1"}, None),
+        ({"ratingValue": "0"}, None),
+        ({"ratingValue": "0", "ratingCount": "3"}, "0"),
+    ],
+)
+def test_a_rating_is_between_zero_and_the_top_of_its_scale(rating, value):
+    found = pin(recipe_ld(aggregateRating=rating)).recipe.rating
+
+    assert (found and found.value) == (value and Decimal(value))
+
+
+def test_a_rating_is_a_number_above_zero():
     assert ratings.rating("4.5").value == Decimal("4.5")
     assert ratings.rating("none") is None
     assert ratings.rating(0) is None
