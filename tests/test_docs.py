@@ -127,6 +127,22 @@ def test_a_page_names_files_that_exist(page):
     assert sorted(name for name in files if not (ROOT / name).exists()) == []
 
 
+def anchors(page):
+    """The anchors of a page's headings, as GitHub and MkDocs make them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_an_anchor_of_a_link_is_that_of_a_heading(page):
+    links = re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", page.read_text())
+
+    targets = [(page.parent / name if name else page, anchor) for name, anchor in links]
+    assert [f"{path}#{at}" for path, at in targets if at not in anchors(path)] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_a_page_names_modules_that_exist(page):
     text = page.read_text()
