@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from redis.exceptions import OutOfMemoryError, RedisError
+from redis.sentinel import MasterNotFoundError
 
 from aragog.errors import BrokerFull, BrokerUnavailable, TransientError
 
@@ -28,7 +29,13 @@ def redis_errors(where: str, error: type[TransientError] = BrokerUnavailable) ->
     except (RedisError, OSError) as cause:
         if error is BrokerUnavailable and is_full(cause):
             raise BrokerFull(where, IS_FULL) from cause
-        raise error(where, str(cause) or type(cause).__name__) from cause
+        raise error(where, _reason(cause)) from cause
+
+
+def _reason(cause: Exception) -> str:
+    if isinstance(cause, MasterNotFoundError):  # lists its clients with all their settings
+        return f"{str(cause).partition(' : ')[0]}: no Sentinel answers, or none knows it"
+    return str(cause) or type(cause).__name__
 
 
 def caused_by_full_memory(error: BaseException | None) -> bool:

@@ -58,6 +58,8 @@ class BlockingPoller:
             pool: Any = self.shard.client.connection_pool
             # Outside the pool: it is never returned, and a pop must outlast the read timeout.
             self.connection = pool.connection_class(**pool.connection_kwargs)
+        # `send_command` alone would not ask Sentinel for the master, but connect to the default.
+        self.connection.connect()
         self.connection.send_command("BRPOP", *map(self.shard.wake_key, queues), WAIT_S)
         self.sent_s = now_s
 

@@ -7,6 +7,9 @@ import kombu.exceptions
 import pytest
 import redis
 
+from aragog.errors import BrokerUnavailable
+from aragog.pinlater.claims.consumer import BlockingPoller
+from aragog.pinlater.cluster import connect_shards
 from aragog.redis_kit.connect import connect
 from aragog.standalone.redis_server import RedisServer
 from tests.support.celery_worker import Worker
@@ -60,6 +63,30 @@ def test_tasks_run_on_the_master_that_sentinel_names_also_after_a_failover(place
             wait_until(lambda: sent(app, "after"))
             wait_until(lambda: "after" in place.notes())
         app.close()
+
+
+def test_a_worker_waits_for_jobs_at_the_master_that_sentinel_names(folder):
+    with RedisServer(folder, port=free_port()) as first, sentinel(folder, first.port) as port:
+        (shard,) = connect_shards((f"sentinel://127.0.0.1:{port}/main/0",))
+        shard.client.lpush(shard.wake_key("mail"), "1")
+        poller = BlockingPoller(shard)
+
+        poller.send(["mail"], 0.0)
+
+        assert poller.read() == shard.wake_key("mail")
+        poller.drop()
+
+
+def test_sentinels_that_know_no_master_are_named_without_their_settings(folder):
+    with RedisServer(folder, port=free_port()) as first, sentinel(folder, first.port) as port:
+        (shard,) = connect_shards((f"sentinel://127.0.0.1:{port}/other/0",))
+
+        with pytest.raises(BrokerUnavailable) as raised:
+            shard.queues()
+
+    assert str(raised.value).endswith(
+        "No master found for 'other': no Sentinel answers, or none knows it"
+    )
 
 
 def test_a_worker_warns_of_a_server_that_evicts_jobs(place, tmp_path):
