@@ -1,21 +1,25 @@
 """Takedowns on every engine: refused from then on, and forgotten wherever it was noted."""
 
+import threading
 from dataclasses import replace
 
 import pytest
 
 from aragog.errors import BadInput, TakenDown
 from aragog.settings import StoreSettings
+from aragog.urlstore.content import MemoryContent
 from aragog.urlstore.records import OutLink
 from aragog.urlstore.schedule.refresh_policy import Seen
+from aragog.urlstore.store import UrlStore
 from aragog.urlstore.transfer.bulk_writer import BulkWriter
 from aragog.urlstore.transfer.records import UrlRecord
 from aragog.zen import zstd
 from aragog.zen.adjacency.compaction import LOCK_MS, Compactor
 from aragog.zen.adjacency.inlinks.segments import ListLimits
 from aragog.zen.tables import TABLES
-from tests.support.faults import every_kill_point
-from tests.support.stores import NOW_MS, body, page
+from tests.support.faults import every_kill_point, unharmed
+from tests.support.stores import NOW_MS, body, page, stand
+from tests.support.waiting import WITHIN_S
 
 GONE, NEW = "http://gone.example/", "http://gone.example/new"
 SUB, OTHER, THIRD = "http://www.gone.example/", "http://other.example/", "http://third.example/"
@@ -173,21 +177,87 @@ def test_a_takedown_waits_for_another_process_that_compacts(a_stand):
     assert a_stand.sources(THIRD) == []
 
 
-def test_a_takedown_that_was_killed_anywhere_is_completed_by_the_next():
-    def before(here):
-        here.store.write_pages([replace(secret_page(GONE), links=linking(THIRD))])
-        here.compact()
+PAGE, ALIAS = "http://gone.example/page", "http://gone.example/alias"
+MIRROR = "http://mirror.example/"
 
+
+def write_site(here):
+    """Two pages of a site with two aliases; they once had a link that long lists still hold."""
+    fans = [f"http://fan.example/{number}" for number in range(4)]
+    here.store.write_pages([page(url, links=[THIRD]) for url in fans])
+    for at_ms, links in ((NOW_MS, linking(THIRD, OTHER)), (NOW_MS + 1, linking(OTHER))):
+        pages = [replace(secret_page(url, at_ms), links=links) for url in (GONE, PAGE)]
+        aliases = [
+            secret_page(url, at_ms, canonical_url=GONE, provisional=True) for url in (ALIAS, MIRROR)
+        ]
+        here.store.write_pages([*pages, *aliases])
+        here.clock.advance_ms(10)
+        here.compact()
+    here.store.schedule.watch(PAGE, "the owner")
+
+
+@pytest.mark.parametrize("what", [{"url": GONE}, {"host": "gone.example"}])
+def test_a_takedown_that_was_killed_anywhere_is_completed_by_the_next(what):
     def take_down(here):
         here.clock.advance_ms(10)
-        here.store.takedowns.take_down(url=GONE)
+        here.store.takedowns.take_down(**what)
 
+    urls = [GONE, ALIAS, MIRROR] if "url" in what else [GONE, ALIAS, MIRROR, PAGE]
+    unharmed_one = unharmed(write_site, take_down)
+    expected = {url: rows_with(unharmed_one, url.encode()) for url in urls}
     points = 0
-    for point, here in every_kill_point(before, step=take_down):
+    for point, here in every_kill_point(write_site, step=take_down):
         points += 1
         take_down(here)
-        assert rows_with(here, SECRET) == set(), f"killed before write {point}"
+        left = {url: rows_with(here, url.encode()) for url in urls}
+        assert left == expected, f"killed before write {point}"
+        assert len(list(here.content.keys())) == 4 - len(urls), f"killed before write {point}"
+        if "host" in what:
+            assert rows_with(here, SECRET) == set(), f"killed before write {point}"
     assert points > 3
+
+
+class SlowContent(MemoryContent):
+    """Once `slow`, a put waits for the first delete, which waits until the writer has ended."""
+
+    def __init__(self):
+        super().__init__()
+        self.slow = False
+        self.began, self.released, self.ended = (threading.Event() for _ in range(3))
+
+    def put_many(self, puts):
+        if self.slow:
+            self.began.set()
+            assert self.released.wait(WITHIN_S)
+        super().put_many(puts)
+
+    def delete(self, key):
+        super().delete(key)
+        if not self.released.is_set():
+            self.released.set()
+            assert self.ended.wait(WITHIN_S)
+
+
+def test_a_page_that_is_written_while_it_is_taken_down_does_not_stay(tables):
+    content = SlowContent()
+    here = replace(stand(tables), content=content)
+    store = here.store = UrlStore(tables, content, StoreSettings(), here.clock)
+    store.write_pages([secret_page(GONE)])
+    content.slow = True
+
+    def write():
+        store.write_pages([secret_page(GONE, NOW_MS + 5)])
+        content.ended.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert content.began.wait(WITHIN_S)
+    here.clock.advance_ms(10)
+    store.takedowns.take_down(url=GONE)
+    writer.join(WITHIN_S)
+
+    assert rows_with(here, SECRET) == set()
+    assert list(content.keys()) == []
 
 
 def test_cursors_of_the_change_feed_hold_over_a_takedown(a_stand):

@@ -5,12 +5,15 @@ Removal of the data stored for URLs, hosts and domains.
 refuses every later write until the takedown is lifted; a host or domain also has a tombstone, which
 refuses URLs that were never seen. In both cases the marker is written first, so that a fetch in
 progress cannot restore the data; then everything else is deleted: fields, history, content,
-watches, and entries in the change feed, the link journal and other pages' inlinks. Safe to repeat.
+watches, and entries in the change feed, the link journal and other pages' inlinks.
+
+Safe to repeat. Killed anywhere, it is completed by the next: the list in which a takedown finds a
+URL is left last, and a pointer is deleted after what it points to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from aragog.urlstore.aliases.merger import ALIAS, AliasMerger
@@ -25,10 +28,16 @@ from aragog.zen.adjacency.compaction import Compactor
 from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
 from aragog.zen.codec import IN
 from aragog.zen.graph import Zen
+from aragog.zen.mutations import put_properties
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 
-_STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK)
+_STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK, nodes.HELD)
+_POINTERS = (nodes.DUE, nodes.CONTENT_KEY)
+"""Cells that name data elsewhere."""
+
+Unlist = Callable[[str, int], None]
+"""(URL, now_ms)"""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,12 +56,16 @@ class Takedown:
 
     def remove(self, canonical: str, now_ms: int) -> None:
         """Delete a page: fields, facts, content, outlinks, due row; its aliases stay aliases."""
-        self._empty(canonical, b"removed", now_ms)
+        self._mark([canonical], b"removed", now_ms)
+        row = self._empty(canonical, now_ms)
+        if alias_of(row, canonical) is None:
+            self.zen.hosts.delete(canonical, at_ms=now_ms)
 
     def of_urls(self, urls: Iterable[str], now_ms: int) -> int:
         """Take down each page with its aliases; returns the number of URLs."""
         members = {each for canonical in urls for each in (canonical, *self.aliases.of(canonical))}
-        return self._all(members, now_ms, members.__contains__)
+        lists = (self._leave_host, self._leave_page)
+        return self._all(members, now_ms, members.__contains__, lists)
 
     def of_site(self, kind: str, name: str, now_ms: int) -> int:
         """
@@ -69,16 +82,35 @@ class Takedown:
             if alias_of(self.zen.nodes.get(node_id(url), [nodes.CANONICAL]), url) is None:
                 members.update(self.aliases.of(url))
         refuses = self.tombstones.refuses
-        return self._all(members, now_ms, lambda url: url in members or refuses(url))
 
-    def _all(self, members: set[str], now_ms: int, gone: Callable[[str], bool]) -> int:
+        def leave_other_host(url: str, now_ms: int) -> None:
+            if not refuses(url):  # an alias of a page of the site, which is found through that page
+                self._leave_host(url, now_ms)
+
+        lists = (leave_other_host, self._leave_page, self._leave_host)
+        return self._all(members, now_ms, lambda url: url in members or refuses(url), lists)
+
+    def _all(
+        self, members: set[str], now_ms: int, gone: Callable[[str], bool], lists: Sequence[Unlist]
+    ) -> int:
+        """`lists`: what makes a URL leave the lists that it is in; last the one it was found in."""
         pages = sorted(members)
+        parts = [
+            pages[at : at + self.purged_at_once] for at in range(0, len(pages), self.purged_at_once)
+        ]
+        for some in parts:
+            self._mark(some, nodes.TAKEN_DOWN, now_ms)
+        # Before anything is deleted: a writer that read its pages before they were marked sees the
+        # change and checks again, and one that saw none had written all that is deleted now.
+        self.tombstones.changed()
         for url in pages:
             self._take_down_one(url, now_ms)
-        self.tombstones.changed()
         Changes(self.zen).purge(gone)
-        for at in range(0, len(pages), self.purged_at_once):
-            self.compactor.purge(pages[at : at + self.purged_at_once])
+        for some in parts:
+            self.compactor.purge(some)
+        for leave in lists:
+            for url in pages:
+                leave(url, now_ms)
         self.zen.scrub()
         return len(pages)
 
@@ -91,32 +123,48 @@ class Takedown:
         """Accept URLs of a site again, also stored ones; False: it was not refused."""
         return self.tombstones.remove(kind, name, now_ms)
 
+    def _mark(self, urls: Sequence[str], marker: bytes, now_ms: int) -> None:
+        self.zen.mutate(
+            [
+                put_properties(
+                    node_id(url), {nodes.URL: url.encode(), nodes.REMOVED: marker}, now_ms
+                )
+                for url in urls
+            ]
+        )
+
     def _take_down_one(self, url: str, now_ms: int) -> None:
-        row = self._empty(url, nodes.TAKEN_DOWN, now_ms)
+        row = self._empty(url, now_ms)
         Watches(self.zen).purge(url, now_ms)
         self.zen.nodes.delete(node_id(url), [nodes.HELD], at_ms=_last_ms(row, nodes.HELD, now_ms))
-        canonical = alias_of(row, url)
-        if canonical is not None:
-            self.zen.edge_ends.delete(node_id(canonical), IN, ALIAS, node_id(url), at_ms=now_ms)
 
-    def _empty(self, url: str, marker: bytes, now_ms: int) -> Row:
+    def _empty(self, url: str, now_ms: int) -> Row:
+        """Delete the data of a page; returns its node as it was."""
         row = self.zen.nodes.get(node_id(url))
-        cells = {nodes.URL: url.encode(), nodes.REMOVED: marker}
-        self.zen.nodes.put(node_id(url), cells, at_ms=now_ms)
-        gone = [column for column in row if column not in (*_STAY, nodes.HELD)]
-        if gone:
-            # Fields may have been put with a time in the future.
-            at_ms = max(now_ms, *(row[column].at_ms for column in gone))
-            self.zen.nodes.delete(node_id(url), gone, at_ms=at_ms)
-        if alias_of(row, url) is None or marker == nodes.TAKEN_DOWN:
-            self.zen.hosts.delete(url, at_ms=now_ms)
+        self._delete_cells(url, row, set(row).difference(_STAY, _POINTERS), now_ms)
         due, key = text(row, nodes.DUE), text(row, nodes.CONTENT_KEY)
         if due:
             self.zen.due_times.delete_many([(node_id(url), int(due), now_ms)])
         if key:
             self.content.delete(key)
+        self._delete_cells(url, row, set(row).intersection(_POINTERS), now_ms)
         self.outlinks.write([LinksWrite(url, now_ms, lambda _: b"")], now_ms)
         return row
+
+    def _delete_cells(self, url: str, row: Row, columns: Collection[bytes], now_ms: int) -> None:
+        if columns:
+            # Fields may have been put with a time in the future.
+            at_ms = max(now_ms, *(row[column].at_ms for column in columns))
+            self.zen.nodes.delete(node_id(url), sorted(columns), at_ms=at_ms)
+
+    def _leave_host(self, url: str, now_ms: int) -> None:
+        self.zen.hosts.delete(url, at_ms=now_ms)
+
+    def _leave_page(self, url: str, now_ms: int) -> None:
+        """If the URL is an alias, its canonical URL no longer lists it."""
+        canonical = alias_of(self.zen.nodes.get(node_id(url), [nodes.CANONICAL]), url)
+        if canonical is not None:
+            self.zen.edge_ends.delete(node_id(canonical), IN, ALIAS, node_id(url), at_ms=now_ms)
 
 
 def _last_ms(row: Row, column: bytes, now_ms: int) -> int:
