@@ -3,42 +3,31 @@
 import re
 import shlex
 from contextlib import suppress
-from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from aragog.cli import main
+from tests.support.documented import PAGES, ROOT, all_blocks
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGES = [
-    ROOT / "README.md",
-    ROOT / "CHANGELOG.md",
-    ROOT / "CONTRIBUTING.md",
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "examples").glob("*.md")),
-]
 OURS = r"(?:\.venv/bin/)?(?:aragog|python -m (?:bench|deploy|tests)\.\w+|make) (?!it )"
 
 
 def commands():
     """(page, command) of each line of code and each piece of inline code that starts with ours."""
-    for page in PAGES:
-        text = page.read_text()
-        fence = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
-        fenced, text = fence.findall(text), fence.sub("", text)
-        indented = re.findall(r"\n\n((?:    .+\n)+)", text)
+    fence = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+    for page in [name for name in PAGES if "/adr/" not in name]:
         lines = [
             line.strip().removeprefix("$ ")
-            for block in [*fenced, *indented]
-            for line in re.sub(r"\\\n\s*", "", block).splitlines()
+            for block in all_blocks([page])
+            for line in re.sub(r"\\\n\s*", "", block.text).splitlines()
         ]
+        text = fence.sub("", (ROOT / page).read_text())
         inline = [" ".join(each.split()) for each in re.findall(r"`([^`]+)`", text)]
         for command in dict.fromkeys([*lines, *inline]):
             for part in command.split(" | "):
                 if re.match(OURS, f"{part} "):
-                    yield pytest.param(part, id=f"{page.name}: {part[:60]}")
+                    yield pytest.param(part, id=f"{page}: {part[:60]}")
 
 
 def words_of(command):
@@ -74,18 +63,3 @@ def test_a_command_of_the_documentation_exists(command):
         text = "".join(source.read_text() for source in sources if source.is_file())
         options = [word for word in words[2:] if word.startswith("--")]
         assert [option for option in options if f'"{option}"' not in text] == []
-
-
-def test_the_page_about_robots_prints_what_it_says(tmp_path):
-    page = (ROOT / "docs" / "robots.md").read_text()
-    ((body, url, printed),) = re.findall(
-        r"\$ printf '(.+)' > robots.txt\n\$ aragog robots test (\S+) --file robots.txt\n(.*?)```",
-        page,
-        re.DOTALL,
-    )
-    file = tmp_path / "robots.txt"
-    file.write_text(body.replace("\\n", "\n"))
-
-    result = CliRunner().invoke(main, ["robots", "test", url, "--file", str(file)])
-
-    assert result.output.split() == printed.split()

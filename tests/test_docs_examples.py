@@ -1,141 +1,197 @@
-"""Every example of README.md and docs/ is run by a test, or has a reason why none runs it."""
+"""
+Every code block of the documentation is run by a test, or has a reason why none runs it.
 
-import doctest
-import io
-import json
-import re
-import subprocess
-import sys
-import tomllib
-from contextlib import redirect_stdout
+A test takes the text from the page (tests/support/documented.py), so that a block that changes is
+run as it now is.
+"""
+
+import ast
+from functools import cache
 
 import pytest
 
-from aragog.pipeline.pages.analysis import read_page
-from aragog.settings import Settings, load_settings
-from tests.support.documented import ROOT
-from tests.support.origin import Origin, page
-from tests.support.pieces import html_result
+from tests.support.documented import ROOT, Block, all_blocks
 
-DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
-SECTIONS = set(Settings.__dataclass_fields__)
+# console: commands after `$ ` and their output. sh: commands to copy. pycon: Python with `>>> `.
+# text: a drawing, or what a program prints.
+LANGUAGES = {"console", "json", "mermaid", "pycon", "python", "sh", "text", "toml"}
 
-# (page, language of the fence) to the test that runs it, or the reason why none does.
-DOCTESTS = {"changes.md", "robots.md", "safety.md"}
-ELSEWHERE = {
-    ("canonical.md", "pycon"): "tests/unit/urls/test_urls_docs.py",
-    ("cli.md", "console"): "tests/system/test_demo_crawl.py",
-    ("cli.md", "text"): "starts and stops a system; tests/system/test_standalone_lifecycle.py does",
-    ("client.md", "python"): "tests/integration/serving/test_client.py",
-    ("extraction.md", "python"): "tests/unit/pages/test_pages_docs.py",
-    ("fields.md", "python"): "tests/unit/pages/test_pages_docs.py",
-    ("politeness.md", "console"): "tests/system/test_demo_crawl.py",
-    ("politeness.md", "toml"): "tests/unit/politeness/test_overrides.py",
-    ("producers.md", "python"): "tests/system/test_cli_docs.py",
-    ("README.md", "console"): "tests/system/test_demo_crawl.py",
-    ("README.md", "python"): "tests/system/test_cli_docs.py",
-    ("robots.md", "text"): "tests/test_docs_commands.py",
-    ("scale.md", "text"): "tests/test_docs_figures.py",
-    ("store.md", "python"): "tests/unit/urlstore/test_store_docs.py",
-    ("thrift.md", "console"): "needs the Thrift compiler",
-    ("thrift.md", "python"): "tests/integration/serving/test_thrift_calls.py",
-    ("tutorial.md", "console"): "tests/system/test_demo_crawl.py",
-    ("tutorial.md", "text"): "installs, and fetches from the internet",
-    ("urls.md", "pycon"): "tests/unit/urls/test_urls_docs.py",
-    ("urls.md", "toml"): "tests/unit/urls/test_urls_docs.py",
+CODE = "tests/test_docs_code.py"
+INTERFACES = "tests/test_docs_interfaces.py"
+SHELL = "tests/integration/test_docs_shell.py"
+DEMO = "tests/system/test_demo_crawl.py"
+PRODUCERS = "tests/system/test_cli_docs.py"
+
+# Page and block, as `language: the beginning of its first line`, to the test that runs it; a
+# language alone stands for all its blocks. The longest name counts.
+RUN_BY = {
+    ("README.md", "console"): f"{DEMO}::test_the_commands_of_a_page_print_what_it_says",
+    ("README.md", "python"): f"{PRODUCERS}::test_the_readme_enqueues_from_code",
+    ("README.md", "sh: export"): f"{DEMO}::test_a_page_crawls_a_list_of_urls",
+    # Its second line, `make test`, runs this test.
+    ("README.md", "sh: make run"): (
+        "tests/system/test_run_on_a_terminal.py"
+        "::test_the_demo_shows_a_bar_and_a_card_and_stays_until_ctrl_c"
+    ),
+    ("aragog/pinlater/README.md", "python"): (
+        "tests/integration/pinlater/test_pinlater_readme.py::test_the_examples_do_what_they_say"
+    ),
+    ("aragog/pinlater/README.md", "sh: pip"): (
+        "tests/system/test_pinlater_wheel.py::test_pip_installs_it_as_the_readme_says"
+    ),
+    ("aragog/pinlater/README.md", "text: pinlater://"): (
+        "tests/integration/pinlater/test_pinlater_readme.py::test_every_form_of_url_is_accepted"
+    ),
+    ("docs/brokers.md", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/canonical.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("docs/changes.md", "console"): f"{SHELL}::test_changes_and_webhooks_print_what_the_page_says",
+    ("docs/changes.md", "json"): f"{SHELL}::test_a_change_is_as_the_page_shows_it",
+    ("docs/changes.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("docs/cli.md", "console"): f"{DEMO}::test_the_commands_of_a_page_print_what_it_says",
+    ("docs/cli.md", "console: $ aragog up -d"): (
+        "tests/system/test_standalone_lifecycle.py::test_down_in_the_middle_and_up_again_goes_on_and_prints_what_the_page_says"
+    ),
+    ("docs/cli.md", "sh: eval"): f"{SHELL}::test_a_shell_completes_commands",
+    ("docs/client.md", "python"): (
+        "tests/integration/serving/test_client.py"
+        "::test_the_example_of_the_documentation_does_what_it_says"
+    ),
+    ("docs/deployment.md", "sh: pip install 'aragog"): (
+        "tests/system/test_wheel.py::test_pip_installs_it_as_the_documentation_says"
+    ),
+    ("docs/deployment.md", "sh"): (
+        "tests/integration/urlstore/test_backup.py"
+        "::test_a_copy_of_a_running_system_replaces_a_lost_one"
+    ),
+    ("docs/extending.md", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/extending.md", "toml: [project"): f"{CODE}::test_the_extractor_extracts",
+    ("docs/extending.md", "python: from aragog.pages"): f"{CODE}::test_the_extractor_extracts",
+    ("docs/extending.md", "python: from celery"): (
+        f"{CODE}::test_the_task_of_a_stored_page_prints_it"
+    ),
+    ("docs/extraction.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("docs/fetching.md", "python"): f"{CODE}::test_the_fetcher_fetches",
+    ("docs/fields.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("docs/hbase.md", "sh: aragog store create-tables"): (
+        "tests/integration/hbase/test_hbase_tables.py"
+        "::test_the_commands_of_the_documentation_make_the_tables"
+    ),
+    ("docs/http.md", "console"): f"{DEMO}::test_the_commands_of_a_page_print_what_it_says",
+    ("docs/http.md", 'json: {"at"'): f"{INTERFACES}::test_a_line_of_the_access_log_is_as_the_page_shows_it",
+    ("docs/http.md", 'json: {"batch"'): (
+        f"{INTERFACES}::test_the_progress_on_the_http_page_has_the_members_of_its_schemas"
+    ),
+    ("docs/http.md", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/operations.md", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/politeness.md", "console"): f"{DEMO}::test_the_commands_of_a_page_print_what_it_says",
+    ("docs/politeness.md", "toml"): (
+        "tests/unit/politeness/test_overrides.py::test_the_example_in_the_documentation_is_a_good_file"
+    ),
+    ("docs/producers.md", "pycon"): (
+        f"{PRODUCERS}::test_the_producers_page_does_what_it_says"
+    ),
+    ("docs/producers.md", "python"): (
+        f"{PRODUCERS}::test_the_producers_page_sends_tasks_from_an_app_of_its_own"
+    ),
+    ("docs/producers.md", "sh"): (
+        f"{PRODUCERS}::test_the_producers_page_enqueues_from_the_shell"
+    ),
+    ("docs/robots.md", "console"): f"{SHELL}::test_the_commands_of_a_page_print_what_it_says",
+    ("docs/robots.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("docs/s3.md", "sh: make s3"): (
+        "tests/integration/s3/test_s3_server.py::test_the_settings_that_make_s3_prints_work"
+    ),
+    ("docs/safety.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("docs/safety.md", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/scale.md", "console"): f"{SHELL}::test_the_commands_of_a_page_print_what_it_says",
+    ("docs/store.md", "python"): (
+        "tests/unit/urlstore/test_store_docs.py"
+        "::test_the_example_of_the_store_page_prints_what_it_says"
+    ),
+    ("docs/store.md", "sh"): f"{SHELL}::test_the_store_page_exports_in_parts",
+    ("docs/store.md", "text"): (
+        "tests/unit/urlstore/test_store_docs.py"
+        "::test_the_example_of_the_store_page_prints_what_it_says"
+    ),
+    ("docs/thrift.md", "json"): f"{INTERFACES}::test_a_line_of_the_access_log_is_as_the_page_shows_it",
+    ("docs/thrift.md", "python"): (
+        "tests/integration/serving/test_thrift_calls.py"
+        "::test_the_example_of_the_documentation_does_what_it_says"
+    ),
+    ("docs/thrift.md", "sh"): (
+        "tests/integration/serving/test_thrift_calls.py"
+        "::test_the_example_of_the_documentation_does_what_it_says"
+    ),
+    ("docs/tutorial.md", "console"): f"{DEMO}::test_the_commands_of_a_page_print_what_it_says",
+    ("docs/tutorial.md", "sh: export"): f"{DEMO}::test_a_page_crawls_a_list_of_urls",
+    ("docs/tutorial.md", "sh: make run"): (
+        "tests/system/test_run_on_a_terminal.py"
+        "::test_the_demo_shows_a_bar_and_a_card_and_stays_until_ctrl_c"
+    ),
+    ("docs/urls.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
+    ("docs/urls.md", "toml"): (
+        "tests/unit/urls/test_urls_docs.py::test_the_example_of_a_site_file_is_one"
+    ),
+    ("examples/README.md", "console"): f"{PRODUCERS}::test_the_examples_print_what_they_say",
+}  # fmt: skip
+
+DRAWING = "a drawing"
+MEASURES = "measures for minutes; tests/test_docs_commands.py checks its name and options"
+NOT_RUN = {
+    ("README.md", "text"): DRAWING,
+    ("docs/architecture.md", "text"): DRAWING,
+    ("docs/deployment.md", "sh: pip install cython"): (
+        "downloads and compiles reppy; scripts/setup does the same for the environment of the tests"
+    ),
+    ("docs/hbase.md", "sh: make hbase"): (
+        "starts a second HBase (9 s, 1 GB); the tests run the same server, deploy/hbase/server.py"
+    ),
+    ("docs/performance.md", "mermaid"): DRAWING,
+    ("docs/performance.md", "sh"): MEASURES,
+    ("docs/politeness.md", "text"): DRAWING,
+    ("docs/reliability.md", "sh: make chaos"): (
+        "runs for 20 minutes; tests/system/test_chaos.py runs a part of it"
+    ),
+    ("docs/scale.md", "sh"): MEASURES,
 }
-HERE = {("extending.md", "python"), ("fetching.md", "python")} | {
-    (name, "python") for name in DOCTESTS
-}
+
+BLOCKS = all_blocks()
 
 
-def blocks(path, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(), re.DOTALL | re.MULTILINE)
+def row_of(block: Block) -> tuple[str, str] | None:
+    """The key of the block's row in the two tables."""
+    fitting = [
+        key for key in (*RUN_BY, *NOT_RUN) if key[0] == block.page and block.name.startswith(key[1])
+    ]
+    return max(fitting, key=lambda key: len(key[1]), default=None)
 
 
-def test_every_example_is_run_or_has_a_reason():
-    # JSON and TOML are read below; a fence without a language is a drawing, or commands, which
-    # tests/test_docs_commands.py checks.
-    found = {
-        (path.name, language)
-        for path in PAGES
-        for language in re.findall(r"^```(\w+)\n", path.read_text(), re.MULTILINE)
-        if language not in ("json", "toml", "mermaid")
-    }
-    known = {*ELSEWHERE, *HERE}
-
-    assert found == {each for each in known if each[1] != "toml"}
-    assert all((ROOT / at).exists() for at in ELSEWHERE.values() if at.startswith("tests/"))
+@cache
+def functions(path: str) -> set[str]:
+    """The names of the functions of a file."""
+    nodes = ast.parse((ROOT / path).read_text()).body
+    return {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
 
 
-@pytest.mark.parametrize("name", sorted(DOCTESTS))
-def test_a_page_prints_what_it_says(name):
-    found = doctest.testfile(str(DOCS / name), module_relative=False)
-
-    assert found.attempted > 2
-    assert not found.failed
+def test_every_block_names_its_language():
+    """Indented blocks name none."""
+    assert [f"{b.page}:{b.line}" for b in BLOCKS if b.language not in LANGUAGES] == []
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_json_is_json(path):
-    read = [json.loads(block) for block in blocks(path, "json")]
-
-    assert all(isinstance(each, dict | list) for each in read)
+def test_every_block_is_run_or_has_a_reason():
+    assert [f"{b.page}:{b.line} {b.name}" for b in BLOCKS if row_of(b) is None] == []
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_settings_are_accepted(path, tmp_path):
-    for block in blocks(path, "toml"):
-        tables = set(tomllib.loads(block))
-        if (path.name, "toml") in ELSEWHERE or tables == {"project"}:
-            continue
-        assert tables <= SECTIONS
-        file = tmp_path / "aragog.toml"
-        file.write_text(block)
-        tokens = ",".join(f"{name}:write:{'0' * 64}" for name in ("ops", "team"))
-        load_settings(environ={"ARAGOG_SETTINGS": str(file), "ARAGOG_SERVING__TOKENS": tokens})
+def test_every_row_is_about_a_block():
+    assert {*RUN_BY, *NOT_RUN} - {row_of(block) for block in BLOCKS} == set()
+    assert RUN_BY.keys() & NOT_RUN.keys() == set()
 
 
-def test_the_fetcher_fetches():
-    (code,) = blocks(DOCS / "fetching.md", "python")
-    printed = io.StringIO()
+@pytest.mark.parametrize(("row", "test"), RUN_BY.items(), ids=lambda part: str(part)[:60])
+def test_the_test_of_a_block_exists_and_reads_the_page(row, test):
+    path, _, name = test.partition("::")
+    source = (ROOT / path).read_text()
+    page, language = row[0].rpartition("/")[2], row[1].partition(":")[0]
 
-    with Origin({"/": page(b"<title>hello</title>")}) as origin:
-        code = code.replace('https://example.com/")', f'{origin.url("/")}")').replace(
-            "user_agent=",
-            f'allowed_networks=("127.0.0.0/8",), allowed_ports=({origin.port},), user_agent=',
-        )
-        with redirect_stdout(printed):
-            exec(compile(code, "fetching.md", "exec"), {})
-
-        assert printed.getvalue() == f"Fetched 200 {origin.url('/')}\n"
-
-
-def test_the_extractor_extracts():
-    extractor, _ = blocks(DOCS / "extending.md", "python")
-    entry, *_ = blocks(DOCS / "extending.md", "toml")
-    ((name, target),) = tomllib.loads(entry)["project"]["entry-points"]["aragog.extractors"].items()
-    names = {}
-    exec(compile(extractor, "extending.md", "exec"), names)
-    body = b"<title>A job</title><p itemprop=baseSalary>50,000</p>"
-
-    found = read_page(
-        html_result("https://jobs.test/1"), body, max_links=9,
-        extractors={name: names[target.partition(":")[2]]},
-    )  # fmt: skip
-
-    assert (found.fields["jobs.salary"], found.page_type) == (b'"50,000"', "jobs")
-
-
-def test_the_task_of_a_stored_page_prints_it(tmp_path):
-    _, app = blocks(DOCS / "extending.md", "python")
-    of = {"url": "http://a.test/", "canonical_url": "http://b.test/", "page_type": None}
-    batch = {"v": 1, "pages": [{**of, "fetched_at_ms": 7}]}
-    (tmp_path / "team.py").write_text(f"{app}\n\napp.tasks['team.page_ready']({batch})\n")
-
-    done = subprocess.run(
-        [sys.executable, tmp_path / "team.py"], capture_output=True, text=True, check=True
-    )
-
-    assert done.stdout == "http://a.test/ http://b.test/ None 7\n"
+    assert name in functions(path)
+    assert page in source or f'pages_with("{language}")' in source

@@ -7,7 +7,7 @@ import os
 import sys
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple, Unpack
 
@@ -77,14 +77,16 @@ def enqueue(source: tuple[str, ...], **arguments: Unpack[EnqueueKeywords]) -> No
                     _report(progress, result, where)
         finally:  # also after ctrl-C or a lost broker: shows how far it got
             progress.stop()
-            shown = [
-                status
-                for status in EnqueueStatus
-                if status is not EnqueueStatus.TAKEN_DOWN or counts[status]
-            ]
-            note(", ".join(f"{counts[status]} {status.value}" for status in shown))
+            note(summary(counts))
     if counts[EnqueueStatus.INVALID]:
         sys.exit(3)
+
+
+def summary(counts: Mapping[EnqueueStatus, int]) -> str:
+    """How many URLs got each status; *taken down* is named only if there are any."""
+    rare = EnqueueStatus.TAKEN_DOWN
+    shown = [status for status in EnqueueStatus if status is not rare or counts.get(status)]
+    return ", ".join(f"{counts.get(status, 0)} {status.value}" for status in shown)
 
 
 def _waiter() -> Callable[[SlowDown], None]:

@@ -1,49 +1,163 @@
-"""Examples in docs: the commands of ```console blocks are run, and their output is compared."""
+"""The code blocks of the documentation, and a shell that runs them as a reader would."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import chdir
+from dataclasses import dataclass, field
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, OutputChecker
+from functools import cache
 from pathlib import Path
 
 from click.testing import CliRunner
+from markdown_it import MarkdownIt
 
 from aragog.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+FOLDERS = ("aragog", "deploy", "docs", "examples", "packaging", "scripts", "bench")
+PAGES = sorted(
+    str(path.relative_to(ROOT))
+    for path in [*ROOT.glob("*.md"), *(p for f in FOLDERS for p in ROOT.glob(f"{f}/**/*.md"))]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A code block: its page, first line and language, "" without one, None if it is indented."""
+
+    page: str
+    line: int
+    language: str | None
+    text: str
+
+    @property
+    def name(self) -> str:
+        """Language and first line, which distinguish the blocks of a page."""
+        first, _, _ = self.text.partition("\n")
+        return f"{self.language}: {first}"
+
+
+@cache
+def _blocks_of(page: str) -> tuple[Block, ...]:
+    tokens = MarkdownIt().parse((ROOT / page).read_text("utf-8"))
+    return tuple(
+        Block(page, token.map[0] + 1, token.info if token.type == "fence" else None, token.content)
+        for token in tokens
+        if token.type in ("fence", "code_block") and token.map
+    )
+
+
+def blocks(page: str, language: str | None = None, start: str = "") -> list[str]:
+    """The texts of a page's code blocks of a language, those that begin with `start`."""
+    return [
+        block.text
+        for block in _blocks_of(page)
+        if block.language == language and block.text.startswith(start)
+    ]
+
+
+def all_blocks(pages: list[str] = PAGES) -> list[Block]:
+    """Every code block of these pages."""
+    return [block for page in pages for block in _blocks_of(page)]
 
 
 def examples(page: str) -> Iterator[tuple[str, str]]:
     """Each command of the page's console blocks with what it prints, `…` for anything."""
-    for block in re.findall(r"```console\n(.*?)```", (ROOT / page).read_text(), re.DOTALL):
+    for block in blocks(page, "console"):
         joined = re.sub(r"\\\n\s*", "", block)
         for example in re.split(r"^\$ (?:\.venv/bin/)?", joined, flags=re.MULTILINE)[1:]:
             command, _, wanted = example.partition("\n")
             yield command, wanted
 
 
-def run(command: str, environ: Mapping[str, str]) -> str:
-    """What the command prints, both streams. `aragog …` runs in this process, which is faster."""
-    if command.startswith("aragog ") and "|" not in command:
-        return CliRunner().invoke(main, shlex.split(command)[1:], env=dict(environ)).output
-    path = f"{Path(sys.executable).parent}:{environ.get('PATH', '')}"
-    return subprocess.run(
-        ["bash", "-c", command],
-        env={**environ, "PATH": path},
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=120,
-        check=False,
-    ).stdout
+def recipe(command: str) -> str:
+    """What `make …` runs once everything is installed, such as `aragog run urls.txt`."""
+    target = shlex.split(command, comments=True)[1:]
+    told = subprocess.run(
+        ["make", "--dry-run", "--assume-old=setup", "BIN=BIN", *target],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return told.stdout.replace("BIN/", "").strip()
+
+
+@dataclass
+class Shell:
+    """
+    A shell whose commands are those of a page, in a folder of its own.
+
+    `instead` maps texts of the page, such as a port or a folder, to what a test has for them.
+    """
+
+    environ: Mapping[str, str]
+    folder: Path = ROOT
+    instead: Mapping[str, str] = field(default_factory=dict)
+
+    def run(self, command: str) -> str:
+        """
+        What the command prints, both streams.
+
+        `aragog …` runs in this process, which is faster, and `make …` as what it makes.
+        """
+        command = self._here(command)
+        if exported := re.fullmatch(r"export (\w+)=(.*)", command):
+            (value,) = shlex.split(exported[2])
+            self.environ = {**self.environ, exported[1]: value}
+            return ""
+        if command.startswith("make "):
+            command = recipe(command)
+        if re.match(r"aragog (?!run )[^|>;]*$", command):
+            with chdir(self.folder):
+                words = shlex.split(command, comments=True)[1:]
+                return CliRunner().invoke(main, words, env=dict(self.environ)).output
+        return self._bash(command).stdout
+
+    def script(self, text: str) -> subprocess.CompletedProcess[str]:
+        """The text run by bash, which stops at the first command that fails."""
+        return self._bash(self._here(text))
+
+    def _here(self, text: str) -> str:
+        for theirs, ours in self.instead.items():
+            text = text.replace(theirs, ours)
+        return text
+
+    def _bash(self, text: str) -> subprocess.CompletedProcess[str]:
+        path = f"{Path(sys.executable).parent}:{self.environ.get('PATH', os.defpath)}"
+        return subprocess.run(
+            ["bash", "-ec", text],
+            env={**self.environ, "PATH": path},
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def wrong(self, page: str, *, but: tuple[str, ...] = ()) -> str:
+        """
+        What the commands of a page print instead of what the page says; empty if all is so.
+
+        Commands that begin with one of `but` are left out.
+        """
+        found = []
+        for command, wanted in examples(page):
+            if command.startswith(but):
+                continue
+            printed = self.run(command)
+            if not agrees(self._here(wanted), printed):
+                found.append(f"{page}: $ {command}\n{printed}\ninstead of\n{wanted}")
+        return "\n".join(found)
 
 
 def agrees(wanted: str, got: str) -> bool:
-    """The output is the one written down."""
+    """The output is the one written down, which may have other line breaks, in JSON other spaces."""
     pattern = wanted.replace("…", "...")
+    if got.startswith("{"):
+        pattern, got = (re.sub(r"\s", "", text) for text in (pattern, got))
     return OutputChecker().check_output(pattern, got, ELLIPSIS | NORMALIZE_WHITESPACE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -64,6 +65,21 @@ def without_compiler(folder: Path) -> dict[str, str]:
             (bin_ / tool).symlink_to(path)
     ours = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "PYTHON", "CC"))}
     return {**ours, "PATH": str(bin_)}
+
+
+def pip_installs(command: str, wheel: Path, folder: Path) -> Path:
+    """
+    Where `pip install …` of a page put this wheel.
+
+    The wheel alone: pip spends twenty seconds of CPU time on requirements, which `install` tests.
+    """
+    alone = {
+        "PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheel.parent),
+        "PIP_TARGET": str(folder / "site"), "PIP_NO_COMPILE": "0",
+    }  # fmt: skip
+    argv = [sys.executable, "-m", *shlex.split(command)]
+    run(*argv, cwd=folder, env={**os.environ, **alone})
+    return folder / "site"
 
 
 def install(venv: Path, *requirements: str | Path, env: dict[str, str]) -> Path:

@@ -4,7 +4,6 @@ import json
 import urllib.error
 import urllib.request
 from dataclasses import replace
-from itertools import chain
 from urllib.parse import quote
 
 import pytest
@@ -14,7 +13,7 @@ from aragog.cli import main
 from aragog.client import Aragog
 from aragog.standalone.demo.settings import web as running_web
 from aragog.standalone.demo.sites import seeds, web
-from tests.support.documented import agrees, examples, run
+from tests.support.documented import Shell, blocks
 from tests.support.standalone import open_to_others, standalone
 from tests.support.waiting import wait_until
 
@@ -213,15 +212,37 @@ def test_doctor_finds_nothing_wrong(crawled):
         assert f"ok   {part}" in ran.stdout
 
 
-def test_every_command_of_the_page_prints_what_the_page_says(crawled):
-    wrong = []
-    pages = ("docs/cli.md", "docs/tutorial.md", "docs/politeness.md", "README.md")
-    for command, wanted in chain.from_iterable(map(examples, pages)):
-        got = run(command, crawled.environ)
-        if not agrees(wanted, got):
-            wrong.append(f"$ {command}\n{got}\ninstead of\n{wanted}")
+@pytest.fixture
+def shell(crawled, tmp_path):
+    """A shell of a user of the system, in an empty folder."""
+    serving = crawled.settings.serving
+    ports = {":8100": f":{serving.http_port}", ":5555": f":{serving.flower_port}"}
+    return Shell(crawled.environ, tmp_path, ports)
 
-    assert not wrong, "\n".join(wrong)
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/cli.md", "docs/tutorial.md", "docs/politeness.md", "docs/http.md"]
+)
+def test_the_commands_of_a_page_print_what_it_says(shell, name):
+    lines = [f"http://news.test/?from={name}{n}" for n in range(3)]
+    (shell.folder / "urls.txt").write_text("\n".join(lines))
+
+    # Those that start and stop a system: test_standalone_lifecycle.py.
+    wrong = shell.wrong(name, but=("aragog up", "aragog down"))
+    assert not wrong, wrong
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md"])
+def test_a_page_crawls_a_list_of_urls(shell, name):
+    (script,) = blocks(name, "sh", "export")
+    url = f"http://news.test/?from={name}"
+    (shell.folder / "urls.txt").write_text(url)
+    shell.instead = {"https://example.com/\\n": url}
+
+    printed = [shell.run(line) for line in script.splitlines()]
+
+    assert "1 accepted, 0 already waiting, 0 invalid" in printed[-1]
+    assert "Fetched" in shell.run(f"aragog show {url}")
 
 
 def test_a_page_is_fetched_while_its_caller_waits(crawled):

@@ -10,6 +10,7 @@ import pytest
 
 from aragog.pinlater.address import of_socket
 from tests.support import wheels
+from tests.support.documented import blocks
 from tests.support.standalone import free_port
 from tests.support.waiting import wait_until
 
@@ -56,6 +57,14 @@ def test_it_installs_one_name_and_none_of_aragog(wheel, bin_):
         [bin_ / "python", "-P", "-c", "import aragog"], capture_output=True, check=False
     )
     assert told.returncode == 1
+
+
+def test_pip_installs_it_as_the_readme_says(wheel, tmp_path):
+    (command,) = blocks("aragog/pinlater/README.md", "sh", "pip")
+
+    site = wheels.pip_installs(command, wheel, tmp_path)
+
+    assert (site / "celery_pinlater").is_dir()
 
 
 def test_a_broker_url_works_without_an_import_and_the_command_shows_its_queue(

@@ -4,12 +4,14 @@ import contextlib
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
 
 import pytest
 
+from tests.support.documented import blocks, recipe
 from tests.support.standalone import free_port
 from tests.support.waiting import wait_until
 
@@ -18,11 +20,17 @@ pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
 @pytest.fixture
 def terminal(tmp_path):
-    """The process of `aragog run` on a pseudo-terminal, and a function that returns its screen."""
+    """The process of `make run` on a pseudo-terminal, and a function that returns its screen."""
+    (first,), (second,) = (
+        blocks("README.md", "sh", "make run"),
+        blocks("docs/tutorial.md", "sh", "make"),
+    )
+    _, *arguments = shlex.split(recipe(first.splitlines()[0]))
+    assert recipe(second).split()[1:] == arguments
     ours = {k: v for k, v in os.environ.items() if not k.startswith("ARAGOG_")}
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "aragog.cli", "run"],
+        [sys.executable, "-m", "aragog.cli", *arguments],
         cwd=tmp_path,
         env={
             **ours,

@@ -20,6 +20,7 @@ from aragog.errors import BrokerUnavailable
 from aragog.settings import Settings, load_settings
 from aragog.standalone import leftovers
 from aragog.standalone.supervisor import running_pid
+from tests.support.documented import agrees, examples
 from tests.support.standalone import free_port
 from tests.support.waiting import wait_until
 
@@ -47,6 +48,18 @@ class Machine:
         told = self.aragog("up", "-d")
         assert told.returncode == 0, told.stderr + self.logs()
         return told
+
+    def seen_here(self, wanted):
+        """Output on a page with this machine's folder, process and ports in it."""
+        serving = self.settings.serving
+        for text, ours in (
+            ("/home/me/aragog/var", self.folder),
+            ("4711", self.pid()),
+            ("8100", serving.http_port),
+            ("5555", serving.flower_port),
+        ):
+            wanted = wanted.replace(text, str(ours))
+        return wanted
 
     def pid(self):
         return running_pid(self.folder / "run")
@@ -146,18 +159,22 @@ def test_run_uses_what_runs_and_shows_plain_lines_without_a_terminal(machine, tm
     assert machine.pid()
 
 
-def test_down_in_the_middle_and_up_again_goes_on_and_what_up_shows_answers_at_once(machine):
+def test_down_in_the_middle_and_up_again_goes_on_and_prints_what_the_page_says(machine):
+    (up, refused, down) = [wanted for command, wanted in examples("docs/cli.md")
+                           if command.split()[1] in ("up", "down")]  # fmt: skip
     urls = machine.enqueue("stopped")
     machine.stored(30)
     children = machine.children()
 
     told = machine.aragog("down")
 
-    assert told.stdout == "stopped\n", told.stderr
+    assert agrees(down, told.stdout), told.stderr
     assert gone(children)
     assert machine.aragog("down").returncode == 1
     told = machine.up()
+    assert agrees(machine.seen_here(up), told.stdout)
     what_it_shows_answers(told)
+    assert agrees(machine.seen_here(refused), machine.aragog("up").stderr)
     assert machine.finish(urls) == {"Gone": len(urls)}
 
 

@@ -23,7 +23,7 @@ from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import NOT_NEGATIVE, link_filters
 from aragog.cli.processes.card import LOOKED_AT, best_of, card
 from aragog.cli.processes.running import Stopped, addresses, opened_log, report_deaths, running
-from aragog.cli.producing import LineReader, Where, result_line, with_contact
+from aragog.cli.producing import LineReader, Where, result_line, summary, with_contact
 from aragog.client import Aragog
 from aragog.errors import ConfigError, SlowDown
 from aragog.pinlater.admin import Admin
@@ -179,10 +179,7 @@ def _crawl(
                 cut = True
                 warn(console, f"stopped after {number} URLs of the list; the rest is not enqueued")
                 break
-        console.print(
-            ", ".join(f"{by_status[status]} {status.value}" for status in EnqueueStatus),
-            highlight=False,
-        )
+        console.print(summary(by_status), highlight=False)
         snapshot = watch(client, before, console, tick, _causes(settings))
     if not console.is_terminal:
         console.print(snapshot.line(), highlight=False, soft_wrap=True)

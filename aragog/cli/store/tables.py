@@ -78,6 +78,9 @@ def adopt() -> None:
     """Make redis.url serve this store from now on, instead of another."""
     settings = load_settings()
     resolved = settings.resolved()
+    if str(settings.redis_socket) in resolved.redis.url:
+        note("nothing to do: the private Redis always serves the store of its data folder")
+        return
     with closing(tables(settings)) as engine, redis_client(resolved) as client:
         mine = store_identity(settings, engine)
         StoreClaim(client, prefix=resolved.redis.prefix).take(mine)

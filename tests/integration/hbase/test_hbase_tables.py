@@ -12,6 +12,7 @@ from aragog.zen.tables import TABLES, Cell
 from aragog.zen.tables.hbase import HBaseTables
 from aragog.zen.tables.hbase.connection import GatewayConnection, thrift_api
 from aragog.zen.tables.hbase.schema import shell_commands
+from tests.support.documented import Shell, blocks
 
 pytestmark = pytest.mark.hbase
 
@@ -33,6 +34,26 @@ def test_made_tables_are_as_they_should_be_and_making_them_again_changes_nothing
 
     assert all_hbase_tables.check() == []
     assert all_hbase_tables["n"].get(b"tables-1") == {b"m:a": Cell(b"1", 1000)}
+
+
+def test_the_commands_of_the_documentation_make_the_tables(hbase_server, hbase_settings, tmp_path):
+    make, show = blocks("docs/hbase.md", "sh", "aragog")
+    environ = {
+        "ARAGOG_DATA_DIR": str(tmp_path),
+        "ARAGOG_SETTINGS": "",
+        "ARAGOG_STORE__ENGINE": "hbase",
+        "ARAGOG_STORE__HBASE_GATEWAYS": ",".join(hbase_server.gateways),
+        "ARAGOG_STORE__HBASE_PREFIX": "page_",
+    }
+    shell = Shell(environ, tmp_path)
+
+    printed = shell.run(make.strip())
+    commands = shell.run(show.strip()).splitlines()
+
+    assert printed == "the tables of hbase exist\n"
+    assert HBaseTables(dataclasses.replace(hbase_settings, hbase_prefix="page_")).check() == []
+    assert len([line for line in commands if line.startswith("create 'page_")]) == len(TABLES)
+    assert "FAST_DIFF" in commands[0]
 
 
 def test_two_makers_at_once_get_along(hbase_settings):

@@ -1,8 +1,19 @@
-"""The private S3 server leaves no process behind."""
+"""The private S3 server: what it prints works, and it leaves no process behind."""
+
+import re
+import shlex
+import subprocess
+import sys
 
 import pytest
 
+from aragog.settings import load_settings
+from aragog.urlstore.content import open_content
+from deploy.s3.server import binary
+from tests.support.documented import ROOT, blocks, recipe
 from tests.support.s3_server import start_s3
+from tests.support.servers import start_or_skip
+from tests.support.standalone import free_port
 
 pytestmark = pytest.mark.s3
 
@@ -16,3 +27,26 @@ def test_a_server_that_was_started_before_its_block_is_started_once(tmp_path):
 
     assert inside is started
     assert started.returncode is not None
+
+
+def test_the_settings_that_make_s3_prints_work(tmp_path, monkeypatch):
+    (command,) = blocks("docs/s3.md", "sh")
+    _, *arguments = shlex.split(recipe(command))
+    arguments += ["--folder", str(tmp_path), "--port", str(free_port())]
+    start_or_skip(binary)
+    process = subprocess.Popen(
+        [sys.executable, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        printed = "".join(iter(process.stdout.readline, "Ctrl-C stops it.\n"))
+        environ = dict(re.findall(r"([A-Z_0-9]+)=(\S+)", printed))
+        for name, value in environ.items():
+            monkeypatch.setenv(name, value)
+        content = open_content(load_settings(environ=environ).content, tmp_path)
+        content.put("00" * 32, b"A", {})
+
+        assert content.get("00" * 32) == (b"A", {})
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()

@@ -7,6 +7,7 @@ import sys
 import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,7 @@ from aragog.urlstore.fetch_report import FetchReport, HopReport
 from aragog.urlstore.records import ContentWrite
 from aragog.zen.tables.memory import MemoryTables
 from tests.support import api_server, thrift_server
+from tests.support.documented import blocks
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.waiting import wait_until
 
@@ -526,9 +528,8 @@ def test_the_example_counts(part, served):
 
 
 def test_the_example_of_the_documentation_does_what_it_says(part, served):
-    page = (Path(__file__).parents[3] / "docs" / "client.md").read_text()
-    code = page.partition("```python\n")[2].partition("```")[0]
-    found = {"urls": [URL, "http://unknown.example/"]}
+    (code,) = blocks("docs/client.md", "python")
+    found: dict[str, Any] = {"urls": [URL, "http://unknown.example/"]}
 
     with served(part) as address:
         exec(code.replace("thrift://127.0.0.1:8101", address), found)

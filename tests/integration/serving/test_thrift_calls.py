@@ -1,8 +1,8 @@
 """The contract, by Apache Thrift's own Python client, over each embedded store."""
 
+import os
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -15,9 +15,10 @@ from aragog.serving.thrift.contract import idl
 from aragog.serving.thrift.services.urlstore import UrlStoreService
 from aragog.settings import StoreSettings
 from aragog.urlstore.fetch_report import FetchReport, HopReport
+from tests.support.documented import ROOT, Shell, blocks
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.tables import memory, sqlite
-from tests.support.thrift_server import running
+from tests.support.thrift_server import require_the_compiler, running
 from tests.support.waiting import wait_until
 
 URL = "http://shop.example/p/1"
@@ -50,16 +51,20 @@ def test_a_put_value_comes_back_byte_for_byte_under_any_spelling(client, apache)
     assert client.get(URL, [], apache.types.ReadOptions()).fields == found.fields
 
 
-def test_the_example_of_the_documentation_does_what_it_says(a_stand, apache, capsys):
-    page = (Path(__file__).parents[3] / "docs" / "thrift.md").read_text()
-    code = page.partition("```python\n")[2].partition("```")[0]
-    found = {}
+def test_the_example_of_the_documentation_does_what_it_says(a_stand, tmp_path):
+    (generate,), (code,) = blocks("docs/thrift.md", "sh"), blocks("docs/thrift.md", "python")
+    require_the_compiler()
+    (tmp_path / "aragog").symlink_to(ROOT / "aragog")
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path / "gen-py")}
+    shell = Shell(environ, tmp_path)
 
+    made = shell.script(generate)
     with running(a_stand.store) as server:
-        exec(code.replace("8101", str(server.port)), found)
-        found["transport"].close()
+        (tmp_path / "client.py").write_text(code.replace("8101", str(server.port)))
+        done = shell.script("python client.py")
 
-    assert capsys.readouterr().out == "{'team.score': b'7'}\n"
+    assert made.returncode == 0, made.stdout
+    assert done.stdout == "{'team.score': b'7'}\n"
 
 
 def test_facts_are_sent_when_they_are_asked_for(a_stand, client, apache):

@@ -1,13 +1,13 @@
 """Backup and restore as docs/deployment.md describes them."""
 
+import os
 import shutil
 
 import pytest
-from click.testing import CliRunner
 
 from aragog.bootstrap.stores import url_store
-from aragog.cli import main
 from aragog.settings import load_settings
+from tests.support.documented import Shell, blocks
 from tests.support.stores import page
 
 pytestmark = pytest.mark.redis
@@ -15,37 +15,28 @@ pytestmark = pytest.mark.redis
 URL, OTHER = "http://site.test/page", "http://site.test/old"
 
 
-@pytest.fixture
-def run(tmp_path, redis_url, redis_server, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name, value in {
-        "ARAGOG_DATA_DIR": str(tmp_path / "data"),
-        "ARAGOG_SETTINGS": "",
-        "ARAGOG_REDIS__URL": redis_url,
-        "ARAGOG_BROKER__URL": f"pinlater+socket://{redis_server.socket}?virtual_host=1",
-    }.items():
-        monkeypatch.setenv(name, value)
-
-    def call(*arguments):
-        ran = CliRunner().invoke(main, arguments)
-        assert ran.exit_code == 0, ran.output
-        return ran.output
-
-    return call
-
-
-def test_a_copy_of_a_running_system_replaces_a_lost_one(run, tmp_path, monkeypatch):
+@pytest.mark.parametrize("private", [False, True], ids=["redis.url", "private Redis"])
+def test_a_copy_of_a_running_system_replaces_a_lost_one(
+    cli_environ, tmp_path, monkeypatch, private
+):
+    (copying,) = blocks("docs/deployment.md", "sh", "printf")
+    (restoring,) = blocks("docs/deployment.md", "sh", "export")
+    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path / "data"))
+    if private:  # and not running yet
+        monkeypatch.delenv("ARAGOG_REDIS__URL")
+    shell = Shell(dict(os.environ), tmp_path, {"/backup": str(tmp_path)})
     store = url_store(load_settings())
     store.write_pages([page(URL, fields={"page.title": b'"Kept"'})])
     store.aliases.merge(OTHER, URL)
     store.put_content(URL, b"<p>the page")
-    (tmp_path / "backup.toml").write_text(f'data_dir = "{tmp_path / "copy"}"\n')
 
-    run("store", "copy", "backup.toml")
+    copied = shell.script(copying)
     store.close()
     shutil.rmtree(tmp_path / "data")
-    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path / "copy"))
-    run("store", "adopt", "--yes")
+    restored = shell.script(restoring.replace("aragog up", "aragog show " + OTHER))
 
-    assert "Kept" in run("show", OTHER)
-    assert run("content", URL) == "<p>the page"
+    assert copied.returncode == 0, copied.stdout
+    assert restored.returncode == 0, restored.stdout
+    assert "Kept" in restored.stdout
+    shell.run(f"export ARAGOG_DATA_DIR={tmp_path / 'aragog'}")
+    assert shell.run(f"aragog content {URL}") == "<p>the page"

@@ -1,8 +1,7 @@
-"""What the pages' documentation says is so."""
+"""What the pages' documentation says is so; tests/test_docs_code.py runs its examples."""
 
 from __future__ import annotations
 
-import doctest
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -29,14 +28,6 @@ from aragog.pages.richpins.values import images
 from aragog.settings import Settings
 
 DOCS = Path(__file__).parents[3] / "docs"
-
-
-@pytest.mark.parametrize("name", ["extraction.md", "fields.md"])
-def test_examples_print_what_they_say(name):
-    found = doctest.testfile(str(DOCS / name), module_relative=False)
-
-    assert found.attempted > 0
-    assert found.failed == 0
 
 
 def test_every_stored_field_is_in_the_table():

@@ -1,6 +1,5 @@
 import logging
 import os
-from pathlib import Path
 
 import pytest
 
@@ -8,6 +7,7 @@ from aragog.clock import ManualClock
 from aragog.errors import ConfigError
 from aragog.politeness.ratelimit.overrides.overrides import Overrides
 from aragog.politeness.ratelimit.overrides.overrides_file import Override, read_overrides
+from tests.support.documented import blocks
 
 GOOD = """
 ["example.com"]
@@ -185,8 +185,8 @@ def test_no_file_means_no_overrides():
 
 
 def test_the_example_in_the_documentation_is_a_good_file(tmp_path):
-    page = Path(__file__).parents[3] / "docs" / "politeness.md"
+    (example,) = blocks("docs/politeness.md", "toml")
     file = tmp_path / "overrides.toml"
-    file.write_text(page.read_text("utf-8").partition("```toml\n")[2].partition("```")[0])
+    file.write_text(example)
 
     assert set(read_overrides(file)) == {"example.com", "shops.example", "api.example.com"}

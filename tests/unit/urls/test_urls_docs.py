@@ -1,7 +1,5 @@
-"""The pages about URLs print what they say."""
+"""The page about URLs says what is so; tests/test_docs_code.py runs its examples."""
 
-import doctest
-import re
 from pathlib import Path
 
 import pytest
@@ -10,17 +8,9 @@ from aragog.errors import InvalidUrl
 from aragog.urls import normalize
 from aragog.urls.normalize import MAX_URL_CHARS
 from aragog.urls.query import site_rules
+from tests.support.documented import blocks
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-
-
-@pytest.mark.parametrize("name", ["urls.md", "canonical.md"])
-def test_the_examples_of_a_page_are_true(name):
-    blocks = "\n".join(re.findall(r"```pycon\n(.*?)```", (DOCS / name).read_text(), re.DOTALL))
-    test = doctest.DocTestParser().get_doctest(blocks, {}, name, name, 0)
-
-    assert test.examples
-    assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
 
 def rows(heading):
@@ -116,7 +106,7 @@ def test_a_disputed_url_is_normalized_as_the_page_says(url, result):
 
 
 def test_the_example_of_a_site_file_is_one():
-    (example,) = re.findall(r"```toml\n(.*?)```", (DOCS / "urls.md").read_text(), re.DOTALL)
+    (example,) = blocks("docs/urls.md", "toml")
 
     youtube, shop = site_rules(example, "docs/urls.md")
 

@@ -2,15 +2,12 @@
 
 import contextlib
 import io
-import re
-from pathlib import Path
+
+from tests.support.documented import blocks
 
 
 def test_the_example_of_the_store_page_prints_what_it_says():
-    text = (Path(__file__).parents[3] / "docs" / "store.md").read_text("utf-8")
-    code, printed = re.search(
-        r"```python\n(.*?)```\n\nprints\n\n```\n(.*?)```", text, re.DOTALL
-    ).groups()
+    (code,), (printed,) = blocks("docs/store.md", "python"), blocks("docs/store.md", "text")
     out = io.StringIO()
 
     with contextlib.redirect_stdout(out):

@@ -1,0 +1,100 @@
+"""The Python, TOML and JSON of the documentation, run or read as a reader would."""
+
+import doctest
+import io
+import json
+import subprocess
+import sys
+import tomllib
+from contextlib import redirect_stdout
+
+import pytest
+
+from aragog.pipeline.pages.analysis import read_page
+from aragog.settings import Settings, load_settings
+from tests.support.documented import all_blocks, blocks
+from tests.support.origin import Origin, page
+from tests.support.pieces import html_result
+
+SECTIONS = set(Settings.__dataclass_fields__)
+# Pages whose Python needs a server, and pages whose TOML is no settings file.
+WITH_A_SERVER = {"docs/producers.md"}
+OTHER_TOML = {"docs/politeness.md", "docs/urls.md"}
+
+
+def pages_with(language):
+    return sorted({block.page for block in all_blocks() if block.language == language})
+
+
+@pytest.mark.parametrize("name", sorted({*pages_with("pycon")} - WITH_A_SERVER))
+def test_a_page_prints_what_it_says(name):
+    # Each page is a session, in which later blocks see earlier names.
+    session = "\n".join(blocks(name, "pycon"))
+    test = doctest.DocTestParser().get_doctest(session, {}, name, name, 0)
+
+    assert test.examples
+    assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+
+
+@pytest.mark.parametrize("name", pages_with("json"))
+def test_json_is_json(name):
+    read = [json.loads(block) for block in blocks(name, "json")]
+
+    assert all(isinstance(each, dict | list) for each in read)
+
+
+@pytest.mark.parametrize("name", sorted({*pages_with("toml")} - OTHER_TOML))
+def test_settings_are_accepted(name, tmp_path):
+    for block in blocks(name, "toml"):
+        tables = set(tomllib.loads(block))
+        if tables == {"project"}:  # of pyproject.toml, see below
+            continue
+        assert tables <= SECTIONS
+        file = tmp_path / "aragog.toml"
+        file.write_text(block)
+        tokens = ",".join(f"{name}:write:{'0' * 64}" for name in ("ops", "team"))
+        load_settings(environ={"ARAGOG_SETTINGS": str(file), "ARAGOG_SERVING__TOKENS": tokens})
+
+
+def test_the_fetcher_fetches():
+    (code,) = blocks("docs/fetching.md", "python")
+    printed = io.StringIO()
+
+    with Origin({"/": page(b"<title>hello</title>")}) as origin:
+        code = code.replace('https://example.com/")', f'{origin.url("/")}")').replace(
+            "user_agent=",
+            f'allowed_networks=("127.0.0.0/8",), allowed_ports=({origin.port},), user_agent=',
+        )
+        with redirect_stdout(printed):
+            exec(compile(code, "fetching.md", "exec"), {})
+
+        assert printed.getvalue() == f"Fetched 200 {origin.url('/')}\n"
+
+
+def test_the_extractor_extracts():
+    (extractor,) = blocks("docs/extending.md", "python", "from aragog")
+    (entry,) = blocks("docs/extending.md", "toml", "[project")
+    ((name, target),) = tomllib.loads(entry)["project"]["entry-points"]["aragog.extractors"].items()
+    names = {}
+    exec(compile(extractor, "extending.md", "exec"), names)
+    body = b"<title>A job</title><p itemprop=baseSalary>50,000</p>"
+
+    found = read_page(
+        html_result("https://jobs.test/1"), body, max_links=9,
+        extractors={name: names[target.partition(":")[2]]},
+    )  # fmt: skip
+
+    assert (found.fields["jobs.salary"], found.page_type) == (b'"50,000"', "jobs")
+
+
+def test_the_task_of_a_stored_page_prints_it(tmp_path):
+    (app,) = blocks("docs/extending.md", "python", "from celery")
+    of = {"url": "http://a.test/", "canonical_url": "http://b.test/", "page_type": None}
+    batch = {"v": 1, "pages": [{**of, "fetched_at_ms": 7}]}
+    (tmp_path / "team.py").write_text(f"{app}\n\napp.tasks['team.page_ready']({batch})\n")
+
+    done = subprocess.run(
+        [sys.executable, tmp_path / "team.py"], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == "http://a.test/ http://b.test/ None 7\n"
