@@ -36,8 +36,8 @@ from aragog.serving.http import compression, parameters, server
 from aragog.serving.http.records import batch_get
 from aragog.serving.http.routes import changes, fetches
 from aragog.serving.stopping import QUIET_S
-from aragog.serving.thrift import pinlater_service
 from aragog.serving.thrift import server as thrift_server
+from aragog.serving.thrift.services import pinlater as pinlater_service
 from aragog.settings import Settings
 from aragog.standalone.demo.sites import seeds
 from aragog.urls.canonical import guards
