@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 WEEK_DAYS = 7.0
 DAY_S = 86_400.0
-MONTH_S = 30 * DAY_S
 
 
 class Cost(NamedTuple):

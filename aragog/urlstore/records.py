@@ -93,8 +93,6 @@ class Written:
     """The URL it was written to, after following known aliases."""
     stale: bool = False
     """Newer data was stored, or the page was removed since: only missing fields were added."""
-    links_added: int = 0
-    links_removed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

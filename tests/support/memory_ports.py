@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -311,9 +311,3 @@ class MemoryPorts:
 
     def refusals(self, urls: Sequence[str]) -> dict[str, str]:
         return {url: self.refused[url] for url in urls if url in self.refused}
-
-
-def jobs_of(messages: Iterable[Any]) -> Iterator[Any]:
-    """The jobs of fetch messages."""
-    for message in messages:
-        yield from message.message.jobs

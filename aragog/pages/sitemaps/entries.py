@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from aragog.errors import InvalidUrl
 from aragog.urls import normalize
@@ -13,10 +12,6 @@ MAX_ENTRIES = 100_000
 """Maximum number of entries that are read, including repeated and invalid ones."""
 # sitemaps.org: a URL has less than 2,048 characters; escapes make it longer.
 LINE_BYTES = 8192
-
-CHANGE_FREQUENCIES = frozenset(
-    {"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +25,6 @@ class SitemapUrl:
     Milliseconds since the epoch; a date without a time means its first moment in UTC. None if not
     given.
     """
-    changefreq: str | None = None
-    """One of `CHANGE_FREQUENCIES`."""
-    priority: float | None = None
-    """0 to 1."""
 
 
 class FoundEntries:
@@ -50,7 +41,9 @@ class FoundEntries:
     def full(self) -> bool:
         return len(self.urls) + len(self.children) >= MAX_URLS or self._entries >= MAX_ENTRIES
 
-    def add(self, into: dict[str, SitemapUrl], location: str | None, **facts: Any) -> None:
+    def add(
+        self, into: dict[str, SitemapUrl], location: str | None, lastmod_ms: int | None = None
+    ) -> None:
         if self.full:
             return
         self._entries += 1
@@ -59,6 +52,6 @@ class FoundEntries:
         except InvalidUrl:
             url = ""
         if url:
-            into.setdefault(url, SitemapUrl(url, **facts))
+            into.setdefault(url, SitemapUrl(url, lastmod_ms))
         else:
             self.invalid += 1

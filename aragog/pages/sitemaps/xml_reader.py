@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from aragog.pages.sitemaps.dates import instant_ms
-from aragog.pages.sitemaps.entries import CHANGE_FREQUENCIES, LINE_BYTES, FoundEntries
+from aragog.pages.sitemaps.entries import LINE_BYTES, FoundEntries
 from aragog.pages.sitemaps.unpacking import MAX_BYTES
 
 MAX_ELEMENTS = 2_000_000
@@ -149,22 +149,7 @@ def _entry(kind: str, texts: Mapping[str, str], found: FoundEntries) -> None:
         found.children if kind == "sitemap" else found.urls,
         location,
         lastmod_ms=instant_ms(modified) if modified else None,
-        changefreq=_frequency(texts.get("changefreq")),
-        priority=_priority(texts.get("priority")),
     )
 
 
 _DATES = ("lastmod", "updated", "pubDate", "published", "date")
-
-
-def _frequency(text: str | None) -> str | None:
-    low = (text or "").strip().lower()
-    return low if low in CHANGE_FREQUENCIES else None
-
-
-def _priority(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if 0 <= value <= 1 else None

@@ -198,7 +198,7 @@ def to_blob(planned: Sequence[PageUpdate]) -> bytes:
     """The writes of a batch for the spool."""
     packed = [PackedLinks.of(one.write.links or ()) for one in planned]
     head = [_wire(one, links) for one, links in zip(planned, packed, strict=True)]
-    return b"".join([orjson.dumps(head), b"\n", *(links.squeezed for links in packed)])
+    return b"".join([orjson.dumps(head), b"\n", *(links.compressed for links in packed)])
 
 
 def from_blob(blob: bytes) -> list[PageUpdate]:
@@ -236,7 +236,7 @@ def _wire(planned: PageUpdate, links: PackedLinks) -> dict[str, Any]:
         "fields": {name: value.decode() for name, value in write.fields.items()},
         "provenance": dict(write.provenance),
         "whole": write.whole,
-        "links": None if write.links is None else (links.count, len(links.squeezed)),
+        "links": None if write.links is None else len(links.compressed),
         "facts": dict(write.facts),
         "report": write.report,
         "seen": None if write.seen is None else asdict(write.seen),
@@ -260,13 +260,13 @@ def _planned(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
         fields=fields,
         report=None if report is None else fetch_report.from_json(report),
         seen=None if seen is None else Seen(**seen),
-        links=None if links is None else _links(links[0], links[1], stream),
+        links=None if links is None else _links(links, stream),
     )
     return PageUpdate(write, token, length, meta)
 
 
-def _links(count: int, size: int, stream: BytesIO) -> PackedLinks:
-    squeezed = stream.read(size)
-    if len(squeezed) != size:
-        raise ValueError(f"{len(squeezed)} of {size} bytes of links")
-    return PackedLinks(count, squeezed)
+def _links(size: int, stream: BytesIO) -> PackedLinks:
+    compressed = stream.read(size)
+    if len(compressed) != size:
+        raise ValueError(f"{len(compressed)} of {size} bytes of links")
+    return PackedLinks(compressed)

@@ -288,7 +288,7 @@ class AliasMerger:
         """Move outlinks with their page, unless the target has newer ones."""
         both = self._outlinks.read([source, canonical])
         moved = both[source]
-        if moved.squeezed:
+        if moved.compressed:
             links = PackedLinks.of_lines(moved.lines)
             self._outlinks.write([LinksWrite(canonical, moved.at_ms, links)], now_ms)
             self._outlinks.write([LinksWrite(source, now_ms, lambda _: b"")], now_ms)

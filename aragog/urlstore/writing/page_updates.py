@@ -224,8 +224,6 @@ def provenance_cell(plan: PageWritePlan) -> bytes:
     return orjson.dumps({**kept, **plan.page.provenance})
 
 
-def written(plan: PageWritePlan, links: Mapping[str, tuple[int, int]]) -> Written:
-    """The result for the caller; `links` are (added, removed) by source."""
-    added, removed = links.get(plan.canonical, (0, 0))
-    stale = plan.stale or plan.refused
-    return Written(plan.page.url, plan.canonical, stale, *((0, 0) if stale else (added, removed)))
+def written(plan: PageWritePlan) -> Written:
+    """The result for the caller."""
+    return Written(plan.page.url, plan.canonical, stale=plan.stale or plan.refused)

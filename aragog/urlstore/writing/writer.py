@@ -92,13 +92,13 @@ class PageWriter:
             if not plan.refused and not plan.copy:
                 self._fill(plan, newest=not plan.stale)
         self._content.put_many([plan.body for plan in plans if plan.body])
-        links = self._write_links(current, now_ms)
+        self._write_links(current, now_ms)
         self._write_rows(plans, current, now_ms)
         self._remove_old(current, known, now_ms)
         if trusted := [url for plan in newest for url in page_updates.refuted(plan)]:
             self._aliases.disappoint(trusted, now_ms)
         self._settle(plans, known, now_ms)
-        return {id(plan.page): page_updates.written(plan, links) for plan in plans}, left
+        return {id(plan.page): page_updates.written(plan) for plan in plans}, left
 
     def _fill(self, plan: PageWritePlan, *, newest: bool) -> None:
         page, cells = plan.page, plan.cells
@@ -197,16 +197,14 @@ class PageWriter:
                     plan.cells[column] = new
                     plan.row = {**plan.row, column: Cell(new, at_ms)}
 
-    def _write_links(
-        self, current: Mapping[str, PageWritePlan], now_ms: int
-    ) -> dict[str, tuple[int, int]]:
+    def _write_links(self, current: Mapping[str, PageWritePlan], now_ms: int) -> None:
         writes = [
             LinksWrite(plan.canonical, plan.page.fetched_at_ms, self._linkable(links))
             for plan in current.values()
             if (links := plan.page.links) is not None
         ]
-        done = self._outlinks.write(writes, now_ms) if writes else {}
-        return {source: (links.added, links.removed) for source, links in done.items()}
+        if writes:
+            self._outlinks.write(writes, now_ms)
 
     def _linkable(self, links: Iterable[OutLink]) -> PackedLinks:
         """Links without those to taken-down sites."""

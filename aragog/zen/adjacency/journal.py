@@ -34,7 +34,7 @@ class Entry:
     """Targets only."""
 
 
-def squeezed(lines: Sequence[bytes]) -> bytes:
+def compress_lines(lines: Sequence[bytes]) -> bytes:
     """A blob of an entry; empty for no lines."""
     return compress_links(b"\n".join(lines)) if lines else b""
 

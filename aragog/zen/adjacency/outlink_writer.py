@@ -20,7 +20,7 @@ from aragog.clock import Clock
 from aragog.errors import StoreDamaged, StoreUnavailable
 from aragog.urls.domain import registered_domain
 from aragog.zen.adjacency import journal
-from aragog.zen.adjacency.journal import Entry, squeezed
+from aragog.zen.adjacency.journal import Entry, compress_lines
 from aragog.zen.adjacency.outlinks import (
     MANY_CHANGES,
     MAX_CHANGES,
@@ -57,15 +57,6 @@ class LinksWrite:
     """The links, or a function of the old ones, which is called again after a concurrent write."""
 
 
-@dataclass(frozen=True, slots=True)
-class LinksWritten:
-    """Numbers of added and removed links; zero for a write that was older than the stored one."""
-
-    added: int = 0
-    removed: int = 0
-    stale: bool = False
-
-
 class OutlinkWriter:
     """Writes the outlinks of pages."""
 
@@ -87,7 +78,7 @@ class OutlinkWriter:
             for url in urls
         }
 
-    def write(self, writes: Sequence[LinksWrite], now_ms: int) -> dict[str, LinksWritten]:
+    def write(self, writes: Sequence[LinksWrite], now_ms: int) -> None:
         """
         Write the links of pages, all sources different; two round trips without concurrent writes.
 
@@ -97,56 +88,49 @@ class OutlinkWriter:
         Raises:
             StoreUnavailable: other writers changed the same pages repeatedly in the meantime.
         """
-        done: dict[str, LinksWritten] = {}
         left = list(writes)
         for _ in range(_ATTEMPTS):
-            left = self._attempt(left, done, now_ms)
+            left = self._attempt(left, now_ms)
             if not left:
-                return done
+                return
             self._clock.sleep_s(random.uniform(0, _PAUSE_S))
         raise StoreUnavailable("outlinks", f"{left[0].source} is being written by many at once")
 
-    def _attempt(
-        self, writes: Sequence[LinksWrite], done: dict[str, LinksWritten], now_ms: int
-    ) -> list[LinksWrite]:
+    def _attempt(self, writes: Sequence[LinksWrite], now_ms: int) -> list[LinksWrite]:
+        """Write what is new; returns the writes that others overtook."""
         rows = self._outlinks.get_many([node_id(w.source) for w in writes], [CELL])
         stored = {key: unpack(row[CELL].value) for key, row in rows.items()}
         row_ms = _after_all_changes(stored.values(), now_ms)
         entries: list[Entry] = []
         checks: list[tuple[bytes, bytes, bytes | None, bytes]] = []
-        pending: list[tuple[LinksWrite, LinksWritten]] = []
+        pending: list[LinksWrite] = []
         for write in writes:
             its = node_id(write.source)
             old = stored.get(its) or Outlinks()
             edits = callable(write.links)
             links = _edited(write.links, old) if callable(write.links) else write.links
-            if links.squeezed == old.squeezed:
-                done[write.source] = LinksWritten()
-                continue
-            if write.at_ms <= old.at_ms and not edits:
-                done[write.source] = LinksWritten(stale=True)
+            if links.compressed == old.compressed or (write.at_ms <= old.at_ms and not edits):
                 continue
             # An edit is later than what it edits, even if the clocks disagree.
             at_ms = max(write.at_ms, old.at_ms + 1)
             change = change_name(row_ms, os.urandom(6))
-            entry, counts = self._changed(write.source, at_ms, change, old, links)
-            if entry:
+            if entry := self._entry(write.source, at_ms, change, old, links):
                 entries.append(entry)
-            new = self._pruned(write.source, old).after(change, at_ms, links.squeezed)
+            new = self._pruned(write.source, old).after(change, at_ms, links.compressed)
             cell = rows[its][CELL].value if its in rows else None
             checks.append((its, CELL, cell, pack(new)))
-            pending.append((write, counts))
+            pending.append(write)
         nonce = os.urandom(8)
         bucket = open_bucket(self._tables, nonce[0], BUCKETS)
         key = journal_key(bucket, row_ms, nonce)
         if entries:
             self._journal.put(key, {journal.COLUMN: journal.pack(entries)}, at_ms=row_ms)
         came_true = self._outlinks.check_and_put_many(checks) if checks else []
-        if not all(came_true):
-            overtaken = {w.source for (w, _), ok in zip(pending, came_true, strict=True) if not ok}
-            self._take_back(key, [e for e in entries if e.source not in overtaken], row_ms)
-        done.update({w.source: out for (w, out), ok in zip(pending, came_true, strict=True) if ok})
-        return [w for (w, _), ok in zip(pending, came_true, strict=True) if not ok]
+        overtaken = [w for w, ok in zip(pending, came_true, strict=True) if not ok]
+        if overtaken:
+            sources = {write.source for write in overtaken}
+            self._take_back(key, [e for e in entries if e.source not in sources], row_ms)
+        return overtaken
 
     def _take_back(self, key: bytes, left: Sequence[Entry], row_ms: int) -> None:
         """Leave only effective changes in a journal row; compaction would wait for the rest."""
@@ -170,21 +154,22 @@ class OutlinkWriter:
             )
         return kept
 
-    def _changed(
+    def _entry(
         self, source: str, at_ms: int, change: bytes, old: Outlinks, links: PackedLinks
-    ) -> tuple[Entry | None, LinksWritten]:
-        """The journal's entry, None if it needs none, and the numbers for the caller."""
-        if self._keep == "all" and not old.squeezed:
+    ) -> Entry | None:
+        """The journal's entry; None if it needs none."""
+        if self._keep == "none":
+            return None
+        if self._keep == "all" and not old.compressed:
             # A new page, as most are: the journal needs what the cell holds.
-            return Entry(source, at_ms, change, added=links.squeezed), LinksWritten(links.count)
+            return Entry(source, at_ms, change, added=links.compressed)
         differs = difference(old.lines, links.lines)
-        counts = LinksWritten(len(differs.added), len(differs.removed))
-        if self._keep == "none" or not differs:
-            return None, counts
+        if not differs:
+            return None
         if self._keep == "external":
             differs = _external(source, differs)
-        parts = map(squeezed, (differs.added, differs.changed, differs.removed))
-        return Entry(source, at_ms, change, *parts), counts
+        parts = map(compress_lines, (differs.added, differs.changed, differs.removed))
+        return Entry(source, at_ms, change, *parts)
 
 
 def _edited(edit: Edit, old: Outlinks) -> PackedLinks:

@@ -58,8 +58,7 @@ class PackedLinks:
     Whoever has them packed already, saves the store from packing them; iterating unpacks them.
     """
 
-    count: int
-    squeezed: bytes
+    compressed: bytes
     """The lines, compressed; empty for none."""
 
     @classmethod
@@ -70,12 +69,12 @@ class PackedLinks:
     @classmethod
     def of_lines(cls, lines: bytes) -> PackedLinks:
         """Pack joined lines; empty for none."""
-        return cls(lines.count(b"\n") + 1, compress_links(lines)) if lines else cls(0, b"")
+        return cls(compress_links(lines)) if lines else cls(b"")
 
     @property
     def lines(self) -> bytes:
         """The lines, joined; empty for none."""
-        return decompress_links(self.squeezed) if self.squeezed else b""
+        return decompress_links(self.compressed) if self.compressed else b""
 
     def __iter__(self) -> Iterator[OutLink]:
         return from_lines(self.lines)
@@ -89,17 +88,17 @@ class Outlinks:
     """When the page was fetched."""
     changes: tuple[bytes, ...] = ()
     """Names of the last changes."""
-    squeezed: bytes = b""
+    compressed: bytes = b""
     """The lines, compressed; empty for none."""
 
     @property
     def lines(self) -> bytes:
         """The lines, joined; empty for none."""
-        return decompress_links(self.squeezed) if self.squeezed else b""
+        return decompress_links(self.compressed) if self.compressed else b""
 
-    def after(self, change: bytes, at_ms: int, squeezed: bytes) -> Outlinks:
+    def after(self, change: bytes, at_ms: int, compressed: bytes) -> Outlinks:
         """The cell that replaces this one."""
-        return Outlinks(at_ms, (*self.changes, change), squeezed)
+        return Outlinks(at_ms, (*self.changes, change), compressed)
 
     def since(self, oldest_ms: int) -> Outlinks:
         """The same without the names of changes before the oldest existing journal row."""
@@ -120,7 +119,7 @@ def change_ms(name: bytes) -> int:
 def pack(links: Outlinks) -> bytes:
     """The cell."""
     head = bytes([_FORM]) + len(links.changes).to_bytes(2) + links.at_ms.to_bytes(8)
-    return b"".join([head, *links.changes, links.squeezed])
+    return b"".join([head, *links.changes, links.compressed])
 
 
 def unpack(data: bytes) -> Outlinks:

@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 
 from aragog.urls.domain import host
-from aragog.zen.codec import BUCKETS, ID_BYTES, host_key
+from aragog.zen.codec import BUCKETS, host_key
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 from aragog.zen.tables import CellTable, Tables
@@ -95,8 +95,3 @@ class HostWalk:
         if not heads:
             return None
         return min(head[1:].partition(b"\0")[0] for head in heads).decode()
-
-
-def id_of_position(position: bytes) -> bytes:
-    """The node id at the end of a position of `HostIndex.rows`."""
-    return position[-ID_BYTES:]

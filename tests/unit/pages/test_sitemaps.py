@@ -40,7 +40,7 @@ def test_a_urlset_gives_its_urls_with_their_facts():
 
     assert found == Sitemap(
         urls=(
-            SitemapUrl("https://shop.test/a", 1_714_521_600_000, "weekly", 0.8),
+            SitemapUrl("https://shop.test/a", 1_714_521_600_000),
             SitemapUrl("https://shop.test/b"),
         )
     )

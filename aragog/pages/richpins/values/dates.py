@@ -127,11 +127,6 @@ def moment_or_year(value: Any) -> AnyDate | None:
     return PartialDate(int(plain[1]), month) if month is None or 1 <= month <= 12 else None
 
 
-def iso(value: AnyDate) -> str:
-    """Return the value in ISO 8601 at its own precision."""
-    return value.isoformat()
-
-
 def year(value: Any) -> int | None:
     """Return the year of a moment, or of a text such as `2004` or `2004-05`."""
     found = moment(value)

@@ -129,7 +129,7 @@ def test_what_lasts_no_time_is_none(value):
     ],
 )
 def test_a_date_keeps_the_precision_and_zone_it_has(value, iso):
-    assert dates.iso(dates.moment(value)) == iso
+    assert dates.moment(value).isoformat() == iso
 
 
 @pytest.mark.parametrize(
