@@ -20,7 +20,7 @@ class CrawlLogSettings:
     s3_prefix: str = "crawl-log/"
     """Prefix of every key."""
     span_s: int = 300
-    """Time that one file covers. Rows wait in Redis until then, 400 bytes each."""
+    """Time that one file covers. Rows wait in Redis until then, about 500 bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
