@@ -1,5 +1,5 @@
 """
-The rows of the crawl log that are in no file yet: one Redis stream, about 400 bytes a row.
+The rows of the crawl log that are in no file yet: one Redis stream, about 500 bytes a row.
 
 The ids of a stream never go back, even if the server's clock does. So once a span of time has
 passed, the rows of that span are final: everyone who reads them reads the same.

@@ -18,8 +18,8 @@ class ServingSettings:
     thrift_port: int = 8101
     """Port of the Thrift services, on `serving.host`; 0: none (docs/thrift.md)."""
     standby_gateways: tuple[str, ...] = ()
-    """`host:port` of gateways of a replica of the HBase store. Reads over HTTP and Thrift that are
-    late or fail are sent there too, at most 2 % of them (docs/thrift.md); empty: none."""
+    """`host:port` of gateways of a replica of the HBase store. Reads over HTTP and Thrift that fail
+    are sent there too, and late ones, at most 2 % of all reads (docs/thrift.md); empty: none."""
     flower_host: str = "127.0.0.1"
     """Address of Flower. An address other than loopback requires a login in Flower."""
     flower_port: int = 5555
