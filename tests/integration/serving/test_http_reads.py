@@ -1,7 +1,6 @@
 """Reading over HTTP: records, batches, links, conditional requests, and what is wrong with a request."""
 
 import threading
-from pathlib import Path
 
 import orjson
 import pytest
@@ -71,16 +70,6 @@ def test_one_bad_url_harms_no_other_of_its_batch(api):
     assert [one["status"] for one in found.json["results"]] == [200, 400, 404]
     assert found.json["results"][0]["record"]["fields"]["team.note"] == "7x"
     assert [one["input"] for one in found.json["results"]] == [A, "nonsense", "http://no.example/"]
-
-
-def test_a_batch_reports_bad_urls_as_the_page_shows(api):
-    page = (Path(__file__).parents[3] / "docs" / "http.md").read_text()
-    example = orjson.loads(page.partition("```json\n")[2].partition("```")[0])
-    shown = [one for one in example["results"] if one["status"] != 200]
-
-    found = api.ask("POST", "/v1/urls:batchGet", {"urls": [one["input"] for one in shown]})
-
-    assert found.json["results"] == shown
 
 
 def test_links_go_on_with_the_link_header(api):
