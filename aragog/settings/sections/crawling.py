@@ -163,7 +163,7 @@ class WorkerSettings:
     """
 
     fetch: int = 16
-    """Threads, each with one batch. At most 64 concurrent requests per worker."""
+    """Threads, each with one batch; together they send `fetch.concurrency` requests at once."""
     robots: int = 8
     """Threads."""
     canonicalize: int | None = None

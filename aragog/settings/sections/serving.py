@@ -12,11 +12,11 @@ class ServingSettings:
     """The HTTP API of the UrlStore (docs/http.md), its Thrift services, and Flower."""
 
     host: str = "127.0.0.1"
-    """Address of the HTTP server. An address other than loopback requires `serving.tokens`."""
+    """Address of the HTTP and Thrift servers; other than loopback it requires `serving.tokens`."""
     http_port: int = 8100
     """Port of the HTTP/JSON API."""
     thrift_port: int = 8101
-    """Port of the Thrift services, on `serving.host`; 0: none (docs/thrift.md)."""
+    """Port of the Thrift services (docs/thrift.md); 0: none."""
     standby_gateways: tuple[str, ...] = ()
     """`host:port` of gateways of a replica of the HBase store. Reads over HTTP and Thrift that fail
     are sent there too, and late ones, at most 2 % of all reads (docs/thrift.md); empty: none."""
@@ -50,7 +50,8 @@ class ServingSettings:
     content_threads: int = 8
     """Threads per process for page content, so that a slow S3 delays no other read."""
     max_in_flight: int = 256
-    """Concurrent store calls per process; further requests receive 503."""
+    """Concurrent calls of one kind (store, content, broker, fetch) per process; further requests
+    receive 503."""
     max_waiting: int = 1000
     """Requests per process that wait for a fetch; further ones are answered with what is stored."""
     max_connections: int = 1024
@@ -62,7 +63,7 @@ class ServingSettings:
     deadline_ms: int = 1000
     """Limit for one request, which then receives 504."""
     content_deadline_ms: int = 10_000
-    """Limit for one request of page content."""
+    """Limit for one request of page content, and for one call of the broker."""
     head_timeout_s: float = 10.0
     """Limit for receiving the headers of a request, and for receiving its body."""
     send_timeout_s: float = 30.0
