@@ -10,6 +10,7 @@ parse; `all` is what the pipeline does with a page, `read_page`. extruct runs wh
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
 import subprocess
@@ -120,7 +121,10 @@ def extruct_ms(bodies: list[bytes]) -> dict[str, float]:
 
 
 def main() -> None:
-    groups = saved_pages(Path(sys.argv[1])) if len(sys.argv) > 1 else real_pages()
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path, help="of *.html and *.testhtml files")
+    folder = parser.parse_args().folder
+    groups = saved_pages(folder) if folder else real_pages()
     table = Table(
         "CPU ms a page",
         "all",

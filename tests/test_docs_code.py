@@ -3,6 +3,7 @@
 import doctest
 import io
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -12,7 +13,7 @@ import pytest
 
 from aragog.pipeline.pages.analysis import read_page
 from aragog.settings import Settings, load_settings
-from tests.support.documented import all_blocks, blocks
+from tests.support.documented import ROOT, all_blocks, blocks
 from tests.support.origin import Origin, page
 from tests.support.pieces import html_result
 
@@ -54,6 +55,37 @@ def test_settings_are_accepted(name, tmp_path):
         file.write_text(block)
         tokens = ",".join(f"{name}:write:{'0' * 64}" for name in ("ops", "team"))
         load_settings(environ={"ARAGOG_SETTINGS": str(file), "ARAGOG_SERVING__TOKENS": tokens})
+
+
+# Runs each measurement of its arguments up to the help that it prints instead of measuring.
+HELPS = """
+import runpy, shlex, sys
+for line in sys.stdin:
+    module, *arguments = shlex.split(line)
+    sys.argv = [module, *arguments, "--help"]
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        sys.exit(f"{module} has no --help")
+    except SystemExit as end:
+        if end.code:
+            raise
+"""
+
+
+def test_a_measurement_takes_its_arguments():
+    text = "\n".join(
+        block.text for block in all_blocks() if block.language == "sh" and "bench" in block.text
+    )
+    commands = re.findall(r"^\.venv/bin/python -m (bench\..*?)(?: *#.*)?$", text, re.MULTILINE)
+
+    done = subprocess.run(
+        [sys.executable, "-c", HELPS],
+        cwd=ROOT, input="\n".join(commands), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert len(commands) > 10
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("usage: ") == len(commands)
 
 
 def test_the_fetcher_fetches():

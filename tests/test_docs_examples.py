@@ -76,6 +76,7 @@ RUN_BY = {
         "tests/integration/hbase/test_hbase_tables.py"
         "::test_the_commands_of_the_documentation_make_the_tables"
     ),
+    ("docs/hbase.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/http.md", "console"): f"{DEMO}::test_the_commands_of_a_page_print_what_it_says",
     ("docs/http.md", 'json: {"at"'): f"{INTERFACES}::test_a_line_of_the_access_log_is_as_the_page_shows_it",
     ("docs/http.md", 'json: {"batch"'): (
@@ -101,9 +102,11 @@ RUN_BY = {
     ("docs/s3.md", "sh: make s3"): (
         "tests/integration/s3/test_s3_server.py::test_the_settings_that_make_s3_prints_work"
     ),
+    ("docs/s3.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/safety.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
     ("docs/safety.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/scale.md", "console"): f"{SHELL}::test_the_commands_of_a_page_print_what_it_says",
+    ("docs/store.md", "console"): f"{SHELL}::test_the_store_page_exports_and_imports",
     ("docs/store.md", "python"): (
         "tests/unit/urlstore/test_store_docs.py"
         "::test_the_example_of_the_store_page_prints_what_it_says"
@@ -136,7 +139,7 @@ RUN_BY = {
 }  # fmt: skip
 
 DRAWING = "a drawing"
-MEASURES = "measures for minutes; tests/test_docs_commands.py checks its name and options"
+MEASURES = "measures for minutes; test_a_measurement_takes_its_arguments parses its options"
 NOT_RUN = {
     ("README.md", "text"): DRAWING,
     ("docs/architecture.md", "text"): DRAWING,

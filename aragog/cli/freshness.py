@@ -20,6 +20,7 @@ from rich.table import Table
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import Host, Owner, WebAddress, as_json_lines
+from aragog.cli.progress_display import progress_display
 from aragog.cli.reading import store
 from aragog.client import Aragog
 from aragog.durations import span
@@ -29,7 +30,7 @@ from aragog.pipeline.stages.reextract import WALK, ReextractBatch, reextract_bat
 from aragog.pipeline.webhooks.change_json import Reader, plain
 from aragog.pipeline.webhooks.post import AllowedHosts
 from aragog.settings import Settings, load_settings
-from aragog.terminal import SafeConsole, echo, echo_json, note, one_line, print_table
+from aragog.terminal import echo, echo_json, note, one_line, print_table
 from aragog.urls.domain import host, registered_domain
 from aragog.urlstore.feed.change import Change
 from aragog.urlstore.schedule.crawl_budget import marginal_freshness_s
@@ -314,7 +315,7 @@ def _writing() -> Iterator[UrlStore]:
 
 def _bar() -> Progress:
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    return Progress(*columns, TimeRemainingColumn(), console=SafeConsole(stderr=True))
+    return progress_display(*columns, TimeRemainingColumn())
 
 
 def _now_ms() -> int:

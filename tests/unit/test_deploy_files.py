@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,15 @@ def test_every_manifest_is_in_the_kustomization():
     listed = yaml.safe_load((DEPLOY / "kubernetes" / "kustomization.yaml").read_text())["resources"]
 
     assert sorted(listed) == [path.name for path in KUBERNETES]
+
+
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl is not installed")
+def test_kubectl_builds_every_manifest():
+    built = subprocess.check_output(["kubectl", "kustomize", DEPLOY / "kubernetes"], text=True)
+
+    one_by_one = [each for path in KUBERNETES for each in yaml.safe_load_all(path.read_text())]
+    kinds = Counter(each["kind"] for each in yaml.safe_load_all(built))
+    assert kinds >= Counter(each["kind"] for each in one_by_one)
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")

@@ -6,13 +6,14 @@ from contextlib import closing
 from pathlib import Path
 
 import click
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, NOT_NEGATIVE, FieldNames
+from aragog.cli.progress_display import progress_display
 from aragog.cli.store.opening import report_url
 from aragog.settings import load_settings
-from aragog.terminal import SafeConsole, note
+from aragog.terminal import note
 from aragog.urlstore.content import open_content
 from aragog.urlstore.transfer.parts import (
     FORMATS,
@@ -73,7 +74,7 @@ def export_parts(
     )
     with (
         closing(url_store(settings)) as store,
-        Progress(*columns, console=SafeConsole(stderr=True)) as progress,
+        progress_display(*columns) as progress,
     ):
         content = open_content(settings.content, settings.data_dir)
         task = progress.add_task("exporting", total=len(chosen))

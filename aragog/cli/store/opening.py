@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from aragog.bootstrap.stores import url_store
+from aragog.cli.progress_display import progress_display
 from aragog.settings import Settings
-from aragog.terminal import SafeConsole, echo, one_line
+from aragog.terminal import echo, one_line
 from aragog.urlstore.store import UrlStore
 
 
@@ -25,10 +26,9 @@ def open_store(settings: Settings) -> Iterator[UrlStore]:
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int], None]]:
-    """A line on standard error that counts up."""
+    """A line on standard error that counts up, on a terminal."""
     columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,}"))
-    console = SafeConsole(stderr=True)
-    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+    with progress_display(*columns, TimeElapsedColumn()) as progress:
         task = progress.add_task(what, total=None)
         yield lambda number: progress.update(task, completed=number)
 

@@ -6,17 +6,18 @@ from contextlib import closing
 from pathlib import Path
 
 import click
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from aragog.bootstrap.redis_services import redis_client
 from aragog.bootstrap.store_claims import store_identity
 from aragog.bootstrap.stores import tables
 from aragog.cli.arguments import COUNT
+from aragog.cli.progress_display import progress_display
 from aragog.cli.store.opening import counting, open_store
 from aragog.extras import require
 from aragog.pipeline.faults.store_claim import StoreClaim
 from aragog.settings import load_settings
-from aragog.terminal import SafeConsole, echo, note
+from aragog.terminal import echo, note
 from aragog.urlstore.content import open_content
 from aragog.urlstore.transfer.copy import copy_content, copy_tables
 
@@ -54,7 +55,7 @@ def repair() -> None:
     """
     with open_store(load_settings()) as opened:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        with Progress(*columns, console=SafeConsole(stderr=True)) as progress:
+        with progress_display(*columns) as progress:
             task = progress.add_task("checking", total=None)
             report = opened.maintenance.repair(
                 lambda name, rows: progress.update(task, description=f"{name}: {rows:,} rows")

@@ -37,12 +37,13 @@ def test_made_tables_are_as_they_should_be_and_making_them_again_changes_nothing
 
 
 def test_the_commands_of_the_documentation_make_the_tables(hbase_server, hbase_settings, tmp_path):
+    (settings,) = blocks("docs/hbase.md", "toml")
     make, show = blocks("docs/hbase.md", "sh", "aragog")
+    file = tmp_path / "aragog.toml"
+    file.write_text(settings.replace("127.0.0.1:9090", hbase_server.gateways[0]))
     environ = {
         "ARAGOG_DATA_DIR": str(tmp_path),
-        "ARAGOG_SETTINGS": "",
-        "ARAGOG_STORE__ENGINE": "hbase",
-        "ARAGOG_STORE__HBASE_GATEWAYS": ",".join(hbase_server.gateways),
+        "ARAGOG_SETTINGS": str(file),
         "ARAGOG_STORE__HBASE_PREFIX": "page_",
     }
     shell = Shell(environ, tmp_path)
