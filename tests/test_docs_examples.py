@@ -84,6 +84,10 @@ RUN_BY = {
     ),
     ("docs/http.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/operations.md", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/performance.md", "mermaid"): (
+        "tests/test_docs_figures.py"
+        "::test_the_chart_of_the_cost_of_a_page_shows_the_figures_of_the_table"
+    ),
     ("docs/politeness.md", "console"): f"{DEMO}::test_the_commands_of_a_page_print_what_it_says",
     ("docs/politeness.md", "toml"): (
         "tests/unit/politeness/test_overrides.py::test_the_example_in_the_documentation_is_a_good_file"
@@ -149,7 +153,6 @@ NOT_RUN = {
     ("docs/hbase.md", "sh: make hbase"): (
         "starts a second HBase (9 s, 1 GB); the tests run the same server, deploy/hbase/server.py"
     ),
-    ("docs/performance.md", "mermaid"): DRAWING,
     ("docs/performance.md", "sh"): MEASURES,
     ("docs/politeness.md", "text"): DRAWING,
     ("docs/reliability.md", "sh: make chaos"): (

@@ -1,5 +1,6 @@
 """The figures of the documentation are those of the code."""
 
+import json
 import re
 from inspect import signature
 from pathlib import Path
@@ -50,6 +51,7 @@ from aragog.urlstore.schedule.usual_intervals import DAY_S, HOUR_S, USUAL_S
 from aragog.workers import preload
 from aragog.zen.adjacency import outlinks
 from bench.crawl import page_sets
+from tests.support.documented import blocks
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 DEFAULTS = Settings()
@@ -264,6 +266,18 @@ def test_the_usual_intervals_are_those_of_the_code():
     own = {k: s for k, s in USUAL_S.items() if "." not in k or s != of_type(k)}
     own.pop("body")
     assert found == own
+
+
+def test_the_chart_of_the_cost_of_a_page_shows_the_figures_of_the_table():
+    table = re.findall(
+        r"^\| (\w+) \| CPU a page \(ms\) \| ([\d.]+) \| ([\d.]+) \|",
+        (DOCS / "performance.md").read_text(), re.MULTILINE,
+    )  # fmt: skip
+    (chart,) = blocks("docs/performance.md", "mermaid")
+    names, bars = (json.loads(re.search(rf"{part} (.*)", chart)[1]) for part in ("x-axis", "bar"))
+
+    assert names == [f"{pages}, {side}" for pages, *_ in table for side in ("aragog", "Scrapy")]
+    assert bars == [float(each) for _, *both in table for each in both]
 
 
 def test_the_plan_of_a_billion_urls_is_what_the_command_prints():

@@ -38,6 +38,7 @@ from aragog.urlstore.schedule.refresh_policy import RefreshState
 from aragog.urlstore.store import UrlStore
 
 LOOK_S = 0.5
+_ASYNCHRONOUS = "once a worker has read the message"
 # URLs in one message, or in one step of a process.
 BATCH = 25
 
@@ -51,7 +52,7 @@ def watch(url: tuple[str, ...], owner: str) -> None:
     """Keep each URL fresh for OWNER until `unwatch`. Fetches nothing itself."""
     with Aragog() as client:
         client.watch(url, owner)
-    note(f"{len(url)} watched for {owner}")
+    note(f"{len(url)} watched for {owner}, {_ASYNCHRONOUS}")
 
 
 @click.command()
@@ -61,7 +62,7 @@ def unwatch(url: tuple[str, ...], owner: str) -> None:
     """Stop watching each URL; a URL whose last watch ended is not refreshed."""
     with Aragog() as client:
         client.unwatch(url, owner)
-    note(f"{len(url)} no longer watched for {owner}")
+    note(f"{len(url)} no longer watched for {owner}, {_ASYNCHRONOUS}")
 
 
 @click.command()
