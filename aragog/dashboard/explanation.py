@@ -19,6 +19,7 @@ from aragog.formatting import moment, plain
 from aragog.pipeline.routing import Queue
 from aragog.politeness.ratelimit.slots import DomainReport
 from aragog.urls import explain, normalize
+from aragog.urls.canonical.decision import PROVISIONAL
 from aragog.urls.domain import host, origin
 from aragog.urlstore.records import Record
 
@@ -207,7 +208,8 @@ def _stored(url: str, components: Components) -> Iterator[Line]:
     note = "provisional: not fetched itself yet" if found.provisional else ""
     yield Line("canonical", found.canonical_url, note)
     for reason in store.aliases.reasons(url):
-        yield Line("because", reason)
+        if found.provisional or not reason.startswith(PROVISIONAL):
+            yield Line("because", reason)
     yield from _redirect(url, components)
     first = [name for name in FIRST if name in found.facts]
     for name in first + sorted(found.facts.keys() - set(first)):

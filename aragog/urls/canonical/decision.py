@@ -12,10 +12,14 @@ from dataclasses import dataclass, field
 from aragog.urls.canonical import guards
 from aragog.urls.canonical.evidence import Decision, Evidence, KnownPage, Redirect
 
-__all__ = ["INSTANT_REFRESH_S", "Decision", "Evidence", "KnownPage", "Redirect", "decide"]
+__all__ = [
+    "INSTANT_REFRESH_S", "PROVISIONAL", "Decision", "Evidence", "KnownPage", "Redirect", "decide",
+]  # fmt: skip
 
 INSTANT_REFRESH_S = 1.0
 """A meta refresh within this time counts as a redirect; a later one shows a page first."""
+PROVISIONAL = "provisional until "
+"""The beginning of the reason that holds only until the canonical URL is fetched."""
 
 _SOURCE_NAMES = {
     "link_header": "the Link header",
@@ -71,7 +75,7 @@ def _decision(
     fetched = url in _fetched(evidence)
     provisional = not fetched and not guards.is_confirmed(url, evidence.known.get(url))
     if provisional:
-        found.reasons.append(f"provisional until {url} is fetched")
+        found.reasons.append(f"{PROVISIONAL}{url} is fetched")
     return Decision(
         canonical_url=url,
         provisional=provisional,

@@ -8,9 +8,11 @@ from aragog.bootstrap.dashboard import components
 from aragog.dashboard.explanation import explain_url
 from aragog.errors import InvalidUrl
 from aragog.settings import RedisSettings
+from aragog.urls.canonical.decision import Evidence, decide
 from aragog.urlstore.records import OutLink
+from tests.support.stores import page
 
-PAGE = "http://example.com/page"
+PAGE, ALIAS = "http://example.com/page", "http://example.com/page?ref=home"
 
 
 @pytest.fixture
@@ -83,6 +85,22 @@ def test_an_alias_is_told_with_its_reasons_and_links_are_counted(here):
     assert texts(told(here, "http://example.com/old", "store"))["canonical"] == PAGE
     links = texts(told(here, PAGE, "links"))
     assert links == {"outlinks": "2", "inlinks": "0", "alias": "http://example.com/old"}
+
+
+def test_an_alias_is_provisional_until_its_canonical_url_is_fetched(here):
+    found = decide(Evidence(url=ALIAS, final_url=ALIAS, link_canonical=(PAGE,)))
+    brought = {"fields": {"title": b"A page"}, "canonical_reasons": found.reasons}
+    here.store().write_pages([page(ALIAS, canonical_url=PAGE, provisional=True, **brought)])
+
+    def reasons():
+        return [line.text for line in told(here, ALIAS, "store").lines if line.name == "because"]
+
+    named = f"<link rel=canonical> names {PAGE}"
+    before = reasons()
+    here.store().write_pages([page(PAGE, fields={"title": b"A page"})])
+
+    assert before == [named, f"provisional until {PAGE} is fetched"]
+    assert reasons() == [named]
 
 
 def test_an_unknown_url_has_a_story_too(here):
