@@ -6,6 +6,8 @@ from typing import get_args
 
 import pytest
 
+from tests.support.documented import blocks
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(
@@ -74,6 +76,34 @@ def test_the_tree_in_the_architecture_is_that_of_the_package():
     documented = [row[0].strip("`") for row in rows(ARCHITECTURE, "Where the code is")]
 
     assert sorted(documented) == sorted(folders)
+
+
+def test_the_drawing_of_the_system_has_every_queue_and_every_worker():
+    from aragog.pipeline.routing import Queue
+    from aragog.workers.roles import ROLES
+
+    (drawing,) = blocks("docs/architecture.md", "text", " producers")
+    (queues,) = re.findall(r"│ +(\w+(?: · \w+)+) +│", drawing)
+
+    assert set(queues.split(" · ")) == {queue.value for queue in Queue}
+    assert sorted(role for role in ROLES if role not in drawing) == []
+
+
+def test_the_drawing_of_a_job_has_every_state():
+    from aragog.pinlater.models import JobState
+
+    (drawing,) = blocks("docs/architecture.md", "text", " PENDING")
+
+    assert set(re.findall(r"[A-Z]{5,}", drawing)) == {state.value for state in JobState}
+
+
+def test_the_drawing_of_the_limiter_names_what_there_is():
+    (drawing,) = blocks("docs/politeness.md", "text")
+    code = "".join(path.read_text() for path in (ROOT / "aragog/politeness").rglob("*.py"))
+    names = set(re.findall(r"[a-z]+_[a-z]+|[A-Z][a-z]+[A-Z][a-z]+", drawing)) | {"reserve"}
+
+    assert names == {"reserve", "acquire_permit", "release_permit", "RateExceeded"}
+    assert [name for name in names if not re.search(rf"(def|class) {name}\b", code)] == []
 
 
 def test_a_package_that_lists_its_modules_lists_all_of_them():

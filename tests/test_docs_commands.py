@@ -6,11 +6,17 @@ from contextlib import suppress
 
 import click
 import pytest
+from celery.bin.celery import celery
 
 from aragog.cli import main
+from aragog.pinlater.__main__ import main as pinlater
 from tests.support.documented import PAGES, ROOT, all_blocks
 
-OURS = r"(?:\.venv/bin/)?(?:aragog|python -m (?:bench|deploy|tests)\.\w+|make) (?!it )"
+OURS = (
+    r"(?:\.venv/bin/)?"
+    r"(?:aragog|celery|celery-pinlater|python -m (?:aragog|bench|deploy|tests)\.\w+|make) (?!it )"
+)
+GROUPS = {"aragog": main, "celery": celery, "celery-pinlater": pinlater}
 
 
 def commands():
@@ -52,8 +58,8 @@ def parsed(command, words):
 @pytest.mark.parametrize("command", list(commands()))
 def test_a_command_of_the_documentation_exists(command):
     program, *words = words_of(command)
-    if program.endswith("aragog"):
-        parsed(main, words)
+    if group := GROUPS.get(program.rpartition("/")[2]):
+        parsed(group, words)
     elif program == "make":
         targets = re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         assert words == [] or words[0] in targets

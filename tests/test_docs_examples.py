@@ -42,6 +42,12 @@ RUN_BY = {
     ("aragog/pinlater/README.md", "text: pinlater://"): (
         "tests/integration/pinlater/test_pinlater_readme.py::test_every_form_of_url_is_accepted"
     ),
+    ("docs/architecture.md", "text:  producers"): (
+        "tests/test_docs.py::test_the_drawing_of_the_system_has_every_queue_and_every_worker"
+    ),
+    ("docs/architecture.md", "text:  PENDING"): (
+        "tests/test_docs.py::test_the_drawing_of_a_job_has_every_state"
+    ),
     ("docs/brokers.md", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/canonical.md", "pycon"): f"{CODE}::test_a_page_prints_what_it_says",
     ("docs/changes.md", "console"): f"{SHELL}::test_changes_and_webhooks_print_what_the_page_says",
@@ -89,6 +95,9 @@ RUN_BY = {
         "::test_the_chart_of_the_cost_of_a_page_shows_the_figures_of_the_table"
     ),
     ("docs/politeness.md", "console"): f"{DEMO}::test_the_commands_of_a_page_print_what_it_says",
+    ("docs/politeness.md", "text"): (
+        "tests/test_docs.py::test_the_drawing_of_the_limiter_names_what_there_is"
+    ),
     ("docs/politeness.md", "toml"): (
         "tests/unit/politeness/test_overrides.py::test_the_example_in_the_documentation_is_a_good_file"
     ),
@@ -142,11 +151,9 @@ RUN_BY = {
     ("examples/README.md", "console"): f"{PRODUCERS}::test_the_examples_print_what_they_say",
 }  # fmt: skip
 
-DRAWING = "a drawing"
 MEASURES = "measures for minutes; test_a_measurement_takes_its_arguments parses its options"
 NOT_RUN = {
-    ("README.md", "text"): DRAWING,
-    ("docs/architecture.md", "text"): DRAWING,
+    ("README.md", "text"): "a drawing without names of the code",
     ("docs/deployment.md", "sh: pip install cython"): (
         "downloads and compiles reppy; scripts/setup does the same for the environment of the tests"
     ),
@@ -154,7 +161,6 @@ NOT_RUN = {
         "starts a second HBase (9 s, 1 GB); the tests run the same server, deploy/hbase/server.py"
     ),
     ("docs/performance.md", "sh"): MEASURES,
-    ("docs/politeness.md", "text"): DRAWING,
     ("docs/reliability.md", "sh: make chaos"): (
         "runs for 20 minutes; tests/system/test_chaos.py runs a part of it"
     ),
