@@ -57,7 +57,7 @@ def watch(url: tuple[str, ...], owner: str) -> None:
 
 @click.command()
 @click.argument("url", nargs=-1, required=True)
-@click.option("--owner", required=True, help="The owner whose watch ends.")
+@click.option("--owner", type=Owner(), required=True, help="The owner whose watch ends.")
 def unwatch(url: tuple[str, ...], owner: str) -> None:
     """Stop watching each URL; a URL whose last watch ended is not refreshed."""
     with Aragog() as client:

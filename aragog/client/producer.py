@@ -32,6 +32,7 @@ from aragog.pipeline.permission.site_rules import take_up_site_rules
 from aragog.pipeline.routing import CelerySender, Destination, OutgoingMessage
 from aragog.pipeline.spool.spool import Spool
 from aragog.pipeline.stages.enqueue import (
+    LATEST_RUN_AFTER_MS,
     EnqueueOptions,
     Enqueuer,
     EnqueueResult,
@@ -130,7 +131,8 @@ class Aragog:
         Raises:
             BrokerUnavailable: some URLs may not be enqueued; call again with all of them.
             SlowDown: as above, because a server is nearly full; see `backlog`.
-            BadInput: `priority` or `depth` is out of bounds, or a pattern cannot be used.
+            BadInput: `priority`, `depth` or `run_after` is out of bounds, or a pattern cannot be
+                used.
         """
         return list(self.enqueue_all(urls, **arguments))
 
@@ -158,6 +160,8 @@ class Aragog:
             raise BadInput(f"priority: must be 0 (most urgent) to 9, got {priority}")
         if depth < 0:
             raise BadInput(f"depth: must be 0 or more, got {depth}")
+        if run_after is not None and run_after > LATEST_RUN_AFTER_MS:
+            raise BadInput(f"run_after: must be before the year 9999, got {run_after}")
         wanted = EnqueueOptions(
             depth=max(depth, SITEMAP_LEVELS) if sitemap else depth,
             refresh=refresh or sitemap,

@@ -234,9 +234,10 @@ def jobs(context: click.Context, queue_name: str, state: str, most: int, as_json
     if as_json:
         _print_json([job_as_dict(job) for job in found])
         return
-    table = Table(
-        "job", "what", "key", "priority", "attempts", "when", "worker", "problem", box=None
-    )
+    table = Table(box=None)
+    table.add_column("job", no_wrap=True)  # what `retry` and `delete` take, on one line
+    for column in ("what", "key", "priority", "attempts", "when", "worker", "problem"):
+        table.add_column(column)
     for job in found:
         when = datetime.fromtimestamp(job.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
         table.add_row(

@@ -1,5 +1,6 @@
 """Typos are refused with exit code 2 and a hint; nothing is done and nothing is made."""
 
+import click
 import orjson
 import pytest
 from click.testing import CliRunner
@@ -10,7 +11,7 @@ from aragog.cli.arguments import pin_fields
 from aragog.client import Aragog
 from aragog.errors import ConfigError
 from aragog.pinlater.admin import Admin
-from aragog.pinlater.models import NewJob
+from aragog.pinlater.models import JobState, NewJob
 from aragog.settings import load_settings
 from tests.support.stores import page
 
@@ -64,6 +65,9 @@ def run(cli_environ):
         (["store", "export", "x.jsonl", "--limit", "-1"], "-1"),
         (["enqueue", URL, "--priority", "10"], "10"),
         (["enqueue", URL, "--depth", "-1"], "-1"),
+        (["enqueue", URL, "--run-after", str(10**15)], "must be before the year 9999"),
+        (["enqueue", URL, "--run-after", "9" * 30], "must be before the year 9999"),
+        (["unwatch", URL, "--owner", " "], "is not a valid owner"),
         (["webhooks", "add", "example.com/hook"], "write http:// or https:// and a host"),
         (["webhooks", "add", "ftp://example.com/"], "write http:// or https:// and a host"),
         (["show", "nonsense"], "relative"),
@@ -155,3 +159,16 @@ def test_ids_are_whole_in_a_pipe(run):
     admin.cluster.enqueue("fetch", [NewJob(b"x", key=key, name="n" * 60)])
 
     assert key in run("queue", "jobs", "fetch", "--state", "pending").output
+
+
+def test_job_ids_are_on_one_line_at_80_columns(run, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    admin = Admin.connect(load_settings().resolved().broker.url)
+    admin.cluster.enqueue("fetch", [NewJob(b"x", key="k" * 36, name="aragog.fetch")])
+    (job,) = admin.jobs("fetch", JobState.PENDING)
+
+    shown = run("queue", "jobs", "fetch", "--state", "pending").output
+
+    assert job.job_id in shown
+    assert max(len(click.unstyle(line)) for line in shown.splitlines()) <= 80

@@ -213,6 +213,27 @@ def test_the_supervisor_killed_or_all_at_once_loses_nothing(machine, everything)
     assert machine.finish(urls) == {"Gone": len(urls)}
 
 
+def test_a_copy_of_the_data_is_restored_by_starting_it(machine):
+    outcomes = machine.finish(urls := machine.enqueue("copied"))
+    with tempfile.TemporaryDirectory(prefix="ar") as made:
+        copy = Path(made, "copy")
+        (there := Path(made, "backup.toml")).write_text(f'data_dir = "{copy}"\n')
+        assert machine.aragog("store", "copy", str(there)).returncode == 0
+        environ = machine.environ | {
+            "ARAGOG_DATA_DIR": str(copy),
+            "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
+            "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
+        }
+        restored = Machine(copy, environ, load_settings(environ=environ))
+        restored.up()
+        try:
+            assert restored.finish(urls) == outcomes
+            assert restored.finish(restored.enqueue("restored")) == {"Gone": len(urls)}
+        finally:
+            restored.aragog("down")
+            leftovers.end(copy / "run" / "children")
+
+
 def test_no_worker_ended_in_a_traceback(machine):
     for name in ("fetch", "robots", "canonicalize", "store"):
         text = (machine.folder / "logs" / f"{name}.log").read_text(errors="replace")

@@ -87,7 +87,8 @@ class Access:
             if reason is None:
                 vetted.allowed.append((job, of.rules.crawl_delay_s(agent)))
             elif of.unreachable:
-                reason = f"robots.txt could not be fetched (status {of.status})"
+                answer = "no answer" if of.status is None else f"status {of.status}"
+                reason = f"robots.txt could not be fetched ({answer})"
                 vetted.denied.append(Denial(job, OutcomeKind.UNREACHABLE, reason, of.retry_at_ms))
             else:
                 vetted.denied.append(Denial(job, OutcomeKind.REFUSED, reason))

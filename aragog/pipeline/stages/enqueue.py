@@ -38,6 +38,8 @@ from aragog.urls.domain import host
 log = logging.getLogger(__name__)
 
 CHUNK = 1000
+LATEST_RUN_AFTER_MS = 253_370_764_800_000
+"""The beginning of the year 9999: Celery computes with dates, which end with that year."""
 _REQUEST_ID = re.compile(r"[!-~]{0,64}", re.ASCII)
 
 

@@ -167,7 +167,13 @@ def test_enqueue_gives_a_result_for_each_url(here):
         found = api.ask("POST", "/v1/enqueue", {"urls": [A, "x"], "priority": 0, "refresh": True})
         wrong = [
             api.ask("POST", "/v1/enqueue", {"urls": [A], **options}).status
-            for options in ({"priority": 10}, {"depth": "1"}, {"refresh": 1}, {"run_after": -1})
+            for options in (
+                {"priority": 10},
+                {"depth": "1"},
+                {"refresh": 1},
+                {"run_after": -1},
+                {"run_after": 10**15},
+            )
         ]
 
     assert found.status == 202
@@ -176,7 +182,7 @@ def test_enqueue_gives_a_result_for_each_url(here):
         {"input": "x", "status": "invalid", "url": None, "reason": "no host"},
     ]
     assert asked == [([A, "x"], {"priority": 0, "refresh": True})]
-    assert wrong == [400] * 4
+    assert wrong == [400] * 5
 
 
 def test_a_token_may_do_what_its_scopes_say(here):

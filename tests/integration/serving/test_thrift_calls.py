@@ -336,7 +336,12 @@ def test_urls_are_enqueued_with_a_result_for_each(a_stand, apache):
     ):
         wanted = apache.types.EnqueueOptions(priority=1, refresh=True, request_id="order-4711")
         [result] = client.enqueue(["x"], wanted)
-        for name, value in (("priority", 10), ("run_after_ms", -1), ("depth", 101)):
+        for name, value in (
+            ("priority", 10),
+            ("run_after_ms", -1),
+            ("run_after_ms", 10**15),
+            ("depth", 101),
+        ):
             with pytest.raises(apache.types.BadInput, match=name):
                 client.enqueue(["x"], apache.types.EnqueueOptions(**{name: value}))
 

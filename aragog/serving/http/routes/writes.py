@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from aragog.errors import BadInput, VersionConflict
 from aragog.pipeline.progress.url_batches import checked_id
+from aragog.pipeline.stages.enqueue import LATEST_RUN_AFTER_MS
 from aragog.serving.auth.field_writers import FieldWriters
 from aragog.serving.http.calls import StoreCalls, json_response
 from aragog.serving.http.parameters import MOST_URLS, Query, json_object, request_id, strings
@@ -171,7 +172,7 @@ def _batch_id(body: dict[str, Any]) -> str | None:
 
 def _enqueue_options(body: dict[str, Any]) -> dict[str, Any]:
     options: dict[str, Any] = {}
-    for name, most in (("priority", 9), ("depth", MOST_DEPTH), ("run_after", 2**53)):
+    for name, most in (("priority", 9), ("depth", MOST_DEPTH), ("run_after", LATEST_RUN_AFTER_MS)):
         if (value := body.get(name)) is not None:
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
                 raise BadInput(f"{name}: must be a whole number from 0 to {most}")

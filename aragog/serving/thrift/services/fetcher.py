@@ -7,7 +7,7 @@ from typing import Any
 
 from aragog.errors import BadInput
 from aragog.pipeline.messages import PRIORITY_DEFAULT
-from aragog.pipeline.stages.enqueue import EnqueueResult
+from aragog.pipeline.stages.enqueue import LATEST_RUN_AFTER_MS, EnqueueResult
 from aragog.serving.fetching import LONGEST_WAIT_MS, Fetching, FetchRequest
 from aragog.serving.steps import Steps
 from aragog.serving.thrift.contract import idl
@@ -91,7 +91,7 @@ class FetcherService:
 
 
 def _instant(given_ms: int | None) -> int | None:
-    return None if given_ms is None else bounded(given_ms, "run_after_ms", 0, 2**53)
+    return None if given_ms is None else bounded(given_ms, "run_after_ms", 0, LATEST_RUN_AFTER_MS)
 
 
 def _record(found: Record) -> Any:
