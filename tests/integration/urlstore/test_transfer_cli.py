@@ -1,4 +1,4 @@
-"""Exports that are continued, on the command line."""
+"""Exports that are continued, and copies of a damaged store, on the command line."""
 
 import pytest
 from click.testing import CliRunner
@@ -6,6 +6,7 @@ from click.testing import CliRunner
 from aragog.bootstrap.stores import url_store
 from aragog.cli import main
 from aragog.settings import load_settings
+from aragog.urlstore.content import open_content
 from aragog.urlstore.transfer.parquet import read_parquet
 
 URLS = [f"http://a.example/{number}" for number in range(5)]
@@ -60,3 +61,18 @@ def test_an_export_of_a_host_offers_no_cursor_and_takes_none(store, tmp_path):
     assert "leave out --host" in run(
         "export", file, "--host", "a.example", "--cursor", "00", code=2
     )
+
+
+def test_a_copy_leaves_out_a_damaged_object_and_copies_the_others(store, tmp_path):
+    (tmp_path / "there.toml").write_text(f'data_dir = "{tmp_path / "there"}"\n')
+    settings = load_settings()
+    here = open_content(settings.content, settings.data_dir)
+    damaged, *_ = sorted(here.keys(""))
+    path = next((tmp_path / "data").rglob(damaged))
+    path.write_bytes(path.read_bytes()[:-1])
+
+    output = run("copy", tmp_path / "there.toml", code=3)
+
+    assert f"content {damaged}:" in output
+    there = open_content(settings.content, tmp_path / "there")
+    assert {*there.keys("")} == {*here.keys("")} - {damaged}
