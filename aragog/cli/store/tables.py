@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -17,9 +18,12 @@ from aragog.cli.store.opening import counting, open_store
 from aragog.extras import require
 from aragog.pipeline.faults.store_claim import StoreClaim
 from aragog.settings import load_settings
-from aragog.terminal import echo, note
+from aragog.terminal import SafeConsole, echo, note, one_line
 from aragog.urlstore.content import open_content
 from aragog.urlstore.transfer.copy import copy_content, copy_tables
+
+LEFT_OUT = 3
+"""Exit code when some objects could not be copied; the others were."""
 
 
 @click.command("create-tables")
@@ -94,7 +98,8 @@ def copy(to: Path) -> None:
     """
     Copy all tables and content to the stores of another SETTINGS file, such as a cluster's.
 
-    Removes nothing there; safe to repeat.
+    Removes nothing there; safe to repeat. Damaged objects are reported and left out; the exit code
+    is then 3.
     """
     here, there = load_settings(), load_settings(to, {})
     with closing(tables(here)) as source, closing(tables(there)) as target:
@@ -102,6 +107,16 @@ def copy(to: Path) -> None:
         with counting("rows") as counted:
             rows = copy_tables(source, target, on_progress=lambda _name, _key, done: counted(done))
     content, other = (open_content(s.content, s.data_dir) for s in (here, there))
+    damaged: list[str] = []
+
+    def report(key: str, reason: str) -> None:
+        damaged.append(key)
+        echo(one_line(f"content {key}: {reason}"), err=True)
+
     with counting("objects") as counted:
-        objects = copy_content(content, other, on_progress=lambda _key, done: counted(done))
+        objects = copy_content(
+            content, other, on_progress=lambda _key, done: counted(done), on_problem=report
+        )
     note(f"{rows:,} rows and {objects:,} objects copied")
+    if damaged:
+        sys.exit(LEFT_OUT)

@@ -18,7 +18,7 @@ from aragog.urlstore.transfer import json_lines
 from aragog.urlstore.transfer.bulk_writer import BulkWriter
 from aragog.urlstore.transfer.parquet import ParquetSink, read_parquet
 from aragog.urlstore.transfer.selection import NodeSelection
-from aragog.urlstore.transfer.warc import export_warc
+from aragog.urlstore.transfer.warc import export_warc, next_file
 
 BAD_LINES = 3
 """Exit code when some lines could not be imported; the others were."""
@@ -56,13 +56,23 @@ def export(
     """
     settings = load_settings()
     kind = kind or _kind(file)
+    if cursor and host:
+        raise click.UsageError("--cursor continues an export of all URLs: leave out --host")
+    if cursor and kind == "parquet" and file.exists():
+        raise click.UsageError(f"{file} is complete: continue in another file, with --cursor")
     with open_store(settings) as opened, counting(kind) as counted:
         urls = urls_of(opened, host) if host else None
         selection = NodeSelection(urls=urls, cursor=cursor, limit=limit)
         if kind == "warc":
             content = open_content(settings.content, settings.data_dir)
             done = export_warc(
-                opened.zen, content, file, selection, on_problem=report_url, on_progress=counted
+                opened.zen,
+                content,
+                file,
+                selection,
+                first_file=next_file(file) if cursor else 0,
+                on_problem=report_url,
+                on_progress=counted,
             )
             count, left = done.records, done.cursor
         else:
@@ -81,7 +91,7 @@ def export(
                     on_progress=counted,
                 )
             count, left = report.records, report.cursor
-    if left:
+    if left and not host:
         echo(f"{count:,} records; continue with --cursor {left}")
     else:
         note(f"{count:,} records")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
+from aragog.errors import CorruptContent
 from aragog.urlstore.content.ports import ContentStore
 from aragog.zen.tables import TABLES, CellTable, Row, Tables
 
@@ -53,22 +54,27 @@ def copy_content(
     target: ContentStore,
     *,
     on_progress: Callable[[str, int], None] = lambda *_: None,
+    on_problem: Callable[[str, str], None] = lambda *_: None,
     after: str = "",
 ) -> int:
     """
     Put every object of `source` into `target`; returns how many.
 
-    `after` is the key that `on_progress` reported last.
+    An object that is damaged is reported with its key and skipped. `after` is the key that
+    `on_progress` reported last.
 
     Raises:
         ContentUnavailable: everything that was reported is copied.
-        CorruptContent: an object of the source is damaged.
     """
     copied = 0
     for key in source.keys(""):
         if key <= after:
             continue
-        found = source.get(key)
+        try:
+            found = source.get(key)
+        except CorruptContent as error:
+            on_problem(key, error.reason)
+            continue
         if found is not None:
             target.put(key, *found)
             copied += 1

@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import io
 import itertools
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -183,25 +184,35 @@ def read_json_lines(
     """
     The non-empty lines of a stream after the first `after` lines; the last needs no newline.
 
-    A line over `max_line_bytes` is reported as bad and not kept in memory.
+    A line over `max_line_bytes` is reported as bad and not kept in memory. So is the rest of a file
+    that is damaged or cut short, as far as its compression shows it.
     """
     for number in itertools.count(1):
-        line = stream.readline(max_line_bytes)
+        try:
+            line, whole = _line(stream, max_line_bytes)
+        except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+            yield number, BadRecord(f"the file cannot be read from here on: {error}")
+            return
         if not line:
             return
-        too_long = len(line) == max_line_bytes and not line.endswith(b"\n")
-        rest = line
-        while rest and not rest.endswith(b"\n"):
-            rest = stream.readline(max_line_bytes)
         if number <= after or not line.strip():
             continue
-        if too_long:
+        if not whole:
             yield number, BadRecord(f"is longer than {max_line_bytes >> 20} MiB")
             continue
         try:
             yield number, from_json(line)
         except BadRecord as error:
             yield number, error
+
+
+def _line(stream: BinaryIO, max_line_bytes: int) -> tuple[bytes, bool]:
+    """The next line, empty at the end; False: the rest of it was skipped."""
+    line = rest = stream.readline(max_line_bytes)
+    whole = len(line) < max_line_bytes or line.endswith(b"\n")
+    while rest and not rest.endswith(b"\n"):
+        rest = stream.readline(max_line_bytes)
+    return line, whole
 
 
 class JsonLinesSink:

@@ -50,14 +50,17 @@ def read_parquet(path: Path, *, after: int = 0) -> Iterator[Read]:
         if "url" not in file.schema_arrow.names:
             raise ConfigError(f"{path}: has no column url")
         number = 0
-        for batch in file.iter_batches(BATCH_ROWS):
-            if number + batch.num_rows <= after:
-                number += batch.num_rows
-                continue
-            for row in batch.to_pylist(maps_as_pydicts="lossy"):
-                number += 1
-                if number > after:
-                    yield number, _record(row)
+        try:
+            for batch in file.iter_batches(BATCH_ROWS):
+                if number + batch.num_rows <= after:
+                    number += batch.num_rows
+                    continue
+                for row in batch.to_pylist(maps_as_pydicts="lossy"):
+                    number += 1
+                    if number > after:
+                        yield number, _record(row)
+        except (arrow.ArrowException, OSError) as error:
+            yield number + 1, BadRecord(f"the file cannot be read from here on: {error}")
 
 
 def _record(row: dict[str, Any]) -> UrlRecord | BadRecord:

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Self
 
@@ -90,7 +91,7 @@ def export_warc(
     Write the content of the selected pages to `stem-00000.warc.gz` and following files.
 
     A page whose content is damaged or missing is reported with its URL and skipped. To resume, pass
-    the report's `cursor`, and as `first_file` a number that no file has yet.
+    the report's `cursor`, and as `first_file` a number that no file has yet (`next_file`).
 
     Raises:
         ConfigError: a file cannot be written.
@@ -115,6 +116,15 @@ def export_warc(
             selected.taken += 1
             on_progress(selected.taken)
     return WarcReport(files.records, tuple(files.paths), problems, selected.cursor)
+
+
+def next_file(stem: Path) -> int:
+    """The number after those of the files of earlier exports; 0 if there are none."""
+    return next(number for number in count() if not _file(stem, number).exists())
+
+
+def _file(stem: Path, number: int) -> Path:
+    return stem.with_name(f"{stem.name}-{number:05d}.warc.gz")
 
 
 def _content(store: ContentStore, row: Row) -> tuple[bytes, dict[str, str]]:
@@ -176,7 +186,7 @@ class _Files:
         if self._file is not None and self._file.tell() < self._max_file_bytes:
             return self._writer
         self._close()
-        path = self._stem.with_name(f"{self._stem.name}-{self._next:05d}.warc.gz")
+        path = _file(self._stem, self._next)
         try:
             self._file = path.open("xb")
         except OSError as error:

@@ -28,8 +28,10 @@ AT = f"/v1/urls?url={URL}"
 
 @pytest.fixture
 def services(pipeline_stand, redis_client, redis_url):
-    def enqueue(urls, *, priority=5, refresh=False, **_):
-        options = EnqueueOptions(priority=priority, refresh=refresh, insist=refresh)
+    def enqueue(urls, *, priority=5, refresh=False, request_id="", **_):
+        options = EnqueueOptions(
+            priority=priority, refresh=refresh, insist=refresh, request_id=request_id
+        )
         return list(pipeline_stand.enqueuer.enqueue(urls, options))
 
     fetching = Fetching(
@@ -105,6 +107,14 @@ def test_a_stale_page_is_returned_and_fetched_for_the_next_reader(pipeline_stand
     assert pipeline_stand.sent.urls() == [URL]
 
 
+def test_a_fetch_that_a_read_begins_has_the_readers_name_in_the_logs(pipeline_stand, services):
+    with running(pipeline_stand.store, services) as api:
+        api.get(f"{AT}&max_wait_ms=1&request_id=order-4711")
+
+    [sent] = pipeline_stand.sent.messages
+    assert [job["request_id"] for job in sent.message.wire()["urls"]] == ["order-4711"]
+
+
 def test_an_unknown_url_is_404_and_fetched_only_if_the_reader_waits(pipeline_stand, services):
     with running(pipeline_stand.store, services) as api:
         plain = api.get(AT)
@@ -141,6 +151,7 @@ def test_only_who_may_write_causes_fetches(pipeline_stand, services):
         (f"{AT}&max_age=nan", None),
         (f"{AT}&max_age=:5", None),
         (f"{AT}&max_wait_ms=1.5", None),
+        (f"{AT}&max_age=1&request_id=two%20words", None),
         ("/v1/urls?url=nonsense&max_age=1", None),
         ("/v1/fetch", {}),
         ("/v1/fetch", {"url": 1}),

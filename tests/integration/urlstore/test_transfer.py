@@ -31,8 +31,8 @@ from aragog.urlstore.transfer.json_lines import (
     open_to_write,
     read_json_lines,
 )
-from aragog.urlstore.transfer.parquet import ParquetSink, read_parquet
-from aragog.urlstore.transfer.records import BadRecord, from_json
+from aragog.urlstore.transfer.parquet import GROUP_ROWS, ParquetSink, read_parquet
+from aragog.urlstore.transfer.records import BadRecord, UrlRecord, from_json
 from aragog.urlstore.transfer.selection import EVERYTHING, NodeSelection, nodes_of
 from aragog.urlstore.transfer.warc import export_warc
 from aragog.zen.tables import TABLES
@@ -318,6 +318,51 @@ def test_files_are_packed_by_their_names_and_may_be_added_to(tmp_path, name):
     assert found == [A, B]
     unpacked = {"": lambda x: x, "l": lambda x: x, "z": gzip.decompress, "t": lambda x: zstandard.ZstdDecompressor().decompressobj().decompress(x)}  # fmt: skip
     assert unpacked[name[-1]](path.read_bytes()).startswith(b'{"url"')
+
+
+def test_of_a_file_that_was_cut_short_the_lines_that_can_be_read_are_imported(tmp_path):
+    its, path, told = stand(MemoryTables(ManualClock())), tmp_path / "x.jsonl.gz", []
+    lines = [b'{"url": "http://a.example/%d"}\n' % number**3 for number in range(20_000)]
+    path.write_bytes(gzip.compress(b"".join(lines))[:-9_000])
+
+    with open_to_read(path) as file:
+        report = import_urls(
+            read_json_lines(file),
+            writer(its),
+            on_problem=lambda number, reason: told.append((number, reason)),
+        )
+
+    assert 0 < report.written < len(lines)
+    ((number, reason),) = told
+    assert number == report.written + 1
+    assert "cannot be read from here on" in reason
+
+
+@pytest.mark.parametrize("name", ["x.jsonl.gz", "x.jsonl.zst"])
+def test_a_file_that_is_not_packed_as_its_name_says_is_told(tmp_path, name):
+    (tmp_path / name).write_bytes(b'{"url": "http://a.example/"}\n')
+
+    with open_to_read(tmp_path / name) as file:
+        ((number, problem),) = read_json_lines(file)
+
+    assert number == 1
+    assert "cannot be read from here on" in str(problem)
+
+
+def test_of_a_damaged_parquet_file_the_rows_before_are_read(tmp_path):
+    path = tmp_path / "x.parquet"
+    sink = ParquetSink(path)
+    for number in range(20):
+        sink.write([UrlRecord(url=f"http://a.example/{number}/{n}") for n in range(GROUP_ROWS)])
+    sink.close()
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 : len(data) // 2 + 2000] = bytes(2000)
+    path.write_bytes(data)
+
+    *rows, (number, problem) = read_parquet(path)
+
+    assert number == len(rows) + 1 > GROUP_ROWS
+    assert "cannot be read from here on" in str(problem)
 
 
 def test_a_line_without_end_is_told_and_left():

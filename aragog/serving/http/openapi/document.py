@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aragog.serving.http.openapi.schemas import SCHEMAS
+from aragog.serving.http.openapi.schemas import REQUEST_ID, SCHEMAS
 
 Operation = dict[str, Any]
 
@@ -117,6 +117,12 @@ def _records() -> dict[str, Operation]:
             type="integer",
             minimum=0,
             default=0,
+        ),
+        _parameter(
+            "request_id",
+            "Names that fetch in the logs of all stages, if this request begins it.",
+            type="string",
+            pattern=REQUEST_ID["pattern"],
         ),
         _header(
             "If-None-Match", "ETags that the client has; the response is 304 if one is current."

@@ -67,7 +67,7 @@ _FRESHNESS = {
     "fetching": {"type": "boolean", "description": "It is in flight; ask again later."},
     "reason": {**_optional("string"), "description": "Why it is not fetched."},
 }
-_REQUEST_ID = {
+REQUEST_ID = {
     **_TEXT,
     "pattern": "^[!-~]{0,64}$",
     "description": "Names what this call begins in the logs of all stages.",
@@ -163,7 +163,7 @@ SCHEMAS: dict[str, Any] = {
         run_after={**_NUMBER, "description": "Not before; milliseconds since the epoch."},
         refresh={"type": "boolean"},
         sitemap={"type": "boolean"},
-        request_id=_REQUEST_ID,
+        request_id=REQUEST_ID,
         batch={**_optional("string"), "description": "Add to the batch of an earlier call."},
     ),
     "EnqueueResult": _object(
@@ -214,7 +214,7 @@ SCHEMAS: dict[str, Any] = {
             "description": "The same for single fields.",
         },
         fields={**_TEXTS, "type": ["array", "null"]},
-        request_id=_REQUEST_ID,
+        request_id=REQUEST_ID,
     ),
     "Freshness": _object("state fetching", **_FRESHNESS),
     "Fetched": _object(

@@ -74,6 +74,7 @@ class Fetches:
             max_age_s=max_age_s,
             field_max_age_s=field_ages,
             fields=query.names("fields"),
+            request_id=query.get("request_id") or "",
         )
         found = await self._ask(wanted)
         if found.record is None:

@@ -1,0 +1,78 @@
+"""Exports that are continued, and copies of a damaged store, on the command line."""
+
+import pytest
+from click.testing import CliRunner
+
+from aragog.bootstrap.stores import url_store
+from aragog.cli import main
+from aragog.settings import load_settings
+from aragog.urlstore.content import open_content
+from aragog.urlstore.transfer.parquet import read_parquet
+
+URLS = [f"http://a.example/{number}" for number in range(5)]
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """A store of five pages with content."""
+    monkeypatch.setenv("ARAGOG_DATA_DIR", str(tmp_path / "data"))
+    opened = url_store(load_settings())
+    for url in URLS:
+        opened.put_content(url, url.encode(), {})
+    yield opened
+    opened.close()
+
+
+def run(*arguments, code=0):
+    ran = CliRunner().invoke(main, ["store", *map(str, arguments)])
+    assert ran.exit_code == code, ran.output
+    return ran.output
+
+
+def cursor_of(output):
+    return output.rpartition("--cursor ")[2].strip()
+
+
+def test_a_parquet_file_is_not_overwritten_by_the_rest_of_its_export(store, tmp_path):
+    file, rest = tmp_path / "x.parquet", tmp_path / "rest.parquet"
+    cursor = cursor_of(run("export", file, "--limit", 3))
+
+    assert "continue in another file" in run("export", file, "--cursor", cursor, code=2)
+    run("export", rest, "--cursor", cursor)
+
+    assert {record.url for part in (file, rest) for _, record in read_parquet(part)} == {*URLS}
+
+
+def test_warc_files_of_the_rest_of_an_export_have_the_next_numbers(store, tmp_path):
+    stem = tmp_path / "x.warc"
+    cursor = cursor_of(run("export", stem, "--limit", 3))
+
+    run("export", stem, "--cursor", cursor)
+
+    names = sorted(path.name for path in tmp_path.glob("x.warc*"))
+    assert names == ["x.warc-00000.warc.gz", "x.warc-00001.warc.gz"]
+
+
+def test_an_export_of_a_host_offers_no_cursor_and_takes_none(store, tmp_path):
+    """With the cursor of a walk over all URLs, the same ones were exported again."""
+    file = tmp_path / "x.jsonl"
+
+    assert "--cursor" not in run("export", file, "--host", "a.example", "--limit", 3)
+    assert "leave out --host" in run(
+        "export", file, "--host", "a.example", "--cursor", "00", code=2
+    )
+
+
+def test_a_copy_leaves_out_a_damaged_object_and_copies_the_others(store, tmp_path):
+    (tmp_path / "there.toml").write_text(f'data_dir = "{tmp_path / "there"}"\n')
+    settings = load_settings()
+    here = open_content(settings.content, settings.data_dir)
+    damaged, *_ = sorted(here.keys(""))
+    path = next((tmp_path / "data").rglob(damaged))
+    path.write_bytes(path.read_bytes()[:-1])
+
+    output = run("copy", tmp_path / "there.toml", code=3)
+
+    assert f"content {damaged}:" in output
+    there = open_content(settings.content, tmp_path / "there")
+    assert {*there.keys("")} == {*here.keys("")} - {damaged}
