@@ -14,8 +14,8 @@ from aragog.pipeline.progress.url_batches import checked_id
 from aragog.serving.auth.field_writers import FieldWriters
 from aragog.serving.http.calls import StoreCalls, json_response
 from aragog.serving.http.parameters import MOST_URLS, Query, json_object, request_id, strings
-from aragog.serving.http.problems import Problem
 from aragog.serving.http.services import Services
+from aragog.serving.problems import Problem
 from aragog.urlstore.store import UrlStore
 
 MOST_DEPTH = 100
