@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from aragog.serving.http.problems import Problem
+from aragog.serving.problems import Problem
 from aragog.urlstore.pages.field_formats import patterns
 from aragog.urlstore.store import UrlStore
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from aragog.errors import ConfigError
 from aragog.hosts import is_loopback
 from aragog.serving.auth.rates import Bucket
-from aragog.serving.http.problems import Problem
+from aragog.serving.problems import Problem
 from aragog.settings import ServingSettings
 
 READ, WRITE, ADMIN = "read", "write", "admin"

@@ -14,7 +14,6 @@ from aragog.serving.auth.tokens import READ, WRITE, Tokens
 from aragog.serving.http.calls import StoreCalls
 from aragog.serving.http.compression import Compressed
 from aragog.serving.http.observed import Observer
-from aragog.serving.http.problems import Problem
 from aragog.serving.http.records.read_batches import ReadBatches
 from aragog.serving.http.routes.changes import ChangesApi
 from aragog.serving.http.routes.fetches import Fetches
@@ -26,6 +25,7 @@ from aragog.serving.http.routes.writes import Writes
 from aragog.serving.http.services import Services
 from aragog.serving.http.transport.fast_reads import FastReads
 from aragog.serving.http.transport.middleware import Guarded
+from aragog.serving.problems import Problem
 from aragog.settings import ServingSettings
 from aragog.urlstore.store import UrlStore
 

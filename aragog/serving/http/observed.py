@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from aragog.serving.access_log import AccessLog
 from aragog.serving.durations import Durations
-from aragog.serving.http.problems import Problem
+from aragog.serving.problems import Problem
 from aragog.settings import ServingSettings
 
 log = logging.getLogger(__name__)

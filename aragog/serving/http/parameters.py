@@ -9,7 +9,7 @@ import orjson
 from starlette.requests import Request
 
 from aragog.errors import BadInput
-from aragog.serving.http.problems import Problem
+from aragog.serving.problems import Problem
 from aragog.urlstore.pages.field_formats import parse
 
 MOST_PARAMETERS = 64

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from aragog.errors import AragogError, BadInput, SlowDown, TransientError, VersionConflict
 from aragog.serving.auth.tokens import TokenRateExceeded
-from aragog.serving.http.problems import Problem
+from aragog.serving.problems import Problem
 from aragog.serving.thrift.contract import idl
 
 log = logging.getLogger(__name__)

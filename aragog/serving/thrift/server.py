@@ -19,7 +19,7 @@ from typing import Any
 from aragog.serving.access_log import AccessLog
 from aragog.serving.auth.tokens import Tokens
 from aragog.serving.durations import Durations
-from aragog.serving.http.problems import Problem
+from aragog.serving.problems import Problem
 from aragog.serving.steps import Wait
 from aragog.serving.stopping import QUIET_S, stop_listening
 from aragog.serving.thrift import wire

@@ -19,12 +19,11 @@ from aragog.urlstore.content.keys import content_key
 from aragog.urlstore.content.ports import ContentStore
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.hosts import host_put
-from aragog.urlstore.pages.nodes import Nodes, alias_of, facts_of, text
+from aragog.urlstore.pages.nodes import Nodes, alias_of, facts_of, is_kept_apart, text
 from aragog.urlstore.records import Fact
 from aragog.urlstore.schedule.due_index import DueIndex
 from aragog.urlstore.schedule.next_fetch import is_wanted
 from aragog.urlstore.schedule.watches import Watches
-from aragog.urlstore.writing.page_updates import is_kept_apart
 from aragog.zen.adjacency.outlink_writer import LinksWrite, OutlinkWriter
 from aragog.zen.adjacency.outlinks import PackedLinks
 from aragog.zen.codec import IN

@@ -9,8 +9,8 @@ import orjson
 
 from aragog.settings import StoreSettings
 from aragog.urls.normalize import normalize
-from aragog.urlstore.aliases.conditional import Conditional
 from aragog.urlstore.pages import history, nodes
+from aragog.urlstore.pages.conditional import Conditional
 from aragog.urlstore.pages.field_rules import FieldRules
 from aragog.urlstore.pages.hosts import host_put
 from aragog.urlstore.pages.nodes import Nodes, from_column

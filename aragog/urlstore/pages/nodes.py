@@ -33,6 +33,7 @@ from functools import lru_cache
 import orjson
 
 from aragog.errors import CorruptRow
+from aragog.urls.domain import host
 from aragog.urlstore.records import Fact
 from aragog.zen.graph import Zen
 from aragog.zen.node_ids import node_id
@@ -60,6 +61,9 @@ ALIASED = b"s:aliased"
 LEAVING = b"s:leaving"
 MOVED = b"s:moved"
 LOCK = b"s:lock"
+
+_WITH_A_PAGE = (*range(200, 300), 304)
+"""Statuses of a fetch that returned a page, or confirmed it."""
 
 CONTENT = (CONTENT_KEY, CONTENT_HASH, CONTENT_LENGTH, CONTENT_ENCODING)
 TAKEN_DOWN = b"taken down"
@@ -106,6 +110,14 @@ def alias_of(row: Row, url: str) -> str | None:
     """The URL that stands for `url`, by its node; None when it stands for itself."""
     target = text(row, CANONICAL)
     return None if target is None or target == url else target
+
+
+def is_kept_apart(url: str, canonical: str, row: Row) -> bool:
+    """True if `canonical`, whose node is `row`, was fetched itself, and `url` has another host."""
+    own = facts_of(row, OWN)
+    if own.get("status") not in _WITH_A_PAGE or own.get("gone") or own.get("redirects_to"):
+        return False
+    return host(url).removeprefix("www.") != host(canonical).removeprefix("www.")
 
 
 def check_url(row: Row, url: str) -> None:

@@ -11,18 +11,15 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from aragog.urls.domain import host
 from aragog.urlstore.content.compression import content_hash
 from aragog.urlstore.content.keys import content_key
 from aragog.urlstore.content.ports import ContentPut
 from aragog.urlstore.feed.change import Change
 from aragog.urlstore.pages import nodes
-from aragog.urlstore.pages.nodes import alias_of, end_of, facts_of
+from aragog.urlstore.pages.nodes import alias_of, end_of, facts_of, is_kept_apart
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.schedule.next_fetch import HELD
 from aragog.zen.properties import Row
-
-_WITH_A_PAGE = (*range(200, 300), 304)
 
 
 @dataclass(slots=True)
@@ -77,14 +74,6 @@ def is_copy(page: PageWrite, canonical: str, row: Row) -> bool:
     if is_failed_fetch(page) or canonical in (page.url, page.final_url):
         return False
     return is_kept_apart(page.final_url, canonical, row)
-
-
-def is_kept_apart(url: str, canonical: str, row: Row) -> bool:
-    """True if `canonical`, whose node is `row`, was fetched itself, and `url` has another host."""
-    own = facts_of(row, nodes.OWN)
-    if own.get("status") not in _WITH_A_PAGE or own.get("gone") or own.get("redirects_to"):
-        return False
-    return host(url).removeprefix("www.") != host(canonical).removeprefix("www.")
 
 
 def refuted(plan: PageWritePlan) -> list[str]:

@@ -8,8 +8,8 @@ import pytest
 from aragog.errors import ConfigError
 from aragog.serving.auth.rates import Bucket
 from aragog.serving.auth.tokens import READ, Tokens, make
-from aragog.serving.http.problems import Problem
 from aragog.serving.http.server import listen
+from aragog.serving.problems import Problem
 from aragog.settings import ServingSettings
 from aragog.zen.tables.memory import MemoryTables
 from tests.support.api_server import parsed, read_all, running

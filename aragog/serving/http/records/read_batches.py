@@ -17,9 +17,9 @@ from functools import partial
 
 from aragog.serving.hedging import ReadStore
 from aragog.serving.http.compression import LEAST_BYTES, compressed
-from aragog.serving.http.problems import Overloaded
 from aragog.serving.http.records.record_json import RecordJson, read_hedged
 from aragog.serving.http.records.store_threads import StoreThreads
+from aragog.serving.problems import Overloaded
 from aragog.settings import ServingSettings
 
 MOST = 64

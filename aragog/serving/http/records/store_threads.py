@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
-from aragog.serving.http.problems import Overloaded
+from aragog.serving.problems import Overloaded
 from aragog.serving.workers import Workers
 
 T = TypeVar("T")

@@ -20,7 +20,7 @@ from aragog.errors import TransientError
 from aragog.pipeline.webhooks.change_json import Reader, plain
 from aragog.serving.http.calls import StoreCalls, json_response
 from aragog.serving.http.parameters import Query
-from aragog.serving.http.problems import Overloaded, unavailable
+from aragog.serving.problems import Overloaded, unavailable
 from aragog.urlstore.feed.change import Change
 from aragog.urlstore.records import ListPage
 from aragog.urlstore.store import UrlStore

@@ -21,7 +21,7 @@ from aragog.serving.http.parameters import (
     refuse_cross_site,
     request_id,
 )
-from aragog.serving.http.problems import Problem
+from aragog.serving.problems import Problem
 from aragog.urlstore.records import FetchReport
 from aragog.urlstore.store import UrlStore
 

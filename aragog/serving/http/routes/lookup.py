@@ -21,9 +21,9 @@ from aragog.serving.fetching import FetchRequest
 from aragog.serving.http import views
 from aragog.serving.http.calls import StoreCalls
 from aragog.serving.http.parameters import Query, refuse_cross_site
-from aragog.serving.http.problems import Overloaded, Problem, problem_of
 from aragog.serving.http.routes.html import card, document, explanation, links, notice
 from aragog.serving.http.services import Services
+from aragog.serving.problems import Overloaded, Problem, problem_of
 from aragog.urlstore.pin_card import pin_card
 from aragog.urlstore.store import UrlStore
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from aragog.serving.http.problems import Problem
+from aragog.serving.problems import Problem
 
 _ONE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{0,18})|-([0-9]{1,18}))", re.ASCII)
 

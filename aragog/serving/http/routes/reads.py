@@ -21,10 +21,10 @@ from aragog.serving.http.parameters import (
     optional_strings,
     strings,
 )
-from aragog.serving.http.problems import Overloaded, unknown_url
 from aragog.serving.http.records.batch_get import read_urls
 from aragog.serving.http.routes.fetches import Fetches
 from aragog.serving.http.routes.ranges import byte_range
+from aragog.serving.problems import Overloaded, unknown_url
 from aragog.urlstore.store import UrlStore
 
 MOST_CONTENTS = 32

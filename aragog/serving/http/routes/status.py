@@ -14,7 +14,7 @@ from aragog.errors import AragogError
 from aragog.serving.http import views
 from aragog.serving.http.calls import StoreCalls, json_response
 from aragog.serving.http.openapi.document import DOCUMENT
-from aragog.serving.http.problems import Overloaded, unavailable
+from aragog.serving.problems import Overloaded, unavailable
 
 _OPENAPI = orjson.dumps(DOCUMENT)
 _PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}

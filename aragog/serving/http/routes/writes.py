@@ -15,8 +15,8 @@ from aragog.pipeline.stages.enqueue import LATEST_RUN_AFTER_MS
 from aragog.serving.auth.field_writers import FieldWriters
 from aragog.serving.http.calls import StoreCalls, json_response
 from aragog.serving.http.parameters import MOST_URLS, Query, json_object, request_id, strings
-from aragog.serving.http.problems import Problem
 from aragog.serving.http.services import Services
+from aragog.serving.problems import Problem
 from aragog.urlstore.store import UrlStore
 
 MOST_DEPTH = 100

@@ -20,8 +20,8 @@ import orjson
 from aragog.serving.auth.tokens import READ, Tokens
 from aragog.serving.http.compression import coding_for
 from aragog.serving.http.observed import Observer
-from aragog.serving.http.problems import MEDIA_TYPE, Problem, problem_of, unknown_url
 from aragog.serving.http.records.read_batches import Body, Read, ReadBatches, Result
+from aragog.serving.problems import MEDIA_TYPE, Problem, problem_of, unknown_url
 from aragog.settings.allowed_hosts import is_allowed_host
 
 ROUTE = "/v1/urls"

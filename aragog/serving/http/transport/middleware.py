@@ -13,7 +13,7 @@ import time
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aragog.serving.http.observed import Observer
-from aragog.serving.http.problems import Problem, problem_of, unavailable
+from aragog.serving.problems import Problem, problem_of, unavailable
 from aragog.settings import ServingSettings
 from aragog.settings.allowed_hosts import is_allowed_host
 

@@ -17,8 +17,8 @@ from typing import Any
 import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from aragog.serving.http.problems import MEDIA_TYPE, Problem
 from aragog.serving.http.transport.fast_reads import FastReads
+from aragog.serving.problems import MEDIA_TYPE, Problem
 from aragog.serving.stopping import QUIET_S
 from aragog.settings import ServingSettings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from aragog.serving.auth.tokens import READ, Tokens
-from aragog.serving.http.problems import Problem
+from aragog.serving.problems import Problem
 from aragog.serving.thrift import wire
 from aragog.serving.thrift.connection import Connection
 from aragog.serving.thrift.contract import REPLY, head, session_call
