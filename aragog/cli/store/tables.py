@@ -18,7 +18,7 @@ from aragog.cli.store.opening import counting, open_store
 from aragog.extras import require
 from aragog.pipeline.faults.store_claim import StoreClaim
 from aragog.settings import load_settings
-from aragog.terminal import SafeConsole, echo, note, one_line
+from aragog.terminal import echo, note, one_line
 from aragog.urlstore.content import open_content
 from aragog.urlstore.transfer.copy import copy_content, copy_tables
 
