@@ -79,9 +79,11 @@ def examples(page: str) -> Iterator[tuple[str, str]]:
 def recipe(command: str) -> str:
     """What `make …` runs once everything is installed, such as `aragog run urls.txt`."""
     target = shlex.split(command, comments=True)[1:]
+    # Under `make test`, make would speak of its folders and take over the outer one's options.
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     told = subprocess.run(
-        ["make", "--dry-run", "--assume-old=setup", "BIN=BIN", *target],
-        cwd=ROOT, capture_output=True, text=True, check=True,
+        ["make", "--dry-run", "--no-print-directory", "--assume-old=setup", "BIN=BIN", *target],
+        cwd=ROOT, env=environ, capture_output=True, text=True, check=True,
     )  # fmt: skip
     return told.stdout.replace("BIN/", "").strip()
 

@@ -39,6 +39,7 @@ def terminal(tmp_path):
             "ARAGOG_DATA_DIR": str(tmp_path / "var"),
             "ARAGOG_SERVING__HTTP_PORT": str(free_port()),
             "ARAGOG_SERVING__FLOWER_PORT": str(free_port()),
+            "ARAGOG_SERVING__THRIFT_PORT": "0",
         },
         stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
     )  # fmt: skip

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from celery import current_app
 
 from aragog.pinlater.address import redis_urls
 from aragog.pinlater.claims import gates
@@ -17,6 +18,7 @@ README = "aragog/pinlater/README.md"
 @pytest.mark.redis
 def test_the_examples_do_what_they_say(place, capsys):
     delayed, unique, gate = blocks(README, "python")
+    usual = current_app._get_current_object()
     names: dict[str, Any] = {"there_is_room": lambda: False}
 
     exec(delayed.replace("pinlater://localhost:6379/0", place.broker), names)
@@ -28,6 +30,7 @@ def test_the_examples_do_what_they_say(place, capsys):
     finally:
         gates.put("celery", None)
         names["app"].close()
+        usual.set_current()  # the example's app is that of nobody else
 
     assert waiting.due_at_ms - waiting.created_at_ms == pytest.approx(3 * 3_600_000, abs=60_000)
     assert place.shard.sizes("celery").due == 1

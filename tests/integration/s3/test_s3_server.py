@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+from itertools import takewhile
 
 import pytest
 
@@ -38,7 +39,7 @@ def test_the_settings_that_make_s3_prints_work(tmp_path, monkeypatch):
         [sys.executable, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
     try:
-        printed = "".join(iter(process.stdout.readline, "Ctrl-C stops it.\n"))
+        printed = "".join(takewhile(lambda line: "Ctrl-C" not in line, process.stdout))
         environ = dict(re.findall(r"([A-Z_0-9]+)=(\S+)", printed))
         for name, value in environ.items():
             monkeypatch.setenv(name, value)
