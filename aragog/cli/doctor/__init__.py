@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator
 
@@ -41,6 +42,8 @@ PROCESS_CHECKS: tuple[Check, ...] = (workers.check_workers, workers.check_beat)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def doctor(*, no_workers: bool, as_json: bool) -> None:
     """Check every part and print what to do; exits with 1 if something is wrong."""
+    # What the parts would log is a finding below.
+    logging.getLogger("aragog").addHandler(logging.NullHandler())
     settings = load_settings()
     system = CheckedSystem(settings, settings.resolved())
     checks = CHECKS if no_workers else CHECKS + PROCESS_CHECKS

@@ -287,7 +287,8 @@ class Channel(stock.Channel):
                 with self.cluster.watched(shard):
                     sizes += shard.sizes(queue)
             except BrokerUnavailable:
-                logger.warning("the size of %s is without shard %s", queue, shard.name)
+                level = logging.DEBUG if queue in self.auto_delete_queues else logging.WARNING
+                logger.log(level, "the size of %s is without shard %s", queue, shard.name)
         return sizes.pending + self._listed(queue)
 
     def _listed(self, queue: str) -> int:
@@ -330,11 +331,19 @@ class Channel(stock.Channel):
 
     def _delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
         for shard in self._each_shard():
-            if self.before_delete is not None:
-                for state in (JobState.PENDING, JobState.FAILED):
-                    self._delete_jobs(shard, queue, state)
-            shard.drop(queue)
+            try:
+                self._drop(shard, queue)
+            except BrokerUnavailable:
+                # Such queues have replies, which are on the first server, and no jobs.
+                if queue not in self.auto_delete_queues:
+                    raise
         super()._delete(queue, *args, **kwargs)
+
+    def _drop(self, shard: RedisShard, queue: str) -> None:
+        if self.before_delete is not None:
+            for state in (JobState.PENDING, JobState.FAILED):
+                self._delete_jobs(shard, queue, state)
+        shard.drop(queue)
 
     def queue_delete(self, queue: str, *args: Any, **kwargs: Any) -> None:
         try:

@@ -14,6 +14,7 @@ from aragog.pinlater.models import JobState, NewJob
 from aragog.pinlater.transport import publish_receipts
 from tests.support.celery_worker import Worker
 from tests.support.pinlater_app import make
+from tests.support.redis_variants import free_port
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.redis
@@ -145,6 +146,17 @@ def eventually_sizes(place, *, ended):
 
     wait_until(done)
     return place.shard.sizes("celery")
+
+
+def test_a_worker_answers_a_ping_while_another_shard_is_gone(staffed, caplog):
+    lost = {"shards": [f"redis://127.0.0.1:{free_port()}/0"]}
+    app = make(staffed.env["ARAGOG_TEST_BROKER"], broker_transport_options=lost)
+
+    replies = app.control.inspect(timeout=120, limit=1).ping()
+    app.close()
+
+    assert list(replies.values()) == [{"ok": "pong"}]
+    assert "reply" not in caplog.text
 
 
 def test_control_inspect_revoke_events_and_purge_go_on_working(staffed):
