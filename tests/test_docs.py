@@ -237,7 +237,7 @@ def test_the_page_about_fetching_lists_the_facts():
     evidence = Evidence(url=url, final_url=url)
     analysis = PageAnalysis(
         evidence=evidence, links=(), fields={}, provenance={}, page_type="page", noindex=False,
-        nofollow=False, whole=True, problems=("links: ValueError",),
+        nofollow=False, complete=True, problems=("links: ValueError",),
     )  # fmt: skip
     store = stand(MemoryTables()).store
     settings = Settings()

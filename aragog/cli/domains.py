@@ -18,7 +18,7 @@ from aragog.formatting import at
 from aragog.settings import load_settings
 from aragog.terminal import echo, echo_json, note, print_table
 
-WHY = click.option("--why", default="", help="The reason, kept in the history.")
+REASON = click.option("--reason", default="", help="The reason, kept in the history.")
 
 
 @click.group()
@@ -59,26 +59,26 @@ def list_domains(search: str, sort: str, cursor: str | None, *, as_json: bool) -
 @domain.command()
 @click.argument("name")
 @click.argument("qps", type=float, required=False)
-@WHY
-def rate(name: str, qps: float | None, why: str) -> None:
+@REASON
+def rate(name: str, qps: float | None, reason: str) -> None:
     """Limit NAME to QPS requests a second; without QPS, restore its usual rate."""
-    _changed(change_domain(_components(), name, "rate", who=_who(), why=why, qps=qps), "rate")
+    _changed(change_domain(_components(), name, "rate", who=_who(), reason=reason, qps=qps), "rate")
 
 
 @domain.command()
 @click.argument("name")
-@WHY
-def stop(name: str, why: str) -> None:
+@REASON
+def stop(name: str, reason: str) -> None:
     """Stop sending requests to NAME; its URLs wait until `resume`."""
-    _changed(change_domain(_components(), name, "stop", who=_who(), why=why), "stop")
+    _changed(change_domain(_components(), name, "stop", who=_who(), reason=reason), "stop")
 
 
 @domain.command()
 @click.argument("name")
-@WHY
-def resume(name: str, why: str) -> None:
+@REASON
+def resume(name: str, reason: str) -> None:
     """Resume a domain that was stopped."""
-    _changed(change_domain(_components(), name, "resume", who=_who(), why=why), "resume")
+    _changed(change_domain(_components(), name, "resume", who=_who(), reason=reason), "resume")
 
 
 def _changed(key: str, what: str) -> None:
@@ -99,5 +99,5 @@ def history(name: str | None, limit: int, *, as_json: bool) -> None:
         return
     table = Table("when", "who", "domain", "change", "reason", box=None, pad_edge=False)
     for one in changes:
-        table.add_row(at(one.at_ms), one.who, one.domain, one.what, one.why)
+        table.add_row(at(one.at_ms), one.who, one.domain, one.what, one.reason)
     print_table(table)

@@ -56,17 +56,19 @@ class DomainsPage(DashboardPage):
     async def post(self) -> None:
         self.check_may_change()
         form = [
-            str(self.get_body_argument(name, "")) for name in ("domain", "action", "rate", "why")
+            str(self.get_body_argument(name, "")) for name in ("domain", "action", "rate", "reason")
         ]
         key, problem = await self.read(lambda: self._act(*form))
         if problem:
             self.refuse(problem)
         self.redirect(f"{self.reverse_url(self.tab)}?domain={key}")
 
-    def _act(self, domain: str, action: str, rate: str, why: str) -> str:
+    def _act(self, domain: str, action: str, rate: str, reason: str) -> str:
         qps = _rate(rate) if action == "rate" else None
         action = "rate" if action == "reset" else action
-        return change_domain(self.components, domain, action, who=self.who(), why=why, qps=qps)
+        return change_domain(
+            self.components, domain, action, who=self.who(), reason=reason, qps=qps
+        )
 
 
 def _rate(text: str) -> float:

@@ -118,7 +118,7 @@ def change_domain(
     action: str,
     *,
     who: str,
-    why: str,
+    reason: str,
     qps: float | None = None,
 ) -> str:
     """
@@ -129,12 +129,12 @@ def change_domain(
         BrokerUnavailable: Redis does not answer.
     """
     key, live = limiter_key(domain, components), live_overrides(components)
-    who, why = plain(who), plain(why)
+    who, reason = plain(who), plain(reason)
     match action:
         case "stop" | "resume":
-            live.set_stopped(key, action == "stop", who=who, why=why)
+            live.set_stopped(key, action == "stop", who=who, reason=reason)
         case "rate":
-            live.set_qps(key, qps, who=who, why=why)
+            live.set_qps(key, qps, who=who, reason=reason)
         case _:
             raise BadInput(f"{action!r}: must be rate, stop or resume")
     components.overrides().refresh()

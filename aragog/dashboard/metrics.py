@@ -264,7 +264,7 @@ def _domains(components: Components) -> Iterator[Metric]:
         labels=["domain"],
     )
     slowed = GaugeMetricFamily(
-        "aragog_domain_slow_down", "How many times slower than its rate.", labels=["domain"]
+        "aragog_domain_backoff_factor", "How many times slower than its rate.", labels=["domain"]
     )
     for report in components.limiter().busiest(MOST_DOMAINS):
         backlog.add_metric([report.key], report.backlog_ms / 1000)

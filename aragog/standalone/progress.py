@@ -34,8 +34,8 @@ SHOWN = (
     (counters.STORED, "stored"),
     (counters.REFUSED, "refused"),
     (counters.FAILED, "failed"),
-    (counters.RETRIED, "tried again"),
-    (counters.KNOWN, "known already"),
+    (counters.RETRIED, "retried"),
+    (counters.ALREADY_STORED, "already stored"),
 )
 
 

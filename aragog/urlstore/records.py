@@ -65,7 +65,7 @@ class PageWrite:
     fields: Mapping[str, bytes] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
     """Field to the syntax it was found in, and where."""
-    whole: bool = False
+    complete: bool = False
     """True if the page was read to its end, so that fields that disappeared from it are deleted."""
     links: Iterable[OutLink] | None = None
     """None keeps the stored links: a 304, a failure. Packed ones (`PackedLinks`) cost least."""
@@ -74,7 +74,7 @@ class PageWrite:
     report: FetchReport | None = None
     """The fetch itself, hop by hop; kept with `url`. None keeps the stored one."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
-    """outcome, status, content_type, etag, last_modified, latency_ms, why, attempts, …"""
+    """outcome, status, content_type, etag, last_modified, latency_ms, reason, attempts, …"""
     due_at_ms: int | None = None
     """When to fetch again; None: never. `seen`, if given, decides instead."""
     seen: Seen | None = None

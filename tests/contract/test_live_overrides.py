@@ -116,11 +116,11 @@ def test_domains_with_errors_are_listed_until_they_answer_well(worker):
 
 
 def test_who_changed_what_is_recorded_latest_first(operator):
-    operator.set_qps("a.test", 2, who="ann", why="asked to")
+    operator.set_qps("a.test", 2, who="ann", reason="asked to")
     operator.set_stopped("b.test", True, who="bob")
     operator.set_stopped("b.test", False, who="bob")
 
-    told = [(one.who, one.domain, one.what, one.why) for one in operator.history()]
+    told = [(one.who, one.domain, one.what, one.reason) for one in operator.history()]
     assert told == [
         ("bob", "b.test", "resumed", ""),
         ("bob", "b.test", "stopped", ""),

@@ -117,14 +117,23 @@ def test_a_page_that_names_another_hosts_page_as_canonical_does_not_replace_it(
 ):
     store = a_stand.store
     store.write_pages(
-        [page(BANK, fields={"t": b"bank"}, content=body("bank"), links=[C], facts=OK, whole=True)]
+        [
+            page(
+                BANK,
+                fields={"t": b"bank"},
+                content=body("bank"),
+                links=[C],
+                facts=OK,
+                complete=True,
+            )
+        ]
     )
     names = BANK if canonical_from_the_start else EVIL
     for at_ms in (NOW_MS + 5, NOW_MS + 9):
         a_stand.clock.advance_ms(10)
         evil = page(
             EVIL, at_ms, canonical_url=names, fields={"t": b"evil", "more": b"evil"},
-            provenance={"t": "meta", "more": "meta"}, content=body("evil"), links=[D], whole=True,
+            provenance={"t": "meta", "more": "meta"}, content=body("evil"), links=[D], complete=True,
             due_at_ms=at_ms,
         )  # fmt: skip
         store.write_pages([evil])

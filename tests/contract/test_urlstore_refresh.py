@@ -90,7 +90,7 @@ def test_only_fields_that_changed_are_written(a_stand):
 def whole(url, at_ms, fields, **given):
     """A page that was read to its end: these are its fields."""
     source = dict.fromkeys(fields, "json-ld[0]")
-    return fetched(url, at_ms, fields=fields, provenance=source, whole=True, **given)
+    return fetched(url, at_ms, fields=fields, provenance=source, complete=True, **given)
 
 
 TITLE, PRICE = {"page.title": b'"T"'}, {"product.price": b'"5"'}

@@ -18,7 +18,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
 
-PRICED, GONE, RELEASED, NEVER_HELD = (f"http://shop.test/{n}" for n in ("p", "gone", "r", "n"))
+PRICED, GONE, UNWATCHED, NEVER_WATCHED = (f"http://shop.test/{n}" for n in ("p", "gone", "r", "n"))
 MIN_INTERVAL_S, MAX_INTERVAL_S = 1.0, 2.0
 AGAIN = 2
 """Rounds that are watched after all is as it should be."""
@@ -66,8 +66,8 @@ def seen() -> Iterator[Seen]:
         }
         with standalone(environ) as system, Aragog(system.settings) as client:
             second_beat(system)
-            client.watch([PRICED, GONE, RELEASED], owner="shop")
-            client.enqueue([PRICED, GONE, RELEASED, NEVER_HELD])
+            client.watch([PRICED, GONE, UNWATCHED], owner="shop")
+            client.enqueue([PRICED, GONE, UNWATCHED, NEVER_WATCHED])
             yield watched(system, client, shop, origin)
 
 
@@ -100,11 +100,11 @@ def watched(system: Standalone, client: Aragog, shop: Shop, origin: Origin) -> S
     def rounds(path: str) -> int:
         return len(origin.of(path))
 
-    until(lambda: all(store.schedule.watchers(url) for url in (PRICED, GONE, RELEASED)))
-    until(lambda: all(store.get(url) for url in (PRICED, GONE, RELEASED, NEVER_HELD)))
+    until(lambda: all(store.schedule.watchers(url) for url in (PRICED, GONE, UNWATCHED)))
+    until(lambda: all(store.get(url) for url in (PRICED, GONE, UNWATCHED, NEVER_WATCHED)))
     shop.prices |= {"/p": "4.00", "/gone": None}
-    client.unwatch([RELEASED], owner="shop")
-    until(lambda: not store.schedule.watchers(RELEASED) and ended("/r", RELEASED))
+    client.unwatch([UNWATCHED], owner="shop")
+    until(lambda: not store.schedule.watchers(UNWATCHED) and ended("/r", UNWATCHED))
     until(lambda: price() == b'"4.00"')
     until(lambda: ended("/gone", GONE))
     before = {path: rounds(path) for path in ("/p", "/n")}

@@ -59,7 +59,7 @@ class JobSelection:
             for job in fresh
             if job.refresh and (record := records.get(job.url)) and record.content_key
         }
-        self.counters.add({counters.KNOWN: len(done)})
+        self.counters.add({counters.ALREADY_STORED: len(done)})
         self.in_flight.clear([job.url for job in done])
         dropped = {job.url for job in (*done, *unreadable)}
         wanted = [job for job in open_jobs if job.url not in dropped]

@@ -47,7 +47,7 @@ class PageAnalysis:
     page_type: str
     noindex: bool
     nofollow: bool
-    whole: bool
+    complete: bool
     """True for HTML that was read to its end, without any problem; else fields may be missing."""
     problems: tuple[str, ...] = ()
     """Components whose analysis failed, each with the error."""
@@ -60,7 +60,7 @@ class AnalyzedFields:
     fields: Mapping[str, bytes] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
     type: str = "page"
-    whole: bool = False
+    complete: bool = False
 
 
 def read_page(
@@ -86,7 +86,7 @@ def read_page(
         page_type=pin.type,
         noindex=robots.noindex,
         nofollow=robots.nofollow,
-        whole=html and result.status == 200 and not result.truncated and pin.whole,
+        complete=html and result.status == 200 and not result.truncated and pin.complete,
         problems=tuple(parts.problems),
     )
 
@@ -117,7 +117,7 @@ class _Parts:
         found = self.get("rich pin", lambda: _pin_fields(pin), AnalyzedFields())
         for name, extractor in extractors.items():
             run = partial(_with, found, name, extractor, ExtractorPage(page, pin))
-            found = self.get(f"extractor {name}", run, replace(found, whole=False))
+            found = self.get(f"extractor {name}", run, replace(found, complete=False))
         return found
 
 
@@ -153,7 +153,7 @@ def _with(
         {**before.fields, **own},
         {**before.provenance, **dict.fromkeys(own, f"extractor {name}")},
         name if is_untyped else before.type,
-        before.whole,
+        before.complete,
     )
 
 

@@ -67,7 +67,7 @@ def page_write(
         fetched_at_ms=result.fetched_at_ms,
         fields=reading.fields,
         provenance=reading.provenance,
-        whole=reading.whole,
+        complete=reading.complete,
         links=PackedLinks.of(map(_out_link, reading.links)),
         report=report_of(result),
         facts={
@@ -235,7 +235,7 @@ def _wire(planned: PageUpdate, links: PackedLinks) -> dict[str, Any]:
         "fetched_at_ms": write.fetched_at_ms,
         "fields": {name: value.decode() for name, value in write.fields.items()},
         "provenance": dict(write.provenance),
-        "whole": write.whole,
+        "complete": write.complete,
         "links": None if write.links is None else len(links.compressed),
         "facts": dict(write.facts),
         "report": write.report,

@@ -225,7 +225,7 @@ class _Run:
             *self.stage.rescheduling.delayed(self.later, span_ms=span_ms, passed_ms=passed_ms),
             *self._to_robots(),
         ]
-        self.counts[counters.LATER] += len(self.later)
+        self.counts[counters.RESCHEDULED] += len(self.later)
         self._log()
         self.stage.counters.add(self.counts)
         self.stage.outcomes.note(self.outcomes)
@@ -241,7 +241,9 @@ class _Run:
                 status=result.status, ms=result.total_ms, reason=result.reason,
             )  # fmt: skip
         for job, wait_ms in self.later:
-            log_url(log, "later", job.url, job.request_id, wait_ms=wait_ms, attempt=job.attempt)
+            log_url(
+                log, "rescheduled", job.url, job.request_id, wait_ms=wait_ms, attempt=job.attempt
+            )
         for job in self.robots_first:
             log_url(log, "robots first", job.url, job.request_id)
 

@@ -16,12 +16,12 @@ import redis
 ENQUEUED = "enqueued"
 FETCHED = "fetched"
 NOT_MODIFIED = "not_modified"
-LATER = "later"
+RESCHEDULED = "rescheduled"
 RETRIED = "retried"
 REFUSED = "refused"
 FAILED = "failed"
 STORED = "stored"
-KNOWN = "known"
+ALREADY_STORED = "already_stored"
 ROBOTS = "robots"
 BYTES = "bytes"
 DEGRADED = "degraded"
@@ -31,8 +31,8 @@ UNREADABLE = "unreadable"
 RUNS_LOST = "runs_lost"
 """Runs of a page batch during which the process died."""
 EVENTS = (
-    ENQUEUED, FETCHED, NOT_MODIFIED, LATER, RETRIED, REFUSED, FAILED, STORED, KNOWN, ROBOTS, BYTES,
-    DEGRADED, UNREADABLE, RUNS_LOST,
+    ENQUEUED, FETCHED, NOT_MODIFIED, RESCHEDULED, RETRIED, REFUSED, FAILED, STORED, ALREADY_STORED,
+    ROBOTS, BYTES, DEGRADED, UNREADABLE, RUNS_LOST,
 )  # fmt: skip
 
 # A periodic task runs every five seconds; after a minute without one, beat or its worker is down.

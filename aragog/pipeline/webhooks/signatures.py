@@ -38,13 +38,13 @@ def signature(secret: str, at_s: int, body: bytes) -> str:
 
 class Verifier:
     """
-    Checks the deliveries of one hook; threads may share it.
+    Checks the deliveries of one webhook; threads may share it.
 
     Nothing of this module checks a signature alone: until it is too old, a stranger could send the
     delivery again.
 
     Args:
-        secret: of the hook.
+        secret: of the webhook.
         within_s: how old a signature may be; ids are remembered for twice as long.
     """
 

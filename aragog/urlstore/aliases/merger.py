@@ -114,7 +114,7 @@ class AliasMerger:
         if not trusted and is_kept_apart(alias, canonical, row):
             own = self._without_page(alias, own, now_ms)
         self._move_links(alias, canonical, now_ms)
-        if text(own, nodes.HELD):
+        if text(own, nodes.WATCHED):
             self._watches.move(alias, canonical, now_ms)
         due = text(own, nodes.DUE)
         if due:
@@ -164,7 +164,7 @@ class AliasMerger:
         pointer = {nodes.CANONICAL: alias.encode(), nodes.PROVISIONAL: b""}
         self._properties.put(node_id(alias), pointer, at_ms=at_ms)
         self._give_back(alias, own, canonical, now_ms)
-        self._watches.move(canonical, alias, now_ms, held_as=alias)
+        self._watches.move(canonical, alias, now_ms, watched_as=alias)
         self._edges.delete(node_id(canonical), IN, ALIAS, node_id(alias), at_ms=now_ms)
         begun_ms = own[nodes.LEAVING].at_ms if leaving else now_ms
         self._stand_alone(alias, canonical, begun_ms + SOON_MS, at_ms)
@@ -178,10 +178,12 @@ class AliasMerger:
             shown[nodes.FACTS] = orjson.dumps(_known_facts(alias, row))
         if nodes.SENTINEL not in row:
             self._zen.mutate([host_put(alias, at_ms), put_properties(node_id(alias), shown, at_ms)])
-        held = (
-            row if text(row, nodes.HELD) else self._properties.get(node_id(canonical), [nodes.HELD])
+        watched = (
+            row
+            if text(row, nodes.WATCHED)
+            else self._properties.get(node_id(canonical), [nodes.WATCHED])
         )
-        if not text(row, nodes.DUE) and is_wanted(held, self._refresh):
+        if not text(row, nodes.DUE) and is_wanted(watched, self._refresh):
             self._due.schedule(alias, due_at_ms, at_ms)
 
     def _give_back(self, alias: str, own: Row, canonical: str, now_ms: int) -> None:

@@ -19,7 +19,7 @@ from aragog.zen.properties import Row
 
 # Beside the cells of crawl budgets: no property of a graph has a name with this prefix.
 _PREFIX = b"\0hook\0"
-_HOOK = b"i:v"
+_WEBHOOK = b"i:v"
 _CURSOR = b"i:c"
 
 
@@ -38,10 +38,10 @@ class Webhook:
     """Only changes of this host; None: of all hosts."""
 
     def __repr__(self) -> str:
-        return f"Hook({self.name}, {self.url}, owner={self.owner}, host={self.host})"
+        return f"Webhook({self.name}, {self.url}, owner={self.owner}, host={self.host})"
 
 
-def hook_name(url: str, owner: str | None, host: str | None) -> str:
+def webhook_name(url: str, owner: str | None, host: str | None) -> str:
     """The name of a webhook: twelve hex digits."""
     return hashlib.sha256(orjson.dumps([url, owner, host])).hexdigest()[:12]
 
@@ -63,10 +63,10 @@ class WebhookRegistry:
         now_ms: int,
     ) -> Webhook:
         """Deliver changes after the cursor to this address; if it exists, it keeps its cursor."""
-        webhook = Webhook(hook_name(url, owner, host), url, secret, owner, host)
+        webhook = Webhook(webhook_name(url, owner, host), url, secret, owner, host)
         row = _PREFIX + webhook.name.encode()
         self._registry.check_and_put(row, _CURSOR, None, cursor.encode())
-        self._registry.put(row, {_HOOK: orjson.dumps(asdict(webhook))}, at_ms=now_ms)
+        self._registry.put(row, {_WEBHOOK: orjson.dumps(asdict(webhook))}, at_ms=now_ms)
         return webhook
 
     def remove(self, name: str, now_ms: int) -> bool:
@@ -75,18 +75,18 @@ class WebhookRegistry:
         found = self._registry.get(row)
         if found:
             self._registry.delete(row, at_ms=max(now_ms, *(cell.at_ms for cell in found.values())))
-        return _HOOK in found
+        return _WEBHOOK in found
 
     def get(self, name: str) -> Webhook | None:
         """The webhook of that name."""
         row = self._registry.get(_PREFIX + name.encode())
-        return _hook(row) if _HOOK in row else None
+        return _webhook(row) if _WEBHOOK in row else None
 
     def all(self) -> Iterator[tuple[Webhook, str]]:
         """Each webhook and its cursor."""
         for _, row in self._registry.beginning_with(_PREFIX):
-            if _HOOK in row and _CURSOR in row:
-                yield _hook(row), row[_CURSOR].value.decode()
+            if _WEBHOOK in row and _CURSOR in row:
+                yield _webhook(row), row[_CURSOR].value.decode()
 
     def move(self, name: str, cursor: str, to: str) -> bool:
         """Advance the cursor to `to`; False: another process advanced it."""
@@ -94,8 +94,8 @@ class WebhookRegistry:
         return self._registry.check_and_put(row, _CURSOR, cursor.encode(), to.encode())
 
 
-def _hook(row: Row) -> Webhook:
+def _webhook(row: Row) -> Webhook:
     try:
-        return Webhook(**orjson.loads(row[_HOOK].value))
+        return Webhook(**orjson.loads(row[_WEBHOOK].value))
     except (ValueError, TypeError) as error:
         raise CorruptRow("u", "webhook", str(error)) from error

@@ -15,7 +15,7 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:ckey`, `s:chash`, `s:clen`, `s:cenc` | content: key, hash as stored, length, encoding |
 | `s:due` | when to fetch again, ms; empty: never |
 | `s:refresh` | JSON of the state between fetches: `RefreshState` |
-| `s:held` | `1`: somebody watches the URL; `0`: the last watch ended; absent: nobody ever did |
+| `s:watched` | `1`: somebody watches the URL; `0`: the last watch ended; absent: nobody ever did |
 | `s:version` | a random word, new with each write |
 | `s:removed` | `removed` or `taken down`; its timestamp is the time of the removal |
 | `s:was:<field>` | JSON of the last values of a field that has a history |
@@ -54,7 +54,7 @@ CONTENT_LENGTH = b"s:clen"
 CONTENT_ENCODING = b"s:cenc"
 DUE = b"s:due"
 REFRESH = b"s:refresh"
-HELD = b"s:held"
+WATCHED = b"s:watched"
 VERSION = b"s:version"
 REMOVED = b"s:removed"
 ALIASED = b"s:aliased"

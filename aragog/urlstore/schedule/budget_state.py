@@ -31,7 +31,7 @@ class BudgetState:
         empty.
         """
         first = self._registry.open_bucket()
-        return bytes([first]) + b"pace\0" + kind + b"\0" + name.encode()
+        return bytes([first]) + b"budget\0" + kind + b"\0" + name.encode()
 
     def take_tick(self, name: str, now_ms: int, least_s: float) -> float | None:
         """

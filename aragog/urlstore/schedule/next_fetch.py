@@ -15,7 +15,7 @@ from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 
 STATE_VERSION = 1
-HELD, RELEASED = b"1", b"0"
+WATCHED, UNWATCHED = b"1", b"0"
 
 
 class Next(NamedTuple):
@@ -48,8 +48,8 @@ def state_cell(state: RefreshState) -> bytes:
 
 def is_wanted(row: Row, settings: RefreshSettings) -> bool:
     """True if the page has a watcher, or never had one and `refresh.unwatched` is set."""
-    cell = row.get(nodes.HELD)
-    return settings.unwatched if cell is None or not cell.value else cell.value == HELD
+    cell = row.get(nodes.WATCHED)
+    return settings.unwatched if cell is None or not cell.value else cell.value == WATCHED
 
 
 def planned(

@@ -3,7 +3,7 @@ Watches: the owners that want a URL's page kept fresh.
 
 A watch is an edge from the page to its owner, with the time of the request; an unwatch overwrites
 it. Of a watch and an unwatch the one requested later counts, in any order of arrival, and each may
-arrive twice. The node's `s:held` is the sum: `1` somebody watches it, `0` the last watch ended.
+arrive twice. The node's `s:watched` is the sum: `1` somebody watches it, `0` the last watch ended.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import text
-from aragog.urlstore.schedule.next_fetch import HELD, RELEASED
+from aragog.urlstore.schedule.next_fetch import UNWATCHED, WATCHED
 from aragog.zen.codec import IN
 from aragog.zen.graph import Zen
 from aragog.zen.mutations import Mutation, put_edge_end
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 
-HOLD = 2
+WATCH = 2
 """The edge type; a watch's score is always 0, so that watching twice makes one edge."""
 
 MAX_OWNER_BYTES = 200
@@ -35,7 +35,7 @@ class Watch(NamedTuple):
     """One owner's watch, or its record after an unwatch."""
 
     owner: str
-    held_as: str
+    watched_as: str
     """The URL of the request, normalized; it may be an alias."""
     active: bool
     at_ms: int
@@ -59,11 +59,11 @@ class Watches:
         """
         self._zen.mutate([_edge(canonical, watch)])
         if not watch.active and not text(
-            self._properties.get(node_id(canonical), [nodes.HELD]), nodes.HELD
+            self._properties.get(node_id(canonical), [nodes.WATCHED]), nodes.WATCHED
         ):
             return None
-        held = self._sum_up(canonical, now_ms)
-        return held or self._sum_up(canonical, now_ms)
+        watched = self._sum_up(canonical, now_ms)
+        return watched or self._sum_up(canonical, now_ms)
 
     def owners(self, canonical: str) -> list[str]:
         """The owners that watch the page, sorted."""
@@ -71,19 +71,21 @@ class Watches:
 
     def all(self, canonical: str) -> list[Watch]:
         """Every watch, including those that ended."""
-        with closing(self._edges.of(node_id(canonical), IN, HOLD)) as ends:
-            return [_hold(row) for _, row in ends if _ACTIVE in row]
+        with closing(self._edges.of(node_id(canonical), IN, WATCH)) as ends:
+            return [_watch_of(row) for _, row in ends if _ACTIVE in row]
 
-    def move(self, source: str, canonical: str, now_ms: int, *, held_as: str | None = None) -> bool:
+    def move(
+        self, source: str, canonical: str, now_ms: int, *, watched_as: str | None = None
+    ) -> bool:
         """
-        Move the watches of a page to another; only those of the URL `held_as` if it is given.
+        Move the watches of a page to another; only those of the URL `watched_as` if it is given.
 
         True if there were any. Safe to repeat: first put there, then ended here.
         """
         mine = [
             watch
             for watch in self.all(source)
-            if watch.active and (held_as is None or watch.held_as == held_as)
+            if watch.active and (watched_as is None or watch.watched_as == watched_as)
         ]
         if mine:
             # The new watch gets a later time than the end of the old one, so that it can move back.
@@ -96,25 +98,27 @@ class Watches:
 
     def purge(self, canonical: str, now_ms: int) -> None:
         """Delete every watch of the page, including those that ended."""
-        self._edges.purge(node_id(canonical), IN, HOLD, at_ms=now_ms)
+        self._edges.purge(node_id(canonical), IN, WATCH, at_ms=now_ms)
 
     def _sum_up(self, canonical: str, now_ms: int) -> bool:
-        held = any(watch.active for watch in self.all(canonical))
-        cells = {nodes.URL: canonical.encode(), nodes.HELD: HELD if held else RELEASED}
+        watched = any(watch.active for watch in self.all(canonical))
+        cells = {nodes.URL: canonical.encode(), nodes.WATCHED: WATCHED if watched else UNWATCHED}
         self._properties.put(node_id(canonical), cells, at_ms=now_ms)
-        return held
+        return watched
 
 
 def _edge(canonical: str, watch: Watch) -> Mutation:
     its = hashlib.sha256(watch.owner.encode()).digest()[:16]
     cells = {
         _OWNER: watch.owner.encode(),
-        _AS: watch.held_as.encode(),
-        _ACTIVE: HELD if watch.active else RELEASED,
+        _AS: watch.watched_as.encode(),
+        _ACTIVE: WATCHED if watch.active else UNWATCHED,
     }
-    return put_edge_end(node_id(canonical), IN, HOLD, its, cells, watch.at_ms)
+    return put_edge_end(node_id(canonical), IN, WATCH, its, cells, watch.at_ms)
 
 
-def _hold(row: Row) -> Watch:
+def _watch_of(row: Row) -> Watch:
     active = row[_ACTIVE]
-    return Watch(row[_OWNER].value.decode(), row[_AS].value.decode(), active[0] == HELD, active[1])
+    return Watch(
+        row[_OWNER].value.decode(), row[_AS].value.decode(), active[0] == WATCHED, active[1]
+    )

@@ -32,7 +32,7 @@ from aragog.zen.mutations import put_properties
 from aragog.zen.node_ids import node_id
 from aragog.zen.properties import Row
 
-_STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK, nodes.HELD)
+_STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK, nodes.WATCHED)
 _POINTERS = (nodes.DUE, nodes.CONTENT_KEY)
 """Cells that name data elsewhere."""
 
@@ -136,7 +136,9 @@ class Takedown:
     def _take_down_one(self, url: str, now_ms: int) -> None:
         row = self._empty(url, now_ms)
         Watches(self.zen).purge(url, now_ms)
-        self.zen.nodes.delete(node_id(url), [nodes.HELD], at_ms=_last_ms(row, nodes.HELD, now_ms))
+        self.zen.nodes.delete(
+            node_id(url), [nodes.WATCHED], at_ms=_last_ms(row, nodes.WATCHED, now_ms)
+        )
 
     def _empty(self, url: str, now_ms: int) -> Row:
         """Delete the data of a page; returns its node as it was."""

@@ -18,7 +18,7 @@ from aragog.urlstore.feed.change import Change
 from aragog.urlstore.pages import nodes
 from aragog.urlstore.pages.nodes import alias_of, end_of, facts_of, is_kept_apart
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
-from aragog.urlstore.schedule.next_fetch import HELD
+from aragog.urlstore.schedule.next_fetch import WATCHED
 from aragog.zen.properties import Row
 
 
@@ -54,9 +54,9 @@ class PageWritePlan:
     """For the change feed."""
 
     @property
-    def whole(self) -> bool:
+    def complete(self) -> bool:
         """True if the fetch reports all fields of the page; a fetch through an alias may not."""
-        return self.page.whole and self.canonical in (self.page.url, self.page.final_url)
+        return self.page.complete and self.canonical in (self.page.url, self.page.final_url)
 
 
 def is_failed_fetch(page: PageWrite) -> bool:
@@ -134,8 +134,8 @@ def leaving(page: PageWrite, canonical: str, known: dict[str, Row]) -> list[str]
 
 def has_own(row: Row) -> bool:
     """True if a new alias has data that must move to its canonical URL."""
-    held = nodes.text(row, nodes.HELD) == HELD.decode()
-    return nodes.SENTINEL in row or held or bool(nodes.text(row, nodes.DUE))
+    watched = nodes.text(row, nodes.WATCHED) == WATCHED.decode()
+    return nodes.SENTINEL in row or watched or bool(nodes.text(row, nodes.DUE))
 
 
 def targets_of(known: Mapping[str, Row]) -> list[str]:

@@ -30,7 +30,7 @@ _COLUMNS = (
     nodes.DUE,
     nodes.REMOVED,
     nodes.REFRESH,
-    nodes.HELD,
+    nodes.WATCHED,
     nodes.LEAVING,
 )
 
@@ -116,7 +116,7 @@ class WritePlanner:
         killed before it removed the cell removes it when it runs again.
         """
         for plan in plans:
-            if plan.whole and not plan.stale:
+            if plan.complete and not plan.stale:
                 provenance = facts_of(plan.row, nodes.PROVENANCE)
                 plan.missing = frozenset(provenance.keys() - plan.page.fields.keys())
         names = sorted(frozenset[str]().union(*(plan.missing for plan in plans)))

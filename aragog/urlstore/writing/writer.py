@@ -28,7 +28,7 @@ from aragog.urlstore.pages.hosts import host_put
 from aragog.urlstore.pages.nodes import facts_of
 from aragog.urlstore.records import OutLink, PageWrite, Written
 from aragog.urlstore.schedule.due_index import due_cell, due_put
-from aragog.urlstore.schedule.next_fetch import HELD, Next, planned
+from aragog.urlstore.schedule.next_fetch import WATCHED, Next, planned
 from aragog.urlstore.schedule.usual_intervals import IGNORED_FIELDS
 from aragog.urlstore.schedule.watches import Watches
 from aragog.urlstore.takedowns.tombstones import Tombstones
@@ -113,7 +113,7 @@ class PageWriter:
             facts["attempted_at_ms"] = page.fetched_at_ms
         else:
             facts = {**facts, **page.facts, "fetched_at_ms": page.fetched_at_ms}
-            facts["whole"] = int(plan.whole)
+            facts["complete"] = int(plan.complete)
         cells[nodes.FACTS] = orjson.dumps(facts)
         if plan.canonical in (page.url, page.final_url) and not failed:
             # The URL itself was fetched, so it stands for itself, whatever was assumed before.
@@ -138,7 +138,7 @@ class PageWriter:
         page, row = plan.page, plan.row
         alone = plan.canonical == page.url == page.final_url
         # An older fetch adds nothing to a newer one that reported all fields.
-        fills = not (plan.stale and facts_of(row).get("whole"))
+        fills = not (plan.stale and facts_of(row).get("complete"))
         for name, value in page.fields.items():
             there = row.get(column := nodes.field_column(name))
             same = there is not None and there.value == value
@@ -168,10 +168,10 @@ class PageWriter:
     def _note_change(self, plan: PageWritePlan, following: Next) -> None:
         """The page's entry in the change feed; only watched pages are reported as new."""
         changed = [name for name in plan.changed if name not in IGNORED_FIELDS]
-        held = nodes.text(plan.row, nodes.HELD) == HELD.decode()
+        watched = nodes.text(plan.row, nodes.WATCHED) == WATCHED.decode()
         if following.given_up:
             kind = "gone"
-        elif changed and (held or not following.first):
+        elif changed and (watched or not following.first):
             kind = "new" if following.first else "changed"
         else:
             return
@@ -179,7 +179,7 @@ class PageWriter:
         for name in changed:
             there = plan.row.get(nodes.field_column(name))
             both[name] = (shown(there and there.value), shown(plan.page.fields.get(name)))
-        owners = tuple(self._watches.owners(plan.canonical)) if held else ()
+        owners = tuple(self._watches.owners(plan.canonical)) if watched else ()
         plan.change = Change(plan.canonical, plan.page.fetched_at_ms, kind, both, owners)
 
     def _remember(self, plan: PageWritePlan) -> None:

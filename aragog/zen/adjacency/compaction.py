@@ -46,7 +46,7 @@ GRACE_MS = 600_000
 LOCK_MS = 300_000
 """Longer than any compaction takes; then the lock of a killed one is taken over."""
 
-_STATE = b"\xfffold"
+_STATE = b"\xffcompaction"
 _LOCK = b"l:lock"
 _PLAN = b"l:plan"
 _PUT_ROWS = 4096

@@ -96,7 +96,7 @@ def test_robots_and_outcomes_are_shown_and_looking_at_them_does_not_keep_them_in
 
 
 def test_a_stop_holds_other_processes_and_a_resume_lets_them_go_on(settings, worker):
-    run("stop", "http://www.shop.example/x", "--why", "asked to")
+    run("stop", "http://www.shop.example/x", "--reason", "asked to")
     (found,) = worker.reserve([SlotRequest("shop.example")])
     assert isinstance(found, RateExceeded)
     assert rows("shop.example")["shop.example"]["cause"] == "stopped by an operator"
@@ -105,7 +105,11 @@ def test_a_stop_holds_other_processes_and_a_resume_lets_them_go_on(settings, wor
     assert rows("shop.example")["shop.example"]["cause"] == ""
 
     last, first = json.loads(run("history", "--json"))
-    assert (first["domain"], first["what"], first["why"]) == ("shop.example", "stopped", "asked to")
+    assert (first["domain"], first["what"], first["reason"]) == (
+        "shop.example",
+        "stopped",
+        "asked to",
+    )
     assert "@" in first["who"]
     assert last["what"] == "resumed"
     assert "asked to" in run("history", "shop.example")

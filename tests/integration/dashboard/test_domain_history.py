@@ -14,7 +14,7 @@ from aragog.secret import reveal
 from tests.support.flower_server import flower_system
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]
-STOP = {"domain": "shop.example", "action": "stop", "why": "asked to"}
+STOP = {"domain": "shop.example", "action": "stop", "reason": "asked to"}
 
 
 def test_a_change_needs_a_login_and_a_token_and_is_recorded_with_the_users_name():
@@ -56,4 +56,4 @@ def test_a_change_needs_a_login_and_a_token_and_is_recorded_with_the_users_name(
         assert status == 200
         assert "stopped by an operator" in page
         assert (change.who, change.domain, change.what) == ("ann", "shop.example", "stopped")
-        assert change.why == "asked to"
+        assert change.reason == "asked to"

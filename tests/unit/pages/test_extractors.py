@@ -41,7 +41,7 @@ def test_its_fields_are_stored_as_json_with_their_source_and_type_the_page():
     assert "jobs.none" not in found.fields
     assert found.provenance["jobs.salary"] == "extractor jobs"
     assert found.page_type == "jobs"
-    assert found.whole
+    assert found.complete
 
 
 def test_a_page_with_a_rich_pin_keeps_its_type():
@@ -55,7 +55,7 @@ def test_one_that_fails_leaves_the_others_and_the_page_is_not_whole():
 
     assert found.fields["jobs.salary"] == b"50000"
     assert found.problems == ("extractor broken: ZeroDivisionError: ",)
-    assert not found.whole
+    assert not found.complete
 
 
 @pytest.mark.parametrize(

@@ -263,7 +263,7 @@ def test_a_stored_url_is_not_fetched_again_and_is_no_longer_in_flight(stage, por
 
     assert run(stage, A) == {}
     assert ports.in_flight.urls == set()
-    assert ports.counters.counts[counters.KNOWN] == 1
+    assert ports.counters.counts[counters.ALREADY_STORED] == 1
 
 
 def test_a_refresh_sends_the_stored_validators(stage, ports):

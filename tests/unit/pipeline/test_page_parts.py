@@ -35,4 +35,4 @@ def test_a_link_in_svg_is_a_link():
 
     assert [link.url for link in found.links] == [f"{url}x", f"{url}y"]
     assert found.problems == ()
-    assert found.whole
+    assert found.complete

@@ -25,7 +25,7 @@ def fetches(draw, number):
             provisional=home != url,
             fields=dict.fromkeys(names, b"%d" % number),
             provenance=dict.fromkeys(names, "jsonld"),
-            whole=draw(st.booleans()),
+            complete=draw(st.booleans()),
             content=body(f"body {number}"),
             links=[draw(st.sampled_from(URLS))],
             due_at_ms=at_ms + 500,

@@ -35,7 +35,7 @@ def refresh(here):
 def lose_a_field(here):
     seen = Seen(outcome="Fetched", fetched_at_ms=AT, page_type="product")
     told = {"fields": {"page.title": b'"T"'}, "provenance": {"page.title": "title"}}
-    here.store.write_pages([page(A, AT, seen=seen, whole=True, **told)])
+    here.store.write_pages([page(A, AT, seen=seen, complete=True, **told)])
 
 
 def read_again(here):

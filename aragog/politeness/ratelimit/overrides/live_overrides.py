@@ -30,7 +30,7 @@ class OverrideChange:
     """The name that was changed, which may be a host."""
     what: str
     """`qps = 2`, `qps removed`, `stopped` or `resumed`."""
-    why: str = ""
+    reason: str = ""
     """The reason that was given."""
 
 
@@ -79,7 +79,7 @@ class LiveOverrides:
             found.setdefault(domain, {})[key] = True if key == "stopped" else float(value)
         return found
 
-    def set_qps(self, domain: str, qps: float | None, *, who: str, why: str = "") -> None:
+    def set_qps(self, domain: str, qps: float | None, *, who: str, reason: str = "") -> None:
         """
         Set the rate of a domain in requests/s; None: as the file or the setting says.
 
@@ -89,16 +89,18 @@ class LiveOverrides:
         if qps is not None and not 0 < qps <= MAX_QPS:
             raise BadInput(f"rate: must be above 0, up to {MAX_QPS} requests/s, got {qps:g}")
         what = "qps removed" if qps is None else f"qps = {qps:g}"
-        self._change(f"qps:{domain}", None if qps is None else repr(qps), (who, domain, what, why))
+        self._change(
+            f"qps:{domain}", None if qps is None else repr(qps), (who, domain, what, reason)
+        )
 
-    def set_stopped(self, domain: str, stopped: bool, *, who: str, why: str = "") -> None:
+    def set_stopped(self, domain: str, stopped: bool, *, who: str, reason: str = "") -> None:
         """Stop all requests to a domain; its URLs wait until it is resumed."""
         what = "stopped" if stopped else "resumed"
-        self._change(f"stopped:{domain}", "1" if stopped else None, (who, domain, what, why))
+        self._change(f"stopped:{domain}", "1" if stopped else None, (who, domain, what, reason))
 
     def _change(self, field: str, value: str | None, entry: tuple[str, str, str, str]) -> None:
         """Write the value and its history entry together."""
-        who, domain, what, why = (text[: self._max_chars] for text in entry)
+        who, domain, what, reason = (text[: self._max_chars] for text in entry)
         with redis_errors("live overrides", BrokerUnavailable), self._redis.pipeline() as pipe:
             if value is None:
                 pipe.hdel(self._values, field)
@@ -106,7 +108,7 @@ class LiveOverrides:
                 pipe.hset(self._values, field, value)
             pipe.xadd(
                 self._history,
-                {"who": who, "domain": domain, "what": what, "why": why},
+                {"who": who, "domain": domain, "what": what, "reason": reason},
                 maxlen=self._max_entries,
                 approximate=True,
             )

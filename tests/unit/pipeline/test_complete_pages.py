@@ -21,7 +21,7 @@ def read(body=PAGE, **given):
 
 
 def test_a_page_that_was_read_to_its_end_is_whole():
-    assert read().whole
+    assert read().complete
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_a_page_that_was_read_to_its_end_is_whole():
     ids=["cut short", "another status", "no HTML", "unreadable JSON-LD", "too many tags"],
 )
 def test_a_page_that_may_have_more_is_not(given):
-    assert not read(**given).whole
+    assert not read(**given).complete
