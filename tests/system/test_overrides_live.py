@@ -6,7 +6,7 @@ from itertools import count, pairwise
 import pytest
 
 from aragog.client import Aragog
-from aragog.pipeline.statistics.counters import LATER
+from aragog.pipeline.statistics.counters import RESCHEDULED
 from aragog.politeness.ratelimit.overrides.live_overrides import LiveOverrides
 from aragog.secret import reveal
 from tests.support.origin import titled_pages
@@ -114,12 +114,12 @@ def test_an_operators_rate_and_stop_hold_for_running_workers(system, origin):
 
 def stops(client, system, origin, name):
     """Whether a new URL of the stopped domain waits, while one of another domain is fetched."""
-    before = client.counters().get(LATER, 0)
+    before = client.counters().get(RESCHEDULED, 0)
     client.enqueue([f"http://rated.test/{name}/stopped", f"http://other.test/{name}"])
     wait_until(lambda: any(r.path == f"/{name}" for r in origin.seen), otherwise=system.logs)
     wait_until(
         lambda: (
-            client.counters().get(LATER, 0) > before
+            client.counters().get(RESCHEDULED, 0) > before
             or any(r.path == f"/{name}/stopped" for r in origin.seen)
         ),
         otherwise=system.logs,
