@@ -30,6 +30,7 @@ from aragog.urlstore.store import UrlStore
 
 PRIORITY = 0
 LONGEST_WAIT_MS = 60_000
+TAKEN_DOWN = "it was taken down"
 """The upper bound of a caller's `max_wait_ms`."""
 _CONFIRMING = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 
@@ -183,6 +184,8 @@ class Fetching:
         found = before = self._look(url, request)
         if not self._must_fetch(found, request):
             return found
+        if self.store.takedowns.refused([url]):  # producers know hosts and domains alone
+            return replace(found, reason=TAKEN_DOWN)
         full = self._draining or self.completions.count >= self.most_waiting
         if request.max_wait_ms <= 0 or full:
             return self._requested(found, request_id)[0]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 
 from aragog.bootstrap.dashboard import components
 from aragog.client import Aragog
 from aragog.dashboard import flower
+from aragog.errors import InvalidUrl
 from aragog.pipeline.stages.enqueue import EnqueueStatus
+from aragog.serving.fetching import TAKEN_DOWN
 from aragog.settings import load_settings
+from aragog.urls import normalize
 
 
 def install() -> None:
@@ -16,14 +20,18 @@ def install() -> None:
     settings = load_settings()
     serving = settings.serving
     producer = cache(lambda: Aragog(settings))
+    parts = components(settings)
 
     def refresh(url: str) -> str:
+        with suppress(InvalidUrl):  # the producer reports it
+            if parts.store().takedowns.refused([normalize(url)]):  # producers know hosts alone
+                return TAKEN_DOWN
         (result,) = producer().enqueue([url], priority=0, refresh=True)
         accepted = result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
         return "" if accepted else result.reason or str(result.status)
 
     flower.install(
-        components(settings),
+        parts,
         refresh,
         (*serving.allowed_hosts, serving.flower_host),
         serving.flower_host,

@@ -267,5 +267,18 @@ def test_a_refresh_enqueues_the_url_and_the_page_says_what_it_waits_for(browser)
     )
 
 
+def test_a_refresh_of_a_url_that_was_taken_down_is_refused(browser, system):
+    gone = "http://gone.example/page"
+    store = url_store(system.settings)
+    store.takedowns.take_down(url=gone)
+    store.close()
+    _, page = browser.get("/aragog/url", url=gone)
+    token = re.search(r'name="_xsrf" value="([^"]+)"', page)[1]
+
+    status, _ = browser.post("/aragog/url", url=gone, _xsrf=token)
+
+    assert status == 409
+
+
 def test_nothing_ended_in_a_traceback(browser, system):
     assert "Traceback" not in system.logs()

@@ -57,6 +57,19 @@ def finish(stand, *urls):
     stand.in_flight.clear(urls or (URL,))
 
 
+def test_a_url_that_was_taken_down_is_not_fetched_and_the_answer_says_so(
+    pipeline_stand, fetching, enqueued
+):
+    pipeline_stand.store.takedowns.take_down(url=URL)
+
+    found = fetching.fetch_now(FetchRequest(url=URL, max_wait_ms=LONG_MS))
+
+    assert (found.state, found.fetching, found.reason) == (
+        FetchState.ABSENT, False, "it was taken down",
+    )  # fmt: skip
+    assert enqueued == []
+
+
 def test_an_unknown_url_is_answered_as_soon_as_it_is_stored(pipeline_stand, fetching, completions):
     stand = pipeline_stand
     with ThreadPoolExecutor(1) as pool:
