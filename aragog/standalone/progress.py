@@ -130,7 +130,7 @@ def watch(
     """
     counts = _Counts(client, before)
     running = _changes(counts, tick)
-    if console.is_terminal:
+    if console.is_interactive:
         return _draw_bar(counts.first, running, console, causes)
     return _print_lines(counts.first, running, console)
 

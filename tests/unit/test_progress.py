@@ -1,11 +1,13 @@
 """What the progress display of a crawl says."""
 
+import io
 from collections import Counter
 
+import pytest
 from rich.console import Console
 
 from aragog.pipeline.statistics import counters
-from aragog.standalone.progress import Bar, Snapshot
+from aragog.standalone.progress import Bar, Snapshot, watch
 from aragog.standalone.waiting import RETRY, SLOT, TURN, cause
 
 
@@ -44,3 +46,26 @@ def test_a_url_waits_for_its_slot_its_retry_or_a_worker():
     assert cause({"url": "http://a/", "attempt": 1}) == RETRY
     assert cause({"url": "http://a/"}) == TURN
     assert cause("http://a/") == TURN
+
+
+class Client:
+    """A producer that answers with the next of some numbers of URLs in flight."""
+
+    def __init__(self, in_flight):
+        self._in_flight = iter(in_flight)
+
+    def in_flight(self):
+        return next(self._in_flight)
+
+    def counters(self):
+        return {}
+
+
+@pytest.mark.parametrize(("term", "draws"), [("xterm", True), ("dumb", False)])
+def test_a_terminal_that_cannot_draw_gets_lines_instead_of_a_bar(term, draws):
+    console = Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": term}, width=200)
+
+    last = watch(Client([2, 1, 0]), {}, console, lambda: True)
+
+    assert last.in_flight == 0
+    assert ("━" in console.file.getvalue()) is draws

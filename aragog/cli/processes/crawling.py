@@ -181,7 +181,7 @@ def _crawl(
                 break
         console.print(summary(by_status), highlight=False)
         snapshot = watch(client, before, console, tick, _causes(settings))
-    if not console.is_terminal:
+    if not console.is_interactive:
         console.print(snapshot.line(), highlight=False, soft_wrap=True)
     if snapshot.in_flight:
         waits = f"{snapshot.in_flight} URLs still wait; `{_program()} up` continues with them"
