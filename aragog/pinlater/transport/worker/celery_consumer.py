@@ -3,10 +3,16 @@ A Celery consumer that keeps messages that it cannot turn into tasks.
 
 Plain Celery acknowledges or rejects such a message and logs it, so the message is lost. Here its
 job is FAILED with the reason. On other brokers it becomes a dead letter.
+
+When the connection is lost, jobs that have not begun return to their queue. Celery's thread pool
+would run them all the same, and the consumer here takes them from it.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from queue import Empty
 from typing import Any
 
 from celery.worker.consumer import Consumer
@@ -34,6 +40,10 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
         self._keep(message, "is not a message of a task")
         super().on_unknown_message(body, message)
 
+    def on_connection_error_after_connected(self, exc: Exception) -> None:
+        _forget_waiting(getattr(self.pool, "executor", None))
+        super().on_connection_error_after_connected(exc)
+
     def _keep(self, message: Any, problem: str) -> None:
         claims = getattr(message.channel, "claims", None)
         if claims is not None and message.delivery_tag in claims:
@@ -41,3 +51,13 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
             claims.set_dispositions(message.delivery_tag, on_ack=refused, on_reject=refused)
         else:
             dead_letters.keep(self.app, message, problem)
+
+
+def _forget_waiting(executor: Any) -> None:
+    """Cancel what no thread of a thread pool has begun; other pools do so themselves."""
+    if isinstance(executor, ThreadPoolExecutor):
+        # What `shutdown(cancel_futures=True)` does; the executor has no method for this alone.
+        waiting = executor._work_queue
+        with suppress(Empty):
+            while item := waiting.get_nowait():
+                item.future.cancel()
